@@ -41,39 +41,6 @@ _ISSUE: Schema = {
 }
 
 
-def _interaction(body: dict[str, Any], platform: str | None = None) -> dict[str, Any]:
-    """Return the same error on the interaction route, with the platform if the agent has been read before the error."""
-    members = {"platformName": platform} if platform else {}
-    return {**body, "appError": body["message"], **members}
-
-
-_INVALID_ID = errors.Invalid.member("agent_id", f"must be {IDENTIFIER_RULE}").envelope()
-_INVALID_TOOL = errors.Invalid.member("tool.name", "must be a string").envelope()
-_INVALID_TURNS = errors.Invalid.member("turns", "must be an array").envelope()
-_UNAUTHORIZED = errors.Unauthorized().envelope()
-_FORBIDDEN = errors.Forbidden().envelope()
-_SCOPE = errors.Forbidden("The access token lacks the scope tools:write.").envelope()
-_SUSPENDED = errors.WorkspaceSuspended().envelope()
-_NOT_FOUND = errors.NotFound.of("agent").envelope()
-_STALE = errors.Stale().envelope()
-_REUSED = idempotency.KeyReused().envelope()
-_PRECONDITION = errors.PreconditionFailed(
-    "If-Match does not match the record's current ETag; read it and try again."
-).envelope()
-_RECORD_TOO_LARGE = errors.TooLarge("The record is too large to store.").envelope()
-_METADATA_TOO_LARGE = errors.TooLarge(
-    "metadata must be at most 64,000 bytes of JSON, and 32,000 bytes compressed."
-).envelope()
-_MEDIA_TYPE = errors.UnsupportedMediaType().envelope()
-_WEBHOOK_LIMIT = errors.LimitReached(
-    "A workspace may have 50 webhooks; delete one first.", "webhooks", 50, 50
-).envelope()
-_MESSAGE_LIMIT = errors.LimitReached(
-    "messagesLimit of the agent is 1; 0 are used and this would make 2.", "messagesLimit", 1, 0
-).envelope()
-_FAILED = errors.ApiError().envelope()
-_UNAVAILABLE = errors.Unavailable().envelope()
-
 _REACHED_LIMIT: Schema = {
     "type": "object",
     "description": "The limit that is reached (429), and how much of it was used and left before this request.",
@@ -88,39 +55,56 @@ _REACHED_LIMIT: Schema = {
     "additionalProperties": False,
 }
 
+_INVALID_ID = errors.Invalid.member("agent_id", f"must be {IDENTIFIER_RULE}")
+_CHANGED = errors.PreconditionFailed("If-Match does not match the record's current ETag; read it and try again.")
+# By status and name. The interaction route has these errors with its members.
+_COMMON: dict[int, dict[str, errors.ApiError]] = {
+    401: {"token": errors.Unauthorized()},
+    403: {"credential": errors.Forbidden(), "suspended": errors.WorkspaceSuspended()},
+    404: {"unknown": errors.NotFound.of("agent")},
+    409: {"stale": errors.Stale(), "key": idempotency.KeyReused()},
+    412: {"changed": _CHANGED},
+    415: {"text": errors.UnsupportedMediaType()},
+    500: {"failed": errors.ApiError()},
+    503: {"busy": errors.Unavailable()},
+}
+_OTHER: dict[int, dict[str, errors.ApiError]] = {
+    400: {"path": _INVALID_ID, "body": errors.Invalid.member("tool.name", "must be a string")},
+    403: {"scope": errors.Forbidden("The access token lacks the scope tools:write.")},
+    409: {"deleting": AgentBeingDeleted(), "email": EmailTaken(), "login": KeyTaken()},
+    413: {"record": errors.TooLarge("The record is too large to store.")},
+    429: {"limit": errors.LimitReached("A workspace may have 50 webhooks; delete one first.", "webhooks", 50, 50)},
+}
+_LIMIT = "messagesLimit of the agent is 1; 0 are used and this would make 2."
+_METADATA = "metadata must be at most 64,000 bytes of JSON, and 32,000 bytes compressed."
+_INTERACTION: dict[int, dict[str, errors.ApiError]] = {
+    400: {"path": _INVALID_ID, "body": errors.Invalid.member("turns", "must be an array")},
+    413: {"metadata": errors.TooLarge(_METADATA)},
+    429: {"limit": errors.LimitReached(_LIMIT, "messagesLimit", 1, 0)},
+}
+# Errors of the interaction route after the agent has been read: their envelopes have the platform.
+_AFTER_READ = {"stale", "changed", "metadata", "limit"}
+
+
+def _envelopes(errors_: dict[str, errors.ApiError]) -> dict[str, dict[str, Any]]:
+    return {name: error.envelope() for name, error in errors_.items()}
+
+
+def _interaction(name: str, body: dict[str, Any]) -> dict[str, Any]:
+    return {**body, "appError": body["message"], **({"platformName": "vg"} if name in _AFTER_READ else {})}
+
+
 # By schema, status and name. A test provokes each example.
 EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
     "Error": {
-        400: {"path": _INVALID_ID, "body": _INVALID_TOOL},
-        401: {"token": _UNAUTHORIZED},
-        403: {"credential": _FORBIDDEN, "scope": _SCOPE, "suspended": _SUSPENDED},
-        404: {"unknown": _NOT_FOUND},
-        409: {
-            "stale": _STALE,
-            "deleting": AgentBeingDeleted().envelope(),
-            "email": EmailTaken().envelope(),
-            "login": KeyTaken().envelope(),
-            "key": _REUSED,
-        },
-        412: {"changed": _PRECONDITION},
-        413: {"record": _RECORD_TOO_LARGE},
-        415: {"text": _MEDIA_TYPE},
-        429: {"limit": _WEBHOOK_LIMIT},
-        500: {"failed": _FAILED},
-        503: {"busy": _UNAVAILABLE},
+        status: _envelopes({**_COMMON.get(status, {}), **_OTHER.get(status, {})}) for status in {**_COMMON, **_OTHER}
     },
     "InteractionError": {
-        400: {"path": _interaction(_INVALID_ID), "body": _interaction(_INVALID_TURNS)},
-        401: {"token": _interaction(_UNAUTHORIZED)},
-        403: {"credential": _interaction(_FORBIDDEN), "suspended": _interaction(_SUSPENDED)},
-        404: {"unknown": _interaction(_NOT_FOUND)},
-        409: {"stale": _interaction(_STALE, "vg"), "key": _interaction(_REUSED)},
-        412: {"changed": _interaction(_PRECONDITION, "vg")},
-        413: {"metadata": _interaction(_METADATA_TOO_LARGE, "vg")},
-        415: {"text": _interaction(_MEDIA_TYPE)},
-        429: {"limit": _interaction(_MESSAGE_LIMIT, "vg")},
-        500: {"failed": _interaction(_FAILED)},
-        503: {"busy": _interaction(_UNAVAILABLE)},
+        status: {
+            name: _interaction(name, body)
+            for name, body in _envelopes({**_COMMON.get(status, {}), **_INTERACTION.get(status, {})}).items()
+        }
+        for status in {**_COMMON, **_INTERACTION}
     },
 }
 
