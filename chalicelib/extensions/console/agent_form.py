@@ -41,7 +41,7 @@ _MAX_BYTES = 400_000
 MAX_SENT = 500_000
 
 
-class Fitting(NamedTuple):
+class FieldsThatFit(NamedTuple):
     """The fields and the other members of an agent that fit on a page, and the paths of those that do not."""
 
     fields: list[Field]
@@ -49,49 +49,47 @@ class Fitting(NamedTuple):
     left_out: list[str]
 
 
-def fitting(agent: Document) -> Fitting:
+def fields_that_fit(agent: Document) -> FieldsThatFit:
     """What a page shows of an agent: the fields first, then the other members, as long as they fit."""
-    shown_fields, left_out, left = fields.fitting(_FIELDS, agent, _MAX_BYTES)
-    found = Fitting(shown_fields, {}, left_out)
+    selected, left_out, left = fields.fields_that_fit(_FIELDS, agent, _MAX_BYTES)
+    page = FieldsThatFit(selected, {}, left_out)
     for name, value in _rest(agent).items():
-        size = template_filters.size(template_filters.folded({name: value}, left))
+        size = template_filters.size(template_filters.indented_json({name: value}, left))
         if size <= left:
-            found.rest[name] = value
+            page.rest[name] = value
             left -= size
         else:
-            found.left_out.append(name)
-    return found
+            page.left_out.append(name)
+    return page
 
 
 def values(agent: Document) -> dict[str, Any]:
     """The values of the fields for an agent, by their names; a list of texts has a list."""
-    found = fitting(agent)
-    return {**fields.values(found.fields, agent), REST: template_filters.folded(found.rest, _MAX_BYTES)}
+    page = fields_that_fit(agent)
+    return {**fields.values(page.fields, agent), REST: template_filters.indented_json(page.rest, _MAX_BYTES)}
 
 
-def typed(agent: Document, sent: dict[str, str]) -> dict[str, Any]:
+def submitted_values(agent: Document, sent: dict[str, str]) -> dict[str, Any]:
     """The values of the fields as they were typed, in the same form."""
     rest = sent.get(REST, values(agent)[REST])
-    return {**fields.typed(fitting(agent).fields, sent), REST: rest.replace("\r\n", "\n")}
+    return {**fields.submitted_values(fields_that_fit(agent).fields, sent), REST: rest.replace("\r\n", "\n")}
 
 
-def change(agent: Document, given: dict[str, Any]) -> Document:
+def change(agent: Document, submitted: dict[str, Any]) -> Document:
     """What to send to the API, so that an agent has what was typed. Raises Invalid."""
-    found = fitting(agent)
-    patch = fields.change(found.fields, agent, given)
-    if given[REST] == values(agent)[REST]:
+    page = fields_that_fit(agent)
+    patch = fields.change(page.fields, agent, submitted)
+    if submitted[REST] == values(agent)[REST]:
         return patch
-    return _joined(_patch(record.AgentV3, found.rest, _read_rest(given[REST])), patch)
+    return _merge(_patch(record.AgentV3, page.rest, _read_rest(submitted[REST])), patch)
 
 
-def conflicts(agent: Document, given: dict[str, Any]) -> Differences:
+def conflicts(agent: Document, submitted: dict[str, Any]) -> Differences:
     """The changes that saving the form would make to the agent as it is now stored. Raises Invalid."""
-    found = fitting(agent)
-    typed_fields = {name: value for name, value in given.items() if name != REST}
-    stored_fields = fields.values([field for field in found.fields if field.path in given], agent)
-    rests = found.rest, _read_rest(given[REST])
-    stored, wanted = ({**one, **rest} for one, rest in zip((stored_fields, typed_fields), rests, strict=True))
-    return differences.between(stored, wanted)
+    page = fields_that_fit(agent)
+    stored = fields.values([field for field in page.fields if field.path in submitted], agent)
+    changed = {name: value for name, value in submitted.items() if name != REST}
+    return differences.between({**stored, **page.rest}, {**changed, **_read_rest(submitted[REST])})
 
 
 def read_only() -> frozenset[str]:
@@ -102,7 +100,7 @@ def read_only() -> frozenset[str]:
 def _rest(agent: Document) -> Document:
     """The members without a field of their own, and without those that the service sets."""
     own = {field.path for field in _FIELDS}
-    found: Document = {}
+    rest: Document = {}
     for name, value in agent.items():
         if name in own or name in read_only():
             continue
@@ -110,24 +108,24 @@ def _rest(agent: Document) -> Document:
         if below and isinstance(value, dict):
             value = {one: inner for one, inner in value.items() if one not in below}
         if value or not below:
-            found[name] = value
-    return found
+            rest[name] = value
+    return rest
 
 
 def _read_rest(text: str) -> Document:
     try:
-        found = json.loads(text or "{}", parse_constant=_refuse)
+        rest = json.loads(text or "{}", parse_constant=_refuse)
     except json.JSONDecodeError as error:
         rule = f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
         raise errors.Invalid("", [{"path": REST, "message": rule}]) from None
     except (ValueError, RecursionError):
         raise errors.Invalid("", [{"path": REST, "message": "is not JSON"}]) from None
-    if not isinstance(found, dict):
+    if not isinstance(rest, dict):
         raise errors.Invalid("", [{"path": REST, "message": "must be a JSON object"}])
-    twice = [field.path for field in _FIELDS if fields.at(found, field.path) is not None]
+    twice = [field.path for field in _FIELDS if fields.at(rest, field.path) is not None]
     if twice:
         raise errors.Invalid("", [{"path": path, "message": "has a field of its own on this page"} for path in twice])
-    return found
+    return rest
 
 
 def _refuse(constant: str) -> Any:
@@ -168,12 +166,9 @@ def _patch_nodes(model: Any, before: list[Document], after: list[Any]) -> list[A
     ]
 
 
-def _joined(one: Document, other: Document) -> Document:
-    both = {
-        name: _joined(one[name], other[name]) for name in one.keys() & other.keys() if _are_objects(one, other, name)
-    }
-    return {**one, **other, **both}
-
-
-def _are_objects(one: Document, other: Document, name: str) -> bool:
-    return isinstance(one[name], dict) and isinstance(other[name], dict)
+def _merge(base: Document, added: Document) -> Document:
+    merged = {**base, **added}
+    for name in base.keys() & added.keys():
+        if isinstance(base[name], dict) and isinstance(added[name], dict):
+            merged[name] = _merge(base[name], added[name])
+    return merged

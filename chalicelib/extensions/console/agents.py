@@ -14,7 +14,7 @@ from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}"
-_SHOWN = 50
+_PAGE_SIZE = 50
 _TOOL_TEXTS = ("name", "method", "serverUrl", "description")
 # Of all tools of an agent, escaped; of each, the tags around it, and the characters of a text.
 _MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT, _MAX_ARGUMENTS = 100_000, 800, 1_000, 5_000
@@ -23,15 +23,15 @@ _MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT, _MAX_ARGUMENTS = 100_000, 800, 1_0
 @signed_in("/agents")
 def list_agents(session: Session) -> Response:
     """List the agents of the person's organisation, or those of the workspace, which have a search."""
-    asked = {name: current_request.query_value(name) for name in ("q", "starred", "cursor")}
-    found = _list(session, asked)
-    following = query_string({**asked, "cursor": found["nextCursor"]}) if found.get("nextCursor") else None
+    query = {name: current_request.query_value(name) for name in ("q", "starred", "cursor")}
+    page = _list(session, query)
+    following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
     return guard.page(
         session,
         "agents.html",
         "/agents",
-        found=found["data"],
-        asked=asked,
+        agents=page["data"],
+        query=query,
         following=following,
     )
 
@@ -48,15 +48,15 @@ def save_agent(session: Session, agent_id: str) -> Response:
     """Save the form. If the agent has changed since it was shown, save nothing and show the differences."""
     fields = guard.form(agent_form.MAX_SENT)
     agent, tag = calls.read(_PATH, agent_id=agent_id)
-    given = agent_form.typed(agent, fields)
+    values = agent_form.submitted_values(agent, fields)
     try:
-        if fields.get("tag") != tag and (found := agent_form.conflicts(agent, given)):
-            return _page(session, agent, tag, given, conflicts=found)
-        change = agent_form.change(agent, given)
+        if fields.get("tag") != tag and (conflicts := agent_form.conflicts(agent, values)):
+            return _page(session, agent, tag, values, conflicts=conflicts)
+        change = agent_form.change(agent, values)
         rights.require_limits(session, agent, {**agent, **change})
         _save(agent_id, change, tag)
     except errors.ApiError as error:
-        return _page(session, agent, fields.get("tag", ""), given, error=error)
+        return _page(session, agent, fields.get("tag", ""), values, error=error)
     return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")
 
 
@@ -66,9 +66,9 @@ def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
     tool = calls.get("/v3/tools/{tool_id}", tool_id=tool_id)["data"]
     if tool.get("agentId") != agent_id:
         raise errors.NotFound.of("tool")
-    typed = guard.form().get("arguments", "")
+    arguments = guard.form().get("arguments", "")
     try:
-        tested, error = _test(tool_id, typed), None
+        tested, error = _test(tool_id, arguments), None
     except errors.ApiError as raised:
         tested, error = None, raised
     return guard.page(
@@ -78,27 +78,27 @@ def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
         error.STATUS_CODE if error else 200,
         agent_id=agent_id,
         tool={**tool, "id": tool_id},
-        arguments=typed,
+        arguments=arguments,
         tested=tested,
-        wrong=guard.rules(session, error) or [("", guard.said(session, error))] if error else [],
+        wrong=guard.rules(session, error) or [("", guard.explain(session, error))] if error else [],
     )
 
 
 def arguments_of(tool: Document) -> str:
     """The arguments that a test of a tool begins with, as JSON: the keys of its fields, unless they are very many."""
     keys = [field.get("key") for field in tool.get("fields") or () if isinstance(field, dict)]
-    text = template_filters.folded({key: "" for key in keys if key}, _MAX_ARGUMENTS)
+    text = template_filters.indented_json({key: "" for key in keys if key}, _MAX_ARGUMENTS)
     return text if len(text) <= _MAX_ARGUMENTS else "{}"
 
 
-def _list(session: Session, asked: dict[str, str | None]) -> Any:
+def _list(session: Session, query: dict[str, str | None]) -> Any:
     if session.agent_ids is None:
-        return calls.get("/v3/agents", {**asked, "sort": "lastModified", "limit": _SHOWN})
+        return calls.get("/v3/agents", {**query, "sort": "lastModified", "limit": _PAGE_SIZE})
     org_id = session.client.get("orgId")
     if not org_id or not session.agent_ids:
         return {"data": []}
-    wanted = {"cursor": asked["cursor"], "limit": _SHOWN}
-    return calls.get("/v3/orgs/{org_id}/agents", wanted, org_id=org_id)
+    own = {"cursor": query["cursor"], "limit": _PAGE_SIZE}
+    return calls.get("/v3/orgs/{org_id}/agents", own, org_id=org_id)
 
 
 def _save(agent_id: str, change: Document, tag: str) -> None:
@@ -106,9 +106,9 @@ def _save(agent_id: str, change: Document, tag: str) -> None:
         committed(lambda: calls.send("PATCH", _PATH, {"agent": change}, tag, agent_id=agent_id))
 
 
-def _test(tool_id: str, typed: str) -> Any:
+def _test(tool_id: str, text: str) -> Any:
     try:
-        arguments = json.loads(typed or "{}")
+        arguments = json.loads(text or "{}")
     except (ValueError, RecursionError):
         raise errors.Invalid.member("arguments", "must be a JSON object") from None
     return calls.send("POST", "/v3/tools/{tool_id}/test", {"arguments": arguments}, tool_id=tool_id)["data"]
@@ -118,7 +118,7 @@ def _page(
     session: Session,
     agent: Document,
     tag: str,
-    given: dict[str, Any],
+    values: dict[str, Any],
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
@@ -130,13 +130,13 @@ def _page(
         "/agents",
         error,
         conflicts,
-        {path: rule for path, rule in rules if path in given},
+        {path: rule for path, rule in rules if path in values},
         agent=agent,
         tag=tag,
-        given=given,
+        values=values,
         groups=agent_form.GROUPS,
-        left_out=agent_form.fitting(agent).left_out,
-        others=[(path, rule) for path, rule in rules if path not in given],
+        left_out=agent_form.fields_that_fit(agent).left_out,
+        others=[(path, rule) for path, rule in rules if path not in values],
         **_tools(agent),
         saved=current_request.query_value("saved"),
     )
@@ -145,12 +145,12 @@ def _page(
 def _tools(agent: Document) -> Document:
     """The tools that fit on the page with the agent, whether there are more, and whether a text is shown in part."""
     tools, left = agent.get("tools") or [], _MAX_TOOL_BYTES
-    found = []
+    entries: list[Document] = []
     for tool in tools:
-        texts = {name: template_filters.cut(str(tool.get(name) or ""), _MAX_TOOL_TEXT) for name in _TOOL_TEXTS}
-        found.append({**texts, "id": tool["id"], "disabled": tool.get("disabled"), "arguments": arguments_of(tool)})
-        left -= _TOOL_BYTES + sum(template_filters.size(str(value)) for value in found[-1].values())
+        texts = {name: template_filters.truncate(str(tool.get(name) or ""), _MAX_TOOL_TEXT) for name in _TOOL_TEXTS}
+        entries.append({**texts, "id": tool["id"], "disabled": tool.get("disabled"), "arguments": arguments_of(tool)})
+        left -= _TOOL_BYTES + sum(template_filters.size(str(value)) for value in entries[-1].values())
         if left < 0:
             break
-    is_cut = any(len(str(tool.get(name) or "")) > _MAX_TOOL_TEXT for tool in tools for name in _TOOL_TEXTS)
-    return {"tools": found, "has_more_tools": len(found) < len(tools), "tools_are_cut": is_cut}
+    is_truncated = any(len(str(tool.get(name) or "")) > _MAX_TOOL_TEXT for tool in tools for name in _TOOL_TEXTS)
+    return {"tools": entries, "has_more_tools": len(entries) < len(tools), "tools_are_truncated": is_truncated}

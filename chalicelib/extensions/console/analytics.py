@@ -25,64 +25,65 @@ _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz")
 @signed_in("/analytics")
 def read_analytics(session: Session) -> Response:
     """Show the counts of a period with charts and tables, next to those of the period before."""
-    given = {name: current_request.query_value(name) or "" for name in _FIELDS}
+    query = {name: current_request.query_value(name) or "" for name in _FIELDS}
     titles, has_more = overview.shown_agents(session)
     try:
-        shown, problem = _report(session, titles, given["agent"]), None
+        report, problem = _report(session, titles, query["agent"]), None
     except periods.Problem as error:
-        shown, problem = {"report": None}, error.field
+        report, problem = {"report": None}, error.field
     return guard.page(
         session,
         "analytics.html",
         "/analytics",
         400 if problem else 200,
         titles=titles,
-        given=given,
+        query=query,
         problem=problem,
         has_more_agents=has_more,
-        query=query_string(given),
+        query_string=query_string(query),
         choices={"days": periods.LAST_DAYS, "interval": series.INTERVALS, "by": hours.DIMENSIONS, "tz": periods.ZONES},
-        **shown,
+        **report,
     )
 
 
 @signed_in("/analytics")
 def download(session: Session) -> Response:
     """The same as a file: a row for each interval, and for each value of the dimension."""
-    wanted = periods.requested()
+    query = periods.from_request()
     agent_ids = _agents(overview.shown_agents(session).titles, current_request.query_value("agent"))
-    found = reports.report(_read(session, agent_ids, wanted), wanted)
-    return pages.download("analytics.csv", files.MEDIA[files.CSV], reports.table(found, wanted.by))
+    report = reports.report(_read(session, agent_ids, query), query)
+    return pages.download("analytics.csv", files.MEDIA[files.CSV], reports.table(report, query.by))
 
 
 def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document:
     """What the page shows of the report. One request for each agent, and one more for each further MB."""
-    wanted = periods.requested()
-    found = [*_read(session, _agents(titles, agent_id), wanted)]
-    before = wanted.before
-    report = reports.report(periods.comparable(found, wanted.period, before), wanted)
-    earlier = series.build(before, before.before(), wanted.interval, [one for one in found if one.start < before.end])
-    zone, t = wanted.period.zone, guard.texts(session)
-    edges = wanted.period.start, wanted.period.end - 2 * hours.SECONDS  # in the first and in the last day
+    query = periods.from_request()
+    period, before = query.period, query.before
+    counted = [*_read(session, _agents(titles, agent_id), query)]
+    report = reports.report(periods.comparable(counted, period, before), query)
+    earlier = series.build(before, before.before(), query.interval, [one for one in counted if one.start < before.end])
+    zone, t = period.zone, guard.texts(session)
+    edges = period.start, period.end - 2 * hours.SECONDS  # in the first and in the last day
     return {
         "report": report,
         "totals": {"averageSeconds": 0, **report["totals"]},
         "previous": {"averageSeconds": 0, **report["previous"]},
-        "series": periods.labelled(report["series"], wanted.interval, zone, t),
-        "earlier": periods.labelled(earlier["series"], wanted.interval, zone, t),
-        "drawn": periods.drawn(report["series"], wanted.period.end),
+        "series": periods.labelled(report["series"], query.interval, zone, t),
+        "earlier": periods.labelled(earlier["series"], query.interval, zone, t),
+        "charted_count": periods.charted_count(report["series"], query.period.end),
         "counts": COUNTS,
         "is_empty": not any(report["totals"].get(name) for name in COUNTS),
-        "groups": _groups(report, wanted),
-        "wanted": wanted,
-        "is_exact": not wanted.warnings(),
+        "groups": _groups(report, query),
+        "period": period,
+        "dimension": query.by,
+        "is_exact": not query.warnings(),
         "range": periods.labelled([{"from": edge} for edge in edges], "day", zone, t),
     }
 
 
-def _read(session: Session, agent_ids: list[str], wanted: Asked) -> Iterator[Hour]:
-    reports.require_few(agent_ids, wanted)
-    return reports.read(session.workspace_id, agent_ids, wanted)
+def _read(session: Session, agent_ids: list[str], query: Asked) -> Iterator[Hour]:
+    reports.require_few(agent_ids, query)
+    return reports.read(session.workspace_id, agent_ids, query)
 
 
 def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
@@ -90,9 +91,9 @@ def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
     return [agent_id] if agent_id in titles else [*titles]
 
 
-def _groups(report: Document, wanted: Asked) -> dict[str, list[tuple[str, int]]]:
+def _groups(report: Document, query: Asked) -> dict[str, list[tuple[str, int]]]:
     """The largest values of the dimension, for each count that has any."""
-    groups = report["groups"] if wanted.by else []
+    groups = report["groups"] if query.by else []
     by_count = {name: [(one["value"], one["totals"].get(name, 0)) for one in groups] for name in COUNTS}
     return {name: _largest(entries) for name, entries in by_count.items() if _is_known(entries)}
 

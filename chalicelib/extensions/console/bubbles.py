@@ -31,18 +31,18 @@ class Bubble(NamedTuple):
     item: str
 
 
-def fitting(messages: Iterable[Document]) -> list[Bubble]:
+def bubbles_that_fit(messages: Iterable[Document]) -> list[Bubble]:
     """The first messages, as far as they fit on a page, but at least one."""
-    found: list[Bubble] = []
+    bubbles: list[Bubble] = []
     left = _MAX_BYTES
     for message in messages:
         bubble = _bubble(message)
         texts = (*bubble.choices, bubble.title, bubble.text, bubble.image, bubble.link, bubble.link, bubble.item)
         left -= _TAGS_BYTES + sum(template_filters.size(text) for text in texts)
-        if found and left < 0:
+        if bubbles and left < 0:
             break
-        found.append(bubble)
-    return found
+        bubbles.append(bubble)
+    return bubbles
 
 
 def digest(message: Document) -> str:
@@ -60,29 +60,29 @@ def full_text(message: Document) -> str:
 
 def _bubble(message: Document) -> Bubble:
     item = message.get("item")
-    card, is_cut = template_filters.card(item), False
+    card, is_truncated = template_filters.card(item), False
 
     def fit(text: str, most: int) -> str:
-        nonlocal is_cut
-        is_cut = is_cut or len(text) > most
-        return template_filters.cut(text, most)
+        nonlocal is_truncated
+        is_truncated = is_truncated or len(text) > most
+        return template_filters.truncate(text, most)
 
     person = item.get("sender") if isinstance(item, dict) else None
     image, link = (card[name] if len(card[name]) <= _MAX_LINK else "" for name in ("image", "link"))
     title, text = fit(card["title"], _MAX_NAME), fit(template_filters.text_of(item) or card["text"], _MAX_TEXT)
     choices = [fit(choice, _MAX_NAME) for choice in card["choices"][:_MAX_CHOICES]]
-    json_item = "" if text or any(card.values()) else template_filters.folded(item)
+    json_item = "" if text or any(card.values()) else template_filters.indented_json(item)
     is_part = (
-        is_cut
+        is_truncated
         or (image, link) != (card["image"], card["link"])
         or len(choices) < len(card["choices"])
-        or len(json_item) > template_filters.MAX_FOLDED
+        or len(json_item) > template_filters.MAX_INDENTED
     )
     return Bubble(
         digest=digest(message) if is_part else None,
         is_human=message.get("from") == "human",
-        person=template_filters.cut(str(person), _MAX_NAME) if person else "",
-        kind=template_filters.cut(str(message.get("type") or "–"), _MAX_NAME),
+        person=template_filters.truncate(str(person), _MAX_NAME) if person else "",
+        kind=template_filters.truncate(str(message.get("type") or "–"), _MAX_NAME),
         ts=message.get("ts"),
         title=title,
         text=text,

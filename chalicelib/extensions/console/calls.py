@@ -37,8 +37,10 @@ def send(method: str, path: str, body: Any, if_match: str | None = None, **value
     return json.loads(_call(method, path, {}, body, values, if_match).body)
 
 
-def send_once(once: str | None, path: str, body: Any, require: Callable[[], None] = lambda: None, **values: str) -> Any:
-    """Like `send` of a POST, committed now; a repetition with the same `once`, which a form carries, sends nothing.
+def send_once(
+    form_id: str | None, path: str, body: Any, require: Callable[[], None] = lambda: None, **values: str
+) -> Any:
+    """Like `send` of a POST, committed now; a repetition with the same `form_id`, which a form carries, sends nothing.
 
     It gets the answer of the first one. After a change in the same form, the request is another. `require` stages
     conditions of the commit.
@@ -49,9 +51,9 @@ def send_once(once: str | None, path: str, body: Any, require: Callable[[], None
         answer: Response = view(**values)
         return answer
 
-    given = hashlib.sha256(json.dumps([once, path, body, values]).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps([form_id, path, body, values]).encode()).hexdigest()
     view = routes.current_app.routes[path]["POST"].view_function
-    headers = {} if once is None else {"idempotency-key": given}
+    headers = {} if form_id is None else {"idempotency-key": key}
     request = Request(_event("POST", path, {}, body, values, headers), None)
     with current_request.request_context(request):
         answer = commit.commit(routes.current_app.routes, request, run)
@@ -72,8 +74,8 @@ def committed(action: Callable[[], _Result]) -> _Result:
 
 def query_string(query: dict[str, Any]) -> str:
     """The text of a query, without entries that have no value; with its `?` if there are any."""
-    given = {name: value for name, value in query.items() if value not in (None, "")}
-    return f"?{urlencode(given)}" if given else ""
+    filled = {name: value for name, value in query.items() if value not in (None, "")}
+    return f"?{urlencode(filled)}" if filled else ""
 
 
 def _call(
@@ -94,11 +96,11 @@ def _call(
 def _event(
     method: str, path: str, query: dict[str, Any], body: Any, values: dict[str, str], headers: dict[str, str]
 ) -> dict[str, Any]:
-    given = {name: [str(value)] for name, value in query.items() if value not in (None, "")}
+    filled = {name: [str(value)] for name, value in query.items() if value not in (None, "")}
     return {
         "requestContext": {"httpMethod": method, "resourcePath": path, "path": path},
         "headers": {**_HEADERS, **headers},
-        "multiValueQueryStringParameters": given,
+        "multiValueQueryStringParameters": filled,
         "pathParameters": values,
         "stageVariables": None,
         "isBase64Encoded": False,

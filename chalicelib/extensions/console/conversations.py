@@ -17,14 +17,14 @@ from chalicelib.extensions.console import bubbles, calls, guard, overview, pages
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.extensions.console.template_filters import called, cut
+from chalicelib.extensions.console.template_filters import display_name, truncate
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _AGENT, _PATH = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
 _FILTERS = ("state", "tag", "origin", "assignedTo", "q")
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
-SHOWN = 100
+MAX_MESSAGES = 100
 # Tags that a form shows, and their characters.
 _MAX_TAGS, _MAX_TAGS_LENGTH = 100, 5_000
 _MAX_COLLEAGUE = 60  # characters of a name, because a list has up to 500
@@ -37,18 +37,18 @@ _MAX_COLLEAGUES_REQUESTS = 5
 @signed_in("/convos")
 def list_conversations(session: Session) -> Response:
     """List the conversations of an agent that match the filters, or with `inbox` those of all that wait."""
-    asked = {name: current_request.query_value(name) for name in ("agent", "inbox", "cursor", *_FILTERS)}
+    query = {name: current_request.query_value(name) for name in ("agent", "inbox", "cursor", *_FILTERS)}
     titles, has_more = overview.shown_agents(session)
-    asked["agent"] = asked["agent"] if asked["agent"] in titles else next(iter(titles), None)
-    found = _list(session, asked) if titles else {"data": []}
-    following = query_string({**asked, "cursor": found.get("nextCursor")}) if found.get("nextCursor") else None
+    query["agent"] = query["agent"] if query["agent"] in titles else next(iter(titles), None)
+    page = _list(session, query) if titles else {"data": []}
+    following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
     return guard.page(
         session,
-        "convos.html",
+        "conversations.html",
         "/convos",
-        found=found["data"],
+        conversations=page["data"],
         following=following,
-        asked=asked,
+        query=query,
         titles=titles,
         has_more_agents=has_more,
         states=STATES,
@@ -69,9 +69,9 @@ def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
     has, unchanged = current_request.request().headers.get("if-none-match"), Response("", {}, status_code=304)
     if mark and has == f'"{mark}"':
         return unchanged
-    shown = _transcript(session, agent_id, convo_id)
-    answer = pages.page("turns.html", guard.language_of(session), session=session, **shown)
-    answer.headers["ETag"] = f'"{shown["tag"]}"'
+    transcript = _transcript(session, agent_id, convo_id)
+    answer = pages.page("turns.html", guard.language_of(session), session=session, **transcript)
+    answer.headers["ETag"] = f'"{transcript["tag"]}"'
     return unchanged if has == answer.headers["ETag"] else answer
 
 
@@ -90,26 +90,26 @@ def act(session: Session, agent_id: str, convo_id: str) -> Response:
 
 
 def _page(
-    session: Session, agent_id: str, convo_id: str, typed: dict[str, str], error: errors.ApiError | None = None
+    session: Session, agent_id: str, convo_id: str, submitted: dict[str, str], error: errors.ApiError | None = None
 ) -> Response:
     """The page, with the error of a form and what was typed into it."""
-    shown = _transcript(session, agent_id, convo_id)
-    tags = shown["meta"].get("tags") or []
+    transcript = _transcript(session, agent_id, convo_id)
+    tags = transcript["meta"].get("tags") or []
     colleagues, has_more = _colleagues(session)
     return guard.page(
         session,
-        "convo.html",
+        "conversation.html",
         "/convos",
         error.STATUS_CODE if error else 200,
-        typed=typed,
-        message=guard.said(session, error) if error else None,
+        submitted=submitted,
+        message=guard.explain(session, error) if error else None,
         colleagues=colleagues,
         has_more_colleagues=has_more,
         mid=ids.new_id(),
         tags=tags[:_MAX_TAGS],
         tags_digest=_digest(tags),
         fits=_fits(tags),
-        **shown,
+        **transcript,
     )
 
 
@@ -144,13 +144,15 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     One request, and one for each further chunk. Raises NotFound.
     """
     agent, row = find(session, agent_id, convo_id)
-    newest = bubbles.fitting(islice(parser.newest_messages(turns.read_backwards(row)), _before(), _before() + SHOWN))
+    newest = bubbles.bubbles_that_fit(
+        islice(parser.newest_messages(turns.read_backwards(row)), _before(), _before() + MAX_MESSAGES)
+    )
     metadata, until = metadata_of(row), _before() + len(newest)
     return {
         "meta": metadata,
         "messages": newest[::-1],
         "earlier": until if newest and metadata.get("messagesNum", 0) > until else None,
-        "agent": called(agent, "title") or agent_id,
+        "agent": display_name(agent, "title") or agent_id,
         "created": row.created,
         "tag": conversations.mark(row),
     }
@@ -164,37 +166,37 @@ def _before() -> int:
     return int(value)
 
 
-def _list(session: Session, asked: dict[str, Any]) -> Any:
+def _list(session: Session, query: dict[str, Any]) -> Any:
     """The answer of the list of the API: of an agent, or of what waits at all agents that the person sees."""
-    wanted = {name: asked[name] for name in (*_FILTERS, "inbox", "cursor")}
-    if not asked["inbox"]:
-        return calls.get(f"{_AGENT}/convos", wanted, agent_id=asked["agent"])
-    return _waiting(session, wanted)
+    filters = {name: query[name] for name in (*_FILTERS, "inbox", "cursor")}
+    if not query["inbox"]:
+        return calls.get(f"{_AGENT}/convos", filters, agent_id=query["agent"])
+    return _waiting(session, filters)
 
 
-def _waiting(session: Session, wanted: dict[str, Any]) -> Any:
+def _waiting(session: Session, filters: dict[str, Any]) -> Any:
     """A page of what waits at the person's agents. Where only other agents have any, it looks further."""
-    found = {"nextCursor": wanted["cursor"]}
+    page = {"nextCursor": filters["cursor"]}
     for _ in range(_MAX_INBOX_REQUESTS):
-        found = calls.get("/v3/convos", {**wanted, "cursor": found["nextCursor"]})
-        seen = [one for one in found["data"] if session.agent_ids is None or one["agentId"] in session.agent_ids]
-        if seen or not found.get("nextCursor"):
+        page = calls.get("/v3/convos", {**filters, "cursor": page["nextCursor"]})
+        own = [one for one in page["data"] if session.agent_ids is None or one["agentId"] in session.agent_ids]
+        if own or not page.get("nextCursor"):
             break
-    return {**found, "data": seen}
+    return {**page, "data": own}
 
 
 def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
     """The ids and names of those to whom a conversation may be assigned, by name, and whether there are more."""
     query = {"limit": 100, **({} if session.client_id is None else {"orgId": session.client.get("orgId")})}
-    found: list[Any] = []
+    colleagues: list[Any] = []
     following = None
     for _ in range(_MAX_COLLEAGUES_REQUESTS):
         page = calls.get("/v3/clients", {**query, "cursor": following})
-        found += page["data"]
+        colleagues += page["data"]
         following = page.get("nextCursor")
         if not following:
             break
-    named = [(one["ID"], cut(called(one, "name", "email", "ID"), _MAX_COLLEAGUE)) for one in found]
+    named = [(one["ID"], truncate(display_name(one, "name", "email", "ID"), _MAX_COLLEAGUE)) for one in colleagues]
     return sorted(named, key=lambda one: one[1].casefold()), bool(following)
 
 
@@ -203,17 +205,21 @@ def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> 
     text = fields.get("text", "").strip()
     if not text:
         raise guard.wrong(session, "text")
-    message = {"mid": fields.get("mid"), "from": "bot", "type": "text", "item": _said(session, text)}
+    message = {"mid": fields.get("mid"), "from": "bot", "type": "text", "item": _item(session, text)}
     _send("POST", "/messages", {"messages": [message]}, values)
 
 
-def _said(session: Session, text: str) -> Document:
+def _item(session: Session, text: str) -> Document:
     return {"payload": {"message": text}, "text": text, "sender": _signature(session)}
 
 
 def _signature(session: Session) -> str:
     """The name under which the visitor reads a reply: never the email, which is what the person signs in with."""
-    return called(session.client, "name") or called(session.organisation, "name") or guard.texts(session)("our_team")
+    return (
+        display_name(session.client, "name")
+        or display_name(session.organisation, "name")
+        or guard.texts(session)("our_team")
+    )
 
 
 def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
@@ -249,10 +255,10 @@ def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
     if session.organisation.get("disallowAnyTags"):
         raise errors.Forbidden("Your organisation lets nobody change tags.")
     tags = [one.strip() for one in fields.get("tags", "").split(",") if one.strip()]
-    found, etag = calls.read(_PATH, **values)
-    stored = found["conversation"].get("tags") or []
+    record, etag = calls.read(_PATH, **values)
+    stored = record["conversation"].get("tags") or []
     if stored != tags and _digest(stored) != fields.get("shown"):
-        now = cut(", ".join(stored), _MAX_TAGS_LENGTH) or "–"
+        now = truncate(", ".join(stored), _MAX_TAGS_LENGTH) or "–"
         raise guard.wrong(session, "tags.changed", errors.PreconditionFailed, tags=now)
     _send("PATCH", "", {"conversation": {"tags": tags}}, values, etag)
 

@@ -32,44 +32,42 @@ def between(before: Any, after: Any, ignored: frozenset[str] = frozenset()) -> D
     """The members that differ, ordered by path, without the top-level members in `ignored`: up to 150 KB of them."""
     old = {name: value for name, value in before.items() if name not in ignored}
     new = {name: value for name, value in after.items() if name not in ignored}
-    found, left = Differences(), _MAX_BYTES
-    for path, one, other in _compare("", old, new, _MAX_LEVELS):
-        entry = Difference(template_filters.cut(path, _MAX_PATH), _text(one), _text(other))
+    differences, left = Differences(), _MAX_BYTES
+    for path, *values in _compare("", old, new, _MAX_LEVELS):
+        entry = Difference(template_filters.truncate(path, _MAX_PATH), *map(_text, values))
         left -= _ROW_BYTES + sum(template_filters.size(text or "") for text in entry)
-        if found and left < 0:
-            found.has_more = True
+        if differences and left < 0:
+            differences.has_more = True
             break
-        found.append(entry)
-    return found
+        differences.append(entry)
+    return differences
 
 
-def _compare(path: str, one: Any, other: Any, levels: int) -> Iterator[tuple[str, Any, Any]]:
-    # The members of an object that is only on one side are compared, too.
-    one, other = (
-        {} if this is _MISSING and that and isinstance(that, dict) else this for this, that in _both(one, other)
-    )
-    if levels and isinstance(one, dict) and isinstance(other, dict):
-        for name in sorted(one.keys() | other.keys()):
+def _compare(path: str, before: Any, after: Any, levels: int) -> Iterator[tuple[str, Any, Any]]:
+    # The members of an object that only one document has are compared, too.
+    if before is _MISSING and after and isinstance(after, dict):
+        before = {}
+    elif after is _MISSING and before and isinstance(before, dict):
+        after = {}
+    if levels and isinstance(before, list) and isinstance(after, list):
+        by_ids = _by_id(before), _by_id(after)
+        before, after = (before, after) if None in by_ids else by_ids
+    if levels and isinstance(before, dict) and isinstance(after, dict):
+        for name in sorted(before.keys() | after.keys()):
             below = f"{path}.{name}" if path else name
-            yield from _compare(below, one.get(name, _MISSING), other.get(name, _MISSING), levels - 1)
-    elif levels and isinstance(one, list) and isinstance(other, list) and (named := _by_id(one, other)):
-        yield from _compare(path, *named, levels)
-    elif not storage.json_equal(_known(one), _known(other)):
-        yield path, one, other
+            yield from _compare(below, before.get(name, _MISSING), after.get(name, _MISSING), levels - 1)
+    elif not storage.json_equal(_known(before), _known(after)):
+        yield path, before, after
 
 
-def _by_id(one: list[Any], other: list[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Both lists by the ids of their entries; None if not all entries have an id of their own."""
-    found = tuple({entry["id"]: entry for entry in entries if _has_id(entry)} for entries in (one, other))
-    return (found[0], found[1]) if len(found[0]) == len(one) and len(found[1]) == len(other) else None
+def _by_id(entries: list[Any]) -> dict[str, Any] | None:
+    """Return the entries of a list by their ids; None if not all entries have an id of their own."""
+    by_id = {entry["id"]: entry for entry in entries if _has_id(entry)}
+    return by_id if len(by_id) == len(entries) else None
 
 
 def _has_id(entry: Any) -> bool:
     return isinstance(entry, dict) and isinstance(entry.get("id"), str)
-
-
-def _both(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    return (one, other), (other, one)
 
 
 def _known(value: Any) -> dict[str, Any]:
@@ -80,5 +78,5 @@ def _text(value: Any) -> str | None:
     if value is _MISSING:
         return None
     if isinstance(value, str):
-        return template_filters.cut(value, _MAX_TEXT)
-    return template_filters.folded(value, _MAX_TEXT)
+        return template_filters.truncate(value, _MAX_TEXT)
+    return template_filters.indented_json(value, _MAX_TEXT)

@@ -21,7 +21,7 @@ class Field(NamedTuple):
     kind: str
 
 
-class Fitting(NamedTuple):
+class FieldsThatFit(NamedTuple):
     """The fields that fit on a page, the paths of the others, and how many bytes are left."""
 
     fields: list[Field]
@@ -29,16 +29,16 @@ class Fitting(NamedTuple):
     left: int
 
 
-def fitting(fields: Sequence[Field], record: Document, most: int) -> Fitting:
+def fields_that_fit(fields: Sequence[Field], record: Document, most: int) -> FieldsThatFit:
     """Which fields of a record a form shows, at most `most` bytes as HTML. A form never has a part of a value."""
-    found: list[Field] = []
+    selected: list[Field] = []
     left_out: list[Field] = []
     for field in fields:
         value = _value(field, at(record, field.path))
         size = sum(_TEXT_BYTES + template_filters.size(text) for text in ([value] if isinstance(value, str) else value))
-        (found if size <= most else left_out).append(field)
+        (selected if size <= most else left_out).append(field)
         most -= size if size <= most else 0
-    return Fitting(found, [field.path for field in left_out], most)
+    return FieldsThatFit(selected, [field.path for field in left_out], most)
 
 
 def values(fields: Sequence[Field], record: Document) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def values(fields: Sequence[Field], record: Document) -> dict[str, Any]:
     return {field.path: _value(field, at(record, field.path)) for field in fields}
 
 
-def typed(fields: Sequence[Field], sent: dict[str, str]) -> dict[str, Any]:
+def submitted_values(fields: Sequence[Field], sent: dict[str, str]) -> dict[str, Any]:
     """The values of the fields as they were typed, in the same form. A browser sends lines that end with CRLF.
 
     A field that the form did not have is left out, so a save leaves the member as it is.
@@ -59,13 +59,13 @@ def typed(fields: Sequence[Field], sent: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def change(fields: Sequence[Field], record: Document, given: dict[str, Any]) -> Document:
+def change(fields: Sequence[Field], record: Document, submitted: dict[str, Any]) -> Document:
     """The members that were typed otherwise than the record has them; None clears a member."""
     before = values(fields, record)
     changed: Document = {}
     for field in fields:
-        if field.path in given and given[field.path] != _plain(before[field.path]):
-            _put(changed, field.path, _parse(field, given[field.path]))
+        if field.path in submitted and submitted[field.path] != _plain(before[field.path]):
+            _put(changed, field.path, _parse(field, submitted[field.path]))
     return changed
 
 
@@ -98,8 +98,8 @@ def _was_sent(field: Field, sent: dict[str, str]) -> bool:
 
 
 def _texts(sent: dict[str, str], path: str) -> list[str]:
-    found = ((name.removeprefix(f"{path}."), text) for name, text in sent.items() if name.startswith(f"{path}."))
-    numbered = sorted((int(number), text) for number, text in found if _NUMBER.fullmatch(number))
+    texts = ((name.removeprefix(f"{path}."), text) for name, text in sent.items() if name.startswith(f"{path}."))
+    numbered = sorted((int(number), text) for number, text in texts if _NUMBER.fullmatch(number))
     return [text for _, text in numbered if text.strip()]
 
 

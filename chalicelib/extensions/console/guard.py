@@ -12,7 +12,7 @@ from chalice.app import Response
 from chalicelib import errors
 from chalicelib.extensions.console import pages, rendering, sessions, template_filters
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.extensions.console.template_filters import cut
+from chalicelib.extensions.console.template_filters import truncate
 from chalicelib.http import auth, current_request
 
 _MAX_FIELDS = 1_000
@@ -83,13 +83,16 @@ def wrong(session: Session, rule: str, kind: type[errors.ApiError] = errors.Inva
 def rules(session: Session, error: errors.ApiError | None) -> list[tuple[str, str]]:
     """The rules that an error names, in the language of the page, each with the path of its member in the record."""
     issues, t = error.issues if error else [], texts(session)
-    return [(cut(_RECORD.sub("", one["path"]), _MAX_PATH), cut(t.of_rule(one["message"]), _MAX_RULE)) for one in issues]
+    return [
+        (truncate(_RECORD.sub("", one["path"]), _MAX_PATH), truncate(t.of_rule(one["message"]), _MAX_RULE))
+        for one in issues
+    ]
 
 
-def said(session: Session, error: errors.ApiError) -> str:
+def explain(session: Session, error: errors.ApiError) -> str:
     """What an error says in the language of the page: the rules that it names, otherwise its sentence."""
-    found = ", ".join(rule for _, rule in rules(session, error))
-    return found or sentence(error, language_of(session))
+    joined = ", ".join(rule for _, rule in rules(session, error))
+    return joined or sentence(error, language_of(session))
 
 
 def with_error_page(action: Callable[[], Response], language: str, session: Session | None = None) -> Response:

@@ -21,7 +21,7 @@ from chalicelib.leads.store import LeadRow
 from chalicelib.storage import Document
 
 _FIELDS = ("agent", "from", "to", "q")
-SHOWN, MAX_EXPORTED = 50, 5_000
+PAGE_SIZE, MAX_EXPORTED = 50, 5_000
 _MAX_EXAMINED = 20_000  # for a file: about three seconds
 # A ULID, before which the list continues, and the agent of a list that shows one agent after the other.
 _POSITION = re.compile(f"({ids.ULID.pattern})({ids.IDENTIFIER.pattern})?")
@@ -34,24 +34,24 @@ def list_leads(session: Session) -> Response:
 
     A person of an organisation sees the leads of one agent after the other: each agent has a partition.
     """
-    given = {name: current_request.query_value(name) or "" for name in _FIELDS}
+    query = {name: current_request.query_value(name) or "" for name in _FIELDS}
     (titles, has_more), problem = overview.shown_agents(session), None
     try:
-        found, following = _page(session, titles, _asked(titles), _cursor()[1])
+        leads, following = _page(session, titles, _query(titles), _cursor()[1])
     except periods.Problem as error:
-        found, following, problem = [], None, error.field
+        leads, following, problem = [], None, error.field
     return guard.page(
         session,
         "leads.html",
         "/leads",
         400 if problem else 200,
         titles=titles,
-        given=given,
+        query=query,
         problem=problem,
-        found=found,
-        following=query_string({**given, "cursor": following}) if following else None,
-        query=query_string(given),
-        most=MAX_EXPORTED,
+        leads=leads,
+        following=query_string({**query, "cursor": following}) if following else None,
+        query_string=query_string(query),
+        export_limit=MAX_EXPORTED,
         has_more_agents=has_more,
     )
 
@@ -60,14 +60,14 @@ def list_leads(session: Session) -> Response:
 def download(session: Session) -> Response:
     """Return the leads that match the filters as a file, up to 5,000."""
     titles = overview.shown_agents(session).titles
-    found = islice(_all(session, titles, _asked(titles)._replace(after=None)), MAX_EXPORTED)
-    text = files.heading(files.CSV, export.COLUMNS) + export.text(map(json.dumps, found), files.CSV)
+    leads = islice(_all(session, titles, _query(titles)._replace(after=None)), MAX_EXPORTED)
+    text = files.heading(files.CSV, export.COLUMNS) + export.text(map(json.dumps, leads), files.CSV)
     return pages.download("leads.csv", files.MEDIA[files.CSV], text)
 
 
-def _asked(titles: dict[str, str]) -> LeadQuery:
+def _query(titles: dict[str, str]) -> LeadQuery:
     """The query of the page: days are those of UTC. Raises Problem, and Invalid for a cursor that is not ours."""
-    since, until = periods.requested_bounds()
+    since, until = periods.bounds_from_request()
     agent_id, (after, _) = current_request.query_value("agent"), _cursor()
     text = (current_request.query_value("q") or "")[: parameters.MAX_TEXT].casefold()
     return LeadQuery(agent_id if agent_id in titles else None, since, until, text, after)
@@ -84,45 +84,45 @@ def _cursor() -> tuple[str | None, str]:
     return parts[1], parts[2] or ""
 
 
-def _page(session: Session, titles: dict[str, str], asked: LeadQuery, first: str) -> tuple[list[Any], str | None]:
+def _page(session: Session, titles: dict[str, str], query: LeadQuery, first: str) -> tuple[list[Any], str | None]:
     """The leads of a page, and where it continues, as a cursor."""
-    examined = examine(_rows(session, titles, asked, first), lambda row, lead: _shown(row, lead, asked))
-    records, position = take_bounded(examined, SHOWN)
+    examined = examine(_rows(session, titles, query, first), lambda row, lead: _listed(row, lead, query))
+    records, position = take_bounded(examined, PAGE_SIZE)
     return [json.loads(one) for one in records], position
 
 
-def _all(session: Session, titles: dict[str, str], asked: LeadQuery) -> Iterator[Document]:
-    for _, row in islice(_rows(session, titles, asked, ""), _MAX_EXAMINED):
-        lead = _shown(row, row.open(), asked) if row else None
+def _all(session: Session, titles: dict[str, str], query: LeadQuery) -> Iterator[Document]:
+    for _, row in islice(_rows(session, titles, query, ""), _MAX_EXAMINED):
+        lead = _listed(row, row.open(), query) if row else None
         if lead is not None:
             yield lead
 
 
 def _rows(
-    session: Session, titles: dict[str, str], asked: LeadQuery, first: str
+    session: Session, titles: dict[str, str], query: LeadQuery, first: str
 ) -> Iterator[tuple[str, LeadRow | None]]:
-    if asked.agent_id is not None:
-        return browse.of_agent(session.workspace_id, asked.agent_id, asked, SHOWN)
+    if query.agent_id is not None:
+        return browse.of_agent(session.workspace_id, query.agent_id, query, PAGE_SIZE)
     if session.agent_ids is None:
-        return browse.of_workspace(session.workspace_id, asked, SHOWN)
-    return _of_agents(session, sorted(one for one in titles if one >= first), asked, first)
+        return browse.of_workspace(session.workspace_id, query, PAGE_SIZE)
+    return _of_agents(session, sorted(one for one in titles if one >= first), query, first)
 
 
 def _of_agents(
-    session: Session, agent_ids: list[str], asked: LeadQuery, first: str
+    session: Session, agent_ids: list[str], query: LeadQuery, first: str
 ) -> Iterator[tuple[str, LeadRow | None]]:
     """Yield the leads of each agent, and each agent's end as a position without a row.
 
     The leads of the agent `first` continue before the ULID of the query, those of the others begin with the newest.
     """
     for number, agent_id in enumerate(agent_ids, start=1):
-        own = asked if agent_id == first else asked._replace(after=None)
+        own = query if agent_id == first else query._replace(after=None)
         if own.after != _END:
-            for ulid, row in browse.of_agent(session.workspace_id, agent_id, own, SHOWN):
+            for ulid, row in browse.of_agent(session.workspace_id, agent_id, own, PAGE_SIZE):
                 yield ulid + agent_id, row
             if number < len(agent_ids):
                 yield _END + agent_id, None
 
 
-def _shown(row: LeadRow, lead: Document, asked: LeadQuery) -> Document | None:
-    return {"id": row.lead_id, **lead} if asked.lists(lead) else None
+def _listed(row: LeadRow, lead: Document, query: LeadQuery) -> Document | None:
+    return {"id": row.lead_id, **lead} if query.lists(lead) else None

@@ -18,7 +18,7 @@ _WEBHOOK = "/v3/webhooks/{webhook_id}"
 _STATUSES = ("pending", "delivered", "failed", "unknown", "expired")
 LIFETIMES = (30, 90, 365)
 _DAY_SECONDS = 24 * 60 * 60
-_SHOWN = 100
+_PAGE_SIZE = 100
 
 
 @signed_in("/settings")
@@ -37,7 +37,7 @@ def issue_token(session: Session) -> Response:
     _require_operator(session)
     sent = guard.form()
     try:
-        issued = calls.send_once(sent.get("once"), "/v3/tokens", {"token": _token(sent)})["data"]
+        issued = calls.send_once(sent.get("form_id"), "/v3/tokens", {"token": _token(sent)})["data"]
     except errors.ApiError as error:
         return _page(session, sent, error=error)
     return _page(session, {}, issued=issued)
@@ -56,17 +56,17 @@ def revoke_token(session: Session, token_id: str) -> Response:
 def read_webhook(session: Session, webhook_id: str) -> Response:
     """Show a webhook and its deliveries, newest first."""
     _require_operator(session)
-    asked = {name: current_request.query_value(name) for name in ("status", "cursor")}
+    query = {name: current_request.query_value(name) for name in ("status", "cursor")}
     webhook, _ = calls.read(_WEBHOOK, webhook_id=webhook_id)
-    found = calls.get(f"{_WEBHOOK}/deliveries", {**asked, "limit": 50}, webhook_id=webhook_id)
-    following = query_string({**asked, "cursor": found["nextCursor"]}) if found.get("nextCursor") else None
+    page = calls.get(f"{_WEBHOOK}/deliveries", {**query, "limit": 50}, webhook_id=webhook_id)
+    following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
     return guard.page(
         session,
         "webhook.html",
         "/settings",
         webhook=webhook,
-        found=found["data"],
-        asked=asked,
+        deliveries=page["data"],
+        query=query,
         following=following,
         statuses=_STATUSES,
         redelivered=current_request.query_value("redelivered"),
@@ -78,7 +78,7 @@ def redeliver(session: Session, webhook_id: str, delivery_id: str) -> Response:
     """Send the event of a delivery again."""
     _require_operator(session)
     route = f"{_WEBHOOK}/deliveries/{{delivery_id}}/redeliver"
-    calls.send_once(guard.form().get("once"), route, None, webhook_id=webhook_id, delivery_id=delivery_id)
+    calls.send_once(guard.form().get("form_id"), route, None, webhook_id=webhook_id, delivery_id=delivery_id)
     return pages.redirect(f"/{session.workspace_id}/settings/webhooks/{webhook_id}?redelivered=true")
 
 
@@ -99,13 +99,13 @@ def _token(sent: dict[str, str]) -> Document:
 
 def _page(
     session: Session,
-    given: dict[str, str],
+    values: dict[str, str],
     error: errors.ApiError | None = None,
     issued: Any = None,
 ) -> Response:
     get = calls.get
-    found = get("/v3/tokens", {"limit": _SHOWN, "cursor": current_request.query_value("tokens")})
-    organisations = get("/v3/orgs", {"limit": _SHOWN, "cursor": current_request.query_value("cursor")})
+    tokens = get("/v3/tokens", {"limit": _PAGE_SIZE, "cursor": current_request.query_value("tokens")})
+    organisations = get("/v3/orgs", {"limit": _PAGE_SIZE, "cursor": current_request.query_value("cursor")})
     return guard.form_page(
         session,
         "settings.html",
@@ -114,9 +114,9 @@ def _page(
         organisations=organisations["data"],
         following=organisations.get("nextCursor"),
         webhooks=get("/v3/webhooks")["data"],
-        tokens=found["data"],
-        more_tokens=found.get("nextCursor"),
-        given=given,
+        tokens=tokens["data"],
+        more_tokens=tokens.get("nextCursor"),
+        values=values,
         issued=issued,
         lifetimes=LIFETIMES,
         scopes=scopes.ALL,

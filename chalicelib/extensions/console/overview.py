@@ -56,7 +56,7 @@ def read_overview(session: Session) -> Response:
         charts_shown=CHARTS,
         bars={"agent": _by_agent(period, entries, of_agents), **_by_dimensions(session, period, [*entries])},
         waiting=waiting(session, _MAX_WAITING),
-        drawn=periods.drawn(report["series"], period.end),
+        charted_count=periods.charted_count(report["series"], period.end),
         titles=entries,
         has_more_agents=has_more,
         period=period,
@@ -71,27 +71,27 @@ def shown_agents(session: Session) -> Agents:
         return Agents(dict(titles[:MAX_AGENTS]), len(titles) > MAX_AGENTS)
     ids = session.agent_ids
     keyed = [agents.row_for_key(session.workspace_id, one) for one in ids[:MAX_AGENTS] if IDENTIFIER.fullmatch(one)]
-    found = [row for _, row in agents.read_entries(keyed) if row is not None]
-    return Agents({row.agent_id: _title(row, row.open()) for row in found}, len(ids) > MAX_AGENTS)
+    rows = [row for _, row in agents.read_entries(keyed) if row is not None]
+    return Agents({row.agent_id: _title(row, row.open()) for row in rows}, len(ids) > MAX_AGENTS)
 
 
 def _title(row: agents.AgentRow, agent: Document) -> str:
-    return template_filters.titled({**agent, "ID": row.agent_id})
+    return template_filters.agent_title({**agent, "ID": row.agent_id})
 
 
 def waiting(session: Session, limit: int) -> list[Document]:
     """Up to `limit` conversations that wait for a person, latest activity first: metadata, with `ID` and `agentId`."""
-    found: list[Document] = []
+    conversations: list[Document] = []
     for _, row, _ in filtered_lists.inbox(session.workspace_id, None, limit):
         if row is None:
             continue
         agent_id = split_key(row.agent)[1]
         metadata = store.read_metadata(row)
         if (session.agent_ids is None or agent_id in session.agent_ids) and not store.has_expired(metadata):
-            found.append({**metadata, "ID": split_key(row.conversation)[2], "agentId": agent_id})
-        if len(found) == limit:
+            conversations.append({**metadata, "ID": split_key(row.conversation)[2], "agentId": agent_id})
+        if len(conversations) == limit:
             break
-    return found
+    return conversations
 
 
 def _period() -> series.Period:
@@ -130,8 +130,8 @@ def _by_dimension(
     return _largest([*sums.items()])
 
 
-def _conversations(period: series.Period, found: Sequence[Hour]) -> int:
-    return sum(hour.counts[_CONVERSATIONS] for hour in found if hour.start >= period.start)
+def _conversations(period: series.Period, of_agent: Sequence[Hour]) -> int:
+    return sum(hour.counts[_CONVERSATIONS] for hour in of_agent if hour.start >= period.start)
 
 
 def _largest(bars: list[tuple[str, Any]]) -> list[tuple[str, Any]]:

@@ -27,16 +27,16 @@ _HEADERS = {
 
 def page(template: str, language: str, status: int = 200, **context: Any) -> Response:
     """A page."""
-    given = {
+    values = {
         "t": texts(language),
         "language": language,
         "root": root(),
         "now": clock.seconds(),
-        "once": ids.new_id(),
+        "form_id": ids.new_id(),
         "opened_pages": OPENED,
         **context,
     }
-    text = rendering.environment().get_template(template).render(**given)
+    text = rendering.environment().get_template(template).render(**values)
     return Response(text, headers={"Content-Type": _HTML, **_HEADERS}, status_code=status)
 
 

@@ -33,17 +33,17 @@ def create_client(session: Session, org_id: str) -> Response:
     """Add a person to the organisation."""
     settings.require_organisation(session, org_id)
     sent = guard.form()
-    given = _typed({}, sent)
+    values = _submitted_values({}, sent)
     try:
-        client = {**_change({}, given, sent, session), "orgId": org_id}
+        client = {**_change({}, values, sent, session), "orgId": org_id}
         calls.send_once(
-            sent.get("once"),
+            sent.get("form_id"),
             "/v3/clients",
             {"client": client},
             lambda: rights.require(session, org_id, rights.NEW, client),
         )
     except errors.ApiError as error:
-        return _page(session, org_id, {}, "", given, error=error)
+        return _page(session, org_id, {}, "", values, error=error)
     return _to_organisation(session, org_id)
 
 
@@ -58,13 +58,13 @@ def read_client(session: Session, org_id: str, client_id: str) -> Response:
 def save_client(session: Session, org_id: str, client_id: str) -> Response:
     """Save the form. If the person has changed since it was shown, save nothing and show the differences."""
     (client, tag), sent = _read(session, org_id, client_id), guard.form()
-    given = _typed(client, sent)
-    if sent.get("tag") != tag and (found := settings.conflicts(_values(client), given)):
-        return _page(session, org_id, client, tag, given, conflicts=found)
+    values = _submitted_values(client, sent)
+    if sent.get("tag") != tag and (conflicts := settings.conflicts(_values(client), values)):
+        return _page(session, org_id, client, tag, values, conflicts=conflicts)
     try:
-        _save(session, client, _change(client, given, sent, session), tag)
+        _save(session, client, _change(client, values, sent, session), tag)
     except errors.ApiError as error:
-        return _page(session, org_id, client, tag, given, error=error)
+        return _page(session, org_id, client, tag, values, error=error)
     return _to_organisation(session, org_id)
 
 
@@ -100,38 +100,38 @@ def _values(client: Document) -> dict[str, Any]:
     return {**fields.values([*_fields(client).fields, *_RIGHTS], client), **opened, **notify}
 
 
-def _fields(client: Document) -> fields.Fitting:
-    return fields.fitting(_FIELDS, client, settings.MAX_FORM_BYTES)
+def _fields(client: Document) -> fields.FieldsThatFit:
+    return fields.fields_that_fit(_FIELDS, client, settings.MAX_FORM_BYTES)
 
 
-def _typed(client: Document, sent: dict[str, str]) -> dict[str, Any]:
+def _submitted_values(client: Document, sent: dict[str, str]) -> dict[str, Any]:
     flags = (_NOTIFY, *(f"{_ACCESS}.{page}" for page in pages.OPENED))
     return {
-        **fields.typed([*_fields(client).fields, *_RIGHTS], sent),
+        **fields.submitted_values([*_fields(client).fields, *_RIGHTS], sent),
         **{name: "on" if sent.get(name) else "" for name in flags},
     }
 
 
-def _change(client: Document, given: dict[str, Any], sent: dict[str, str], session: Session) -> Document:
+def _change(client: Document, values: dict[str, Any], sent: dict[str, str], session: Session) -> Document:
     """What to send to the API. Raises Invalid."""
-    changed = fields.change(_fields(client).fields, client, given)
-    if given[_NOTIFY] != _values(client)[_NOTIFY]:
-        changed |= settings.NOTIFICATIONS[given[_NOTIFY]]
+    changed = fields.change(_fields(client).fields, client, values)
+    if values[_NOTIFY] != _values(client)[_NOTIFY]:
+        changed |= settings.NOTIFICATIONS[values[_NOTIFY]]
     if password := sent.get(_PASSWORD):
         changed[_PASSWORD] = password
     if not _is_own(session, client):
-        changed |= {**fields.change(_RIGHTS, client, given), **_access(session, client, given)}
+        changed |= {**fields.change(_RIGHTS, client, values), **_access(session, client, values)}
     return changed
 
 
-def _access(session: Session, client: Document, given: dict[str, Any]) -> Document:
+def _access(session: Session, client: Document, values: dict[str, Any]) -> Document:
     """The change of the pages that a client opens.
 
     Without the member, a client opens all pages, later ones too. Only who does so gives that.
     """
-    if all(given[f"{_ACCESS}.{page}"] == _values(client)[f"{_ACCESS}.{page}"] for page in pages.OPENED) and client:
+    if all(values[f"{_ACCESS}.{page}"] == _values(client)[f"{_ACCESS}.{page}"] for page in pages.OPENED) and client:
         return {}
-    allowed = [page for page in pages.OPENED if given[f"{_ACCESS}.{page}"]]
+    allowed = [page for page in pages.OPENED if values[f"{_ACCESS}.{page}"]]
     others = [page for page in client.get(_ACCESS) or () if page not in pages.OPENED]
     is_all = len(allowed) == len(pages.OPENED) and not others and session.client.get(_ACCESS) is None
     return {_ACCESS: None if is_all else [*allowed, *others]}
@@ -151,7 +151,7 @@ def _page(
     org_id: str,
     client: Document,
     tag: str,
-    given: dict[str, Any],
+    values: dict[str, Any],
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
@@ -167,7 +167,7 @@ def _page(
         is_own=_is_own(session, client),
         may_change=_is_own(session, client) or rights.covers(session, client or rights.NEW),
         tag=tag,
-        given=given,
+        values=values,
         left_out=_fields(client).left_out,
         problem=recipients.problem(session.workspace_id, client["ID"], client) if client else None,
     )

@@ -30,7 +30,7 @@ class Problem(errors.Invalid):
         self.field = field
 
 
-def requested() -> asked.Asked:
+def from_request() -> asked.Asked:
     """The period, interval and dimension that the query of a page asks for. Raises Problem."""
     try:
         zone = asked.requested_zone()
@@ -45,7 +45,7 @@ def requested() -> asked.Asked:
     return asked.Asked(period, period.before(), interval, by)
 
 
-def requested_bounds() -> tuple[int | None, int | None]:
+def bounds_from_request() -> tuple[int | None, int | None]:
     """The days of UTC from `from` to `to` of the query, in Unix seconds; None for an empty one. Raises Problem."""
     first, last = _date("from"), _date("to")
     if first and last and first > last:
@@ -62,16 +62,16 @@ def labelled(
     return [{"averageSeconds": 0, **entry, "label": label} for entry, label in zip(entries, labels, strict=True)]
 
 
-def comparable(found: Iterable[Hour], period: series.Period, before: series.Period) -> list[Hour]:
+def comparable(counted: Iterable[Hour], period: series.Period, before: series.Period) -> list[Hour]:
     """The hours without those of the period before that come later in it than now comes in the period.
 
     So the totals of a period with an unfinished day are compared with as much of the period before.
     """
     end = before.end - max(0, period.end - clock.seconds())
-    return [hour for hour in found if hour.start < end or hour.start >= period.start]
+    return [hour for hour in counted if hour.start < end or hour.start >= period.start]
 
 
-def drawn(entries: Sequence[dict[str, Any]], end: int) -> int:
+def charted_count(entries: Sequence[dict[str, Any]], end: int) -> int:
     """How many entries of a series that ends at `end` a chart draws: one that is not over would look like a drop.
 
     All of them if fewer than two are over, which make no line.
@@ -104,12 +104,12 @@ def _date(name: str) -> date | None:
     if not text:
         return None
     try:
-        found = date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError as error:
         raise Problem(name) from error
-    if not 1971 <= found.year <= 2999:
+    if not 1971 <= day.year <= 2999:
         raise Problem(name)
-    return found
+    return day
 
 
 def _midnight(day: date, zone: tzinfo) -> int:

@@ -18,7 +18,7 @@ from chalicelib.credentials import store, tokens
 from chalicelib.credentials.store import CredentialRow, Issued
 from chalicelib.extensions.console import session_store
 from chalicelib.extensions.console.pages import OPENED
-from chalicelib.extensions.console.template_filters import called
+from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.http import auth
 from chalicelib.ids import IDENTIFIER
 from chalicelib.organisations import store as organisations
@@ -60,7 +60,7 @@ class Session(NamedTuple):
     @property
     def name(self) -> str:
         """How the person is called on the pages."""
-        return called(self.client, "name", "email") or self.row.name
+        return display_name(self.client, "name", "email") or self.row.name
 
     @property
     def agent_ids(self) -> list[str] | None:
@@ -94,19 +94,18 @@ class Session(NamedTuple):
 
     def caller(self) -> auth.Caller:
         """The caller as which the console uses the operations of the API: without secrets."""
-        one = self.row
         return auth.Caller(
             workspace_id=self.workspace_id,
             kind=tokens.SESSION,
-            credential_id=one.credential_id,
+            credential_id=self.row.credential_id,
             agent_id=None,
             scopes=frozenset(),
-            token_hash=one.token_hash,
-            ends_at=one.ends_at,
+            token_hash=self.row.token_hash,
+            ends_at=self.row.ends_at,
             conversation=None,
             agent_created=None,
             conversation_created=None,
-            name=one.name,
+            name=self.row.name,
         )
 
 
@@ -119,14 +118,14 @@ def current(request: Request, workspace_id: str) -> Session | None:
     if tokens.kind(token) != tokens.SESSION:
         return None
     token_hash, now = tokens.fingerprint(token), clock.milliseconds()
-    since, found = _cache.get(token_hash, (0, None))
-    if found is None or not 0 <= now - since < auth.CACHE_SECONDS * 1000 or not found.row.is_active:
-        found = _read(token_hash, token)
+    since, session = _cache.get(token_hash, (0, None))
+    if session is None or not 0 <= now - since < auth.CACHE_SECONDS * 1000 or not session.row.is_active:
+        session = _read(token_hash, token)
         if len(_cache) >= _CACHE_SIZE:
             _cache.clear()
-        if found is not None:
-            _cache[token_hash] = now, found
-    return found if found and found.workspace_id == workspace_id else None
+        if session is not None:
+            _cache[token_hash] = now, session
+    return session if session and session.workspace_id == workspace_id else None
 
 
 def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> Issued:
@@ -221,12 +220,12 @@ def _sign_in_data(row: clients.ClientRow, document: Document) -> list[str | None
 def _network(address: str) -> str:
     """The address of a household: an IPv6 customer has a whole /64."""
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return address
-    if isinstance(found, IPv4Address):
-        return str(found)
-    return str(found.ipv4_mapped or IPv6Address(int(found) >> 64 << 64))
+    if isinstance(parsed, IPv4Address):
+        return str(parsed)
+    return str(parsed.ipv4_mapped or IPv6Address(int(parsed) >> 64 << 64))
 
 
 def _cookie(request: Request) -> str:

@@ -42,9 +42,9 @@ def require_organisation(session: Session, org_id: str) -> None:
         raise errors.NotFound.of("organisation")
 
 
-def conflicts(before: dict[str, Any], given: dict[str, Any]) -> differences.Differences:
+def conflicts(before: dict[str, Any], values: dict[str, Any]) -> differences.Differences:
     """The changes that saving the form would make to the record as it is now stored."""
-    return differences.between({name: value for name, value in before.items() if name in given}, given)
+    return differences.between({name: value for name, value in before.items() if name in values}, values)
 
 
 @signed_in("/settings")
@@ -63,13 +63,13 @@ def save_organisation(session: Session, org_id: str) -> Response:
     if not _may_edit(session, organisation):
         raise errors.Forbidden("Your organisation is changed by the operator of the service.")
     sent, own = guard.form(), _fields(session, organisation).fields
-    given = fields.typed(own, sent)
-    if sent.get("tag") != tag and (found := conflicts(fields.values(own, organisation), given)):
-        return _page(session, organisation, tag, given, conflicts=found)
+    values = fields.submitted_values(own, sent)
+    if sent.get("tag") != tag and (changes := conflicts(fields.values(own, organisation), values)):
+        return _page(session, organisation, tag, values, conflicts=changes)
     try:
-        answer = _save(org_id, organisation, fields.change(own, organisation, given), tag)
+        answer = _save(org_id, organisation, fields.change(own, organisation, values), tag)
     except errors.ApiError as error:
-        return _page(session, organisation, tag, given, error=error)
+        return _page(session, organisation, tag, values, error=error)
     # What the API warns of: agents that do not exist, or not yet.
     saved = "unknown_agents" if answer.get("warnings") else "saved"
     return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved={saved}")
@@ -94,20 +94,20 @@ def save_account(session: Session) -> Response:
     """Save the person's own notification settings, and nothing else."""
     if session.client_id is None:
         raise errors.Forbidden("A workspace key gets no mails.")
-    client_id, wanted = session.client_id, "on" if guard.form().get("notify") else ""
+    client_id, choice = session.client_id, "on" if guard.form().get("notify") else ""
     client, _ = calls.read(_CLIENT, client_id=client_id)
     # A setting that the console does not know stays, unless the person changes it.
-    if preferences.by_email(client) != bool(wanted):
+    if preferences.by_email(client) != bool(choice):
         # Any version, but not a client that has been deleted: the operation would create it.
-        committed(lambda: calls.send("POST", _CLIENT, NOTIFICATIONS[wanted], "*", client_id=client_id))
+        committed(lambda: calls.send("POST", _CLIENT, NOTIFICATIONS[choice], "*", client_id=client_id))
     sessions.clear_cache()
     return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true")
 
 
-def _fields(session: Session, organisation: Document) -> fields.Fitting:
+def _fields(session: Session, organisation: Document) -> fields.FieldsThatFit:
     """The members that the person may change. An administrator who chose the agents could open those of others."""
     own = _FIELDS + _OF_OPERATORS if session.client_id is None else _FIELDS
-    return fields.fitting(own, organisation, MAX_FORM_BYTES)
+    return fields.fields_that_fit(own, organisation, MAX_FORM_BYTES)
 
 
 def _may_edit(session: Session, organisation: Document) -> bool:
@@ -124,22 +124,22 @@ def _save(org_id: str, organisation: Document, change: Document, tag: str) -> An
 
 def _choices(language: str, organisation: Document) -> dict[str, list[tuple[str, str]]]:
     """The options of the fields with a choice; a stored value that the console does not know stays one."""
-    t, found = pages.texts(language), {}
+    t, choices = pages.texts(language), {}
     for name, group, known in (
         ("preferredLanguage", "language", pages.LANGUAGES),
         ("dashboardLayout", "layout", LAYOUTS),
     ):
         stored = organisation.get(name)
         others = [stored] if stored and stored not in known else []
-        found[name] = [("", t("default")), *((one, t.named(group, one)) for one in (*known, *others))]
-    return found
+        choices[name] = [("", t("default")), *((one, t.named(group, one)) for one in (*known, *others))]
+    return choices
 
 
 def _page(
     session: Session,
     organisation: Document,
     tag: str,
-    given: dict[str, Any],
+    values: dict[str, Any],
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
@@ -154,7 +154,7 @@ def _page(
         organisation=organisation,
         may_edit=_may_edit(session, organisation),
         tag=tag,
-        given=given,
+        values=values,
         left_out=_fields(session, organisation).left_out,
         choices=_choices(guard.language_of(session), organisation),
         people=people["data"],

@@ -10,7 +10,7 @@ from chalicelib import clock
 _Texts = Callable[[str], str]
 _MAX_NAME = 200
 # Characters of a value as indented JSON.
-MAX_FOLDED = 20_000
+MAX_INDENTED = 20_000
 
 
 def month(number: int, t: _Texts) -> str:
@@ -61,40 +61,40 @@ def link(value: Any) -> str:
 def text_of(item: Any) -> str:
     """The text of a message's item; empty if it has none."""
     payload = item.get("payload") if isinstance(item, dict) else None
-    found: Any = payload if isinstance(payload, dict) else item
+    content: Any = payload if isinstance(payload, dict) else item
     for name in ("message", "text", "label"):
-        if isinstance(found, dict) and isinstance(found.get(name), str):
-            return str(found[name])
+        if isinstance(content, dict) and isinstance(content.get(name), str):
+            return str(content[name])
     return item["text"] if isinstance(item, dict) and isinstance(item.get("text"), str) else ""
 
 
 def card(item: Any) -> dict[str, Any]:
     """The title, text, image and choices of a message's item, as far as it has them in a known form."""
     payload = item.get("payload") if isinstance(item, dict) else None
-    found = payload if isinstance(payload, dict) else item if isinstance(item, dict) else {}
-    description = found.get("description")
+    content = payload if isinstance(payload, dict) else item if isinstance(item, dict) else {}
+    description = content.get("description")
     text = description.get("text") if isinstance(description, dict) else description
-    buttons = found.get("buttons") or found.get("choices")
+    buttons = content.get("buttons") or content.get("choices")
     names = (
         [one.get("name") or one.get("label") for one in buttons if isinstance(one, dict)]
         if isinstance(buttons, list)
         else []
     )
     return {
-        "title": found.get("title") if isinstance(found.get("title"), str) else "",
+        "title": content.get("title") if isinstance(content.get("title"), str) else "",
         "text": text if isinstance(text, str) else "",
-        "image": link(found.get("image") or found.get("imageUrl")),
-        "link": link(found.get("url")),
+        "image": link(content.get("image") or content.get("imageUrl")),
+        "link": link(content.get("url")),
         "choices": [one for one in names if isinstance(one, str)],
     }
 
 
-def cut(text: str, most: int) -> str:
+def truncate(text: str, most: int) -> str:
     """The text; its beginning and an ellipsis if it has more than `most` characters."""
     return text if len(text) <= most else f"{text[:most]} …"
 
 
-def folded(value: Any, most: int = MAX_FOLDED) -> str:
+def indented_json(value: Any, most: int = MAX_INDENTED) -> str:
     """Any value as indented JSON, cut.
 
     Indentation makes deep JSON much larger, so only what is shown is made.
@@ -102,7 +102,7 @@ def folded(value: Any, most: int = MAX_FOLDED) -> str:
     text = ""
     for part in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(value):
         if len(text) + len(part) > most:
-            return cut(text + part, most)
+            return truncate(text + part, most)
         text += part
     return text
 
@@ -112,15 +112,15 @@ def compact_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def called(record: dict[str, Any], *members: str) -> str:
+def display_name(record: dict[str, Any], *members: str) -> str:
     """How a record is called: the first of these members that shows anything, up to 200 characters; empty for none."""
     texts = (str(record.get(one) or "") for one in members)
-    return next((cut(text, _MAX_NAME) for text in texts if _shows_anything(text)), "")
+    return next((truncate(text, _MAX_NAME) for text in texts if _shows_anything(text)), "")
 
 
-def titled(agent: dict[str, Any]) -> str:
+def agent_title(agent: dict[str, Any]) -> str:
     """How an agent is called: its title or its id."""
-    return called(agent, "title", "ID")
+    return display_name(agent, "title", "ID")
 
 
 def _shows_anything(text: str) -> bool:
@@ -132,5 +132,5 @@ def size(text: str) -> int:
     return len(html.escape(text).encode())
 
 
-_SHOWN = (day, moment, number, short, change, folded, called, titled)
-FILTERS = {one.__name__: one for one in _SHOWN}
+_FILTERS = (day, moment, number, short, change, indented_json, display_name, agent_title)
+FILTERS = {one.__name__: one for one in _FILTERS}

@@ -13,7 +13,7 @@ from chalicelib.storage import Document
 _AGENT = "/v3/agents/{agent_id}"
 _VERSIONS = f"{_AGENT}/versions"
 _VERSION = f"{_VERSIONS}/{{number}}"
-_SHOWN = 50
+_PAGE_SIZE = 50
 _NO_TAG = '"none"'  # equals that of no record
 
 
@@ -21,15 +21,15 @@ _NO_TAG = '"none"'  # equals that of no record
 def list_versions(session: Session, agent_id: str) -> Response:
     """List the versions of an agent, newest first: who made them, and which members they changed."""
     agent, _ = calls.read(_AGENT, agent_id=agent_id)
-    wanted = {"limit": _SHOWN, "cursor": current_request.query_value("cursor")}
-    found = calls.get(_VERSIONS, wanted, agent_id=agent_id)
-    following = query_string({"cursor": found["nextCursor"]}) if found.get("nextCursor") else None
+    query = {"limit": _PAGE_SIZE, "cursor": current_request.query_value("cursor")}
+    page = calls.get(_VERSIONS, query, agent_id=agent_id)
+    following = query_string({"cursor": page["nextCursor"]}) if page.get("nextCursor") else None
     return guard.page(
         session,
         "versions.html",
         "/agents",
         agent=agent,
-        found=found["data"],
+        versions=page["data"],
         following=following,
     )
 

@@ -13,7 +13,7 @@ MAX_LISTED = 20
 # Entries of the inbox of a workspace that one search examines, newest first, to find those of the person's agents.
 _MAX_EXAMINED = 2_000
 _PORTION = 100
-_REQUESTED = "requested_chat"
+_WAITING_STATE = "requested_chat"
 _log = logging.getLogger(__name__)
 
 
@@ -35,7 +35,7 @@ def find_waiting(
     Examines up to 2,000 entries after the cursor. Returns also the cursor with which a search continues, None at the
     end of the inbox.
     """
-    found: list[Waiting] = []
+    waiting: list[Waiting] = []
     examined, has_more = 0, True
     while has_more and examined < _MAX_EXAMINED:
         has_more = False
@@ -45,11 +45,11 @@ def find_waiting(
             if row is None or agent_id not in agent_ids:
                 continue
             metadata = _read_metadata(row)
-            if metadata.get("state") == _REQUESTED and not store.has_expired(metadata):
-                found.append(Waiting(split_key(row.conversation)[2], agent_id, metadata, second_of(position)))
-            if len(found) > MAX_LISTED:
-                return found, cursor
-    return found, cursor if has_more else None
+            if metadata.get("state") == _WAITING_STATE and not store.has_expired(metadata):
+                waiting.append(Waiting(split_key(row.conversation)[2], agent_id, metadata, second_of(position)))
+            if len(waiting) > MAX_LISTED:
+                return waiting, cursor
+    return waiting, cursor if has_more else None
 
 
 def _read_metadata(row: ConversationRow) -> Document:

@@ -16,7 +16,7 @@ from chalicelib import settings, storage
 from chalicelib.extensions.console import rendering
 from chalicelib.extensions.console.notifications import inbox, unsubscribe_token
 from chalicelib.extensions.console.notifications.inbox import Waiting
-from chalicelib.extensions.console.notifications.recipients import Person
+from chalicelib.extensions.console.notifications.recipients import Recipient
 from chalicelib.extensions.console.template_filters import moment
 
 # Characters of a text that a mail shows, and those that are read for them.
@@ -44,28 +44,28 @@ class _Line(NamedTuple):
     link: str
 
 
-def compose(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> bytes:
+def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[Waiting]) -> bytes:
     """The mail about conversations. No text of a visitor or a client is in a header but the recipient's name."""
-    language = rendering.language_of(person.organisation)
-    t, lines = rendering.texts(language), _lines(workspace_id, person, waiting[: inbox.MAX_LISTED])
+    language = rendering.language_of(recipient.organisation)
+    t, lines = rendering.texts(language), _lines(workspace_id, recipient, waiting[: inbox.MAX_LISTED])
     home = f"{settings.console_url()}/{quote(workspace_id)}"
-    stop = f"{home}/unsubscribe/{unsubscribe_token.token(workspace_id, person.client_id)}"
+    stop = f"{home}/unsubscribe/{unsubscribe_token.token(workspace_id, recipient.client_id)}"
     has_more = len(waiting) > len(lines)
     count = f"{len(lines)}+" if has_more else len(lines)
     subject = t("mail.one") if count == 1 else t("mail.many", count=count)
-    shown = {"t": t, "language": language, "subject": subject, "lines": lines}
-    everything = f"{home}{_INBOX if person.page == '/convos' else person.page}" if has_more else ""
+    context = {"t": t, "language": language, "subject": subject, "lines": lines}
+    everything = f"{home}{_INBOX if recipient.page == '/convos' else recipient.page}" if has_more else ""
     links = {"stop": stop, "account": f"{home}/account", "everything": everything}
     message = EmailMessage(SMTP)
     message["Subject"] = subject
     name, address = parseaddr(settings.mail_sender())
     message["From"] = Address(_plain(name), addr_spec=address)
-    message["To"] = Address(_plain(person.client.get("name")), addr_spec=person.client["email"])
+    message["To"] = Address(_plain(recipient.client.get("name")), addr_spec=recipient.client["email"])
     message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     message["Auto-Submitted"] = "auto-generated"
     more = (f"{t('mail.more')}: {everything}",) if has_more else ()
     message.set_content(_text(t, subject, lines, more, (t("mail.why"), f"{t('unsubscribe')}: {stop}")))
-    message.add_alternative(rendering.environment().get_template("mail.html").render(shown, **links), subtype="html")
+    message.add_alternative(rendering.environment().get_template("mail.html").render(context, **links), subtype="html")
     # Not through `message`, which encodes a link that is longer than a line: mail programs would not recognise it.
     return f"List-Unsubscribe: <{stop}>\r\n".encode() + message.as_bytes()
 
@@ -85,7 +85,7 @@ def send(message: bytes, address: str) -> None:
         raise NotSent from error
 
 
-def _lines(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> list[_Line]:
+def _lines(workspace_id: str, recipient: Recipient, waiting: Sequence[Waiting]) -> list[_Line]:
     titles = inbox.titles(workspace_id, {one.agent_id for one in waiting})
     return [
         _Line(
@@ -93,15 +93,19 @@ def _lines(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> lis
             _plain(one.metadata.get("title")),
             _plain(titles[one.agent_id]),
             one.changed_at,
-            _link(workspace_id, person, one),
+            _link(workspace_id, recipient, one),
         )
         for one in waiting
     ]
 
 
-def _link(workspace_id: str, person: Person, one: Waiting) -> str:
-    below = f"/{quote(one.agent_id, safe='')}/{quote(one.conversation_id, safe='')}" if person.page == "/convos" else ""
-    return f"{settings.console_url()}/{quote(workspace_id)}{person.page}{below}"
+def _link(workspace_id: str, recipient: Recipient, waiting: Waiting) -> str:
+    below = (
+        f"/{quote(waiting.agent_id, safe='')}/{quote(waiting.conversation_id, safe='')}"
+        if recipient.page == "/convos"
+        else ""
+    )
+    return f"{settings.console_url()}/{quote(workspace_id)}{recipient.page}{below}"
 
 
 def _text(

@@ -17,7 +17,7 @@ from chalicelib import clock, errors, queues, storage
 from chalicelib.conversations import handoff_notices
 from chalicelib.extensions.console.notifications import allowance, inbox, notices, recipients
 from chalicelib.extensions.console.notifications.notices import NoticeRow
-from chalicelib.extensions.console.notifications.recipients import Person
+from chalicelib.extensions.console.notifications.recipients import Recipient
 from chalicelib.workspaces import store as workspaces
 
 # A message is about the newest request of a batch. The others are a minute older, or more if the stream was late.
@@ -27,8 +27,8 @@ _log = logging.getLogger(__name__)
 
 def request_each(workspace_id: str, requested_at: int, agent_ids: list[str], after: str) -> None:
     """Send a message for each of the next 100 clients after the id `after` who is notified, and one for the rest."""
-    found, following = recipients.list_page(workspace_id, agent_ids, after)
-    texts = [_message(workspace_id, client_id, requested_at) for client_id in found]
+    client_ids, following = recipients.list_page(workspace_id, agent_ids, after)
+    texts = [_message(workspace_id, client_id, requested_at) for client_id in client_ids]
     if following:
         texts.append(json.dumps([handoff_notices.KIND, workspace_id, requested_at, agent_ids, following]))
     queues.send(queues.NOTIFICATIONS, texts, workspace_id)
@@ -55,28 +55,30 @@ def _notify(workspace_id: str, client_id: str, requested_at: int, cursor: str | 
         message = _message(workspace_id, client_id, requested_at)
         queues.send(queues.NOTIFICATIONS, [message], workspace_id, ceil(left / 1000))
         return
-    person = recipients.find(workspace_id, client_id)
-    if person and _is_in_use(workspace_id):
-        _send(workspace_id, person, row, requested_at, cursor)
+    recipient = recipients.find(workspace_id, client_id)
+    if recipient and _is_in_use(workspace_id):
+        _send(workspace_id, recipient, row, requested_at, cursor)
 
 
-def _send(workspace_id: str, person: Person, row: NoticeRow | None, requested_at: int, cursor: str | None) -> None:
+def _send(
+    workspace_id: str, recipient: Recipient, row: NoticeRow | None, requested_at: int, cursor: str | None
+) -> None:
     from chalicelib.extensions.console.notifications import mail
 
     listed_at, since = clock.milliseconds(), row.covered_until if row else 0
-    waiting, rest = inbox.find_waiting(workspace_id, person.agent_ids, cursor)
+    waiting, rest = inbox.find_waiting(workspace_id, recipient.agent_ids, cursor)
     if not any(_is_after(one.changed_at, since) for one in waiting):
         if rest and _is_after(inbox.second_of(rest), max(since, requested_at - _SEARCHED_MILLISECONDS)):
-            message = _message(workspace_id, person.client_id, requested_at, rest)
+            message = _message(workspace_id, recipient.client_id, requested_at, rest)
             queues.send(queues.NOTIFICATIONS, [message], workspace_id)
         return
-    content = mail.compose(workspace_id, person, waiting)
+    content = mail.compose(workspace_id, recipient, waiting)
     if not allowance.take(workspace_id):
         _log.warning("A workspace has sent its mails of the day; this one is not sent: %s", workspace_id)
         return
-    claimed = notices.claim(row, workspace_id, person.client_id, listed_at)
+    claimed = notices.claim(row, workspace_id, recipient.client_id, listed_at)
     try:
-        mail.send(content, person.client["email"])
+        mail.send(content, recipient.client["email"])
     except mail.Refused:
         claimed.is_refused = True
         _log.exception("SES refuses a mail; it is not sent again: %s", claimed)

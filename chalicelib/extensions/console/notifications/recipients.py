@@ -22,7 +22,7 @@ _ADDRESS = re.compile(
 _PAGES = ("/convos", "/overview")
 
 
-class Person(NamedTuple):
+class Recipient(NamedTuple):
     """A client who is notified, with the organisation whose agents they see."""
 
     client_id: str
@@ -47,12 +47,12 @@ def list_page(workspace_id: str, agent_ids: Iterable[str], after: str) -> tuple[
     Examines up to 100 clients after the id `after`; empty is the beginning, None the end. Two requests.
     """
     rows = [*clients.list_page(workspace_id, after or None, PORTION)]
-    people = _with_organisations(workspace_id, {row.client_id: row.open() for row in rows})
-    found = [one.client_id for one in people if not one.agent_ids.isdisjoint(agent_ids)]
-    return found, rows[-1].client_id if len(rows) == PORTION else None
+    recipients = _with_organisations(workspace_id, {row.client_id: row.open() for row in rows})
+    client_ids = [one.client_id for one in recipients if not one.agent_ids.isdisjoint(agent_ids)]
+    return client_ids, rows[-1].client_id if len(rows) == PORTION else None
 
 
-def find(workspace_id: str, client_id: str) -> Person | None:
+def find(workspace_id: str, client_id: str) -> Recipient | None:
     """The client as it is now, None if it is not notified. Up to two requests."""
     row = clients.find(workspace_id, client_id)
     return next(iter(_with_organisations(workspace_id, {client_id: row.open()} if row else {})), None)
@@ -66,7 +66,7 @@ def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
         return "stage"
     if not _ADDRESS.fullmatch(client.get("email") or ""):
         return "address"
-    if not Person(client_id, client, {}).page:
+    if not Recipient(client_id, client, {}).page:
         return "pages"
     row = notices.find(workspace_id, client_id)
     if row and row.is_refused:
@@ -74,13 +74,13 @@ def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
     return "limit" if allowance.is_used_up(workspace_id) else None
 
 
-def _with_organisations(workspace_id: str, documents: dict[str, Document]) -> list[Person]:
-    wanted = {client_id: client for client_id, client in documents.items() if _is_notified(client)}
-    org_ids = sorted({client["orgId"] for client in wanted.values()})
+def _with_organisations(workspace_id: str, documents: dict[str, Document]) -> list[Recipient]:
+    clients = {client_id: client for client_id, client in documents.items() if _is_notified(client)}
+    org_ids = sorted({client["orgId"] for client in clients.values()})
     rows = find_many([organisations.key(workspace_id, one) for one in org_ids])
     known = {org_id: row.open() for org_id, row in zip(org_ids, rows, strict=True) if row}
-    people = [Person(one, client, known.get(client["orgId"], {})) for one, client in wanted.items()]
-    return [person for person in people if person.agent_ids and person.page]
+    recipients = [Recipient(one, client, known.get(client["orgId"], {})) for one, client in clients.items()]
+    return [one for one in recipients if one.agent_ids and one.page]
 
 
 def _is_notified(client: Document) -> bool:

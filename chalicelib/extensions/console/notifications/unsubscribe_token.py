@@ -14,10 +14,10 @@ def token(workspace_id: str, client_id: str) -> str:
     return urlsafe_b64encode(sealed).decode().rstrip("=")
 
 
-def client_of(workspace_id: str, given: str) -> str:
+def client_of(workspace_id: str, text: str) -> str:
     """The client of a token. Raises NotFound for any other text."""
     try:
-        sealed = urlsafe_b64decode(given + "=" * (-len(given) % 4))
+        sealed = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         return encryption.unseal(workspace_id, _PURPOSE, sealed).decode()
     except (ValueError, encryption.DecryptionError, layouts.UnknownLayout):
         raise errors.NotFound("This link is not complete; open it from the mail again.") from None
