@@ -14,7 +14,7 @@ if "chalice.cli" in sys.modules:  # never in a function; before the packages, wh
 
 from functools import partial
 
-from chalicelib import extensions, followers, telemetry
+from chalicelib import extensions, followers, maintenance, telemetry
 from chalicelib.agents.copy_routes import routes as agent_copies
 from chalicelib.agents.organisation_routes import routes as organisation_agents
 from chalicelib.agents.routes import routes as agents
@@ -30,7 +30,6 @@ from chalicelib.conversations.routes import routes as conversations
 from chalicelib.conversations.transcript_routes import routes as transcripts
 from chalicelib.conversations.v3_routes import routes as conversations_v3
 from chalicelib.conversations.visitor_routes import routes as visitor_tokens
-from chalicelib.deletion.functions import functions as cascades
 from chalicelib.deletion.routes import routes as deletion
 from chalicelib.erasures.functions import functions as erasing
 from chalicelib.erasures.routes import routes as erasures
@@ -91,7 +90,7 @@ for blueprint in (
     webhooks,
     openapi,
     functions,
-    cascades,
+    maintenance.functions,
     tallies,
     loads,
     captures,

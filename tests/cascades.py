@@ -5,8 +5,8 @@ from typing import Any
 
 from moto.sqs.models import sqs_backends
 
-from chalicelib import storage
-from chalicelib.deletion import functions
+from chalicelib import maintenance, storage
+from chalicelib.queues.tasks import ResumeCascade
 from tests.api import Api
 from tests.builders import lead_body
 from tests.conftest import PassTime
@@ -46,19 +46,29 @@ def fill(api: Api) -> None:
 
 def as_record(body: str) -> dict[str, str]:
     """Return a message as the function receives it."""
-    return {"body": body, "receiptHandle": ""}
+    return {"body": body, "messageId": body, "receiptHandle": ""}
 
 
 def cascade_messages() -> list[dict[str, str]]:
-    """Take the messages of the cascade function off their queue, ignoring their delay."""
-    waiting = sqs_backends["123456789012"]["eu-west-1"].queues[storage.table("cascades")]
-    taken = [as_record(message.body) for message in waiting._messages]
-    waiting._messages = []
-    return taken
+    """Take the tasks of cascades off their queue, ignoring their delay."""
+    return task_messages(ResumeCascade)
+
+
+def task_messages(*kinds: type[Any]) -> list[dict[str, str]]:
+    """Take the tasks of these kinds off their queue, ignoring their delay."""
+    waiting = sqs_backends["123456789012"]["eu-west-1"].queues[storage.table("maintenance")]
+    taken = [one for one in waiting._messages if one.body.startswith(tuple(f'["{kind.__name__}"' for kind in kinds))]
+    waiting._messages = [one for one in waiting._messages if one not in taken]
+    return [as_record(message.body) for message in taken]
+
+
+def maintain(records: list[dict[str, str]]) -> None:
+    """Run the function with these messages, and expect that it does all tasks."""
+    assert maintenance.maintain({"Records": records}, None) == {"batchItemFailures": []}
 
 
 def second_run(pass_time: PassTime) -> None:
     """Let 90 seconds pass, and run the function with the messages of its queue."""
     pass_time(90)
-    functions.resume_cascade({"Records": cascade_messages()}, None)
+    maintain(cascade_messages())
     assert cascade_messages() == []

@@ -1,22 +1,23 @@
 """The cascade of a deleted agent: its two runs, its message, and what interrupts or delays it."""
 
-import json
 import os
 from itertools import count
 from typing import Any
 
 import pytest
 
-from chalicelib import clock, errors, queues, storage
+from chalicelib import clock, errors, maintenance, queues, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import store as conversations
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
-from chalicelib.deletion import functions, routes
+from chalicelib.deletion import routes
+from chalicelib.queues.messages import pack
+from chalicelib.queues.tasks import ResumeCascade
 from chalicelib.storage.unit import Unit
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.cascades import HUMAN, as_record, cascade_messages, create, fill, items, records, second_run
+from tests.cascades import HUMAN, as_record, cascade_messages, create, fill, items, maintain, records, second_run
 from tests.conftest import PassTime
 from tests.evidence import refused
 
@@ -46,14 +47,14 @@ def test_a_cascade_that_runs_out_of_time_is_resumed_by_the_queue(
     fill(api)
     moments = count(step=0.01)
     monkeypatch.setattr(clock, "monotonic", lambda: next(moments))
-    for module in (routes, functions):
-        monkeypatch.setattr(module, "_CASCADE_SECONDS", 0.02)  # some batches each time
+    monkeypatch.setattr(routes, "_CASCADE_SECONDS", 0.02)  # some batches each time
+    monkeypatch.setattr(maintenance, "_SECONDS", 0.03)
     assert "still being deleted" in api.delete("/v3/agents/support").json["message"]
     pass_time(90)
     rounds = 0
     while messages := cascade_messages():
         rounds += 1
-        functions.resume_cascade({"Records": messages}, None)
+        maintain(messages)
     assert rounds > 1
     assert items("agents", "conversations", "leads", "analytics") == []
     assert api.post("/v2/agents/support", {}).status == 200
@@ -73,7 +74,7 @@ def test_a_second_run_that_comes_too_early_is_delayed(
     api.delete("/v3/agents/support")
     for passed in (30, 59, 1):
         pass_time(passed)
-        functions.resume_cascade({"Records": cascade_messages()}, None)
+        maintain(cascade_messages())
     assert delays == [90, 60, 1]
     assert (items("agents"), cascade_messages()) == ([], [])
 
@@ -94,7 +95,7 @@ def test_a_cascade_message_for_an_existing_agent_deletes_nothing(
 ) -> None:
     fill(api)
     before = items()
-    functions.resume_cascade({"Records": [as_record(json.dumps([workspace.workspace_id, "support"]))]}, None)
+    maintain([as_record(pack(ResumeCascade(workspace.workspace_id, "support")))])
     assert items() == before
     assert cascade_messages() == []
 

@@ -10,7 +10,6 @@ import pytest
 from benchmarks.results import PRICES
 from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
-from chalicelib.deletion import functions as cascades
 from chalicelib.erasures import functions as erasing
 from chalicelib.history import functions, paths
 from chalicelib.storage import history as rows
@@ -18,7 +17,7 @@ from chalicelib.storage.history import HistoryRow, VersionRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
-from tests.cascades import cascade_messages
+from tests.cascades import cascade_messages, maintain
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.test_erasures import messages
@@ -212,7 +211,7 @@ def test_an_agent_is_deleted_with_its_tools_and_keys_by_the_same_credential(
     pass_time(60)
     Api(workspace.access_token).delete("/v3/agents/support")
     pass_time(100)
-    cascades.resume_cascade({"Records": cascade_messages()}, None)
+    maintain(cascade_messages())
     deletions = [one for one in history.of() if one["operation"] == "delete"]
     assert len(deletions) == 3
     assert {one["resource"].split("/")[0] for one in deletions} == {"agents", "tools", "keys"}

@@ -19,14 +19,15 @@ from chalice.app import SQSEventConfig
 from click.testing import CliRunner
 
 from app import app
-from chalicelib import clock, ids, queues, storage
-from chalicelib.conversations import functions as counting
+from chalicelib import clock, ids, maintenance, queues, storage
+from chalicelib.analytics import counts
+from chalicelib.analytics import functions as loads
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.new_messages import Seen
 from chalicelib.conversations.state import State
 from chalicelib.extensions.console.notifications import functions as notifying
 from chalicelib.leads.store import LeadRow
-from chalicelib.queues import stream_batches
+from chalicelib.queues import messages, stream_batches, tasks
 from chalicelib.storage import encryption, parent_scoped_ids
 from chalicelib.webhooks import functions as webhook_functions
 from chalicelib.webhooks import queue
@@ -255,9 +256,11 @@ def _run(patch: pytest.MonkeyPatch, function: Callable[[Any, Any], Any], records
 
 
 TEXTS = ("", "x", "7", "null", "[]", "{}", '["w"]', "[7, 7, 7]", '["w", "t", [["x"]]]', '["w", "e", "t", ["i"], ""]',
-         '["w#support", "2026-11-22", "x"]', '["w#support", 253402300800, 0, "counts"]', '["w#support", "x", 0]',
+         '["RecountQuarter", "w#support", "2026-11-22", "x"]', '["RecountHour", "w#support", 253402300800, 0]',
+         '["RecountHour", "w#support", "x", 0]', '["ResumeCascade", "w", "support"]', '["ClearLeftovers", "w", 7]',
+         '["ContinueFanOut", "w", "t", [["x"]]]', '["ApplyRetention", "w", "a", 0]', '["ApplyRetention"]',
          '["w", "support", 1e999]', '["requested", 7, 7, 7, 7]', '["notify", "w", [], {}]',
-         '["#", "2026-11-22", 96]', "[" * 100_000)  # fmt: skip
+         '["RecountQuarter", "#", "2026-11-22", 96]', "[" * 100_000)  # fmt: skip
 
 
 def test_a_message_is_processed_beside_wrong_messages(
@@ -270,18 +273,19 @@ def test_a_message_is_processed_beside_wrong_messages(
     api.post("/v3/webhooks", webhook_body(inbox.url(), *EVENTS))
     assert api.post("/v2/agents/support", {"title": "Support"}).status == 200
     pipeline.fan_out(stream.read("agents"))
-    delivered = queue.from_text(pipeline.take().bodies[0]).text()
+    delivered = queue.Message.parse(pipeline.take().bodies[0]).pack()
     agent = storage.key(workspace.workspace_id, "support")
     good = {
         "deliver": (webhook_functions.deliver, delivered),
         "deliver_slow": (webhook_functions.deliver_slow, delivered),
-        "count_conversations": (counting.count_conversations, json.dumps([agent, "2026-11-22", 0])),
+        "maintain": (maintenance.maintain, messages.pack(tasks.RecountQuarter(agent, "2026-11-22", 0))),
+        "count_hours": (loads.count_hours, messages.pack(counts.RecountHour(agent, 0, 0))),
         "notify_people": (notifying.notify_people, json.dumps(["notify", workspace.workspace_id, "ann", 0])),
     }
     assert good.keys() == {one.name for one in declared_functions() if one.queue and reports(one)}
     for name, (function, text) in good.items():
-        messages = [{"messageId": str(number), "body": one} for number, one in enumerate((*TEXTS, text))]
-        failed = {one["itemIdentifier"] for one in function({"Records": messages}, None)["batchItemFailures"]}
+        queued = [{"messageId": str(number), "body": one} for number, one in enumerate((*TEXTS, text))]
+        failed = {one["itemIdentifier"] for one in function({"Records": queued}, None)["batchItemFailures"]}
         assert str(len(TEXTS)) not in failed, name
     assert len(inbox.posts) == 1
     # Their queues pass on one message at a time.

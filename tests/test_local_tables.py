@@ -6,8 +6,7 @@ from typing import Any
 import boto3
 import pytest
 
-from chalicelib import settings, storage
-from chalicelib.deletion import cascade
+from chalicelib import queues, settings, storage
 from chalicelib.webhooks import queue
 from infra import tables
 from tests.selection import one_of_each
@@ -25,7 +24,7 @@ def attributes(name: str) -> dict[str, str]:
     [
         pytest.param(queue.FAST, queue.DEAD_LETTER, id="deliveries"),
         pytest.param(queue.SLOW, queue.DEAD_LETTER, id="slow deliveries"),
-        pytest.param(cascade.CASCADES, "cascades-dead", id="cascades"),
+        pytest.param(queues.MAINTENANCE, "maintenance-dead", id="maintenance"),
     ],
 )
 @one_of_each(lambda: None)

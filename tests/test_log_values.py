@@ -17,11 +17,13 @@ from chalice.app import DynamoDBEventConfig
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from app import app
-from chalicelib import storage
-from chalicelib.conversations import functions as counting
-from chalicelib.deletion import functions as deletion
+from chalicelib import clock, maintenance, storage
+from chalicelib.analytics import counts
+from chalicelib.analytics import functions as loads
 from chalicelib.erasures import functions as erasing
+from chalicelib.erasures.queue import Erase
 from chalicelib.extensions.console.notifications import functions as notifying
+from chalicelib.queues import messages, tasks
 from chalicelib.storage import encryption
 from chalicelib.webhooks import functions, queue
 from chalicelib.workspaces.store import NewWorkspace
@@ -145,10 +147,18 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
     held = [pipeline.take(name) for name in (queue.FAST, queue.SLOW)]
     webhook_ids = {json.loads(body)[1] for one in held for body in one.bodies}
     agent = storage.key(workspace.workspace_id, CHOSEN["agent_id"])
-    texts = [json.dumps([workspace.workspace_id, CHOSEN["agent_id"]]), json.dumps([agent, "2026-11-22", 0]), CANARY]
+    packed = [
+        tasks.ResumeCascade(workspace.workspace_id, CHOSEN["agent_id"]),
+        tasks.ApplyRetention(workspace.workspace_id, CHOSEN["agent_id"]),
+        tasks.ClearLeftovers(f"{agent}#{CHOSEN['user_id']}"),
+        tasks.RecountQuarter(agent, "2026-11-22", 0),
+        counts.RecountHour(agent, clock.seconds(), 0),
+        Erase(workspace.workspace_id, CANARY),
+    ]
+    texts = [*map(messages.pack, packed), CANARY]
     texts += [json.dumps(["requested", workspace.workspace_id, 0, [CHOSEN["agent_id"]], ""])]
     texts += [json.dumps(["notify", workspace.workspace_id, CHOSEN["client_id"], 0])]
-    messages = [{"messageId": "1", "receiptHandle": "1", "body": text} for text in texts]
+    queued = [{"messageId": "1", "receiptHandle": "1", "body": text} for text in texts]
     printed()
     if fault == "errors of the database":
         monkeypatch.setattr(BaseClient, "_make_api_call", _fail_without_values)
@@ -161,12 +171,11 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
         raised.append(invoke(event_function, own))
     for one in held:
         raised.append(invoke(functions.deliver, one.records))
-    for message in messages:
+    for message in queued:
         raised.append(invoke(functions.deliver_slow, [message]))
-        raised.append(invoke(functions.continue_fan_out, [message]))
-        raised.append(invoke(deletion.resume_cascade, [message]))
+        raised.append(invoke(maintenance.maintain, [message]))
         raised.append(invoke(erasing.erase, [message]))
-        raised.append(invoke(counting.count_conversations, [message]))
+        raised.append(invoke(loads.count_hours, [message]))
         raised.append(invoke(notifying.notify_people, [message]))
     monkeypatch.undo()
     lines = printed()

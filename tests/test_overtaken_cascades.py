@@ -1,6 +1,5 @@
 """A cascade that another one overtakes deletes nothing of a new agent with the same id."""
 
-import json
 from itertools import count
 from typing import Any
 
@@ -12,6 +11,7 @@ from chalicelib.conversations import store as conversations
 from chalicelib.deletion import cascade, routes
 from chalicelib.http import auth
 from chalicelib.leads import store as leads
+from chalicelib.queues.tasks import ResumeCascade
 from chalicelib.tools import store as tools
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -69,7 +69,7 @@ def test_a_cascade_that_another_one_overtakes_deletes_nothing_of_a_new_agent(
         return rows
 
     monkeypatch.setattr(module, function, paused)
-    cascade.resume(json.dumps([workspace.workspace_id, "support"]), 10)
+    cascade.resume(ResumeCascade(workspace.workspace_id, "support"), 10)
     assert [items(*TABLES)] == new
 
 
@@ -91,7 +91,7 @@ def test_a_cascade_that_is_overtaken_before_a_deletion_deletes_nothing_of_a_new_
         return stored
 
     monkeypatch.setattr(cascade, "_is_stored", paused)
-    cascade.resume(json.dumps([workspace.workspace_id, "support"]), 10)
+    cascade.resume(ResumeCascade(workspace.workspace_id, "support"), 10)
     assert [items(*TABLES)] == new
 
 
@@ -109,7 +109,7 @@ def test_the_last_step_of_an_overtaken_cascade_leaves_a_new_agent(
         stage(row)
 
     monkeypatch.setattr(agents, "delete_tombstone", overtaken)
-    cascade.resume(json.dumps([workspace.workspace_id, "support"]), 10)
+    cascade.resume(ResumeCascade(workspace.workspace_id, "support"), 10)
     assert api.get("/v3/agents/support").status == 200
 
 
@@ -132,6 +132,6 @@ def test_a_late_run_of_the_cascade_leaves_the_reused_key_of_a_new_agent(
         return found
 
     monkeypatch.setattr(cascade, "_is_stored", paused)
-    cascade.resume(json.dumps([workspace.workspace_id, "support"]), 10)
+    cascade.resume(ResumeCascade(workspace.workspace_id, "support"), 10)
     auth.clear_cache()
     assert Api(key).get("/v2/agents/support").status == 200

@@ -11,11 +11,10 @@ import pytest
 
 from chalicelib import clock, queues
 from chalicelib.agents import store as agents
-from chalicelib.deletion import functions
 from chalicelib.storage.unit import Unit
 from tests.api import Answer, Api
 from tests.builders import lead_body
-from tests.cascades import HUMAN, STATE, as_record, cascade_messages, fill, items, records
+from tests.cascades import HUMAN, STATE, as_record, cascade_messages, fill, items, maintain, records
 from tests.conftest import PassTime
 
 
@@ -65,7 +64,7 @@ def test_a_write_that_the_first_run_misses_is_deleted_by_the_second(
     assert paused_at_commit(monkeypatch, lambda: ghost(api), delete_the_agent).status == 200
     assert records("agents", "conversations", "leads", "analytics") != []
     pass_time(61)
-    functions.resume_cascade({"Records": cascade_messages()}, None)
+    maintain(cascade_messages())
     assert cascade_messages() == []
     left = [item for item in items() if item not in before and "last_used_at" not in item]
     assert {item["record"]["S"].split("#")[1] for item in left} <= {"keys", "tools"}, "only the history is left"
@@ -100,7 +99,7 @@ def test_analytics_of_a_remembered_agent_are_deleted_within_two_minutes(
         pass_time(5)
     assert statuses == [200] * 6 + [404]
     pass_time(55)
-    functions.resume_cascade({"Records": cascade_messages()}, None)
+    maintain(cascade_messages())
     assert items("agents", "analytics") == []
 
 
@@ -120,7 +119,7 @@ def test_nothing_is_left_two_minutes_after_a_deletion_whatever_a_process_remembe
             pass_time(1)
             for message in [one for one in due if one[0] <= clock.seconds()]:
                 due.remove(message)
-                functions.resume_cascade({"Records": [as_record(message[1])]}, None)
+                maintain([as_record(message[1])])
 
     path = "/v2/agents/support/analytics/ann"
     known: dict[tuple[str, str], int] = {}

@@ -44,7 +44,7 @@ class Pipeline:
         send = queues.send
 
         def capture(queue: str, texts: Any, *rest: Any) -> None:
-            if queue == queues.TALLIES:
+            if queue == queues.COUNTS:
                 self.requests += texts
             else:
                 send(queue, texts, *rest)
@@ -61,7 +61,7 @@ class Pipeline:
 
 def count_again(texts: list[str]) -> None:
     records = [{"messageId": str(number), "body": text} for number, text in enumerate(texts)]
-    answer = conversations.count_conversations({"Records": records}, None)
+    answer = loads.count_hours({"Records": records}, None)
     assert answer == {"batchItemFailures": []}
 
 

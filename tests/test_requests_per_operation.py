@@ -14,7 +14,6 @@ import pytest
 from app import app
 from chalicelib import queues
 from chalicelib.agents import store as agents
-from chalicelib.deletion.cascade import CASCADES
 from chalicelib.history import functions as history
 from chalicelib.http import auth
 from chalicelib.storage import keyring
@@ -297,7 +296,7 @@ def service() -> Iterator[Service]:
         api = Api(new.workspace_key)
         for agent_id in ("support", "other", "busy"):
             assert api.post(f"/v2/agents/{agent_id}", {"title": agent_id}).status == 200
-        for queue in (FAST, CASCADES, queues.ERASURES):
+        for queue in (FAST, queues.MAINTENANCE, queues.ERASURES):
             queues._url(queue)  # a process caches it
         tool = api.post(
             "/v3/agents/support/tools", {"tool": {"name": "Look up", "serverUrl": "https://127.0.0.1/"}}

@@ -1,26 +1,27 @@
 """Retention: conversations expire with all their parts, some days after their last change."""
 
-import json
+from itertools import count
 from typing import Any
 
 import pytest
 from moto.sqs.models import sqs_backends
 
-from chalicelib import clock, ids, storage
+from chalicelib import clock, ids, maintenance, storage
 from chalicelib.conversations import functions as tallying
+from chalicelib.conversations import retention, tallies
 from chalicelib.conversations import store as conversations
-from chalicelib.conversations import tallies
 from chalicelib.conversations.rows import HEAD, PlaceRow
 from chalicelib.conversations.transcript import turns
-from chalicelib.erasures import functions, retention
+from chalicelib.queues.messages import pack
+from chalicelib.queues.tasks import ApplyRetention, ClearLeftovers, RecountQuarter
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests import moto_tables
 from tests.api import Api
 from tests.builders import message, state_body
+from tests.cascades import as_record, maintain, task_messages
 from tests.conftest import PassTime
 from tests.requests import counted
-from tests.test_erasures import messages
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import stream as stream
 
@@ -51,8 +52,8 @@ def set_days(api: Api, days: int | None, pass_time: PassTime) -> None:
 
 def apply(pass_time: PassTime) -> None:
     pass_time(90)
-    while taken := messages():
-        functions.erase({"Records": taken}, None)
+    while taken := task_messages(ApplyRetention):
+        maintain(taken)
 
 
 def write(api: Api, name: str = "ann", *texts: str) -> None:
@@ -74,7 +75,7 @@ def expire(stream: pipeline.Stream, *names: str) -> list[dict[str, Any]]:
 def clear_deleted(stream: pipeline.Stream) -> None:
     """Delete what is left of deleted conversations, as the stream and the queue ask for it."""
     tallying.tally_conversations({"Records": stream.read("conversations")}, None)
-    functions.erase({"Records": messages()}, None)
+    maintain(task_messages(ClearLeftovers))
 
 
 # ---- expiry ---------------------------------------------------------------------------------------
@@ -175,7 +176,7 @@ def count_changed(stream: pipeline.Stream) -> None:
     reported = ("INSERT", "REMOVE")  # the filter of the function drops other changes
     changes = [one for one in stream.read("conversations") if one["eventName"] in reported]
     tallying.tally_conversations({"Records": changes}, None)
-    tallying.count_conversations({"Records": messages("tallies")}, None)
+    maintain(task_messages(RecountQuarter))
 
 
 def test_retention_costs_no_request_in_a_warm_process(api: Api, agent_id: str) -> None:
@@ -242,13 +243,16 @@ def test_a_change_that_takes_too_long_is_continued_by_the_queue(
     for number in range(5):
         write(api, f"c{number}")
     monkeypatch.setattr(retention, "_PAGE", 1)
-    monkeypatch.setattr(functions, "_SECONDS", -1.0)
+    seconds = count()
+    monkeypatch.setattr(clock, "monotonic", lambda: next(seconds))
+    monkeypatch.setattr(maintenance, "_SECONDS", 1.5)  # a page each time
     assert api.patch("/v3/workspace", {"workspace": {"retentionDays": 30}}).status == 200
     pass_time(90)
     rounds = 0
-    while taken := messages():
+    while taken := task_messages(ApplyRetention):
         rounds += 1
-        functions.erase({"Records": taken * 2}, None)
+        maintain(taken)
+        maintain(taken)
         assert rounds < 100
     assert rounds >= 5
     assert set(expiries().values()) == {29}
@@ -278,11 +282,10 @@ def test_the_message_precedes_the_change_and_does_nothing_without_it(api: Api, a
     write(api)
     before = moto_tables.items()["cams-conversations"]
     assert api.patch("/v3/workspace", {"workspace": {"name": "New"}}).status == 200
-    assert messages() == []
+    assert task_messages(ApplyRetention) == []
     headers = {**api._headers, "Content-Type": "application/json", "If-Match": '"another"'}
     assert api.call("PATCH", "/v3/workspace", {"workspace": {"retentionDays": 1}}, headers).status == 412
-    for taken in (messages(), [{"body": json.dumps(["retain", "unknown"]), "receiptHandle": ""}]):
-        functions.erase({"Records": taken}, None)
+    maintain([*task_messages(ApplyRetention), as_record(pack(ApplyRetention("unknown")))])
     assert moto_tables.items()["cams-conversations"] == before
 
 
@@ -305,10 +308,11 @@ def test_an_expired_conversation_is_deleted_with_its_parts_and_without_a_webhook
     records = expire(stream, "ann")
     assert pipeline.events_of(records) == []
     tallying.tally_conversations({"Records": records}, None)
-    assert len(messages("tallies")) == 1
-    taken = messages()
-    assert [json.loads(one["body"]) for one in taken] == [["clear", f"{workspace.workspace_id}#support#ann"]]
-    functions.erase({"Records": taken * 2}, None)
+    assert len(task_messages(RecountQuarter)) == 1
+    taken = task_messages(ClearLeftovers)
+    assert [one["body"] for one in taken] == [pack(ClearLeftovers(f"{workspace.workspace_id}#support#ann"))]
+    maintain(taken)
+    maintain(taken)
     assert set(heads()) == {"bo"}
     assert len(moto_tables.items()["cams-conversations"]) == 1
 
@@ -320,9 +324,8 @@ def test_what_a_deletion_by_a_caller_leaves_is_deleted_when_no_request_can_add_t
     assert api.delete("/v3/agents/support/convos/ann").status == 200
     assert parts_of("ann") == {"received"}
     tallying.tally_conversations({"Records": stream.read("conversations")}, None)
-    (one,) = sqs_backends["123456789012"]["eu-west-1"].queues["cams-erasures"]._messages
-    assert one.delayed
-    functions.erase({"Records": messages()}, None)
+    assert all(one.delayed for one in sqs_backends["123456789012"]["eu-west-1"].queues["cams-maintenance"]._messages)
+    maintain(task_messages(ClearLeftovers))
     assert parts_of("ann") == set()
 
 
@@ -337,7 +340,7 @@ def test_the_parts_of_a_new_conversation_with_the_id_stay(
     assert api.post(STATE, {"turns": [{"from": "human", "messages": many}]}).status == 200
     before = api.post(STATE).json
     tallying.tally_conversations({"Records": records}, None)
-    functions.erase({"Records": messages()}, None)
+    maintain(task_messages(ClearLeftovers))
     assert api.post(STATE).json == before
     chunks = {one["item"]["S"] for one in moto_tables.items()["cams-conversations"] if "turns#" in one["item"]["S"]}
     assert chunks < left_over
@@ -361,7 +364,7 @@ def index(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_index_of_messages_expires_with_its_conversation(index: None, stream: pipeline.Stream) -> None:
     tallying.tally_conversations({"Records": expire(stream, "ann")}, None)
-    functions.erase({"Records": messages()}, None)
+    maintain(task_messages(ClearLeftovers))
     assert moto_tables.items()["cams-conversations"] == []
 
 
@@ -375,7 +378,7 @@ def test_a_message_that_is_being_added_to_a_new_conversation_keeps_its_index(
     own = PlaceRow(storage.key(workspace.workspace_id, "support", "ann"), "mid#new", writing=ids.new_id())
     own.start, own.length = 1, 2
     storage.save_many([own])
-    functions.erase({"Records": messages()}, None)
+    maintain(task_messages(ClearLeftovers))
     assert [one["item"]["S"] for one in moto_tables.items()["cams-conversations"] if "mid#" in one["item"]["S"]] == [
         "mid#new"
     ]
@@ -393,9 +396,3 @@ def test_the_parts_of_an_expired_conversation_go_when_another_one_replaces_it(
     write(api)
     clear_deleted(stream)
     assert parts_of("ann") == set()
-
-
-def test_a_malformed_message_is_an_error(engine: None) -> None:
-    for text in ("junk", '["unknown"]', "[]"):
-        with pytest.raises(ValueError):
-            functions.erase({"Records": [{"body": text, "receiptHandle": ""}]}, None)

@@ -143,4 +143,4 @@ def test_a_record_that_is_too_large_for_a_message_is_named_by_its_keys(engine: N
 
 def test_a_message_that_its_queue_never_accepts_is_no_outage(engine: None) -> None:
     with pytest.raises(queues.Rejected):
-        queues.send(queues.TALLIES, ["x" * 2_000_000], "group")
+        queues.send(queues.MAINTENANCE, ["x" * 2_000_000], "group")

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from chalicelib import clock, errors, ids, queues, storage
+from chalicelib import clock, errors, ids, maintenance, queues, storage
 from chalicelib.conversations import counted_changes, functions, store, tallies
 from chalicelib.conversations.page_position import quarter_of
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.conversations.state import State, empty
+from chalicelib.queues import messages
+from chalicelib.queues.tasks import RecountQuarter
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
 from tests.api import Api
@@ -38,8 +40,8 @@ class Pipeline:
         send = queues.send
 
         def capture(queue: str, texts: Sequence[str], *rest: Any, **named: Any) -> None:
-            if queue == functions.TALLIES:
-                self.requests += [text for text in texts if len(json.loads(text)) == 3]  # others are of analytics
+            if queue == queues.MAINTENANCE:  # not those that clear what is left of a deleted conversation
+                self.requests += [text for text in texts if "RecountQuarter" in text]
             else:
                 send(queue, texts, *rest, **named)
 
@@ -59,7 +61,7 @@ def tally(records: Sequence[Record]) -> None:
 def count_again(texts: Sequence[str]) -> list[str]:
     """Count; return the texts that failed."""
     records = [{"messageId": str(number), "body": text} for number, text in enumerate(texts)]
-    answer = functions.count_conversations({"Records": records}, None)
+    answer = maintenance.maintain({"Records": records}, None)
     return [texts[int(failure["itemIdentifier"])] for failure in answer["batchItemFailures"]]
 
 
@@ -149,7 +151,7 @@ def test_many_changes_of_a_quarter_hour_are_counted_once(
     for index in range(5):
         create(workspace, f"c{index}")
     tally(pipeline.stream.read("conversations"))
-    assert [json.loads(text)[1:] for text in pipeline.requests] == [["2026-11-01", 0]]
+    assert [json.loads(text)[2:] for text in pipeline.requests] == [["2026-11-01", 0]]
 
 
 def test_tallies_without_conversations_are_deleted(
@@ -162,7 +164,7 @@ def test_tallies_without_conversations_are_deleted(
     assert api.delete("/v3/agents/support/convos/ann").status == 200
     pipeline.run()
     assert rows() == {}
-    count_again([json.dumps([storage.key(workspace.workspace_id, "support"), "2026-11-01", 0])])
+    count_again([messages.pack(RecountQuarter(storage.key(workspace.workspace_id, "support"), "2026-11-01", 0))])
     assert rows() == {}
 
 
@@ -264,7 +266,7 @@ def test_repeated_shuffled_bisected_and_crashing_batches_count_right(
     monkeypatch.setattr(counted_changes, "in_record", lambda record: None)  # `tests/test_reports.py`
 
     def send(queue: str, texts: Sequence[str], *rest: Any) -> None:
-        if queue == functions.TALLIES:  # not the one that clears what is left of a deleted conversation
+        if queue == queues.MAINTENANCE and "RecountQuarter" in texts[0]:
             requests.extend(texts)
 
     monkeypatch.setattr(queues, "send", _failing(chance, faults, send))
@@ -304,11 +306,11 @@ def test_rows_that_were_read_at_different_moments_are_not_combined(
     def torn(keys: Sequence[storage.Key]) -> list[Any]:
         monkeypatch.setattr(storage, "find_many", find_many)
         _, day = find_many(keys)
-        count_again([json.dumps([agent, "2026-11-01", 2])])
+        count_again([messages.pack(RecountQuarter(agent, "2026-11-01", 2))])
         return [find_many(keys)[0], day]
 
     monkeypatch.setattr(storage, "find_many", torn)
-    assert count_again([json.dumps([agent, "2026-11-01", 0])]) == []
+    assert count_again([messages.pack(RecountQuarter(agent, "2026-11-01", 0))]) == []
     assert_exact()
 
 

@@ -9,7 +9,6 @@ import boto3
 import pytest
 
 from chalicelib import queues, settings, storage
-from chalicelib.deletion import cascade
 from chalicelib.webhooks import ledger, queue
 from infra import tables
 from tests.selection import one_of_each
@@ -98,14 +97,13 @@ def test_a_ttl_that_an_interrupted_run_did_not_enable_is_enabled(engine: None) -
 def test_the_queues_of_the_template_are_created(engine: None) -> None:
     urls = boto3.client("sqs").list_queues()["QueueUrls"]
     assert {url.rsplit("/", 1)[1] for url in urls} == {
-        "cams-fan-out",
-        "cams-tallies",
-        "cams-tallies-dead",
+        "cams-counts",
+        "cams-counts-dead",
         "cams-deliveries",
         "cams-deliveries-slow",
         "cams-deliveries-dead",
-        "cams-cascades",
-        "cams-cascades-dead",
+        "cams-maintenance",
+        "cams-maintenance-dead",
         "cams-erasures",
         "cams-erasures-dead",
         "cams-notifications",
@@ -118,8 +116,8 @@ def test_the_queues_of_the_template_are_created(engine: None) -> None:
     [
         pytest.param(queue.FAST, queue.DEAD_LETTER, id="deliveries"),
         pytest.param(queue.SLOW, queue.DEAD_LETTER, id="slow deliveries"),
-        pytest.param(queue.CONTINUATIONS, queue.DEAD_LETTER, id="continuations"),
-        pytest.param(cascade.CASCADES, "cascades-dead", id="cascades"),
+        pytest.param(queues.MAINTENANCE, "maintenance-dead", id="maintenance"),
+        pytest.param(queues.COUNTS, "counts-dead", id="counts"),
         pytest.param(queues.ERASURES, "erasures-dead", id="erasures"),
         pytest.param(queues.NOTIFICATIONS, "notifications-dead", id="notifications"),
     ],

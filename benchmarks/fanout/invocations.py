@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from chalicelib import errors
+from chalicelib import errors, maintenance
 from chalicelib.webhooks import functions
 
 
@@ -15,7 +15,7 @@ def invoke(name: str, records: list[dict[str, Any]]) -> tuple[float, list[str]]:
     """
     started = time.monotonic()
     try:
-        returned = getattr(functions, name)({"Records": records}, None) or {}
+        returned = getattr(maintenance if name == "maintain" else functions, name)({"Records": records}, None) or {}
         failed = [one["itemIdentifier"] for one in returned.get("batchItemFailures", ())]
     except errors.ApiError:
         failed = [one["messageId"] for one in records]

@@ -45,7 +45,7 @@ _HANDLERS = {
 EVENTS = {
     "fan-out": ("chalicelib.webhooks.functions", "fan_out_agents"),
     "deliver": ("chalicelib.webhooks.functions", "deliver"),
-    "cascade": ("chalicelib.deletion.functions", "resume_cascade"),
+    "cascade": ("chalicelib.maintenance", "maintain"),
 }
 MOST_INSTRUCTIONS, MOST_CPU, MOST_OF_EVENTS = 1.25, 1.15, 1.10
 _LIMITS = dict.fromkeys((READ, VERSUS_IDLE), (MOST_INSTRUCTIONS, MOST_CPU)) | dict.fromkeys(

@@ -21,6 +21,7 @@ from benchmarks.fanout.process import Sender
 from benchmarks.measure.limit import limited
 from benchmarks.results import Goal, Row, row
 from benchmarks.run import Run
+from chalicelib import queues
 from chalicelib.webhooks import queue
 from tests.webhooks.receivers import certificates
 
@@ -28,7 +29,7 @@ TITLE = "Poison: the largest fan-out of one request"
 _ENDPOINTS, _EVENTS = 50, 40
 _CORES, _MOST_MB, _MOST_SECONDS = 0.145, 256, 20
 # The hosts of new endpoints are slow, so all messages take the slow queue. Nothing leaves it for another queue.
-_STREAM, _CONTINUATION, _DELIVERY = "fan_out_conversations", "continue_fan_out", "deliver_slow"
+_STREAM, _CONTINUATION, _DELIVERY = "fan_out_conversations", "maintain", "deliver_slow"
 # The largest batch of each function.
 _BATCH = {_STREAM: 10, _CONTINUATION: 1, _DELIVERY: 10}
 _NAMES = {_STREAM: "10 stream records", _CONTINUATION: "a continuation", _DELIVERY: "400 deliveries over TLS"}
@@ -98,7 +99,7 @@ def _measure(run: Run, processes: _Processes, size: _Size) -> _Found:
     urls = [processes.host + path for path in paths]
     workspace_id, webhook_ids, records = other.ask("poison", "write", urls=urls, count=size.messages)
     longest = {_STREAM: max(_invoke(run, [first], _STREAM, records))}
-    parts = _records(other, queue.CONTINUATIONS)
+    parts = _records(other, queues.MAINTENANCE)
     longest[_CONTINUATION] = max(_invoke(run, [first], _CONTINUATION, parts))
     messages = _records(other, queue.SLOW)
     path_of = dict(zip(webhook_ids, paths, strict=True))
@@ -157,7 +158,7 @@ def _records(sender: Sender, queue_name: str) -> list[dict[str, Any]]:
 
 
 def _pairs(records: Sequence[dict[str, Any]], path_of: dict[str, str]) -> Pairs:
-    messages = [queue.from_text(one["body"]) for one in records]
+    messages = [queue.Message.parse(one["body"]) for one in records]
     return Pairs((path_of[one.webhook_id], event_id) for one in messages for event_id in one.event_ids)
 
 

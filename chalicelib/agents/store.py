@@ -7,12 +7,11 @@ Two indexes list the agents of a workspace: by id, and by the last change. Their
 of the document, so that finding a page costs the same for agents of any size. They are eventually consistent.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from chalicelib import clock, errors, queues, storage
+from chalicelib import clock, errors, storage
 from chalicelib.agents import rows
 from chalicelib.agents.rows import AgentOrToolRow
 from chalicelib.agents.rows import AgentRow as AgentRow
@@ -137,6 +136,11 @@ def list_entries(workspace_id: str, after: str | None, limit: int) -> Iterator[A
     return storage.iterate(AgentRow, workspace_id, condition, index="by_workspace", limit=limit)
 
 
+def next_id(workspace_id: str, after: str | None) -> str | None:
+    """The id of the agent that follows; None is before the first and behind the last one."""
+    return next((entry.agent_id for entry in list_entries(workspace_id, after, 1)), None)
+
+
 def list_changes(workspace_id: str, before: str | None, limit: int) -> Iterator[AgentRow]:
     """Yield up to `limit` entries of the index whose version tag is lower than `before`, the latest change first."""
     condition = AgentRow.version_tag < before if before else None
@@ -192,8 +196,7 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = creden
     storage.put(row)
     _stage_key(row, before.get(_SECRET), after.get(_SECRET), overlap)
     if before.get("retention") != after.get("retention"):
-        message = json.dumps(["retain", row.workspace_id, row.agent_id, True])
-        queues.send(queues.ERASURES, [message], row.workspace_id, workspaces.RETENTION_DELAY_SECONDS)
+        workspaces.apply_retention(row.workspace_id, row.agent_id)
     return after
 
 

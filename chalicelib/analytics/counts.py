@@ -9,10 +9,9 @@ A stream may deliver a change after its agent was deleted and another one was cr
 changes that are older than the agent.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from pynamodb.attributes import TTLAttribute, UnicodeAttribute
 
@@ -20,6 +19,7 @@ from chalicelib import clock, ids, queues, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import hours
 from chalicelib.analytics.hours import Happened, Hour
+from chalicelib.queues import messages
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 
@@ -39,6 +39,14 @@ _DELAY_SECONDS = 900
 _SKEW_SECONDS = 2
 # After it, an eventually consistent read has a row.
 _LAG_SECONDS = 60
+
+
+class RecountHour(NamedTuple):
+    """The queue message that asks to count an hour of an agent again: the arguments of `recount`."""
+
+    agent: str
+    hour: int
+    requested_at: int
 
 
 class ChangeRow(storage.SealedRow):
@@ -79,8 +87,8 @@ def save(changes: Iterable[ChangeRow]) -> None:
     storage.save_many([*rows.values()])
     wanted = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
     for workspace_id, of_workspace in groupby(wanted, lambda one: storage.split_key(one[0])[0]):
-        texts = [json.dumps([agent, hour, clock.seconds(), _COUNTS]) for agent, hour in of_workspace]
-        queues.send(queues.TALLIES, texts, workspace_id, _DELAY_SECONDS)
+        texts = [messages.pack(RecountHour(agent, hour, clock.seconds())) for agent, hour in of_workspace]
+        queues.send(queues.COUNTS, texts, workspace_id, _DELAY_SECONDS)
 
 
 def is_imported(record: dict[str, Any]) -> bool:

@@ -1,37 +1,29 @@
-"""Lambda entry points of tallies: they keep the number of conversations of each period up to date.
+"""The Lambda entry point that follows conversations: it keeps the number of those of each period up to date.
 
 The stream of the conversations table says in which quarter hours conversations were created or deleted. Each shard is
 read once a minute, or when there are 10,000 changes, which debounces the changes of a quarter hour. A queue delays the
 request to count until the index shows the change. A count is an absolute number, so repeating one does no harm.
 
-The timeout of the counting function is shorter than that delay, so that no count is written after a newer one.
-
 It imports neither `app.py` nor wire models.
 """
 
-import json
-import logging
-from collections import defaultdict
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
+from chalice.app import Blueprint, DynamoDBEvent
 
 from chalicelib import queues, settings, storage, telemetry
 from chalicelib.analytics import store as analytics
-from chalicelib.conversations import counted_changes, handoff_notices, leftovers, listing
-from chalicelib.conversations.page_position import Quarter, quarter_of
+from chalicelib.conversations import counted_changes, handoff_notices, leftovers
+from chalicelib.conversations.page_position import quarter_of
 from chalicelib.conversations.rows import HEAD
-from chalicelib.queues import stream_batches
+from chalicelib.queues import stream_batches, tasks
 
 functions = Blueprint(__name__)
 
-TALLIES = queues.TALLIES
-_log = logging.getLogger(__name__)
 _WINDOW_SECONDS = 60
 _DELAY_SECONDS = 30
 _MAX_RECORDS = 10_000
-_MAX_MESSAGES = 10
 _START = "TRIM_HORIZON"
 
 
@@ -40,7 +32,7 @@ class _Change(NamedTuple):
 
     counted: analytics.Happened | None
     row: analytics.ChangeRow | None
-    quarter: tuple[str, str, int] | None
+    quarter: tasks.RecountQuarter | None
     deleted: str | None
 
 
@@ -72,46 +64,17 @@ def _write(changes: list[_Change]) -> None:
     _request_notifications([one.counted for one in changes if one.counted])
     deleted = {one.deleted for one in changes if one.deleted}
     for workspace_id, conversations in groupby(sorted(deleted), lambda one: storage.split_key(one)[0]):
-        texts = [leftovers.message(one) for one in conversations]
-        queues.send(queues.ERASURES, texts, workspace_id, leftovers.CLEAR_DELAY_SECONDS)
-    quarters_of = {one.quarter for one in changes if one.quarter}
-    for workspace_id, quarters in groupby(sorted(quarters_of), lambda one: storage.split_key(one[0])[0]):
-        queues.send(TALLIES, [json.dumps(one) for one in quarters], workspace_id, _DELAY_SECONDS)
-
-
-@functions.on_sqs_message(queues.name(TALLIES), _MAX_MESSAGES, "count_conversations")
-def count_conversations(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
-    """Count the conversations of quarter hours, and what happened in hours, again.
-
-    Reports the failed messages; the queue repeats only these.
-    """
-    telemetry.begin_invocation(event)
-    messages: dict[str, list[str]] = defaultdict(list)
-    for record in event.to_dict()["Records"]:
-        messages[record["body"]].append(record["messageId"])
-    failed = [one for text, ids in messages.items() if not _count(text) for one in ids]
-    return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
+        left = [tasks.ClearLeftovers(one) for one in conversations]
+        tasks.send(workspace_id, left, leftovers.CLEAR_DELAY_SECONDS)
+    changed = {one.quarter for one in changes if one.quarter}
+    for workspace_id, quarters in groupby(sorted(changed), lambda one: storage.split_key(one.agent)[0]):
+        tasks.send(workspace_id, quarters, _DELAY_SECONDS)
 
 
 def _request_notifications(counted: list[analytics.Happened]) -> None:
     if settings.mail_sender() and settings.console_url():
         for workspace_id, texts in handoff_notices.messages(counted).items():
             queues.send(queues.NOTIFICATIONS, texts, workspace_id, handoff_notices.DELAY_SECONDS)
-
-
-def _count(text: str) -> bool:
-    """Count the quarter hour or the hour that a message names; return whether that succeeded."""
-    try:
-        agent, period, number, *kind = json.loads(text)
-        if kind:  # of analytics
-            analytics.recount(agent, period, number)
-        else:
-            workspace_id, agent_id = storage.split_key(agent)
-            listing.recount(workspace_id, agent_id, Quarter(period, number))
-    except Exception:
-        _log.exception("Cannot count a period again; the queue repeats the request")
-        return False
-    return True
 
 
 def _deleted(record: dict[str, Any]) -> str | None:
@@ -121,10 +84,10 @@ def _deleted(record: dict[str, Any]) -> str | None:
     return str(keys["conversation"]["S"]) if is_head else None
 
 
-def _changed_quarter(record: dict[str, Any]) -> tuple[str, str, int] | None:
-    """The agent's key and the quarter hour of a conversation that was created or deleted, otherwise None."""
+def _changed_quarter(record: dict[str, Any]) -> tasks.RecountQuarter | None:
+    """The task to count the quarter hour of a conversation that was created or deleted, otherwise None."""
     change = record["dynamodb"]
     if record["eventName"] == "MODIFY" or change["Keys"]["item"]["S"] != HEAD:
         return None
     image = change.get("NewImage") or change["OldImage"]
-    return (image["agent"]["S"], *quarter_of(image["created"]["S"]))
+    return tasks.RecountQuarter(image["agent"]["S"], *quarter_of(image["created"]["S"]))

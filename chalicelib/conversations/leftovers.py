@@ -1,20 +1,20 @@
 """The parts of a conversation that is gone: everything in its partition besides its own item.
 
 A deletion removes the conversation's own item and its chunks; TTL removes only the item. The stream reports both, and
-90 seconds later, a queue message asks for `clear`. No request that knew the conversation is left then, so an append
+90 seconds later, a task deletes the rest. No request that knew the conversation is left then, so an append
 that the deletion has overtaken leaves no index items. A new conversation may have the same id by then: its parts stay.
 """
 
-import json
+import math
 from itertools import islice
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import ids, storage
+from chalicelib import clock, ids, storage
 from chalicelib.conversations.rows import HEAD, ChunkRow, ConversationRow
 from chalicelib.conversations.transcript import turns
+from chalicelib.queues import tasks
 
-CLEAR = "clear"
 CLEAR_DELAY_SECONDS = 90  # longer than a request lasts
 _BATCH = 50  # a transaction has at most 100 items
 _SKEW_MILLISECONDS = 10_000  # between the clocks of two processes
@@ -36,23 +36,29 @@ class PartRow(storage.Row):
         return self.writing or storage.split_key(self.item)[1]
 
 
-def message(conversation: str) -> str:
-    """The queue message that asks to clear the conversation with this partition key."""
-    return json.dumps([CLEAR, conversation])
+def resume(task: tasks.ClearLeftovers, seconds: float) -> None:
+    """Clear a conversation for up to `seconds`, and send a task for the rest."""
+    after = clear(task.conversation, task.after or HEAD, clock.monotonic() + seconds)
+    if after is not None:
+        tasks.send(storage.split_key(task.conversation)[0], [task._replace(after=after)])
 
 
-def clear(conversation: str) -> None:
+def clear(conversation: str, after: str = HEAD, end: float = math.inf) -> str | None:
     """Delete the parts of the conversation with this partition key, unless the conversation exists.
 
-    If it does, deletes only the parts of an earlier one. One request per MB, and up to three per 50 parts. Raises
-    ConditionFailed if a part has changed in the meantime; the queue repeats the message.
+    If it does, deletes only the parts of an earlier one. Begins after a sort key; ends at the time `end` of the
+    monotonic clock. Return the last sort key if parts may be left, otherwise None. One request per MB, and up to three
+    per 50 parts. Raise ConditionFailed if a part has changed in the meantime; the queue repeats the task.
     """
-    found = storage.iterate(PartRow, conversation, PartRow.item > HEAD)
-    while batch := [*islice(found, _BATCH)]:
+    parts = storage.iterate(PartRow, conversation, PartRow.item > after)
+    while batch := [*islice(parts, _BATCH)]:
         try:
             _delete(conversation, batch)
         except storage.ConditionFailed:
             _delete_earlier(conversation, batch)
+        if clock.monotonic() > end:
+            return batch[-1].item
+    return None
 
 
 def _delete(conversation: str, batch: list[PartRow]) -> None:

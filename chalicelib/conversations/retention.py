@@ -1,29 +1,75 @@
 """How long conversations are kept: the days of their agent, otherwise those of the workspace.
 
-A conversation's metadata has the days, as a member that no answer shows, so that each save of the metadata moves its
-expiry (`store`). A changed number of days reaches existing conversations by a queue (`erasures.retention`).
+A conversation's metadata has the days, as a member that no response contains, so that each save of the metadata moves
+its expiry (`store`). A task applies a changed number of days to the existing conversations. It starts 90 seconds after
+the change, when no process knows the old days any longer. Each conversation gets the days that hold when it is reached,
+so repeated and overlapping runs have the same result. A conversation that has expired stays so.
 """
 
+from functools import partial
 from typing import Any
 
+from chalicelib import clock, errors, storage
+from chalicelib.agents import store as agents
+from chalicelib.conversations import store as conversations
+from chalicelib.queues import tasks
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 
 _MOST_DAYS = 3650  # as in the wire models
+_PAGE = 25
 
 
 def days_of(workspace_id: str, agent: Document) -> int | None:
-    """The days for which an agent's conversations are kept after their last activity; None for ever.
+    """Return the days for which an agent's conversations are kept after their last activity; None for ever.
 
     One request, if the agent has no days of its own and the workspace was not read in the last minute.
     """
-    own = own_days(agent)
+    own = _own_days(agent)
     return workspaces.retention_days(workspace_id) if own is None else own
 
 
-def own_days(agent: Document) -> int | None:
-    """The days of the agent itself. An earlier version stored anything under this name."""
+def resume(task: tasks.ApplyRetention, seconds: float) -> None:
+    """Apply the days to conversations for up to `seconds`, and send a task for the rest."""
+    end = clock.monotonic() + seconds
+    try:
+        days = workspaces.read(task.workspace_id).get("retentionDays")
+    except errors.NotFound:
+        return
+    agent_id, after = task.agent_id or agents.next_id(task.workspace_id, None), task.after
+    while agent_id is not None:
+        after = _apply_page(task.workspace_id, agent_id, after, days)
+        if after is None:
+            agent_id = None if task.is_only else agents.next_id(task.workspace_id, agent_id)
+        if agent_id is not None and clock.monotonic() > end:
+            tasks.send(task.workspace_id, [task._replace(agent_id=agent_id, after=after)])
+            return
+
+
+def _own_days(agent: Document) -> int | None:
+    """Return the days of the agent itself. An earlier version stored anything under this name."""
     retention: Any = agent.get("retention")
     days = retention.get("days") if isinstance(retention, dict) else None
     is_valid = isinstance(days, int) and not isinstance(days, bool) and 1 <= days <= _MOST_DAYS
     return days if is_valid else None
+
+
+def _apply_page(workspace_id: str, agent_id: str, after: str | None, default: int | None) -> str | None:
+    """Apply the days of an agent to a page of its conversations; return where the next page begins."""
+    agent = agents.find(workspace_id, agent_id)
+    if agent is None:
+        return None
+    own = _own_days(agent.open())
+    days = default if own is None else own
+    entries = conversations.list_by_creation(workspace_id, agent_id, after, _PAGE)
+    for row in conversations.read_all(entries):
+        if not conversations.is_kept_for(row, days):
+            storage.retry_on_conflict(partial(_apply, row.conversation, days))
+    return entries[-1].created if len(entries) == _PAGE else None
+
+
+def _apply(conversation: str, days: int | None) -> None:
+    row = conversations.unless_expired(conversations.find(conversation))
+    if row is not None:
+        with storage.unit_of_work():
+            conversations.keep_for(row, days)

@@ -9,13 +9,12 @@ the tombstone still exists, no new agent with this id existed when the batch was
 at any point. Its queue message is sent before the agent is deleted, so that a crash cannot leave it unfinished.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from chalicelib import clock, errors, ids, queues, storage
+from chalicelib import clock, errors, ids, storage
 from chalicelib.agents import store
 from chalicelib.agents.store import AgentRow
 from chalicelib.analytics import store as analytics
@@ -23,10 +22,10 @@ from chalicelib.conversations import store as conversations
 from chalicelib.conversations import tallies
 from chalicelib.credentials import store as credentials
 from chalicelib.leads import store as leads
+from chalicelib.queues import tasks
 from chalicelib.storage import history
 from chalicelib.tools import store as tools
 
-CASCADES = "cascades"
 _BATCH = 100
 _CONVERSATIONS = 10  # a long conversation takes several requests
 # No process writes for the agent any longer: the tombstone is stored at most 27 s after its `deleted_at` (the SDK's
@@ -50,26 +49,24 @@ def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bo
         if row is None:
             raise errors.NotFound.of("agent")
     else:
-        queues.send(CASCADES, [json.dumps([workspace_id, agent_id])], workspace_id, _SECOND_RUN_SECONDS)
+        tasks.send(workspace_id, [tasks.ResumeCascade(workspace_id, agent_id)], _SECOND_RUN_SECONDS)
         with storage.unit_of_work():
             store.delete(row)
     return _run(row, seconds)
 
 
-def resume(message: str, seconds: float) -> None:
-    """Do the second run of the cascade that a queue message names, for up to `seconds`.
+def resume(task: tasks.ResumeCascade, seconds: float) -> None:
+    """Do the second run of a cascade for up to `seconds`.
 
-    Sends the message again if it is too early for that, or if the run is not complete. Raises ValueError or TypeError
-    for a malformed message.
+    Sends the task again if it is too early for that, or if the run is not complete.
     """
-    workspace_id, agent_id = json.loads(message)
-    tombstone = store.find_tombstone(workspace_id, agent_id)
+    tombstone = store.find_tombstone(task.workspace_id, task.agent_id)
     if tombstone is None:
         return
     if wait := _seconds_to_second_run(tombstone):
-        queues.send(CASCADES, [message], workspace_id, wait)
+        tasks.send(task.workspace_id, [task], wait)
     elif not _run(tombstone, seconds):
-        queues.send(CASCADES, [message], workspace_id, _RETRY_SECONDS)
+        tasks.send(task.workspace_id, [task], _RETRY_SECONDS)
 
 
 def _seconds_to_second_run(tombstone: AgentRow) -> int:

@@ -8,14 +8,14 @@ Everything is searched twice. The second search starts 90 seconds after the firs
 requests that were running, and the events of changes that were still in a stream.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from chalicelib import clock, queues, storage
+from chalicelib import clock, storage
 from chalicelib.erasures import person, receipt, store
 from chalicelib.erasures.kinds import KINDS, Conversations, Target, clear_parts
+from chalicelib.erasures.queue import Erase
 from chalicelib.storage import Document
 
 _SECOND_SEARCH_SECONDS = 90
@@ -26,12 +26,12 @@ _BATCH = 10  # a long conversation takes many requests
 _SEARCHES = (("conversations", "analytics", "leads", "events", "history"), tuple(KINDS))
 
 
-def resume(workspace_id: str, erasure_id: str, seconds: float) -> None:
+def resume(message: Erase, seconds: float) -> None:
     """Continue an erasure for up to `seconds`, and send its message again until it is complete.
 
     Raises Unavailable if the database, KMS or the queue fails.
     """
-    row = store.find(workspace_id, erasure_id)
+    row = store.find(*message)
     if row is None or row.is_complete:
         return
     try:
@@ -39,8 +39,7 @@ def resume(workspace_id: str, erasure_id: str, seconds: float) -> None:
     except _Overtaken:
         return
     if wait is not None:
-        message = json.dumps(["erase", workspace_id, erasure_id])
-        queues.send(queues.ERASURES, [message], workspace_id, min(wait, _MAX_DELAY))
+        message.send(min(wait, _MAX_DELAY))
 
 
 class _Overtaken(Exception):

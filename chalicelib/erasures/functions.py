@@ -3,7 +3,9 @@
 from chalice.app import Blueprint, SQSEvent
 
 from chalicelib import queues, telemetry
-from chalicelib.erasures import tasks
+from chalicelib.erasures import erasing
+from chalicelib.erasures.queue import Erase
+from chalicelib.queues import messages
 
 functions = Blueprint(__name__)
 
@@ -15,4 +17,4 @@ def erase(event: SQSEvent) -> None:
     """Do a part of an erasure. The queue retries a failed one, and finally moves it to the dead-letter queue."""
     telemetry.begin_invocation(event)
     for record in event:
-        tasks.run(record.body, _SECONDS)
+        erasing.resume(messages.parse(record.body, [Erase]), _SECONDS)

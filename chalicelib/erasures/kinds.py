@@ -75,12 +75,6 @@ class Kind(NamedTuple):
     delete: Callable[[str, Collection[Any]], None]
 
 
-def next_agent(workspace_id: str, after: str | None) -> str | None:
-    """The id of the agent that follows; None is before the first and behind the last one."""
-    entry = next(agents.list_entries(workspace_id, after, 1), None)
-    return entry.agent_id if entry else None
-
-
 def _each_of(partitions: Callable[[str], list[str]]) -> Callable[[str, str | None], str | None]:
     """Return the `next_part` of a kind whose parts are sorted partitions."""
     return lambda workspace_id, after: next((one for one in partitions(workspace_id) if one > (after or "")), None)
@@ -221,9 +215,9 @@ def _delete_answers(_: str, found: Collection[list[str]]) -> None:
 
 
 KINDS = {
-    "conversations": Kind(next_agent, _find_conversations, _delete_conversations),
-    "analytics": Kind(next_agent, _find_analytics, _delete_analytics),
-    "leads": Kind(next_agent, _find_leads, _delete_leads),
+    "conversations": Kind(agents.next_id, _find_conversations, _delete_conversations),
+    "analytics": Kind(agents.next_id, _find_analytics, _delete_analytics),
+    "leads": Kind(agents.next_id, _find_leads, _delete_leads),
     "events": Kind(_each_of(ledger.event_partitions), _find_events, ledger.delete_events),
     "history": Kind(_one_part, _find_changes, _delete_changes),
     "answers": Kind(_each_of(stored_responses.shards), _find_answers, _delete_answers),

@@ -1,12 +1,12 @@
 """Erasures over HTTP. Only the workspace key opens them: an erasure removes records of every kind."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import clock, errors, queues
+from chalicelib import clock, errors
 from chalicelib.erasures import store
+from chalicelib.erasures.queue import Erase
 from chalicelib.http import auth, bodies, etag, responses
 from chalicelib.http.operation import Operation
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 routes = Blueprint(__name__)
 
-# Longer than a request lasts. The message precedes the erasure, so that no crash leaves one that never starts.
+# Longer than a request lasts. The message is sent before the commit, so that no crash leaves an erasure that never
+# starts. If the commit fails, the message finds no erasure.
 _START_SECONDS = 30
 
 
@@ -39,7 +40,7 @@ def create_erasure() -> Response:
     if not person:
         raise errors.Invalid.member("erasure", "must have userID, email or phone")
     row = store.new(auth.caller().workspace_id, person)
-    queues.send(queues.ERASURES, [json.dumps(["erase", row.workspace, row.erasure_id])], row.workspace, _START_SECONDS)
+    Erase(row.workspace, row.erasure_id).send(_START_SECONDS)
     return etag.tagged(responses.success("Erasure created successfully", _render(row)), row)
 
 

@@ -12,10 +12,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib import errors, storage
 from chalicelib.storage import client
 
-# Of erasures, of changed retention periods, and of conversations that have expired. `erasures.tasks` does them.
+# Tasks of core in the background (`queues.tasks`).
+MAINTENANCE = "maintenance"
+# Erasures that begin or continue.
 ERASURES = "erasures"
-# To count an agent's conversations of a quarter hour, or what happened in an hour, again.
-TALLIES = "tallies"
+# To count what happened in an hour again.
+COUNTS = "counts"
 # To notify people by email of conversations that wait for a person. `console.notifications` does.
 NOTIFICATIONS = "notifications"
 _BATCH = 10

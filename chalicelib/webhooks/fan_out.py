@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from chalicelib import ids, storage
-from chalicelib.queues import stream_batches
+from chalicelib.queues import stream_batches, tasks
 from chalicelib.storage import Document
 from chalicelib.webhooks import change, endpoints, events, hosts, ledger, queue
 
@@ -58,10 +58,9 @@ def _read(record: Any) -> list[events.Event] | None:
     return events.from_change(change.from_record(record)) or None
 
 
-def resume(continuation: queue.Continuation) -> None:
+def resume(task: tasks.ContinueFanOut, _: float) -> None:
     """Send the messages of a continuation. Raises Unavailable if the database, KMS or the queue fails."""
-    messages = _messages(continuation, _subscribers(continuation.workspace_id))
-    _send(continuation.workspace_id, messages)
+    _send(task.workspace_id, _messages(task, _subscribers(task.workspace_id)))
 
 
 def _enqueue_deliveries(workspace_id: str, happened: Sequence[events.Event], most: int) -> int:
@@ -79,13 +78,13 @@ def _enqueue_deliveries(workspace_id: str, happened: Sequence[events.Event], mos
     continuations = []
     for type_, found in by_type.items():
         for groups in _batched(list(_groups(found)), _MAX_GROUPS):
-            part = queue.Continuation(workspace_id, type_, tuple(groups))
+            part = tasks.ContinueFanOut(workspace_id, type_, tuple(groups))
             if len(sent) + len(groups) * len(subscribers) <= most:
                 sent += _messages(part, subscribers)
             else:
                 continuations.append(part)
     _send(workspace_id, sent)
-    queue.send(workspace_id, continuations, queue.CONTINUATIONS)
+    tasks.send(workspace_id, continuations)
     return len(sent)
 
 
@@ -109,7 +108,7 @@ def _groups(happened: Sequence[events.Event]) -> Iterator[tuple[str, ...]]:
         yield tuple(group)
 
 
-def _messages(part: queue.Continuation, subscribers: Sequence[_Subscriber]) -> list[tuple[str, queue.Message]]:
+def _messages(part: tasks.ContinueFanOut, subscribers: Sequence[_Subscriber]) -> list[tuple[str, queue.Message]]:
     """Return the messages of stored events, each with its queue. The time of an event is in its id."""
     messages = []
     for group in part.groups:

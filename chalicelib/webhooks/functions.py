@@ -1,4 +1,4 @@
-"""Lambda entry points of webhooks: fan-out for each watched table, its continuations, and delivery for each queue.
+"""Lambda entry points of webhooks: fan-out for each watched table, and delivery for each queue.
 
 Each reports the part of its batch that failed (partial batch failures); streams and queues repeat only that part.
 
@@ -8,8 +8,7 @@ trigger; the deployment sets them.
 """
 
 import logging
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
 
@@ -25,14 +24,12 @@ _MAX_RECORDS = 100
 # A record has up to 480 messages, and an invocation stores the events of all its records.
 _MAX_CONVERSATIONS = 10
 _MAX_MESSAGES = 10
-_MAX_CONTINUATIONS = 1
 _MAX_TALLIED = 1_000
 TALLY_SECONDS = 60
 _START = "TRIM_HORIZON"  # Chalice's default, LATEST, loses changes made while the trigger is being created
 
 Failures = dict[str, list[dict[str, str]]]
 """What Lambda repeats: `{"batchItemFailures": [{"itemIdentifier": …}]}`."""
-_Parsed = TypeVar("_Parsed")
 
 
 @functions.on_dynamodb_record(settings.stream("agents"), _MAX_RECORDS, _START, "fan_out_agents")
@@ -77,15 +74,6 @@ def tally_deliveries(event: DynamoDBEvent) -> None:
     stream_batches.process_or_raise("tally_deliveries", _records(event), happened.change_row, analytics.save)
 
 
-@functions.on_sqs_message(queues.name(queue.CONTINUATIONS), _MAX_CONTINUATIONS, "continue_fan_out")
-def continue_fan_out(event: SQSEvent) -> None:
-    """Do the part of a fan-out that its invocation left."""
-    continuations, unreadable = _read(_records(event), queue.continuation_from_text)
-    for _, continuation in continuations:
-        fan_out.resume(continuation)
-    _send_to_dead_letter(unreadable)
-
-
 @functions.on_sqs_message(queues.name(queue.FAST), _MAX_MESSAGES, "deliver")
 def deliver(event: SQSEvent) -> Failures:
     """Deliver the messages of the fast queue."""
@@ -110,7 +98,7 @@ def _fan_out(table: str, event: DynamoDBEvent) -> Failures:
 
 
 def _deliver(records: list[dict[str, Any]], queue_name: str) -> Failures:
-    messages, unreadable = _read(records, queue.from_text)
+    messages, unreadable = _read(records)
     failed = delivery.deliver([message for _, message in messages], queue_name)
     _send_to_dead_letter(unreadable)
     return _failures([record["messageId"] for record, message in messages if message in failed])
@@ -120,14 +108,12 @@ def _failures(identifiers: list[str]) -> Failures:
     return {"batchItemFailures": [{"itemIdentifier": one} for one in identifiers]}
 
 
-def _read(
-    records: list[dict[str, Any]], parse: Callable[[str], _Parsed]
-) -> tuple[list[tuple[dict[str, Any], _Parsed]], list[str]]:
+def _read(records: list[dict[str, Any]]) -> tuple[list[tuple[dict[str, Any], queue.Message]], list[str]]:
     """Return the records with their messages, and the texts of the unreadable ones."""
     messages, unreadable = [], []
     for record in records:
         try:
-            messages.append((record, parse(record["body"])))
+            messages.append((record, queue.Message.parse(record["body"])))
         except (TypeError, ValueError, RecursionError):
             _log.exception("Cannot read a queue message; sending it to the dead-letter queue %s", queue.DEAD_LETTER)
             unreadable.append(record["body"])

@@ -1,13 +1,14 @@
-"""Queue messages: deliveries of up to 40 events to one endpoint, and continuations of a fan-out."""
+"""Queue messages of deliveries: up to 40 events to one endpoint."""
 
 import json
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chalicelib import queues
 from chalicelib.queues import stream_batches
+from chalicelib.queues.messages import from_members
 
-FAST, SLOW, CONTINUATIONS = "deliveries", "deliveries-slow", "fan-out"
+FAST, SLOW = "deliveries", "deliveries-slow"
 DEAD_LETTER = stream_batches.DEAD_LETTER
 # The message group of what cannot be read: its workspace is unknown, and no function waits for it.
 _UNREADABLE = "unreadable"
@@ -45,56 +46,19 @@ class Message(NamedTuple):
             for event_id in dict.fromkeys(self.event_ids)
         ]
 
-    def text(self) -> str:
-        """Return the message as the text of a queue message; `from_text` reads it."""
+    def pack(self) -> str:
+        """Return the text of the message; `parse` reads it. Without the name of its kind, as the last release does."""
         return json.dumps(self)
 
-
-class Continuation(NamedTuple):
-    """The part of a fan-out that another invocation does: stored events of one type, in groups of one message each."""
-
-    workspace_id: str
-    type: str
-    groups: tuple[tuple[str, ...], ...]
-
-    def text(self) -> str:
-        """Return the continuation as the text of a queue message; `continuation_from_text` reads it."""
-        return json.dumps(self)
+    @staticmethod
+    def parse(text: str) -> "Message":
+        """Return the message in a text. Raises TypeError or ValueError if it is invalid."""
+        return from_members(Message, json.loads(text))
 
 
-def from_text(text: str) -> Message:
-    """Read the text of a queue message. Raises TypeError or ValueError if it is malformed."""
-    workspace_id, webhook_id, type_, event_ids, requested_id = _list(json.loads(text))
-    _require_texts((workspace_id, webhook_id, type_, requested_id))
-    return Message(workspace_id, webhook_id, type_, _texts(event_ids), requested_id)
-
-
-def continuation_from_text(text: str) -> Continuation:
-    """Read the text of a continuation. Raises TypeError or ValueError if it is malformed."""
-    workspace_id, type_, groups = _list(json.loads(text))
-    _require_texts((workspace_id, type_))
-    return Continuation(workspace_id, type_, tuple(map(_texts, _list(groups))))
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    _require_texts(texts := _list(value))
-    return tuple(texts)
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list) or not value:
-        raise TypeError("A message must consist of lists.")
-    return value
-
-
-def _require_texts(values: Iterable[Any]) -> None:
-    if not all(isinstance(value, str) for value in values):
-        raise TypeError("A list of a message must contain strings.")
-
-
-def send(workspace_id: str, messages: Iterable[Message | Continuation], queue_name: str) -> None:
+def send(workspace_id: str, messages: Iterable[Message], queue_name: str) -> None:
     """Send messages of a workspace to a queue. Raises Unavailable if the queue does not accept all of them."""
-    queues.send(queue_name, [message.text() for message in messages], workspace_id)
+    queues.send(queue_name, [message.pack() for message in messages], workspace_id)
 
 
 def send_to_dead_letter(text: str) -> None:

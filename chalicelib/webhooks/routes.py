@@ -191,7 +191,7 @@ def _stage_delivery(webhook_id: str, event_id: str, type_: str) -> dict[str, Any
     (delivery,) = message.deliveries
     row = ledger.new(*delivery)
     storage.put(row)
-    storage.current_unit().send_after_commit(queue.FAST, message.text())
+    storage.current_unit().send_after_commit(queue.FAST, message.pack())
     return _render_delivery(row)
 
 

@@ -1,14 +1,14 @@
 """Workspaces in the database, and the credentials issued to them (§5)."""
 
-import json
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import clock, errors, ids, queues, storage
+from chalicelib import clock, errors, ids, storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
+from chalicelib.queues import tasks
 from chalicelib.storage import Document, DocumentRow, json_equal, keyring
 
 _WORKSPACE = "workspace"
@@ -18,7 +18,7 @@ _CACHE_SIZE = 10_000
 _known_retention: dict[str, tuple[int, int | None]] = {}
 # A message that asks to apply a changed period is sent before the change is committed, and arrives when no process
 # knows the old one any longer.
-RETENTION_DELAY_SECONDS = 90
+_RETENTION_DELAY_SECONDS = 90
 _ACTIVE = "active"  # how people call the status of a workspace that has none
 # The statuses of other workspaces. A suspension is complete when no request that began before it can still be running.
 SUSPENDING, SUSPENDED, DELETING, IMPORTING = "suspending", "suspended", "deleting", "importing"
@@ -91,9 +91,16 @@ def save(row: WorkspaceRow, before: Document, after: Document) -> None:
         row.seal(after)
         storage.put(row)
         if before.get("retentionDays") != after.get("retentionDays"):
-            queues.send(
-                queues.ERASURES, [json.dumps(["retain", row.workspace])], row.workspace, RETENTION_DELAY_SECONDS
-            )
+            apply_retention(row.workspace)
+
+
+def apply_retention(workspace_id: str, agent_id: str | None = None) -> None:
+    """Send the task that applies a changed number of days to conversations: of an agent, or of the workspace.
+
+    It is sent before the commit, so that no crash loses it. If the commit fails, the task changes nothing.
+    """
+    task = tasks.ApplyRetention(workspace_id, agent_id, is_only=agent_id is not None)
+    tasks.send(workspace_id, [task], _RETENTION_DELAY_SECONDS)
 
 
 def retention_days(workspace_id: str) -> int | None:

@@ -21,7 +21,7 @@ def _fan_out(table: str, parallelization: int = 1, event_filter: Mapping[str, An
         memory_mb=256,
         timeout_seconds=60,
         tables={**READ_KEYRING, "webhooks": "Query", "events": "BatchWriteItem"},
-        sends_to=("deliveries", "deliveries-slow", "fan-out", DEAD_LETTER_QUEUE),
+        sends_to=("deliveries", "deliveries-slow", "maintenance", DEAD_LETTER_QUEUE),
         stream=table,
         mapping_settings={
             **stream_settings(parallelization, event_filter),
@@ -58,7 +58,7 @@ def _tally(table: str, memory_mb: int = 256, event_filter: Mapping[str, Any] | N
         memory_mb=memory_mb,
         timeout_seconds=60,
         tables={**READ_KEYRING, "tallies": "BatchWriteItem"},
-        sends_to=("tallies", *(("erasures",) if table == "conversations" else ()), DEAD_LETTER_QUEUE),
+        sends_to=("counts", *(("maintenance",) if table == "conversations" else ()), DEAD_LETTER_QUEUE),
         stream=table,
         mapping_settings=stream_settings(event_filter=event_filter),
     )
@@ -109,7 +109,7 @@ _CORE = (
             "history": "BatchWriteItem PutItem Query",
             "history/index/by_time": "Query",
         },
-        sends_to=("deliveries", "cascades", "erasures"),
+        sends_to=("deliveries", "maintenance", "erasures"),
     ),
     # Tools are in the same table, and have no events.
     _fan_out("agents", event_filter={"dynamodb": {"Keys": {"item": {"S": [{"prefix": "agent#"}]}}}}),
@@ -125,15 +125,6 @@ _CORE = (
     _fan_out("clients"),
     _fan_out("organisations"),
     _fan_out("leads", event_filter={"eventName": ["INSERT"]}),
-    Function(
-        "continue_fan_out",
-        memory_mb=256,
-        timeout_seconds=60,
-        tables={**READ_KEYRING, "webhooks": "Query"},
-        sends_to=("deliveries", "deliveries-slow", DEAD_LETTER_QUEUE),
-        queue="fan-out",
-        mapping_settings={"ScalingConfig": {"MaximumConcurrency": 20}},
-    ),
     # Moves the deliveries to a host that is slow to the slow queue. The slow queue never returns them.
     _deliver("deliver", "deliveries", sends_to=("deliveries-slow", DEAD_LETTER_QUEUE), max_concurrency=200),
     # The bulkhead: hanging receivers occupy at most 50 concurrent executions of the account.
@@ -144,45 +135,43 @@ _CORE = (
     _tally("analytics", event_filter={"eventName": ["INSERT", "MODIFY"]}),
     _tally("deliveries", event_filter={"dynamodb": {"NewImage": {"outcome": {"S": ["delivered", "failed"]}}}}),
     *(_keep_history(table) for table in ("agents", "clients", "organisations", "webhooks", "credentials")),
-    # The timeout is shorter than the delay of a request to count, so that no count is written after a newer one. Memory
-    # to unseal the changes of an hour, up to some hundred thousand, in that time.
+    # The timeout is shorter than the delay of a recount, so that no count is written after a newer one.
     Function(
-        "count_conversations",
+        "maintain",
+        memory_mb=512,
+        timeout_seconds=25,
+        tables={
+            **READ_KEYRING,
+            "workspaces": "DeleteItem GetItem Query",
+            "credentials": "BatchGetItem DeleteItem",
+            "agents": "BatchWriteItem DeleteItem GetItem Query",
+            "agents/index/by_workspace": "Query",
+            "history": "BatchWriteItem PutItem",
+            "conversations": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
+            "conversations/index/by_creation": "Query",
+            "tallies": "BatchGetItem BatchWriteItem DeleteItem PutItem Query",
+            "analytics": "DeleteItem Query",
+            "leads": "BatchWriteItem Query",
+            "webhooks": "Query",
+        },
+        sends_to=("maintenance", "deliveries", "deliveries-slow"),
+        queue="maintenance",
+        # All counts of a month write its row.
+        mapping_settings={"ScalingConfig": {"MaximumConcurrency": 10}, "FunctionResponseTypes": PARTIAL_FAILURES},
+    ),
+    # Memory to unseal the changes of an hour, up to some hundred thousand, before the timeout.
+    Function(
+        "count_hours",
         memory_mb=1024,
         timeout_seconds=25,
         tables={
             **READ_KEYRING,
             "workspaces": "BatchGetItem",
             "agents": "BatchGetItem",
-            "conversations/index/by_creation": "Query",
-            "tallies": "BatchGetItem DeleteItem PutItem Query",
+            "tallies": "BatchGetItem PutItem Query",
         },
-        queue="tallies",
-        # All counts of a month write its row.
-        mapping_settings={
-            "ScalingConfig": {"MaximumConcurrency": 5},
-            "FunctionResponseTypes": PARTIAL_FAILURES,
-        },
-    ),
-    Function(
-        "resume_cascade",
-        memory_mb=256,
-        timeout_seconds=60,
-        tables={
-            **READ_KEYRING,
-            "workspaces": "DeleteItem Query",
-            "credentials": "BatchGetItem DeleteItem",
-            "agents": "BatchWriteItem DeleteItem GetItem Query",
-            "history": "BatchWriteItem PutItem",
-            "conversations": "BatchGetItem DeleteItem",
-            "conversations/index/by_creation": "Query",
-            "tallies": "BatchWriteItem DeleteItem Query",
-            "analytics": "DeleteItem Query",
-            "leads": "BatchWriteItem Query",
-        },
-        sends_to=("cascades",),
-        queue="cascades",
-        mapping_settings={"ScalingConfig": {"MaximumConcurrency": 10}},
+        queue="counts",
+        mapping_settings={"ScalingConfig": {"MaximumConcurrency": 5}, "FunctionResponseTypes": PARTIAL_FAILURES},
     ),
     # Memory for pages of records of up to 390 KB, opened.
     Function(

@@ -33,9 +33,9 @@ _LATE_BY_PREFIX = {
 }
 _DEAD_LETTERS = {
     "DeadDeliveries": f"Webhooks or stream records are dead letters. Run `{_REDRIVE_STREAMS}` today. {REDRIVE}",
-    "DeadCascades": f"The cascading deletion of an agent has failed. {REDRIVE}",
-    "DeadErasures": f"An erasure, or the expiry of conversations, has failed. {REDRIVE}",
-    "DeadTallies": "A count has failed. Run `python -m infra.cams tallies recount`, then purge the queue.",
+    "DeadMaintenance": f"A deletion, a recount, an expiry or a part of a fan-out has failed. {REDRIVE}",
+    "DeadErasures": f"An erasure has failed. {REDRIVE}",
+    "DeadCounts": "A count of reports has failed. Run `python -m infra.cams tallies recount`, then purge the queue.",
 }
 
 
@@ -123,7 +123,7 @@ def _function_alarms(functions: Iterable[Function]) -> Resources:
     ]
     queues = [
         _metric("AWS/SQS", "ApproximateAgeOfOldestMessageInQuietGroups", _queue(one))
-        for one in ("FanOutQueue", "DeliveriesQueue")
+        for one in ("MaintenanceQueue", "DeliveriesQueue")
     ]
     return {
         **_late(

@@ -16,8 +16,10 @@ from chalicelib.analytics import counts, hours
 from chalicelib.clients.store import ClientRow
 from chalicelib.conversations import listing, tallies
 from chalicelib.conversations.store import ConversationRow
+from chalicelib.erasures.queue import Erase
 from chalicelib.leads.store import LeadRow
 from chalicelib.organisations.store import OrganisationRow
+from chalicelib.queues import messages, tasks
 from chalicelib.storage import encryption, parent_scoped_ids
 from chalicelib.webhooks.endpoints import WebhookRow
 from chalicelib.workspaces.store import NewWorkspace, WorkspaceRow
@@ -152,15 +154,16 @@ def check_counts(visit: Visit) -> Iterator[str]:
     for kind, function in _await(visit, _COUNTS, kinds):
         yield f"The {kind} of the tour were not counted: check the log of {visit.stage.name}-{function}."
     agent, quarters = storage.key(workspace_id, tour.AGENT), listing.list_quarters(workspace_id, tour.AGENT)
-    yield from _invoke(visit, "count_conversations", *(json.dumps([agent, *one]) for one in quarters))
+    yield from _invoke(visit, "maintain", *(tasks.RecountQuarter(agent, *one) for one in quarters))
     if not tallies.list_months(workspace_id, tour.AGENT):
-        yield f"{visit.stage.name}-count_conversations counted no conversation of the tour: check its log."
+        yield f"{visit.stage.name}-maintain counted no conversation of the tour: check its log."
+    yield from _invoke(visit, "count_hours", counts.RecountHour(agent, clock.seconds() // 3600 * 3600, 0))
 
 
 def check_queue_functions(visit: Visit) -> Iterator[str]:
     """Invoke the functions of the queues that the tour needs too few records for."""
-    fan_out = [visit.workspace.workspace_id, "agent_created", [[ids.new_id()]]]
-    yield from _invoke(visit, "continue_fan_out", json.dumps(fan_out))
+    workspace_id = visit.workspace.workspace_id
+    yield from _invoke(visit, "maintain", tasks.ContinueFanOut(workspace_id, "agent_created", ((ids.new_id(),),)))
     yield from _invoke(visit, "notify_people")
 
 
@@ -171,7 +174,7 @@ def check_erasure(visit: Visit) -> Iterator[str]:
         yield f"POST /v3/erasures was answered with {response.status}: {response.body}."
         return
     erasure_id = response.body["data"]["id"]
-    yield from _invoke(visit, "erase", json.dumps(["erase", visit.workspace.workspace_id, erasure_id]))
+    yield from _invoke(visit, "erase", Erase(visit.workspace.workspace_id, erasure_id))
     erasure = visit.client.send("GET", f"/v3/erasures/{erasure_id}").body["data"]
     if not erasure["counts"].get("conversations"):
         yield f"The erasure of the person of the tour found no conversation: check the log of {visit.stage.name}-erase."
@@ -183,8 +186,7 @@ def check_cascade(visit: Visit) -> Iterator[str]:
     if response.status != 200:
         yield f"DELETE /v3/agents/{tour.AGENT} was answered with {response.status}: {response.body}."
         return
-    message = json.dumps([visit.workspace.workspace_id, tour.AGENT])
-    yield from _invoke(visit, "resume_cascade", message)
+    yield from _invoke(visit, "maintain", tasks.ResumeCascade(visit.workspace.workspace_id, tour.AGENT))
     for path in (f"/v3/agents/{tour.AGENT}", f"/v3/agents/{tour.AGENT}/leads"):
         status = visit.client.send("GET", path).status
         if status != 404:
@@ -232,11 +234,11 @@ def _list(visit: Visit, path: str) -> list[dict[str, Any]]:
     return data
 
 
-def _invoke(visit: Visit, name: str, *messages: str) -> Iterator[str]:
+def _invoke(visit: Visit, name: str, *packed: tuple[Any, ...]) -> Iterator[str]:
     """Invoke the function of a queue with these messages, as Lambda does; yield a sentence if it fails."""
     function = next(one for one in declared_functions() if one.name == name)
     deployed = function.deployed_name(visit.stage.name)
-    records = [_sqs_record(number, text) for number, text in enumerate(messages)]
+    records = [_sqs_record(number, text) for number, text in enumerate(map(messages.pack, packed))]
     response = visit.stage.sdk("lambda").invoke(
         FunctionName=deployed, Payload=json.dumps({"Records": records}).encode()
     )

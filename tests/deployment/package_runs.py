@@ -18,7 +18,10 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from chalice.local import LambdaEventConverter, RouteMatcher
 
 from app import app
-from chalicelib import queues, settings
+from chalicelib import clock, ids, queues, settings
+from chalicelib.analytics import counts
+from chalicelib.erasures.queue import Erase
+from chalicelib.queues import messages, tasks
 from chalicelib.webhooks import queue
 from infra import lambda_events, tables
 from infra.local import children
@@ -30,10 +33,9 @@ from tests.reliability.engine_fixture import client
 from tests.webhooks.receivers import OK, answers, receiver
 
 API = "app"
-_NAMES = ("webhooks", "deletion", "conversations", "erasures", "analytics", "leads", "history", "console.notifications")
-WEBHOOKS, DELETION, COUNTING, ERASING, LOADS, CAPTURES, KEEPING, NOTIFYING = (
-    f"chalicelib.{name}.functions" for name in _NAMES
-)
+_NAMES = ("webhooks", "conversations", "erasures", "analytics", "leads", "history", "extensions.console.notifications")
+MAINTENANCE = "chalicelib.maintenance"
+WEBHOOKS, COUNTING, ERASING, LOADS, CAPTURES, KEEPING, NOTIFYING = (f"chalicelib.{name}.functions" for name in _NAMES)
 # Pages of the console; each module of a view has one.
 PAGES = (
     "/overview",
@@ -141,15 +143,19 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         fanned_out = run(package, WEBHOOKS, stream_events, where)
         delivered = run(package, WEBHOOKS, [("deliver_slow", _messages(engine))], where)
         assert len(listening.requests) == 3, "expected the events of two new agents and a received message"
-    cascade = {"Records": [{"body": json.dumps([workspace_id, "other"]), "receiptHandle": "1"}]}
-    resumed = run(package, DELETION, [("resume_cascade", cascade)], where)
-    count = {"Records": [{"body": json.dumps([f"{workspace_id}#support", "2026-11-22", 0]), "messageId": "1"}]}
-    changes = ("tally_conversations", _records(engine, "conversations"))
-    counted = run(package, COUNTING, [changes, ("count_conversations", count)], where)
-    tasks = [["erase", workspace_id, "unknown"], ["retain", workspace_id], ["clear", f"{workspace_id}#support#gone"]]
-    erasing = [("erase", {"Records": [{"body": json.dumps(one), "receiptHandle": "1"}]}) for one in tasks]
-    erased = run(package, ERASING, erasing, where)
-    loads = run(package, LOADS, [("tally_analytics", _records(engine, "analytics"))], where)
+    agent = f"{workspace_id}#support"
+    done = [
+        tasks.RecountQuarter(agent, "2026-11-22", 0),
+        tasks.ContinueFanOut(workspace_id, "agent_created", ((ids.new_id(),),)),
+        tasks.ClearLeftovers(f"{agent}#gone"),
+        tasks.ResumeCascade(workspace_id, "other"),
+        tasks.ApplyRetention(workspace_id),
+    ]
+    maintained = run(package, MAINTENANCE, [("maintain", _message(task)) for task in done], where)
+    counted = run(package, COUNTING, [("tally_conversations", _records(engine, "conversations"))], where)
+    erased = run(package, ERASING, [("erase", _message(Erase(workspace_id, "unknown")))], where)
+    hour = ("count_hours", _message(counts.RecountHour(agent, clock.seconds(), 0)))
+    loads = run(package, LOADS, [("tally_analytics", _records(engine, "analytics")), hour], where)
     captures = run(package, CAPTURES, [("tally_leads", _records(engine, "leads"))], where)
     watched = ("agents", "webhooks", "credentials")
     kept = run(package, KEEPING, [(f"history_{table}", _records(engine, table)) for table in watched], where)
@@ -164,7 +170,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         "showing pages": shown,
         "fanning out": fanned_out,
         "delivering": delivered,
-        "cascading": resumed,
+        "maintaining": maintained,
         "counting": counted,
         "erasing": erased,
         "counting loads": loads,
@@ -191,6 +197,10 @@ def _records(engine: Engine, table: str) -> Event:
     place = {"StreamArn": stream["StreamArn"], "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
     found = streams.get_records(ShardIterator=streams.get_shard_iterator(**place)["ShardIterator"], Limit=100)
     return lambda_events.from_records(found["Records"], stream["StreamArn"])
+
+
+def _message(message: tuple[Any, ...]) -> Event:
+    return {"Records": [{"body": messages.pack(message), "messageId": "1", "receiptHandle": "1"}]}
 
 
 def _messages(engine: Engine) -> Event:

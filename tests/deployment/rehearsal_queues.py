@@ -6,6 +6,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from chalicelib import ids
+from chalicelib.analytics.counts import RecountHour
+from chalicelib.erasures.queue import Erase
+from chalicelib.queues import messages, tasks
 from tests.deployment import cloud
 from tests.deployment.rehearsal import NAME, Failed, until
 
@@ -68,19 +71,28 @@ def check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
     sent = here.sdk("dynamodb").scan(TableName=f"{NAME}-deliveries")["Items"][0]
     workspace_id, webhook_id, _ = sent["webhook"]["S"].split("#")
     again = json.dumps([workspace_id, webhook_id, sent["type"]["S"], [sent["event_id"]["S"]], ids.new_id()])
-    others = {
-        "deliveries-slow": again,
-        "fan-out": json.dumps([workspace_id, sent["type"]["S"], [[sent["event_id"]["S"]]]]),  # sent already
-        "cascades": json.dumps([workspace_id, "unknown"]),
-        "erasures": json.dumps(["erase", workspace_id, "unknown"]),
-        "tallies": json.dumps([f"{workspace_id}#support", "2026-11-22", 0]),
-    }
-    for queue, text in others.items():
+    agent = f"{workspace_id}#support"
+    others = [
+        ("deliveries-slow", again),
+        *(
+            ("maintenance", messages.pack(task))
+            for task in (
+                tasks.RecountQuarter(agent, "2026-11-22", 0),
+                tasks.ContinueFanOut(workspace_id, sent["type"]["S"], ((sent["event_id"]["S"],),)),  # sent already
+                tasks.ClearLeftovers(f"{agent}#unknown"),
+                tasks.ResumeCascade(workspace_id, "unknown"),
+                tasks.ApplyRetention(workspace_id),
+            )
+        ),
+        ("erasures", messages.pack(Erase(workspace_id, "unknown"))),
+        ("counts", messages.pack(RecountHour(agent, 0, 0))),
+    ]
+    for queue, text in others:
         sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=f"{NAME}-{queue}")["QueueUrl"], MessageBody=text)
     until(lambda: len(receiver.received) > received, lambda: "the slow queue has delivered nothing")
-    for queue in ("fan-out", "deliveries", "deliveries-slow", "cascades", "erasures", "tallies"):
+    for queue in ("deliveries", "deliveries-slow", "maintenance", "erasures", "counts"):
         _until_empty(sqs, queue)
-    for queue in ("deliveries-dead", "cascades-dead", "erasures-dead", "tallies-dead", "notifications-dead"):
+    for queue in ("deliveries-dead", "maintenance-dead", "erasures-dead", "counts-dead", "notifications-dead"):
         if waiting(sqs, queue):
             raise Failed(f"There are messages on {queue}.")
 

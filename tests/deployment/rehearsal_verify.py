@@ -17,12 +17,12 @@ def check_failures(here: cloud.Cloud) -> None:
     expected = (
         f"The role {NAME}-erase lacks the permission dynamodb:",
         f"to {NAME}-tally_leads is Disabled",
-        f"The queue {NAME}-cascades does not move messages to {NAME}-cascades-dead",
+        f"The queue {NAME}-maintenance does not move messages to {NAME}-maintenance-dead",
     )
     with (
         without_permission(here, "erase", 1),
         disabled_mapping(here, "tally_leads"),
-        without_redrive_policy(here, "cascades"),
+        without_redrive_policy(here, "maintenance"),
     ):
         done = verify(here, *_ONLY)
     if done.returncode != 1 or any(sentence not in done.stderr for sentence in expected):

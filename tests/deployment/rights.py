@@ -12,10 +12,9 @@ from botocore.client import BaseClient
 
 import tests.api
 from app import app
-from chalicelib import storage
+from chalicelib import maintenance, storage
 from chalicelib.analytics import functions as loads
 from chalicelib.conversations import functions as tallies
-from chalicelib.deletion import functions as cascades
 from chalicelib.erasures import functions as erasing
 from chalicelib.extensions.console.notifications import functions as notifying
 from chalicelib.history import functions as keeping
@@ -28,7 +27,7 @@ from tests.conftest import clear_caches
 KEY, RECEIPT_KEY = "key/1", "key/2"
 """Placeholders: a Decrypt call does not contain the ARN of its key, and a Sign call has an alias."""
 
-MODULES = (functions, cascades, tallies, loads, captures, keeping, erasing, notifying)
+MODULES = (functions, maintenance, tallies, loads, captures, keeping, erasing, notifying)
 
 
 class Right(NamedTuple):

@@ -3,7 +3,6 @@
 A new call of a function needs a situation here: `test_rights` fails as long as a granted permission stays unused.
 """
 
-import json
 import socket
 import time
 from collections.abc import Sequence
@@ -15,21 +14,24 @@ from chalicelib import clock, ids, queues, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import functions as loads
 from chalicelib.analytics import store as analytics
+from chalicelib.analytics.counts import RecountHour
 from chalicelib.conversations import functions as counting
 from chalicelib.conversations import listing, tallies
 from chalicelib.conversations.page_position import Quarter, quarter_of
 from chalicelib.credentials import tokens
-from chalicelib.deletion import functions
 from chalicelib.erasures import functions as erasing
 from chalicelib.extensions.console.notifications import functions as notifying
 from chalicelib.history import functions as keeping
 from chalicelib.leads import functions as captures
+from chalicelib.queues import tasks
+from chalicelib.queues.messages import pack, parse
+from chalicelib.queues.tasks import ApplyRetention, ClearLeftovers
 from chalicelib.webhooks import delivery, endpoints, events, fan_out, hosts, ledger, queue
 from chalicelib.webhooks import functions as webhook_functions
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
-from tests.cascades import cascade_messages, fill
+from tests.cascades import as_record, cascade_messages, fill, maintain, task_messages
 from tests.deployment import rights
 from tests.extensions.console.browser import Browser
 from tests.requests import refuse_operation
@@ -101,9 +103,9 @@ def a_whole_agent_is_purged(patch: pytest.MonkeyPatch) -> None:
         with patch.context() as short_of_time:
             moments = iter(range(0, 1_000, 100))
             short_of_time.setattr(clock, "monotonic", lambda: float(next(moments)))
-            functions.resume_cascade({"Records": [message]}, None)
+            maintain([message])
         (message,) = cascade_messages()
-        functions.resume_cascade({"Records": [message]}, None)
+        maintain([message])
     assert cascade_messages() == []
     assert api.post("/v2/agents/support", {}).status == 200
 
@@ -151,9 +153,8 @@ def _count(workspace_id: str, stream: pipeline.Stream) -> None:
     counting.tally_conversations({"Records": records}, None)
     own = next(change for one in records if (change := one["dynamodb"])["Keys"]["item"]["S"] == "conversation")
     image = own.get("NewImage") or own["OldImage"]
-    request = [storage.key(workspace_id, "support"), *quarter_of(image["created"]["S"])]
-    message = {"messageId": "1", "body": json.dumps(request)}
-    assert counting.count_conversations({"Records": [message]}, None) == {"batchItemFailures": []}
+    task = tasks.RecountQuarter(storage.key(workspace_id, "support"), *quarter_of(image["created"]["S"]))
+    maintain([as_record(pack(task))])
 
 
 def what_happens_is_counted(patch: pytest.MonkeyPatch) -> None:
@@ -162,7 +163,7 @@ def what_happens_is_counted(patch: pytest.MonkeyPatch) -> None:
     api, send = Api(new.workspace_key), queues.send
 
     def capture(queue: str, texts: Sequence[str], *rest: Any) -> None:
-        requests.extend(texts if queue == queues.TALLIES else ())
+        requests.extend(texts if queue == queues.COUNTS else ())
         send(queue, texts, *rest)
 
     patch.setattr(queues, "send", capture)
@@ -173,13 +174,11 @@ def what_happens_is_counted(patch: pytest.MonkeyPatch) -> None:
     loads.tally_analytics({"Records": stream.read("analytics")}, None)
     captures.tally_leads({"Records": stream.read("leads")}, None)
     counting.tally_conversations({"Records": stream.read("conversations")}, None)
-    (hourly,) = {text for text in requests if len(json.loads(text)) > OF_QUARTER}
-    message = {"messageId": "1", "body": hourly}
-    assert counting.count_conversations({"Records": [message]}, None) == {"batchItemFailures": []}
+    (hourly,) = set(requests)
+    assert loads.count_hours({"Records": [as_record(hourly)]}, None) == {"batchItemFailures": []}
     assert api.get("/v3/agents/support/analytics").data["totals"]["loads"] == 1
-    of_no_agent = json.dumps([storage.key(new.workspace_id, analytics.NO_AGENT), *json.loads(hourly)[1:]])
-    message = {"messageId": "1", "body": of_no_agent}
-    assert counting.count_conversations({"Records": [message]}, None) == {"batchItemFailures": []}
+    of_no_agent = parse(hourly, [RecountHour])._replace(agent=storage.key(new.workspace_id, analytics.NO_AGENT))
+    assert loads.count_hours({"Records": [as_record(pack(of_no_agent))]}, None) == {"batchItemFailures": []}
     assert api.delete("/v3/agents/support").status == 200
 
 
@@ -228,7 +227,7 @@ def conversations_expire(patch: pytest.MonkeyPatch) -> None:
     assert api.post("/v2/agents/support", {}).status == 200
     fill_person(api, new.workspace_id, "zara")
     assert api.patch("/v3/workspace", {"workspace": {"retentionDays": 5}}).status == 200
-    erasing.erase({"Records": messages()}, None)
+    maintain(task_messages(ApplyRetention))
     stream.read("conversations")
     key = {"conversation": {"S": storage.key(new.workspace_id, "support", "zara")}, "item": {"S": "conversation"}}
     storage.sdk_client("dynamodb").delete_item(TableName=storage.table("conversations"), Key=key)
@@ -237,9 +236,9 @@ def conversations_expire(patch: pytest.MonkeyPatch) -> None:
     counting.tally_conversations({"Records": records}, None)
     turns = {"turns": [{"from": "human", "messages": [{"item": {"text": "New"}}]}]}
     assert api.post("/agents/support/interact/zara/state", turns).status == 200
-    cleared = messages()
+    cleared = task_messages(ClearLeftovers)
     for _ in range(2):
-        erasing.erase({"Records": cleared}, None)  # the new conversation stays
+        maintain(cleared)  # the new conversation stays
         assert api.delete("/v3/agents/support/convos/zara").status in (200, 404)
 
 
@@ -305,9 +304,7 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
         pipeline.fan_out(records)  # a retry, after the host has moved to the slow queue
         patch.setattr(fan_out, "_MAX_MESSAGES", 0)
         pipeline.fan_out(records)  # more than an invocation may send
-        pipeline.drain(queue.CONTINUATIONS)
-        pipeline.Held(queue.CONTINUATIONS, [{"MessageId": "", "ReceiptHandle": "", "Body": "junk"}]).run()
-        assert pipeline.waiting(queue.DEAD_LETTER) == ["junk"]
+        pipeline.drain(queues.MAINTENANCE)
         pipeline.fan_out([{**record, "dynamodb": {}} for record in records])  # unreadable
         assert len(pipeline.waiting(queue.DEAD_LETTER)) == len(records)
         delete_now(ledger.EventRow(*ledger.event_key(new.workspace_id, pipeline.events_of(records)[0].id)[1:]))

@@ -13,21 +13,20 @@ from tests.selection import one_of_each
 QUEUES = (
     "deliver",
     "deliver_slow",
-    "continue_fan_out",
-    "resume_cascade",
+    "maintain",
     "erase",
-    "count_conversations",
+    "count_hours",
     "notify_people",
 )
 # The concurrent executions of the account: those of each queue in the order above, the reserved ones of the first two,
 # the throttle, and the factor of the stream of conversations.
 SIZES = {
-    10: ((2, 2, 2, 2, 2, 2, 2), {}, 10, 1),
-    50: ((10, 2, 2, 2, 2, 2, 2), {}, 50, 1),
-    100: ((20, 5, 2, 2, 2, 2, 2), {}, 100, 1),
-    500: ((100, 25, 10, 5, 5, 2, 2), {"deliver": 100, "deliver_slow": 25}, 500, 2),
-    1_000: ((200, 50, 20, 10, 10, 5, 2), {"deliver": 200, "deliver_slow": 50}, 1_000, 4),
-    10_000: ((200, 50, 20, 10, 10, 5, 2), {"deliver": 200, "deliver_slow": 50}, 1_000, 4),
+    10: ((2, 2, 2, 2, 2, 2), {}, 10, 1),
+    50: ((10, 2, 2, 2, 2, 2), {}, 50, 1),
+    100: ((20, 5, 2, 2, 2, 2), {}, 100, 1),
+    500: ((100, 25, 5, 5, 2, 2), {"deliver": 100, "deliver_slow": 25}, 500, 2),
+    1_000: ((200, 50, 10, 10, 5, 2), {"deliver": 200, "deliver_slow": 50}, 1_000, 4),
+    10_000: ((200, 50, 10, 10, 5, 2), {"deliver": 200, "deliver_slow": 50}, 1_000, 4),
 }
 
 
@@ -154,10 +153,9 @@ def test_a_small_account_is_warned(executions: int, warned: bool) -> None:
 HANGING = {
     "deliver": throttling.Load(2_000, 60),
     "deliver_slow": throttling.Load(2_000, 60),
-    "continue_fan_out": throttling.Load(200, 5),
-    "resume_cascade": throttling.Load(200, 60),
+    "maintain": throttling.Load(900, 15),
     "erase": throttling.Load(200, 30),
-    "count_conversations": throttling.Load(500, 10),
+    "count_hours": throttling.Load(500, 10),
     "notify_people": throttling.Load(500, 10),
 }
 

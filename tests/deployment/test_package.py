@@ -133,7 +133,7 @@ def test_every_function_creates_one_database_client(package: Package) -> None:
         assert run.after_each[-1]["clients"]["DynamoDB"] == 1, name
 
 
-@pytest.mark.parametrize("name", ["fanning out", "delivering", "cascading", "counting", "notifying"])
+@pytest.mark.parametrize("name", ["fanning out", "delivering", "maintaining", "counting", "notifying"])
 def test_functions_on_streams_and_queues_load_neither_wire_models_nor_the_http_edge(
     package: Package, name: str
 ) -> None:

@@ -12,7 +12,7 @@ from infra.verify import functions
 from tests.deployment.test_functions import OUTPUTS
 from tests.deployment.test_verify import deployed, problems
 
-CHAINS = ["cams-prod-resume_cascade", "cams-prod-erase", "cams-prod-notify_people"]
+CHAINS = ["cams-prod-maintain", "cams-prod-erase", "cams-prod-notify_people"]
 
 
 class Lambda:

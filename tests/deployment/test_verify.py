@@ -16,6 +16,7 @@ from moto import mock_aws
 
 from chalicelib import __version__, settings, storage
 from chalicelib.conversations import listing
+from chalicelib.queues.tasks import RecountQuarter
 from chalicelib.workspaces import store as workspaces
 from infra import tables
 from infra.deploy import adopted, deploy_command, event_sources, stage, template, verified
@@ -287,13 +288,13 @@ def test_each_queue_that_refuses_access_is_named(sqs: Any, monkeypatch: pytest.M
     find = sqs.get_queue_url
 
     def refuse(QueueName: str) -> Any:  # noqa: N803 - the parameter of boto3
-        if QueueName in ("cams-cascades", "cams-tallies"):
+        if QueueName in ("cams-counts", "cams-maintenance"):
             raise refused
         return find(QueueName=QueueName)
 
     monkeypatch.setattr(sqs, "get_queue_url", refuse)
     assert sorted(check_queues(sqs)) == [
-        f"The queue cams-{one} cannot be read: {refused}" for one in ("cascades", "tallies")
+        f"The queue cams-{one} cannot be read: {refused}" for one in ("counts", "maintenance")
     ]
 
 
@@ -500,14 +501,16 @@ def test_the_quarter_hour_of_the_tour_is_counted_although_another_one_has_begun(
 ) -> None:
     workspace = workspaces.create("Customer")
     tour.take(InProcess("", workspace.workspace_key))
-    quarters = [[*one] for one in listing.list_quarters(workspace.workspace_id, tour.AGENT)]
+    quarters = dict.fromkeys(listing.list_quarters(workspace.workspace_id, tour.AGENT), "maintain")
     assert quarters
     pass_time(15 * 60)
-    invoked: list[str] = []
-    monkeypatch.setattr(visit, "_invoke", lambda _, name, *messages: invoked.extend(messages) or [])
+    invoked: dict[Any, str] = {}
+    monkeypatch.setattr(
+        visit, "_invoke", lambda _, name, *messages: invoked.update(dict.fromkeys(messages, name)) or []
+    )
     current = visit.Visit(deployed(), workspace, InProcess(""), "", 0.0)
-    assert [*visit.check_counts(current)][-1].startswith("cams-prod-count_conversations counted no conversation")
-    assert [json.loads(one)[1:] for one in invoked] == quarters
+    assert [*visit.check_counts(current)][-1].startswith("cams-prod-maintain counted no conversation")
+    assert {(one.day, one.number): name for one, name in invoked.items() if isinstance(one, RecountQuarter)} == quarters
 
 
 @pytest.mark.parametrize("seconds", [400, None])

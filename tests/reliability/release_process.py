@@ -14,12 +14,15 @@ from typing import Any
 answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # the release logs to standard output
 
-from app import app  # noqa: F401 - a cold start
+from app import app
 from chalicelib import clock
 
 
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
     """Invoke a handler as Lambda does."""
+    if "sources" in asked:
+        sources = app.event_sources
+        return {"returned": [[one.handler_string, _table(one), getattr(one, "queue", "")] for one in sources]}
     if "seconds" in asked:
         milliseconds = clock.milliseconds
         clock.milliseconds = lambda: milliseconds() + asked["seconds"] * 1000
@@ -30,6 +33,10 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
         return {"returned": getattr(importlib.import_module(module), name)(asked["event"], context)}
     except Exception as error:
         return {"raised": type(error).__name__}
+
+
+def _table(source: Any) -> str:
+    return source.name.rpartition("_")[2] if hasattr(source, "stream_arn") else ""
 
 
 for line in sys.stdin:

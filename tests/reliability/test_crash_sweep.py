@@ -5,7 +5,6 @@ equals dying after the previous one, except for the first.) The write is then ap
 events exist only if it is. The same request, sent again, has the same result as without a fault.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import pytest
 from chalicelib import clock, storage
 from chalicelib.deletion import cascade
 from chalicelib.http import idempotency
+from chalicelib.queues.tasks import ResumeCascade
 from infra import tables
 from tests.api import Answer
 from tests.conftest import clear_caches
@@ -268,7 +268,7 @@ def test_an_agent_s_deletion_with_a_fault_is_atomic_and_completed_later(
         elif not is_gone:
             continue
         with after_the_delay():
-            cascade.resume(json.dumps([world.workspace.workspace_id, "support"]), 10)
+            cascade.resume(ResumeCascade(world.workspace.workspace_id, "support"), 10)
         assert sweep.remaining_items(world) == [], at
         assert world.api.post("/v2/agents/support", {}).status == 200, at
         shown(faults=1, states=3)

@@ -1,6 +1,5 @@
 """Erasure and expiry on the local engine, whose transactions, scans, indexes and TTL are not moto's."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,9 +9,12 @@ from chalicelib import clock, storage
 from chalicelib.conversations import functions as tallying
 from chalicelib.conversations import leftovers
 from chalicelib.erasures import functions
+from chalicelib.erasures.queue import Erase
+from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from infra import tables
 from tests.api import Api
+from tests.cascades import as_record, maintain
 from tests.reliability.engine_fixture import running_engine
 from tests.reliability.faults import line_to
 from tests.test_erasures import COUNTS, ZARA, fill
@@ -28,8 +30,8 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pipeline.Stream
         yield pipeline.Stream()
 
 
-def run(*tasks: list[Any]) -> None:
-    functions.erase({"Records": [{"body": json.dumps(one), "receiptHandle": ""} for one in tasks]}, None)
+def erase(workspace_id: str, erasure_id: str) -> None:
+    functions.erase({"Records": [as_record(messages.pack(Erase(workspace_id, erasure_id)))]}, None)
 
 
 def all_items(workspace_id: str, *names: str) -> list[dict[str, Any]]:
@@ -50,7 +52,7 @@ def test_a_person_is_erased(stream: pipeline.Stream, monkeypatch: pytest.MonkeyP
     erasure_id = api.post("/v3/erasures", {"erasure": ZARA}).data["id"]
     for later in (0, 90_000):
         monkeypatch.setattr(clock, "milliseconds", lambda later=later: now + later)
-        run(["erase", new.workspace_id, erasure_id])
+        erase(new.workspace_id, erasure_id)
     found = api.get(f"/v3/erasures/{erasure_id}").data
     assert (found["status"], found["receipt"]["counts"]) == ("complete", COUNTS)
     assert len(all_items(new.workspace_id)) == before + 1  # the erasure itself
@@ -81,7 +83,7 @@ def test_an_expired_conversation_is_removed_with_its_parts(
     tallying.tally_conversations({"Records": records}, None)
     sqs = storage.sdk_client("sqs")
     waiting = sqs.receive_message(
-        QueueUrl=sqs.get_queue_url(QueueName="cams-erasures")["QueueUrl"], MaxNumberOfMessages=10
+        QueueUrl=sqs.get_queue_url(QueueName="cams-maintenance")["QueueUrl"], MaxNumberOfMessages=10
     )
-    run(*(json.loads(one["Body"]) for one in waiting["Messages"]))
+    maintain([as_record(one["Body"]) for one in waiting["Messages"] if "ClearLeftovers" in one["Body"]])
     assert all_items(new.workspace_id, "conversations") == []

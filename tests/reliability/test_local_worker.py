@@ -143,7 +143,7 @@ def test_the_worker_invokes_the_functions_that_the_app_registers() -> None:
     assert {name for name in sources if name.startswith("fan_out_")} == {
         f"fan_out_{table}" for table in ("agents", "conversations", "clients", "organisations", "leads")
     }
-    assert {"continue_fan_out", "deliver", "deliver_slow", "resume_cascade"} <= set(sources)
+    assert {"deliver", "deliver_slow", "maintain"} <= set(sources)
     assert {type(source) for source in sources.values()} == {DynamoDBEventConfig, SQSEventConfig}
 
 

@@ -17,7 +17,7 @@ import moto.dynamodb.models
 import pytest
 from moto.dynamodb.models.table import Table
 
-from chalicelib import queues, storage
+from chalicelib import maintenance, queues, storage
 from chalicelib.webhooks import change, events, functions, hosts, queue
 from tests.webhooks.receivers import Behaviour, Receiver, acknowledges, receiver
 
@@ -91,9 +91,9 @@ def fan_out(records: Sequence[Record]) -> None:
 
 
 _FUNCTIONS = {
-    queue.CONTINUATIONS: "continue_fan_out",
-    queue.FAST: "deliver",
-    queue.SLOW: "deliver_slow",
+    queues.MAINTENANCE: (maintenance, "maintain"),
+    queue.FAST: (functions, "deliver"),
+    queue.SLOW: (functions, "deliver_slow"),
 }
 
 
@@ -116,12 +116,9 @@ class Held(NamedTuple):
         ]
 
     def run(self) -> None:
-        """Pass them to the function of their queue. It does not catch errors, and does not delete the messages.
-
-        Lambda passes one continuation at a time.
-        """
-        returned = getattr(functions, _FUNCTIONS[self.queue_name])({"Records": self.records}, None)
-        assert returned in (None, {"batchItemFailures": []})
+        """Pass them to the function of their queue. It does not catch errors, and does not delete the messages."""
+        returned = getattr(*_FUNCTIONS[self.queue_name])({"Records": self.records}, None)
+        assert returned == {"batchItemFailures": []}
 
     def delete(self) -> None:
         for one in self.messages:

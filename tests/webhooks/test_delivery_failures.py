@@ -75,7 +75,7 @@ def test_only_a_failed_message_is_reported_after_the_others_are_sent(
     for name in ("one", "two", "three"):
         happen(stream, api, name)
     held = pipeline.take()
-    find_many, failing = storage.find_many, queue.from_text(held.bodies[0]).event_ids[0]
+    find_many, failing = storage.find_many, queue.Message.parse(held.bodies[0]).event_ids[0]
 
     def find(keys: Any) -> Any:
         if any(key.sort == failing for key in keys):
@@ -135,7 +135,6 @@ def test_an_unreadable_message_goes_to_the_dead_letter_queue_and_the_batch_conti
 ALWAYS_FAILING = {
     queue.FAST: ("BatchGetItem", queue.Message("a", "b", "c", ("d",))),
     queue.SLOW: ("BatchGetItem", queue.Message("a", "b", "c", ("d",))),
-    queue.CONTINUATIONS: ("Query", queue.Continuation("a", "c", (("d",),))),
 }
 
 
@@ -153,7 +152,7 @@ def test_a_message_that_always_fails_goes_to_the_dead_letter_queue_after_ten_att
             held.give_back()
             attempts += 1
     assert attempts == 10
-    assert waiting(queue.DEAD_LETTER) == [message.text()]
+    assert waiting(queue.DEAD_LETTER) == [message.pack()]
 
 
 def test_a_repeated_batch_sends_an_unreadable_message_to_the_dead_letter_queue_once(

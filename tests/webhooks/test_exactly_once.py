@@ -210,7 +210,7 @@ def run(
 STEPS = {
     "GetItem keyring", "Decrypt", "GetQueueUrl deliveries", "GetQueueUrl deliveries-slow",
     "Query webhooks", "BatchWriteItem", "SendMessageBatch deliveries", "SendMessageBatch deliveries-slow",
-    "GetQueueUrl fan-out", "SendMessageBatch fan-out",
+    "GetQueueUrl maintenance", "SendMessageBatch maintenance",
     "BatchGetItem", "PutItem deliveries", POST, "UpdateItem deliveries",
 }  # fmt: skip
 
@@ -224,7 +224,7 @@ def kill(queues: Queues, batches: list[list[pipeline.Record]], slow: tuple[str, 
         for attempt in itertools.count():
             if plans.run("fan-out", again, may_die=attempt < MOST_CRASHES):
                 break
-        for name in (queue.CONTINUATIONS, queue.FAST, queue.SLOW):
+        for name in (queues.MAINTENANCE, queue.FAST, queue.SLOW):
             while (held := queues.take(name)).messages:
                 if not plans.run(name, held.run):
                     queues.give_back(held)

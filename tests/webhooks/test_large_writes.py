@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock, errors, ids, storage
+from chalicelib import clock, errors, ids, queues, storage
 from chalicelib.webhooks import delivery, endpoints, events, fan_out, functions, ledger, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.cascades import as_record, maintain
 from tests.conftest import clear_caches
 from tests.evidence import stored
 from tests.webhooks import pipeline
@@ -49,7 +50,7 @@ def batches(records: list[Record], size: int = 10) -> Iterator[list[Record]]:
 
 def pairs(texts: list[str]) -> Counter[tuple[str, str]]:
     """Count the pairs of endpoint and event in delivery messages."""
-    messages = [queue.from_text(text) for text in texts]
+    messages = [queue.Message.parse(text) for text in texts]
     return Counter((one.webhook_id, event_id) for one in messages for event_id in one.event_ids)
 
 
@@ -67,15 +68,15 @@ def test_a_large_write_becomes_messages_of_forty_events_in_bounded_invocations(
         sent = pipeline.waiting(queue.FAST)
         assert len(sent) <= 100
         messages += sent
-        parts += pipeline.waiting(queue.CONTINUATIONS)
+        parts += pipeline.waiting(queues.MAINTENANCE)
     assert {row["event_id"]["S"] for row in stored()["cams-events"]} == {one.id for one in happened}
     for text in parts:
-        functions.continue_fan_out({"Records": [{"body": text}]}, None)
+        maintain([as_record(text)])
         sent = pipeline.waiting(queue.FAST)
         assert 0 < len(sent) <= 10 * ENDPOINTS
         messages += sent
     assert parts
-    assert pipeline.waiting(queue.CONTINUATIONS) == []  # a continuation never makes another one
+    assert pipeline.waiting(queues.MAINTENANCE) == []  # a continuation never makes another one
     assert len(messages) == 2_000 // 40 * ENDPOINTS
     assert pairs(messages) == {(webhook_id, one.id): 1 for webhook_id in webhook_ids for one in happened}
 
@@ -87,10 +88,10 @@ def test_a_continuation_has_event_ids_and_no_document(
     listen(workspace.workspace_id, 1)
     records = write(stream, api, 100)
     pipeline.fan_out(records)
-    (text,) = pipeline.waiting(queue.CONTINUATIONS)
+    (text,) = pipeline.waiting(queues.MAINTENANCE)
     event_ids = [one.id for one in pipeline.events_of(records)]
     groups = [event_ids[:40], event_ids[40:80], event_ids[80:]]
-    assert json.loads(text) == [workspace.workspace_id, "message_received", groups]
+    assert json.loads(text) == ["ContinueFanOut", workspace.workspace_id, "message_received", groups]
 
 
 def test_a_continuation_reaches_no_endpoint_that_is_newer_than_an_event(
@@ -104,7 +105,7 @@ def test_a_continuation_reaches_no_endpoint_that_is_newer_than_an_event(
     monkeypatch.setattr(clock, "milliseconds", lambda: tolerated - 19)
     (new,) = listen(workspace.workspace_id, 1)
     pipeline.fan_out(records)
-    pipeline.drain(queue.CONTINUATIONS)
+    pipeline.drain(queues.MAINTENANCE)
     reached = Counter(webhook_id for webhook_id, _ in pairs(pipeline.waiting(queue.FAST)))
     assert reached == {old: 80, new: 20}
 
@@ -119,7 +120,7 @@ def test_messages_with_long_events_have_fewer_of_them(
     turns = [{"from": "human", "messages": [{"item": {"text": text}} for text in texts]}]
     assert api.post(STATE, {"turns": turns}).status == 200
     pipeline.fan_out(stream.read())
-    sizes = sorted(len(queue.from_text(text).event_ids) for text in pipeline.waiting(queue.FAST))
+    sizes = sorted(len(queue.Message.parse(text).event_ids) for text in pipeline.waiting(queue.FAST))
     assert sizes == [1, 1, 1, 1, 2]
 
 

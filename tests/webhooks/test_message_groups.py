@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from chalicelib import storage
+from chalicelib import queues, storage
 from chalicelib.deletion import cascade
+from chalicelib.queues.tasks import ResumeCascade
 from chalicelib.webhooks import fan_out as fan_out_module
 from chalicelib.webhooks import queue
 from chalicelib.workspaces.store import NewWorkspace
@@ -59,8 +60,8 @@ def test_continuations_and_their_deliveries_belong_to_their_workspace(
     api.post("/v3/webhooks", webhook_body(inbox.url(), "organisation_created"))
     api.post("/v2/orgs/acme", {"name": "Acme"})
     fan_out(stream.read())
-    assert groups == [(queue.CONTINUATIONS, workspace.workspace_id)]
-    pipeline.drain(queue.CONTINUATIONS)
+    assert groups == [(queues.MAINTENANCE, workspace.workspace_id)]
+    pipeline.drain(queues.MAINTENANCE)
     assert [group for _, group in groups] == [workspace.workspace_id] * 2
 
 
@@ -81,8 +82,8 @@ def test_cascades_belong_to_their_workspace(
     api.post("/v2/agents/support", {"title": "Support"})
     api.post("/agents/support/interact/ann/state", {"turns": []})
     cascade.delete(workspace.workspace_id, "support", -1, lambda row: row)
-    cascade.resume(f'["{workspace.workspace_id}", "support"]', -1)
-    assert groups == [(cascade.CASCADES, workspace.workspace_id)] * 2
+    cascade.resume(ResumeCascade(workspace.workspace_id, "support"), -1)
+    assert groups == [(queues.MAINTENANCE, workspace.workspace_id)] * 2
 
 
 def test_unreadable_messages_share_a_group(stream: Stream, groups: list[tuple[str, str | None]]) -> None:

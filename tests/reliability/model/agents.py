@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from chalicelib import clock
 from chalicelib.deletion import cascade
+from chalicelib.queues.tasks import ResumeCascade
 from tests.reliability.model.answers import MADE, Document, Expected, Record, success
 from tests.reliability.model.forms import for_agent_key, merged, merged_v2, v2_form, visible
 from tests.reliability.model.machine import Machine, Workspace, conditions, picks, route
@@ -276,7 +277,7 @@ class Agents(Machine):
         )
         if answer.status == 200:
             self.now += 90_000  # the delay of the second run, which releases the id
-            cascade.resume(json.dumps([self.workspace(at).id, agent_id]), 10)
+            cascade.resume(ResumeCascade(self.workspace(at).id, agent_id), 10)
 
     # ---- tools ----
 

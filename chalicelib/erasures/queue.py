@@ -1,0 +1,17 @@
+"""The queue message of erasures."""
+
+from typing import NamedTuple
+
+from chalicelib import queues
+from chalicelib.queues import messages
+
+
+class Erase(NamedTuple):
+    """The queue message that begins or continues an erasure."""
+
+    workspace_id: str
+    erasure_id: str
+
+    def send(self, delay_seconds: int) -> None:
+        """Send the message. Raises Unavailable."""
+        queues.send(queues.ERASURES, [messages.pack(self)], self.workspace_id, delay_seconds)

@@ -1,0 +1,74 @@
+"""The Lambda entry point of the queue `maintenance`: the tasks of core in the background (`queues.tasks`).
+
+The queue is fair: while a workspace has many tasks, those of the others come first. A task works for a few seconds,
+then sends the rest of its work as a new task. So a workspace with a million records to delete delays no other.
+
+The function's timeout (25 s) is shorter than the delay of a recount (30 s), so that no count is written after a newer
+one. The function imports neither `app.py` nor wire models.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from chalice.app import Blueprint, SQSEvent
+
+from chalicelib import clock, queues, storage, telemetry
+from chalicelib.conversations import leftovers, listing, retention
+from chalicelib.conversations.page_position import Quarter
+from chalicelib.deletion import cascade
+from chalicelib.queues import messages, tasks
+from chalicelib.webhooks import fan_out
+
+functions = Blueprint(__name__)
+
+_log = logging.getLogger(__name__)
+_MAX_MESSAGES = 10
+# Of a batch. The rest of the timeout is for the last step of each task: a few requests.
+_SECONDS = 12.0
+
+
+def _recount(task: tasks.RecountQuarter, _: float) -> None:
+    workspace_id, agent_id = storage.split_key(task.agent)
+    listing.recount(workspace_id, agent_id, Quarter(task.day, task.number))
+
+
+# In the order of a batch: those that do not continue come first.
+_RUN: Mapping[type[tasks.Task], Callable[[Any, float], None]] = {
+    tasks.RecountQuarter: _recount,
+    tasks.ContinueFanOut: fan_out.resume,
+    tasks.ClearLeftovers: leftovers.resume,
+    tasks.ResumeCascade: cascade.resume,
+    tasks.ApplyRetention: retention.resume,
+}
+
+
+@functions.on_sqs_message(queues.name(queues.MAINTENANCE), _MAX_MESSAGES, "maintain")
+def maintain(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
+    """Do tasks. Reports the failed messages; the queue repeats only these, and finally keeps them as dead letters."""
+    telemetry.begin_invocation(event)
+    ids: dict[str, list[str]] = defaultdict(list)
+    for record in event.to_dict()["Records"]:
+        ids[record["body"]].append(record["messageId"])
+    end = clock.monotonic() + _SECONDS
+    failed = []
+    for number, text in enumerate(sorted(ids, key=_order)):
+        try:
+            _run(messages.parse(text, _RUN), (end - clock.monotonic()) / (len(ids) - number))
+        except Exception:
+            _log.exception("Cannot do a task; the queue repeats it")
+            failed += ids[text]
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+
+
+def _order(text: str) -> int:
+    return next((number for number, kind in enumerate(_RUN) if text.startswith(f'["{kind.__name__}"')), len(_RUN))
+
+
+def _run(task: tasks.Task, seconds: float) -> None:
+    """Do a task for up to `seconds`. Sends it again if the time of its batch is over."""
+    if seconds > 0:
+        _RUN[type(task)](task, seconds)
+    else:
+        tasks.send(storage.split_key(task[0])[0], [task])

@@ -1,0 +1,64 @@
+"""The tasks of the queue `maintenance`: work of core in the background, which `chalicelib.maintenance` does.
+
+A task may run twice or late, so repeating one changes nothing.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from chalicelib import queues
+from chalicelib.queues import messages
+
+
+class RecountQuarter(NamedTuple):
+    """Count the conversations of an agent that were created in a quarter hour. `agent` is the partition key."""
+
+    agent: str
+    day: str
+    number: int
+
+
+class ContinueFanOut(NamedTuple):
+    """Send deliveries of stored events of one type, in groups of one delivery message each."""
+
+    workspace_id: str
+    type: str
+    groups: tuple[tuple[str, ...], ...]
+
+
+class ClearLeftovers(NamedTuple):
+    """Delete what is left of a deleted conversation, after a sort key. `conversation` is the partition key."""
+
+    conversation: str
+    after: str | None = None
+
+
+class ResumeCascade(NamedTuple):
+    """Continue the cascading deletion of an agent."""
+
+    workspace_id: str
+    agent_id: str
+
+
+class ApplyRetention(NamedTuple):
+    """Apply a changed number of days to the conversations of an agent created after `after`, then to the next agents.
+
+    Without an agent, it begins with the first one. `is_only` leaves the other agents out.
+    """
+
+    workspace_id: str
+    agent_id: str | None = None
+    is_only: bool = False
+    after: str | None = None
+
+
+Task = RecountQuarter | ContinueFanOut | ClearLeftovers | ResumeCascade | ApplyRetention
+
+
+def send(workspace_id: str, tasks: Iterable[Task], delay_seconds: int = 0) -> None:
+    """Send tasks of a workspace, to begin after `delay_seconds`. Raises Unavailable if the queue does not accept all.
+
+    The cascade, retention and clearing send their next part only when one is done. So each occupies one invocation,
+    however many records it has.
+    """
+    queues.send(queues.MAINTENANCE, [messages.pack(task) for task in tasks], workspace_id, delay_seconds)
