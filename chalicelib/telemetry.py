@@ -20,7 +20,7 @@ from chalicelib import clock, errors, settings
 from chalicelib.storage import client
 
 _HEADER = "X-Request-Id"
-# Our own logger, and the one of the Chalice app, which logs the exceptions of views.
+# Our own logger, and that of the Chalice app, which logs the exceptions of views.
 _CHALICE = "cams"
 LOGGERS = ("chalicelib", _CHALICE)
 # Writes ASCII, which every encoding of the output accepts. One shared encoder saves its setup per line.

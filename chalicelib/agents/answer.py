@@ -37,7 +37,7 @@ def with_tools(
     whole = json_text.with_list(agent, "tools", items) if whole_agent.is_complete else None
     if whole is None:
         message += _WITHOUT_TOOLS
-    others = whole_agent.tools if whole else [row]  # the agent without its tools has a tag of its own
+    others = whole_agent.tools if whole else [row]  # the response without tools has another tag
     return etag.tagged(json_text.success(message, whole or agent, warnings), row, others)
 
 

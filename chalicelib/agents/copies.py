@@ -13,8 +13,8 @@ from chalicelib.agents import store
 from chalicelib.storage import Document, DocumentRow
 from chalicelib.tools import store as tools
 
-# Tools that a transaction creates with their agent. It is limited to 100 items: the agent takes three, an
-# `Idempotency-Key` one. And to 4 MB.
+# Tools that a transaction creates with their agent. A transaction has at most 100 items and 4 MB. The agent takes three
+# items, an `Idempotency-Key` takes one.
 MAX_TOOLS = 96
 _MAX_TRANSACTION = 4_000_000
 # Characters of the JSON of an agent and its tools, which bound the memory of a request.
@@ -122,7 +122,7 @@ def _translated(document: Document, name: str, path: str, translate: _Translate)
 
 
 def _owned_by(agent_id: str, before: str, tool: Document) -> Document:
-    """Return a tool whose fields name this agent instead of the one before."""
+    """Return a tool whose fields refer to this agent instead of `before`."""
     if not tool.get("fields"):
         return tool
     own = {"agentId": agent_id}

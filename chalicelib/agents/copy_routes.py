@@ -36,7 +36,7 @@ def clone_agent(agent_id: str) -> Response:
     """Create an agent with the members and the tools of another one. Agent and tools get new ids.
 
     Secret members are copied, but the new agent has a `SECRET_API_KEY` of its own. That key does not expire, so
-    `warnings` names it to an access token. References to the tools lead to their copies. An agent with more than 96
+    an access token gets a warning. References to the tools lead to their copies. An agent with more than 96
     tools is 413.
     """
     workspace_id = auth.caller().workspace_id

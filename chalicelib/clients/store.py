@@ -12,7 +12,7 @@ from pynamodb.attributes import UnicodeAttribute
 from chalicelib import errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, history, json_equal
 
-_NOBODY = "#"  # no identifier and no hash
+_NO_CLIENT = "#"  # no identifier and no hash
 
 
 class ClientRow(storage.AuthoredRow, DocumentRow):
@@ -69,12 +69,12 @@ def find_by_email(workspace_id: str, email: str) -> ClientRow | None:
 
 def email_key(workspace_id: str, email: str) -> storage.Key:
     """Return the key of the claim of an email, ignoring case, for `storage.find_many`. A blank email has no claim."""
-    return storage.Key(EmailRow, storage.key(workspace_id, "emails"), _claim(workspace_id, email) or _NOBODY)
+    return storage.Key(EmailRow, storage.key(workspace_id, "emails"), _claim(workspace_id, email) or _NO_CLIENT)
 
 
 def find_owner(workspace_id: str, claim: EmailRow | None) -> ClientRow | None:
     """Return the client with the claim of an email, or None. One request, also without a claim."""
-    return find(workspace_id, claim.owner if claim else _NOBODY)
+    return find(workspace_id, claim.owner if claim else _NO_CLIENT)
 
 
 def key(workspace_id: str, client_id: str) -> storage.Key:

@@ -205,7 +205,7 @@ def credential(workspace_id: str, credential_id: str, kind: str) -> CredentialRo
 def revoke(row: CredentialRow) -> None:
     """Delete a credential. Processes that cached it accept it for up to 30 seconds more.
 
-    The same token may have been stored again, as another credential: that one stays.
+    The same token may have been stored again as another credential, which stays.
     """
     storage.delete(_entry(row))
     unchanged = CredentialRow.credential_id == row.credential_id

@@ -3,7 +3,7 @@
 A visitor token is one item, under the hash of the token. Nothing lists it, so issuing one costs one write, and a
 workspace may have any number of them. What ends one early needs no list either:
 
-- It names the credential that issued it, and works no longer than that one (`http.auth`). So it ends with a rotated or
+- It names the credential that issued it, and expires with it at the latest (`http.auth`). So it ends with a rotated or
   revoked key, an expired access token, a deleted agent's key, and a suspended or deleted workspace. It names the id of
   the credential, too: storing a revoked key again, even in another workspace, revives no token.
 - It names the creation of its agent (`createdAtUNIX`). After the agent is deleted, it opens nothing, even if the id is
@@ -47,7 +47,7 @@ def issue(
 
 
 def bind(token_hash: str, created: str) -> None:
-    """Stage that a token belongs to the conversation that was created so.
+    """Stage that a token belongs to the conversation with this creation.
 
     The commit raises NotFound if the token belongs to another one.
     """

@@ -1,7 +1,7 @@
 """The innermost middleware: runs the view in a unit of work and commits the writes that the view staged.
 
 If another write came first, the view runs again (`storage.retry_on_conflict`). Therefore a view decides only from what
-it reads, and builds its response in memory. What it writes in a unit of its own must be harmless to repeat.
+it reads, and builds its response in memory. Writes that it commits separately must be harmless to repeat.
 
 With an `Idempotency-Key`, the same commit stores the key with the response, on the condition that the key is new. The
 effect and the response are stored together, and a repeated request is replayed. A request that stages no write stores

@@ -25,9 +25,8 @@ def _allowing(origin: str) -> CORSConfig:
     )
 
 
-# Off by default: the edge routes take an agent's key, which is a server-side secret. Anyone who finds it in a page can
-# read all conversations of the agent, and the platform keys in its record. A stage may allow an origin whose visitors
-# may have the key.
+# Off by default: the edge routes take an agent's key, which is a server-side secret. A person who finds it in a page
+# can read all conversations of the agent, and the platform keys in its record. A stage may allow one origin.
 CORS = _allowing(settings.cors_origin()) if settings.cors_origin() else None
 PREFIXES = ("/v2/agents/", "/agents/")
 VISITORS = _allowing("*")

@@ -56,8 +56,8 @@ INTEGRAL_FLOAT_AS_INT = BeforeValidator(_integral_float_to_int)
 
 Identifier = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
 
-# Members that may be absent or null. `Open` is `any` in the specification: any JSON value, stored as sent. Its numbers
-# are finite because `bodies.parse` checks the whole body: a type that checks each value takes ten times as long.
+# Members that may be absent or null. `Open` is `any` in the specification: any JSON value, stored as sent.
+# `bodies.parse` checks that all numbers are finite, because a type that checks each value takes ten times as long.
 OptionalText = str | None
 OptionalNumber = Number | None
 OptionalFlag = bool | None
@@ -70,7 +70,7 @@ Texts = TypeAliasType("Texts", dict[str, str])
 Platform = TypeAliasType("Platform", Literal["vf", "vg"])
 Origin = TypeAliasType("Origin", Literal["web-chat", "chatapp", "community", "gb-chat"])
 
-# A member that carries a key, a token or a password. `privileges` tells who is shown it.
+# A member with a key, a token or a password. `privileges` hides it from some callers.
 SECRET = Field(json_schema_extra={"x-secret": True})
 OptionalSecret = Annotated[OptionalText, SECRET]
 OpenSecret = Annotated[Open, SECRET]
@@ -86,15 +86,14 @@ def require_visible(text: str) -> str:
     return text
 
 
-# A member that a chat widget shows to anybody. A visitor token sees only these members (`privileges`).
+# A member that a chat widget shows. A visitor token reads only these members (`privileges`).
 PUBLIC = Field(json_schema_extra={"x-public": True})
 PublicText = Annotated[OptionalText, PUBLIC]
 PublicTexts = Annotated[OptionalTexts, PUBLIC]
 PublicNumber = Annotated[OptionalNumber, PUBLIC]
 PublicFlag = Annotated[OptionalFlag, PUBLIC]
 
-# Only the schema: `privileges.guard_agent_key` checks a key, because a text that an earlier version stored can be sent
-# back.
+# For the document only. `privileges.guard_agent_key` checks new keys, and accepts any text that is already stored.
 OptionalAgentKey = Annotated[
     OptionalText,
     Field(
@@ -107,7 +106,7 @@ OptionalAgentKey = Annotated[
     ),
 ]
 
-# A member that names a record of this workspace, or an account on another platform: nothing that another workspace has.
+# A member with the id of a record of this workspace, or of an account on another platform. Templates omit it.
 OWN_ID = Field(json_schema_extra={"x-own-id": True})
 OptionalOwnId = Annotated[OptionalText, OWN_ID]
 OptionalOwnIds = Annotated[OptionalTexts, OWN_ID]
@@ -203,7 +202,7 @@ def _objects(value: Any, location: Location) -> Iterator[tuple[Location, "Wire"]
             if not isinstance(inner, _LEAVES) and name not in read_only_members(type(value)):
                 yield from _objects(inner, (*location, name))
     elif isinstance(value, list) and value and isinstance(value[0], Wire):
-        # A list is of one kind. The 30,000 messages of a state are no models.
+        # All entries of a list have one type. The 30,000 messages of a state are no models.
         for index, inner in enumerate(value):
             yield from _objects(inner, (*location, index))
 
@@ -221,7 +220,7 @@ def find_non_finite(raw: bytes) -> Iterator[Location]:
         parsed = from_json(raw)
     except ValueError:
         return
-    text = to_json(parsed, inf_nan_mode="constants")  # much faster than the search, and usually there are none
+    text = to_json(parsed, inf_nan_mode="constants")  # much faster than the search, which is rarely needed
     if b"NaN" in text or b"Infinity" in text:
         yield from _find_non_finite(parsed, ())
 

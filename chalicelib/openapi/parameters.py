@@ -262,7 +262,7 @@ LINK: Schema = {
     }
 }
 
-# A header of a file of which the JSON would have `warnings`.
+# A header of a file whose JSON form would have `warnings`.
 WARNING: Schema = {
     "Warning": {
         "description": 'What the JSON has in `warnings`, each as `299 - "member: text"`; absent without any.',

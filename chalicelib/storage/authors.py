@@ -16,14 +16,14 @@ _author: ContextVar[str | None] = ContextVar("author", default=None)
 
 
 class AuthoredRow(Row):
-    """An item that keeps who wrote it last, for the history. None if a version without history wrote it."""
+    """An item with its last author, for the history. None if a version without history wrote it."""
 
     changed_by = UnicodeAttribute(null=True)
 
 
 @contextmanager
 def written_by(author: str | None) -> Iterator[None]:
-    """Make `author` the one who writes inside the block."""
+    """Make `author` the author of the writes inside the block."""
     token = _author.set(author)
     try:
         yield

@@ -36,8 +36,8 @@ class HistoryRow(Row):
     """A change. `entry` is sealed: `{operation?, by?, changed}`, with the author as in `authors`.
 
     The partition key is the workspace, the resource and the id of the record. The sort key is a ULID of the time, which
-    follows from the change: usually the version tag of its write. An entry without `operation` tells of no change: it
-    is of a version that an earlier release wrote.
+    follows from the change: usually the version tag of its write. An entry without `operation` is no change, but
+    belongs to a version that an earlier release wrote.
     """
 
     class Meta:
@@ -97,7 +97,7 @@ def change_at(milliseconds: int, *parts: str) -> str:
 
 
 def stage_deletion(workspace_id: str, resource: str, record_id: str) -> None:
-    """Stage the row of a deletion by the current author, beside the deletion itself."""
+    """Stage the row of a deletion by the current author. The same commit deletes the record."""
     unit.put(_deletion(workspace_id, resource, record_id, ids.new_id(), current_author()))
 
 

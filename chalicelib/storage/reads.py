@@ -128,9 +128,9 @@ def iterate(
     newest_first: bool = False,
     consistent: bool = True,
 ) -> Iterator[AnyRow]:
-    """Yield `query`, one item after the other: a megabyte that the caller does not ask for is not read.
+    """Yield the items of `query` one by one. A megabyte that the caller does not need is not read.
 
-    With `only`, leaves out the other items, and makes one more request for each page that had such.
+    With `only`, omit the other items. Each page with omitted items costs one more request.
     """
     with translate_errors():
         yield from row.query(

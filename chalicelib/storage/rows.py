@@ -85,7 +85,7 @@ class Row(Model):
 
     @property
     def position(self) -> str:
-        """What the cursor of a list holds to continue after this item: its sort key."""
+        """The sort key, after which the cursor of a list continues."""
         return self.keys[-1]
 
     def associated_data(self, attribute: str) -> str:
@@ -104,7 +104,7 @@ class TaggedRow(Row):
 
 
 class VersionedRow(TaggedRow):
-    """An item under optimistic locking: a write succeeds only if the stored version tag is the one that was read."""
+    """An item under optimistic locking: a write succeeds only if the item has the version tag that was read."""
 
 
 class Key(NamedTuple):

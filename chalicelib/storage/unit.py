@@ -10,8 +10,8 @@ conditions fail, the commit raises the `error` of the first failed step in stagi
 `ConditionFailed`: another write came first, and `retry_on_conflict` runs the function again.
 
 When the response to a write is lost, the SDK repeats the write, and the repetition fails its own condition. Only this
-module detects that: the stored version tag is the one that the write itself set. The main downside: a transaction
-consumes twice the write units of its items.
+module detects that: it compares the stored version tag with its own. A transaction consumes twice the write
+units of its items.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -37,9 +37,9 @@ from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import Key, Row, TaggedRow, VersionedRow
 
 _MAX_STEPS = 100  # DynamoDB's limit of items per transaction
-_ATTEMPTS = 12  # of one request while other transactions hold its items
-# Of a function whose conditions fail. Of sixteen that all change one record, some need more than ten; all their pauses
-# together take 14 s at most.
+_ATTEMPTS = 12  # of a request, while other transactions hold its items
+# Runs of a function whose conditions fail. Of sixteen writers of one record, some need more than ten. All pauses
+# take at most 14 s.
 _RUNS = 20
 
 Result = TypeVar("Result")

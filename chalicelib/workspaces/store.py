@@ -16,10 +16,10 @@ _CACHE_MILLISECONDS = 60_000
 _CACHE_SIZE = 10_000
 # By workspace id: the Unix milliseconds of the last read, and `retentionDays`.
 _known_retention: dict[str, tuple[int, int | None]] = {}
-# A message that asks to apply a changed period is sent before the change is committed, and arrives when no process
-# knows the old one any longer.
+# Seconds. The message that applies a changed period is sent before the commit, and arrives when no process has the old
+# period in its cache.
 _RETENTION_DELAY_SECONDS = 90
-_ACTIVE = "active"  # how people call the status of a workspace that has none
+_ACTIVE = "active"  # the name of the missing status
 # The statuses of other workspaces. A suspension is complete when no request that began before it can still be running.
 SUSPENDING, SUSPENDED, DELETING, IMPORTING = "suspending", "suspended", "deleting", "importing"
 
@@ -104,7 +104,7 @@ def apply_retention(workspace_id: str, agent_id: str | None = None) -> None:
 
 
 def retention_days(workspace_id: str) -> int | None:
-    """Return the days for which conversations are kept, None for ever. Cached for a minute, otherwise one request."""
+    """Return how many days conversations are kept, None for no limit. Cached for a minute, otherwise one request."""
     now = clock.milliseconds()
     since, days = _known_retention.get(workspace_id, (0, None))
     if not 0 <= now - since < _CACHE_MILLISECONDS:
