@@ -1,23 +1,23 @@
-"""What one request to CAMS costs."""
+"""The requests and capacity units of an operation."""
 
 from collections.abc import Callable
+from typing import Any
 
 from benchmarks.populate import AGENT, Tenant
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer
 from tests.capacity import metered
 
+METRICS = ("requests", "read units", "write units")
 Costs = dict[str, float]
 """Metric -> value."""
 
-UNITS = {"requests": "", "read units": "", "write units": ""}
 
-
-def cost(send: Callable[[], Answer]) -> Costs:
-    """Return the requests and units of a request, which must succeed."""
-    with metered() as meter:
-        succeeded(send())
-    return {"requests": meter.total, "read units": meter.reads, "write units": meter.writes}
+def cost(act: Callable[[], object], client: Any = None) -> Costs:
+    """Return what an operation costs at a DynamoDB client, by default the service's own."""
+    with metered(client) as meter:
+        act()
+    return dict(zip(METRICS, (meter.total, meter.reads, meter.writes), strict=True))
 
 
 def succeeded(answer: Answer) -> Answer:

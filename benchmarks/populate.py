@@ -5,36 +5,21 @@ batches. Contents, ids and times follow from the numbers alone.
 """
 
 import json
-import logging
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import Any, NamedTuple
-from unittest import mock
+from typing import NamedTuple
 
-from botocore.config import Config
-
-from chalicelib import clock, ids, storage
-from chalicelib.agents import store as agents
+from chalicelib import ids, storage
 from chalicelib.conversations import page_position, store, tallies
 from chalicelib.conversations.state import State, empty
-from chalicelib.http import auth
-from chalicelib.storage import Document, client, keyring
+from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
-from infra import tables
-from infra.local.children import Engine
 from tests.api import Api
 
 AGENT = "support"
 FIRST_MILLISECONDS = 1_780_000_000_000
-_NOW_MILLISECONDS = 1_795_000_000_000
 _MINUTE = 60_000
 _ROWS_PER_BATCH = 250
-_WRITERS = 2
-# The local engine scans every entry of an index, so the service's own timeout is too short.
-_TIMEOUT_SECONDS = 120
 _NAMES = ("Ann", "Bo", "Chidi", "Dana", "Eva", "Farid", "Gita", "Hugo", "Ines", "Jun")
 
 
@@ -48,49 +33,6 @@ class Tenant(NamedTuple):
     def agent(self) -> str:
         """The partition key of the agent's records."""
         return storage.key(self.workspace_id, AGENT)
-
-
-@contextmanager
-def service(engine: Engine) -> Iterator[Tenant]:
-    """Run the service in this process on the given engine, without logs, and yield a new tenant.
-
-    The clock is fixed, because times are stored compressed: another time can change a document's size by a byte.
-    """
-    fixed_time = mock.patch.object(clock, "milliseconds", lambda: _NOW_MILLISECONDS)
-    with fixed_time, mock.patch.dict(os.environ, engine.address):
-        with mock.patch.object(client, "Config", _with_long_timeout):
-            _connect()
-        logging.disable(logging.INFO)
-        try:
-            tables.create_missing(storage.sdk_client)
-            yield tenant()
-        finally:
-            logging.disable(logging.NOTSET)
-    _connect()
-
-
-def _with_long_timeout(**settings: Any) -> Config:
-    return Config(**{**settings, "read_timeout": _TIMEOUT_SECONDS})
-
-
-def _connect() -> None:
-    """Reset the process's connection and its caches, including the credentials."""
-    client._session._credentials = None
-    client.sdk_client.cache_clear()
-    client.connection._client = client.sdk_client("dynamodb") if "AWS_DEFAULT_REGION" in os.environ else None
-    for row in _row_classes(storage.Row):
-        row._connection = None
-    auth.clear_cache()
-    agents._known_agents.clear()
-    workspaces._known_retention.clear()
-    keyring.current.cache_clear()
-    keyring.find.cache_clear()
-
-
-def _row_classes(kind: type[storage.Row]) -> Iterator[type[storage.Row]]:
-    for row in kind.__subclasses__():
-        yield row
-        yield from _row_classes(row)
 
 
 def tenant() -> Tenant:
@@ -117,10 +59,8 @@ def metadata(number: int) -> Document:
 
 def fill(to: Tenant, numbers: Sequence[int]) -> None:
     """Store the conversations with these numbers."""
-    with ThreadPoolExecutor(_WRITERS) as pool:
-        saved = [pool.submit(storage.save_many, rows) for rows in _rows_of(to, numbers)]
-    for one in saved:
-        one.result()
+    for rows in _rows_of(to, numbers):
+        storage.save_many(rows)
 
 
 def remove(to: Tenant, numbers: Sequence[int]) -> None:

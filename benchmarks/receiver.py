@@ -4,8 +4,7 @@ python -m benchmarks.receiver [--core 1] [--certificate PEM]
 
 - `POST /0` and `POST /200` answer after that many milliseconds. `POST /hangs` never answers.
 - `GET /arrivals` returns the arrival time of each POST by `webhook-id`, on the machine's monotonic clock.
-- `GET /posts` returns the number of POSTs by path and `webhook-id`.
-- `GET /hanging` returns the number of hanging connections. `GET /forget` closes them and forgets all POSTs.
+- `GET /hanging` returns the number of hanging connections. `GET /forget` closes them.
 
 The process prints its port first, and ends with its standard input.
 """
@@ -18,7 +17,6 @@ import ssl
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +25,6 @@ HOSTS = [f"127.0.0.{last}" for last in range(1, 101)]
 # Real deliveries go to thousands of hosts, so no sender may gain from a kept connection.
 _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
 _arrivals: dict[str, float] = {}
-_posts: defaultdict[str, Counter[str]] = defaultdict(Counter)
 _hanging: list[asyncio.Transport] = []
 
 
@@ -65,18 +62,13 @@ class _Connection(asyncio.Protocol):
         content = b""
         if path == "/arrivals":
             content = json.dumps(_arrivals).encode()
-        elif path == "/posts":
-            content = json.dumps(_posts).encode()
         elif path == "/hanging":
             content = json.dumps({"count": len(_hanging)}).encode()
         elif path == "/forget":
-            _arrivals.clear()
-            _posts.clear()
             while _hanging:
                 _hanging.pop().close()
         elif "webhook-id" in headers:
             _arrivals[headers["webhook-id"]] = time.monotonic()
-            _posts[path][headers["webhook-id"]] += 1
         if path == "/hangs":
             _hanging.append(self._transport)
             return

@@ -8,8 +8,7 @@ credentials, validation, limits, error handling, logs or metrics. The ratio to i
 import json
 from typing import Any
 
-from benchmarks.peers import answers, sealed_store
-from benchmarks.peers.answers import Document
+from benchmarks.peers import sealed_store
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -19,21 +18,10 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     return {"statusCode": 200, "headers": {"Content-Type": "application/json"}, "body": body}
 
 
-def _read_agent(event: dict[str, Any]) -> Document:
-    agent_id = event["pathParameters"]["agent_id"]
-    return answers.agent(agent_id, sealed_store.agent(agent_id))
-
-
-def _list_conversations(event: dict[str, Any]) -> Document:
-    return answers.page(*sealed_store.page(event["pathParameters"]["agent_id"]))
-
-
-def _replace_state(event: dict[str, Any]) -> Document:
-    return sealed_store.replace(**event["pathParameters"], sent=json.loads(event["body"])["turns"])
-
-
 _ROUTES = {
-    ("GET", "/v3/agents/{agent_id}"): _read_agent,
-    ("GET", "/v2/agents/{agent_id}/convos"): _list_conversations,
-    ("POST", "/agents/{agent_id}/interact/{user_id}/state"): _replace_state,
+    ("GET", "/v3/agents/{agent_id}"): lambda event: sealed_store.agent(**event["pathParameters"]),
+    ("GET", "/v2/agents/{agent_id}/convos"): lambda event: sealed_store.page(**event["pathParameters"]),
+    ("POST", "/agents/{agent_id}/interact/{user_id}/state"): lambda event: sealed_store.replace(
+        **event["pathParameters"], sent=json.loads(event["body"])["turns"]
+    ),
 }

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from mangum import Mangum
 from pydantic import BaseModel, Field
 
-from benchmarks.peers import answers
+from benchmarks.peers import sealed_store
 
 
 class Message(BaseModel):
@@ -37,21 +37,25 @@ class State(BaseModel):
     turns: list[Turn]
 
 
-def api(store: Any) -> Any:
-    """Return the function over `native_store` or `sealed_store`."""
-    app = FastAPI()
+app = FastAPI()
 
-    @app.get("/v3/agents/{agent_id}")
-    def read_agent(agent_id: str) -> dict[str, Any]:
-        return answers.agent(agent_id, store.agent(agent_id))
 
-    @app.get("/v2/agents/{agent_id}/convos")
-    def list_conversations(agent_id: str) -> dict[str, Any]:
-        return answers.page(*store.page(agent_id))
+@app.get("/v3/agents/{agent_id}")
+def read_agent(agent_id: str) -> dict[str, Any]:
+    """Read an agent."""
+    return sealed_store.agent(agent_id)
 
-    @app.post("/agents/{agent_id}/interact/{user_id}/state")
-    def replace_state(agent_id: str, user_id: str, state: State) -> dict[str, Any]:
-        replaced: dict[str, Any] = store.replace(agent_id, user_id, state.model_dump(by_alias=True)["turns"])
-        return replaced
 
-    return Mangum(app, lifespan="off")
+@app.get("/v2/agents/{agent_id}/convos")
+def list_conversations(agent_id: str) -> dict[str, Any]:
+    """List the first page."""
+    return sealed_store.page(agent_id)
+
+
+@app.post("/agents/{agent_id}/interact/{user_id}/state")
+def replace_state(agent_id: str, user_id: str, state: State) -> dict[str, Any]:
+    """Replace the turns."""
+    return sealed_store.replace(agent_id, user_id, state.model_dump(by_alias=True)["turns"])
+
+
+handler = Mangum(app, lifespan="off")

@@ -7,24 +7,27 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver
 
-from benchmarks.peers import answers
+from benchmarks.peers import sealed_store
+
+app = APIGatewayRestResolver()
 
 
-def api(store: Any) -> Any:
-    """Return the function over `native_store` or `sealed_store`."""
-    app = APIGatewayRestResolver()
+@app.get("/v3/agents/<agent_id>")
+def read_agent(agent_id: str) -> dict[str, Any]:
+    """Read an agent."""
+    return sealed_store.agent(agent_id)
 
-    @app.get("/v3/agents/<agent_id>")
-    def read_agent(agent_id: str) -> dict[str, Any]:
-        return answers.agent(agent_id, store.agent(agent_id))
 
-    @app.get("/v2/agents/<agent_id>/convos")
-    def list_conversations(agent_id: str) -> dict[str, Any]:
-        return answers.page(*store.page(agent_id))
+@app.get("/v2/agents/<agent_id>/convos")
+def list_conversations(agent_id: str) -> dict[str, Any]:
+    """List the first page."""
+    return sealed_store.page(agent_id)
 
-    @app.post("/agents/<agent_id>/interact/<user_id>/state")
-    def replace_state(agent_id: str, user_id: str) -> dict[str, Any]:
-        replaced: dict[str, Any] = store.replace(agent_id, user_id, app.current_event.json_body["turns"])
-        return replaced
 
-    return app.resolve
+@app.post("/agents/<agent_id>/interact/<user_id>/state")
+def replace_state(agent_id: str, user_id: str) -> dict[str, Any]:
+    """Replace the turns."""
+    return sealed_store.replace(agent_id, user_id, app.current_event.json_body["turns"])
+
+
+handler = app.resolve

@@ -1,4 +1,6 @@
-"""The three operations on bare botocore with our encoding: the items of CAMS, sealed by `storage.encryption`.
+"""The answers of the three operations, on bare botocore with the items of CAMS, sealed by `storage.encryption`.
+
+There are no limits and no validation. A sent conversation replaces the stored one.
 
 One client, created at import, with the settings of CAMS: no parameter validation, and a fixed user agent, because
 building the default for each request takes 0.8 million instructions. It sends the same requests as CAMS: one for an
@@ -9,19 +11,24 @@ for events, so the stored documents are the same. The measured requests remove n
 import json
 import os
 import struct
+import time
+from collections.abc import Sequence
 from typing import Any
 
 from botocore.config import Config
 from botocore.session import Session
 
-from benchmarks.peers import answers
-from benchmarks.peers.answers import Document
 from chalicelib.agents import rows
+from chalicelib.agents.record import AgentV2
 from chalicelib.storage import encryption
+
+Document = dict[str, Any]
 
 _WORKSPACE = os.environ["WORKSPACE_ID"]
 _AGENTS, _CONVERSATIONS = "cams-agents", "cams-conversations"
 _PAGE = 20
+# The members of an agent in the state route's answer: its v2 form.
+_V2 = frozenset(AgentV2.model_fields)
 _COUNTS = struct.Struct(">II")  # the interactions and messages ever received
 _dynamodb = Session().create_client(
     "dynamodb",
@@ -34,7 +41,7 @@ _dynamodb = Session().create_client(
 
 
 def agent(agent_id: str) -> Document:
-    """Return an agent's document with its tools."""
+    """GET /v3/agents/{agent_id}."""
     first, *others = _dynamodb.query(
         TableName=_AGENTS,
         KeyConditionExpression="#partition = :partition",
@@ -42,12 +49,13 @@ def agent(agent_id: str) -> Document:
         ExpressionAttributeValues={":partition": _agent_key(agent_id)["partition"]},
         ConsistentRead=True,
     )["Items"]
-    tools = [{"id": item["item"]["S"].partition("#")[2], **_opened_document(item)} for item in others]
-    return {"ownerID": _WORKSPACE, **_opened_document(first), "tools": tools}
+    tools = [{"id": item["item"]["S"].partition("#")[2], **_agent_document(item)} for item in others]
+    data = {"ID": agent_id, "id": agent_id, "ownerID": _WORKSPACE, **_agent_document(first), "tools": tools}
+    return {"success": True, "message": "Agent retrieved successfully", "data": data}
 
 
-def page(agent_id: str) -> tuple[list[Document], str | None]:
-    """Return the first page, newest first, and the position of its last entry if there are more."""
+def page(agent_id: str) -> Document:
+    """GET /v2/agents/{agent_id}/convos: the first page, newest first, with a cursor if there are more."""
     if "document" not in _dynamodb.get_item(TableName=_AGENTS, Key=_agent_key(agent_id))["Item"]:
         raise LookupError(agent_id)
     items = _dynamodb.query(
@@ -58,23 +66,27 @@ def page(agent_id: str) -> tuple[list[Document], str | None]:
         ScanIndexForward=False,
         Limit=_PAGE + 1,
     )["Items"]
-    shown = items[:_PAGE]
-    return [_opened(item, "summary") for item in shown], shown[-1]["created"]["S"] if len(items) > _PAGE else None
+    answer = {
+        "success": True,
+        "message": "Agent conversations retrieved successfully",
+        "data": [_in_v2(_document(item, "summary")) for item in items[:_PAGE]],
+    }
+    return {**answer, "nextCursor": items[_PAGE - 1]["created"]["S"]} if len(items) > _PAGE else answer
 
 
 def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
-    """Replace a conversation's turns, and return the state route's answer."""
+    """POST /agents/{agent_id}/interact/{user_id}/state, which replaces the turns."""
     conversation = f"{_WORKSPACE}#{agent_id}#{user_id}"
     keys = {
         _AGENTS: _agent_key(agent_id),
         _CONVERSATIONS: {"conversation": {"S": conversation}, "item": {"S": "conversation"}},
     }
-    wanted = {table: {"Keys": [key], "ConsistentRead": table == _CONVERSATIONS} for table, key in keys.items()}
-    found = _dynamodb.batch_get_item(RequestItems=wanted)["Responses"]
-    (agent_item,), (item,) = found[_AGENTS], found[_CONVERSATIONS]
-    agent = _opened_document(agent_item)
+    reads = {table: {"Keys": [key], "ConsistentRead": table == _CONVERSATIONS} for table, key in keys.items()}
+    items = _dynamodb.batch_get_item(RequestItems=reads)["Responses"]
+    (agent_item,), (item,) = items[_AGENTS], items[_CONVERSATIONS]
+    agent = _agent_document(agent_item)
     text, _, seen = _unsealed(item, "turns").partition(b"\x00")
-    metadata, turns = answers.replaced(_opened(item, "summary"), sent)
+    metadata, turns = _replaced(_document(item, "summary"), sent)
     before = json.loads(text)
     stored = {turn["messages"]["mid"] for turn in before}
     new = [turn["messages"] for turn in turns if turn["messages"]["mid"] not in stored]
@@ -99,7 +111,43 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
         ConditionExpression="version_tag = :as_read",
         ExpressionAttributeValues={":as_read": item["version_tag"]},
     )
-    return answers.state(agent_id, user_id, agent, metadata, turns, before)
+    return {
+        "platformName": agent["agentPlatform"],
+        "success": True,
+        "message": "Conversation state saved successfully",
+        "chatState": _in_v2(metadata),
+        "actionMessages": [],
+        "agentData": {name: value for name, value in agent.items() if name in _V2},
+        "origin": metadata["origin"],
+        "userID": user_id,
+        "agentID": agent_id,
+        "turns": turns,
+        "oldTurns": before,
+    }
+
+
+def _replaced(metadata: Document, sent: Sequence[Document]) -> tuple[Document, list[Document]]:
+    """Return the metadata with new counts, and one turn for each sent message."""
+    turns = [
+        {"from": turn["from"], "ts": message["ts"], "messages": message}
+        for turn in sent
+        for message in turn["messages"]
+    ]
+    times = [turn["ts"] for turn in turns if turn["messages"]["from"] == "human"]
+    counts = {
+        "messagesNum": len(turns),
+        "interactionsNum": len(times),
+        "firstMessageTS": times[0],
+        "lastMessageTS": times[-1],
+        "lastModified": int(time.time()),
+        "lastMessage": turns[-1]["messages"]["item"]["payload"]["message"][:200],
+    }
+    return {**metadata, **counts}, turns
+
+
+def _in_v2(metadata: Document) -> Document:
+    """Return the metadata of an answer of version 2, which has no newest message."""
+    return {name: value for name, value in metadata.items() if name != "lastMessage"}
 
 
 def _agent_key(agent_id: str) -> dict[str, Any]:
@@ -107,13 +155,13 @@ def _agent_key(agent_id: str) -> dict[str, Any]:
     return {"partition": {"S": partition}, "item": {"S": item}}
 
 
-def _opened_document(item: dict[str, Any]) -> Document:
+def _agent_document(item: dict[str, Any]) -> Document:
     place = f"agents/{item['partition']['S']}/{item['item']['S']}/document"
     document: Document = json.loads(encryption.unseal(_WORKSPACE, place, item["document"]["B"]))
     return document
 
 
-def _opened(item: dict[str, Any], attribute: str) -> Document:
+def _document(item: dict[str, Any], attribute: str) -> Document:
     document: Document = json.loads(_unsealed(item, attribute))
     return document
 

@@ -5,7 +5,7 @@ python -m tests.benchmarks.counted_delivery URL LENGTH
 
 import sys
 
-from benchmarks.measure import instructions
+from benchmarks import instructions
 from chalicelib.webhooks import delivery, queue, signature
 
 MESSAGE = queue.Delivery("workspace", "webhook", "0" * 26, "message_received", "delivery")

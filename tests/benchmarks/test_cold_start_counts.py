@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.questions import cold_start
-from benchmarks.questions.cold_start import CLIENT, FLOOR, OURS, READ
-from benchmarks.starts import packages, processes
+from benchmarks import cold_start, packages
+from benchmarks.cold_start import CLIENT, FLOOR, READ
+from benchmarks.results import OURS
 from infra.local.children import Engine
 from tests.reliability.engine_fixture import local_engine  # noqa: F401 - the fixture
 from tests.selection import whole
@@ -20,7 +20,7 @@ from tests.selection import whole
 pytestmark = [pytest.mark.engine, whole]
 
 # `deliver` and the fan-out functions share a module, so one of them is enough.
-EVENTS = ("deliver", "cascade")
+EVENTS = ("deliver", "maintain")
 MOST_OF_CONSOLE = 1.005
 
 
@@ -28,20 +28,19 @@ MOST_OF_CONSOLE = 1.005
 def ours(tmp_path_factory: pytest.TempPathFactory) -> packages.Package:
     if shutil.which("valgrind") is None:
         pytest.skip("valgrind, which counts instructions, is not installed")
-    return packages.ours(tmp_path_factory.mktemp("package"), sources=False)
+    return packages.ours(tmp_path_factory.mktemp("package"))
 
 
 @pytest.fixture(scope="module")
 def situation(ours: packages.Package, local_engine: Engine) -> cold_start.Situation:  # noqa: F811
-    return cold_start.prepare(local_engine, ours.compiled)
+    return cold_start.prepare(local_engine, ours.directory)
 
 
 @pytest.fixture(scope="module")
 def counted(ours: packages.Package, situation: cold_start.Situation) -> dict[cold_start.Key, float]:
-    made = {OURS: ours, FLOOR: packages.bare()}
+    built = {OURS: ours, FLOOR: packages.installed(["botocore"])}
     keys = [(CLIENT, FLOOR), (READ, FLOOR), (READ, OURS), *((event, OURS) for event in EVENTS)]
-    starts = [cold_start.start_of(name, made[name].compiled, case, situation) for case, name in keys]
-    return dict(zip(keys, processes.instructions(starts), strict=True))
+    return cold_start.count({key: cold_start.start_of(key, built[key[1]].directory, situation) for key in keys})
 
 
 def test_the_first_agent_read_stays_within_its_goal(
@@ -59,7 +58,8 @@ def test_the_console_adds_little_to_the_start_of_other_requests(
     ours: packages.Package, situation: cold_start.Situation, counted: dict[cold_start.Key, float], tmp_path: Path
 ) -> None:
     without = tmp_path / "without"
-    shutil.copytree(ours.compiled, without)
+    shutil.copytree(ours.directory, without)
     shutil.rmtree(without / "chalicelib" / "extensions" / "console")
-    [count_without] = processes.instructions([cold_start.start_of(OURS, without, READ, situation)])
-    assert count_without < counted[READ, OURS] <= MOST_OF_CONSOLE * count_without
+    key = READ, OURS
+    count_without = cold_start.count({key: cold_start.start_of(key, without, situation)})[key]
+    assert count_without < counted[key] <= MOST_OF_CONSOLE * count_without

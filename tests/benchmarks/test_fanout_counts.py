@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.measure import instructions
+from benchmarks import instructions
 from chalicelib import clock, ids, storage
 from chalicelib.sending import connection, lookups
 from chalicelib.webhooks import delivery, endpoints, events, ledger, queue
@@ -80,29 +80,29 @@ def test_consecutive_batches_reuse_the_threads(stream: Stream, workspace: NewWor
 def test_a_delivery_is_one_lookup_and_one_connection(
     stream: Stream, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: Counter[str] = Counter()
+    lookups_of: Counter[str] = Counter()
 
     def resolve_here(host: str, port: int, **_: Any) -> list[Any]:
-        asked[host] += 1
+        lookups_of[host] += 1
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve_here)
-    with receiver(acknowledges) as one:
+    with receiver(acknowledges) as listening:
         hosts = [f"{number}.cams.test" for number in range(20)]
-        for batch in batches(workspace.workspace_id, [f"http://{host}:{one.port}/" for host in hosts]):
+        for batch in batches(workspace.workspace_id, [f"http://{host}:{listening.port}/" for host in hosts]):
             batch.run()
-        assert one.connections == len(one.requests) == 20
-    assert asked == Counter(hosts)
+        assert listening.connections == len(listening.requests) == 20
+    assert lookups_of == Counter(hosts)
 
 
 def test_a_burst_to_a_host_is_one_lookup(
     stream: Stream, workspace: NewWorkspace, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: Counter[str] = Counter()
+    lookups_of: Counter[str] = Counter()
     real = socket.getaddrinfo
 
     def counted(host: str, *arguments: Any, **options: Any) -> Any:
-        asked[host] += 1
+        lookups_of[host] += 1
         return real(host, *arguments, **options)
 
     monkeypatch.setattr(lookups, "_CACHE_MS", 60_000)  # a loaded machine takes longer than a second for all of them
@@ -111,7 +111,7 @@ def test_a_burst_to_a_host_is_one_lookup(
     for batch in batches(workspace.workspace_id, [inbox.url()] * 50):
         batch.run()
     assert len(inbox.posts) == 50
-    assert asked == {"127.0.0.1": 1}
+    assert lookups_of == {"127.0.0.1": 1}
 
 
 def test_a_delivery_makes_few_system_calls(

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from benchmarks import deliveries, results
-from benchmarks.costs import UNITS, Costs
-from benchmarks.questions import scale
-from benchmarks.questions.listing import ANY_PAGE
+from benchmarks import populate, results, scale
+from benchmarks.costs import METRICS, Costs
+from chalicelib import storage
+from chalicelib.conversations import listing, store, tallies
+from chalicelib.conversations.state import State
+from tests.capacity import size
 from tests.engine import shared_engine
 
 LISTS = {scale.BY_CURSOR, *scale.PAGES}
@@ -24,19 +26,18 @@ def engine() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def counted(engine: None) -> scale.Figures:
     """Each operation's costs at both sizes, with and without deletions."""
-    found: scale.Figures = {}
+    figures: scale.Figures = {}
     for count in (SMALL, LARGE):
-        for size, tenant, numbers in scale.sizes(count):
-            for operation, costs, _ in scale.measured(tenant, numbers):
-                found.setdefault(operation.name, {})[size] = costs
-    return found
+        for name, tenant, numbers in scale.sizes(count):
+            for operation, costs in scale.measured(tenant, numbers):
+                figures.setdefault(operation, {})[name] = costs
+    return figures
 
 
 @pytest.fixture(scope="module")
-def published() -> Mapping[tuple[str, str], float | None]:
+def published() -> Mapping[tuple[str, str], float]:
     """Return the published figures of CAMS by case and metric."""
-    rows = results.read(results.LATEST)["rows"]
-    return {(one["case"], one["metric"]): one["ours"] for one in rows if one["question"] == "scale"}
+    return results.published("scale")
 
 
 def test_an_operation_costs_the_same_at_any_size(counted: scale.Figures) -> None:
@@ -45,32 +46,65 @@ def test_an_operation_costs_the_same_at_any_size(counted: scale.Figures) -> None
         assert all(costs == counted[name][f"{SMALL} conversations"] for costs in counted[name].values()), name
 
 
-def test_a_list_costs_the_same_once_a_page_is_full(counted: scale.Figures) -> None:
-    costs = counted[scale.BY_CURSOR]
-    assert costs[f"{LARGE} conversations"] == costs[f"half of {LARGE} deleted"]
+def test_a_list_costs_the_same_after_deletions(counted: scale.Figures) -> None:
+    for name in LISTS:
+        assert counted[name][f"{LARGE} conversations"] == counted[name][f"half of {LARGE} deleted"]
 
 
 def test_a_page_by_number_stays_within_its_limits(counted: scale.Figures) -> None:
     for name in scale.PAGES:
         for costs in counted[name].values():
-            assert all(costs[metric] <= limit for metric, limit in ANY_PAGE.items())
+            assert all(costs[metric] <= limit for metric, limit in scale.ANY_PAGE.items())
 
 
 @pytest.mark.parametrize("count", [200, 1_000])
 def test_a_list_of_deliveries_costs_the_same_at_any_size(
-    count: int, published: Mapping[tuple[str, str], float | None]
+    count: int, published: Mapping[tuple[str, str], float]
 ) -> None:
-    for name, costs in deliveries.costs(count):
-        assert nonzero(costs) == {metric: published[name, metric] for metric in UNITS if (name, metric) in published}
+    for name, costs in scale.delivery_costs(count):
+        assert nonzero(costs) == {metric: published[name, metric] for metric in METRICS if (name, metric) in published}
 
 
-def test_the_costs_equal_the_results(counted: scale.Figures, published: Mapping[tuple[str, str], float | None]) -> None:
-    """The pages of the results are deeper."""
-    for name in counted.keys() - scale.PAGES.keys():
-        costs = nonzero(counted[name][f"half of {LARGE} deleted"])
+def test_the_costs_equal_the_results(counted: scale.Figures, published: Mapping[tuple[str, str], float]) -> None:
+    """The pages of the results are deeper, and cost the same."""
+    for name, sizes in counted.items():
+        costs = nonzero(sizes[f"half of {LARGE} deleted"])
         assert costs == {metric: published[name, metric] for metric in costs}, name
 
 
 def nonzero(costs: Costs) -> Costs:
     """The costs as in rows."""
     return {metric: value for metric, value in costs.items() if value}
+
+
+def test_filling_stores_the_same_items_as_the_service() -> None:
+    filled, created = populate.tenant(), populate.tenant()
+    populate.fill(filled, [1])
+    state = State(populate.metadata(1), b"[]")
+    with storage.unit_of_work():
+        store.create(created.workspace_id, populate.AGENT, populate.conversation_id(1), state)
+    assert sizes_of_first(filled) == sizes_of_first(created)
+
+
+def sizes_of_first(tenant: populate.Tenant) -> dict[str, int]:
+    """Return the attributes of the first conversation's stored item with their sizes."""
+    key = store.key(tenant.workspace_id, populate.AGENT, populate.conversation_id(1))
+    stored = {"conversation": {"S": key.partition}, "item": {"S": key.sort}}
+    item = storage.sdk_client("dynamodb").get_item(TableName=store.ConversationRow.Meta.table_name, Key=stored)["Item"]
+    return {name: size({name: value}) for name, value in item.items()}
+
+
+def test_tallies_of_numbers_equal_those_counted_from_the_index() -> None:
+    filled, numbers = populate.tenant(), range(1, 41)
+    populate.fill(filled, numbers)
+    populate.tally(filled, numbers)
+    written = tallies_of(filled)
+    for quarter in listing.list_quarters(filled.workspace_id, populate.AGENT):
+        listing.recount(filled.workspace_id, populate.AGENT, quarter)
+    assert tallies_of(filled) == written
+    assert sum(map(sum, written.values())) == 2 * len(numbers)
+
+
+def tallies_of(tenant: populate.Tenant) -> dict[str, list[int]]:
+    """Return the stored tallies by period."""
+    return {row.period: row.tallies() for row in tallies.list_by_creation(tenant.workspace_id, populate.AGENT, 100)}

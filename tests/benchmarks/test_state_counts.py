@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks import populate, results
-from benchmarks.ours import COUNTS, OPERATIONS, Ours, case, costs
+from benchmarks.state import LENGTHS, OPERATIONS, Ours, case, costs, with_dollars
 from tests.engine import shared_engine
 from tests.selection import one_of_each
 
@@ -14,15 +14,15 @@ from tests.selection import one_of_each
 def ours() -> Iterator[Ours]:
     """One store for all tests; each test has its own conversations."""
     with shared_engine():
-        yield Ours(populate.tenant().api, populate.AGENT)
+        yield Ours(populate.tenant().api)
 
 
 @one_of_each(lambda: None)
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("count", LENGTHS)
 def test_the_costs_of_an_operation_equal_the_results(count: int, ours: Ours) -> None:
-    rows = results.read(results.LATEST)["rows"]
-    published = {(one["case"], one["metric"]): one["ours"] for one in rows if one["question"] == "state"}
+    published = results.published("state")
     counted = dict(costs(ours, count))
     assert tuple(counted) == OPERATIONS
     for operation, values in counted.items():
-        assert values == {metric: published[case(operation, count), metric] for metric in values}, operation
+        expected = with_dollars(values)
+        assert expected == {metric: published[case(operation, count), metric] for metric in expected}, operation

@@ -1,1 +1,0 @@
-"""Measurements of the suite: instructions, and CPU time and latency as ratios."""

@@ -1,0 +1,76 @@
+"""Overhead: the instructions of a request compared with the bare SDK, from gateway event to gateway answer.
+
+All stacks get the same requests, store the same sealed documents (`benchmarks.peers.sealed_store`) and must give the
+same answers; the engine's answers are recorded. The requests read an agent, list a page of 20 conversations, and
+replace states of 4, 100 and 300 messages, two of them new. `benchmarks.peers.bare_api` describes the floor. The cost of
+one more message is the difference between 300 and 100 messages.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks import instructions
+from benchmarks.counted_stack import LIST, READ, STATES
+from benchmarks.results import OURS, Goal, Row, row
+
+FLOOR = "bare SDK"
+STACKS = {
+    OURS: "app:app",
+    FLOOR: "benchmarks.peers.bare_api:handler",
+    "FastAPI + Mangum": "benchmarks.peers.fastapi_api:handler",
+    "Powertools": "benchmarks.peers.powertools_api:handler",
+}
+SMALL, LONG, LONGER = STATES
+# Operations of the shorter run: one is exact, more average out occasional work.
+_LENGTHS = {READ: 3, LIST: 2, SMALL: 2, LONG: 1, LONGER: 1}
+_GOALS = {READ: 0.8, LIST: 1.3, SMALL: 1.3, LONG: 0.7}
+_MESSAGE = "one more message of a state"
+_MILLION = 1_000_000
+_METRIC = "M instructions"
+
+Counts = dict[str, dict[str, float]]
+"""Stack -> case -> instructions."""
+
+
+def measure(quick: bool) -> list[Row]:
+    """Return the rows. The quick run has CAMS and the floor."""
+    counted: Counts = {}
+    with tempfile.TemporaryDirectory() as name:
+        for stacks in ((OURS, FLOOR),) if quick else ((OURS, FLOOR), [*STACKS][2:]):
+            lengths = dict.fromkeys(_LENGTHS, 1) if quick else _LENGTHS
+            counted |= count(Path(name), dict.fromkeys(stacks, lengths))
+    millions = {
+        stack: {case: counts / _MILLION for case, counts in {**cases, _MESSAGE: per_message(cases)}.items()}
+        for stack, cases in counted.items()
+    }
+    goals = {case: Goal("<=", limit, FLOOR) for case, limit in _GOALS.items()} | {_MESSAGE: Goal("<=", 0.07)}
+    return [
+        row(case, _METRIC, {stack: cases[case] for stack, cases in millions.items()}, goal)
+        for case, goal in goals.items()
+    ]
+
+
+def per_message(cases: Mapping[str, float]) -> float:
+    """Return the instructions of one more message of a state."""
+    return (cases[LONGER] - cases[LONG]) / (STATES[LONGER] - STATES[LONG])
+
+
+def count(directory: Path, lengths: dict[str, dict[str, int]]) -> Counts:
+    """Return the instructions of each stack's cases. The stacks run in parallel; `lengths` are operations per run."""
+    processes: dict[str, subprocess.Popen[bytes]] = {}
+    for stack, cases in lengths.items():
+        (directory / stack).mkdir()
+        arguments = [f"{case}={length}" for case, length in cases.items()]
+        command = [sys.executable, "-m", "benchmarks.counted_stack", STACKS[stack], *arguments]
+        processes[stack] = instructions.start(command, dict(os.environ), directory / stack)
+    for stack, process in processes.items():
+        if process.wait():
+            raise ValueError(f"counting {stack} failed")
+    return {
+        stack: dict(zip(cases, instructions.read(directory / stack, list(cases.values())), strict=True))
+        for stack, cases in lengths.items()
+    }

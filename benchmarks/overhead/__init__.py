@@ -1,1 +1,0 @@
-"""The overhead question: its cases, the stacks, and the engine's recorded answers."""

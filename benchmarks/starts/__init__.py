@@ -1,1 +1,0 @@
-"""The cold start question: the packages, and the processes that are counted and timed."""
