@@ -39,7 +39,7 @@ def restored(version: Document, today: Document) -> Document:
     Secret members, and those that the service sets, stay as they are today, at any depth. An object in a list has those
     of the object with its id, or at its place if the objects have no id. One that is not there today has its own.
     """
-    return _restored(operation.current().data, version, today)
+    return _restored(operation.current().resolve(operation.current().data), version, today)
 
 
 def _restored(model: Any, version: Document, today: Document) -> Document:
