@@ -152,7 +152,8 @@ def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
 def _query(declared: Operation) -> tuple[str, ...]:
     """Return the names of the components of the query parameters."""
     special = {name: f"required{name.capitalize()}" for name in declared.requires}
-    special |= {"by": "author"} if "resource" in declared.query else {}
+    of_extension = {name: f"{declared.extension}{name.capitalize()}" for name in declared.query}
+    special |= {name: component for name, component in of_extension.items() if component in parameters.QUERY}
     special |= {"limit": "boundedLimit"} if declared.bounded else {}
     special |= {"cursor": "sortedCursor" if "sort" in declared.query else parameters.CURSORS[declared.position]}
     return tuple(special.get(name, name) for name in declared.query)
