@@ -12,6 +12,12 @@ Every file of it is optional.
 - `DEAD_LETTER_ALARMS`: the description of an alarm for each dead-letter queue in `template.yaml`. The name is that of
   the resource without `Queue`: `{"DeadErasures": "An erasure has failed."}`.
 
+`requirements.txt` has names of packages: those that the extension needs and core does not. requirements.txt of the
+project has their versions.
+
+`package.py` has `prepare(directory)`, which changes the copy of the extension in the package `directory` and returns
+the folders whose modules ship as bytecode only.
+
 `template.yaml` has the members of a CloudFormation template that the extension adds to `infra/template.yaml`, such as
 `Resources` and `Outputs`. It may add members to a resource of core, such as a stream to a table, but change none.
 """
@@ -27,16 +33,12 @@ from typing import Any
 
 import yaml
 
+from chalicelib.extensions import present
+
 _ROOT = Path(__file__).resolve().parents[1]
 _EXTENSIONS = _ROOT / "chalicelib" / "extensions"
 TEMPLATE = _ROOT / "infra" / "template.yaml"
 Template = dict[str, Any]
-
-
-@cache
-def present() -> tuple[str, ...]:
-    """Return the names of the extensions whose folders exist, in alphabetical order."""
-    return tuple(sorted(path.parent.name for path in _EXTENSIONS.glob("*/extension.py")))
 
 
 def modules(name: str, extensions: Iterable[str] | None = None) -> list[ModuleType]:
@@ -47,6 +49,16 @@ def modules(name: str, extensions: Iterable[str] | None = None) -> list[ModuleTy
         for extension in chosen
         if (_EXTENSIONS / extension / "deploy" / f"{name}.py").exists()
     ]
+
+
+def requirements(extensions: Iterable[str] | None = None) -> set[str]:
+    """Return the names of the packages that these extensions need besides core, by default all that are present."""
+    names = set[str]()
+    for extension in present() if extensions is None else extensions:
+        path = _EXTENSIONS / extension / "deploy" / "requirements.txt"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        names.update(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    return names
 
 
 def template(extensions: Iterable[str] | None = None) -> Template:

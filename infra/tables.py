@@ -1,14 +1,16 @@
-"""Creates the tables, key and queues of the template through the SDK, for the local run and the tests.
+"""Creates the tables, keys and queues of the template through the SDK, for the local run and the tests.
 
 A deployment creates them as a CloudFormation stack. This module omits deletion protection and point-in-time recovery.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
+from chalicelib import extensions as registry
 from infra.extension_parts import template
 
+Resources = dict[str, dict[str, Any]]
 Sdk = Callable[[str], Any]
 """Creates an SDK client for a service name, like `boto3.client`."""
 
@@ -16,91 +18,100 @@ _TABLE_PROPERTIES = ("TableName", "BillingMode", "AttributeDefinitions", "KeySch
 _KEY_PROPERTIES = ("Description", "KeySpec", "KeyUsage")
 
 
-def declared(kind: str) -> list[dict[str, Any]]:
-    """The properties of all resources with one type, such as `AWS::DynamoDB::Table`, unresolved."""
-    return [one.get("Properties", {}) for one in template()["Resources"].values() if one["Type"] == kind]
+def declared(kind: str, extensions: Collection[str] | None = None) -> list[dict[str, Any]]:
+    """Return the properties of all resources with one type, such as `AWS::DynamoDB::Table`, unresolved.
+
+    `extensions` are those to include, by default all that are present.
+    """
+    return [*_of_type(kind, template(extensions)["Resources"]).values()]
 
 
 def create_missing(sdk: Sdk, prefix: str = "cams-") -> None:
-    """Create all missing tables, queues and keys. Idempotent.
+    """Create all missing tables, queues and keys of core and of the extensions that are on. Idempotent.
 
     `prefix` starts the name of each table and queue. Also adds the indexes and streams that a table of an earlier
     version lacks, and updates TTL and queue attributes that differ.
     """
-    _create_tables(sdk("dynamodb"), prefix)
-    _create_keys(sdk("kms"))
-    _create_queues(sdk("sqs"), prefix)
+    content = template([extension.name for extension in registry.enabled()])
+    resources: Resources = content["Resources"]
+    _create_tables(sdk("dynamodb"), prefix, resources)
+    _create_keys(sdk("kms"), content["Parameters"]["Name"]["Default"], resources)
+    _create_queues(sdk("sqs"), prefix, resources)
 
 
-def _create_tables(dynamodb: Any, prefix: str) -> None:
+def _create_tables(dynamodb: Any, prefix: str, resources: Resources) -> None:
     existing = {name for page in dynamodb.get_paginator("list_tables").paginate() for name in page["TableNames"]}
-    for properties in declared("AWS::DynamoDB::Table"):
-        wanted = {name: properties[name] for name in _TABLE_PROPERTIES if name in properties}
-        wanted["TableName"] = table_name(properties, prefix)
+    for properties in _of_type("AWS::DynamoDB::Table", resources).values():
+        table = {name: properties[name] for name in _TABLE_PROPERTIES if name in properties}
+        table["TableName"] = table_name(properties, prefix)
         if "StreamSpecification" in properties:
-            wanted["StreamSpecification"] = {**properties["StreamSpecification"], "StreamEnabled": True}
-        if wanted["TableName"] in existing:
-            _add_missing(dynamodb, wanted)
+            table["StreamSpecification"] = {**properties["StreamSpecification"], "StreamEnabled": True}
+        if table["TableName"] in existing:
+            _add_missing(dynamodb, table)
         else:
-            dynamodb.create_table(**wanted)
+            dynamodb.create_table(**table)
         if "TimeToLiveSpecification" in properties:
-            enable_ttl(dynamodb, wanted["TableName"], properties["TimeToLiveSpecification"])
+            enable_ttl(dynamodb, table["TableName"], properties["TimeToLiveSpecification"])
 
 
-def _add_missing(dynamodb: Any, wanted: dict[str, Any]) -> None:
+def _add_missing(dynamodb: Any, declaration: dict[str, Any]) -> None:
     """Add the indexes and the stream that an existing table lacks. An update creates at most one index."""
-    table = {"TableName": wanted["TableName"]}
+    table = {"TableName": declaration["TableName"]}
     current = dynamodb.describe_table(**table)["Table"]
-    existing = {one["IndexName"] for one in current.get("GlobalSecondaryIndexes", ())}
-    for index in wanted.get("GlobalSecondaryIndexes", ()):
+    existing = {index["IndexName"] for index in current.get("GlobalSecondaryIndexes", ())}
+    for index in declaration.get("GlobalSecondaryIndexes", ()):
         if index["IndexName"] not in existing:
-            keys = {one["AttributeName"] for one in (*current["KeySchema"], *index["KeySchema"])}
-            definitions = [one for one in wanted["AttributeDefinitions"] if one["AttributeName"] in keys]
+            keys = {key["AttributeName"] for key in (*current["KeySchema"], *index["KeySchema"])}
+            definitions = [one for one in declaration["AttributeDefinitions"] if one["AttributeName"] in keys]
             update = {"AttributeDefinitions": definitions, "GlobalSecondaryIndexUpdates": [{"Create": index}]}
             dynamodb.update_table(**table, **update)
-    if "StreamSpecification" in wanted and "StreamSpecification" not in current:
-        dynamodb.update_table(**table, StreamSpecification=wanted["StreamSpecification"])
+    if "StreamSpecification" in declaration and "StreamSpecification" not in current:
+        dynamodb.update_table(**table, StreamSpecification=declaration["StreamSpecification"])
 
 
 def table_name(properties: dict[str, Any], prefix: str) -> str:
-    """The name of a declared table."""
+    """Return the name of a declared table."""
     return _name(properties["TableName"], prefix)
 
 
-def enable_ttl(dynamodb: Any, table: str, wanted: dict[str, Any]) -> None:
+def enable_ttl(dynamodb: Any, table: str, specification: dict[str, Any]) -> None:
     """Enable TTL if it is not enabled. An interrupted run may have created the table without it."""
     current = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
     if current["TimeToLiveStatus"] not in ("ENABLED", "ENABLING"):
-        dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=wanted)
+        dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=specification)
 
 
-def _create_keys(kms: Any) -> None:
+def _create_keys(kms: Any, stack: str, resources: Resources) -> None:
     existing = {one["AliasName"] for page in kms.get_paginator("list_aliases").paginate() for one in page["Aliases"]}
-    for alias in declared("AWS::KMS::Alias"):
-        name = alias["AliasName"]["Fn::Sub"].replace("${Name}", template()["Parameters"]["Name"]["Default"])
+    for alias in _of_type("AWS::KMS::Alias", resources).values():
+        name = alias["AliasName"]["Fn::Sub"].replace("${Name}", stack)
         if name not in existing:
-            properties = template()["Resources"][alias["TargetKeyId"]["Ref"]]["Properties"]
+            properties = resources[alias["TargetKeyId"]["Ref"]]["Properties"]
             key = kms.create_key(**{one: properties[one] for one in _KEY_PROPERTIES if one in properties})
             kms.create_alias(AliasName=name, TargetKeyId=key["KeyMetadata"]["KeyId"])
 
 
-def _create_queues(sqs: Any, prefix: str) -> None:
-    queues = {name: one for name, one in template()["Resources"].items() if one["Type"] == "AWS::SQS::Queue"}
+def _create_queues(sqs: Any, prefix: str, resources: Resources) -> None:
+    queues = _of_type("AWS::SQS::Queue", resources)
     # Without attributes, because CreateQueue fails on an existing queue whose attributes differ.
     urls = {
-        name: sqs.create_queue(QueueName=_name(one["Properties"]["QueueName"], prefix))["QueueUrl"]
-        for name, one in queues.items()
+        name: sqs.create_queue(QueueName=_name(properties["QueueName"], prefix))["QueueUrl"]
+        for name, properties in queues.items()
     }
     current = {
         name: sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"] for name, url in urls.items()
     }
-    for name, one in queues.items():
-        properties = one["Properties"]
-        wanted = {member: str(value) for member, value in properties.items() if isinstance(value, int)}
+    for name, properties in queues.items():
+        attributes = {member: str(value) for member, value in properties.items() if isinstance(value, int)}
         if "RedrivePolicy" in properties:
-            wanted["RedrivePolicy"] = _redrive_policy(properties["RedrivePolicy"], current)
-        if not wanted.items() <= current[name].items():
-            sqs.set_queue_attributes(QueueUrl=urls[name], Attributes=wanted)
+            attributes["RedrivePolicy"] = _redrive_policy(properties["RedrivePolicy"], current)
+        if not attributes.items() <= current[name].items():
+            sqs.set_queue_attributes(QueueUrl=urls[name], Attributes=attributes)
+
+
+def _of_type(kind: str, resources: Resources) -> dict[str, dict[str, Any]]:
+    """Return the properties of all resources with one type by their logical id."""
+    return {name: one.get("Properties", {}) for name, one in resources.items() if one["Type"] == kind}
 
 
 def _redrive_policy(declared_policy: dict[str, Any], current: dict[str, dict[str, str]]) -> str:

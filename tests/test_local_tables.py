@@ -9,6 +9,7 @@ import pytest
 from chalicelib import queues, settings, storage
 from chalicelib.webhooks import queue
 from infra import tables
+from infra.extension_parts import template
 from tests.selection import one_of_each
 
 
@@ -81,7 +82,7 @@ def test_tables_that_match_the_template_are_not_changed(engine: None) -> None:
     calls: list[str] = []
     dynamodb = boto3.client("dynamodb")
     dynamodb.meta.events.register("before-call.dynamodb", lambda model, **_: calls.append(model.name))
-    tables._create_tables(dynamodb, settings.table_prefix())
+    tables._create_tables(dynamodb, settings.table_prefix(), template()["Resources"])
     assert {*calls} <= {"ListTables", "DescribeTable", "DescribeTimeToLive"}
 
 
@@ -91,7 +92,7 @@ def test_queues_that_match_the_template_are_not_changed(engine: None, monkeypatc
     sqs = boto3.client("sqs")
     sqs.meta.events.register("before-call.sqs", lambda model, **_: calls.append(model.name))
 
-    tables._create_queues(sqs, settings.table_prefix())
+    tables._create_queues(sqs, settings.table_prefix(), template()["Resources"])
 
     assert "GetQueueAttributes" in calls
     assert "SetQueueAttributes" not in calls

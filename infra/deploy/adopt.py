@@ -1,30 +1,29 @@
 """Imports what a deleted stack has left, its tables and its keys, into a new stack of the same name.
 
 CloudFormation retains tables and keys when it deletes a stack, and deletes the aliases of the keys. Functions, their
-roles and the API are Chalice's, and stay. The policy of a role names both keys. Without roles, a key is found by its
+roles and the API are Chalice's, and stay. The policies of the roles name the keys. Without roles, a key is found by its
 alias, or by the tags that CloudFormation has put on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from infra.deploy import layouts, stack, template
 from infra.deploy.checks import NotReady
+from infra.deploy.function import API
 from infra.deploy.functions import declared_functions
 from infra.tables import table_name
 
 Sdk = Callable[[str], Any]
 
-ENCRYPTION, RECEIPTS = "EncryptionKey", "ReceiptKey"
-_ALIASES = {ENCRYPTION: "alias/{}", RECEIPTS: "alias/{}-receipts"}
-_PERMISSIONS = {ENCRYPTION: "kms:Decrypt", RECEIPTS: "kms:Sign"}
+ENCRYPTION = "EncryptionKey"
 
 
-def tables(dynamodb: Any, name: str) -> dict[str, str]:
+def tables(dynamodb: Any, name: str, extensions: Collection[str] | None = None) -> dict[str, str]:
     """Return the names of the stage's tables by their logical id. Raises NotReady if one is missing.
 
     `name` is the stack's. A deployment would create a missing table again, empty.
@@ -33,7 +32,7 @@ def tables(dynamodb: Any, name: str) -> dict[str, str]:
     existing = {table for page in pages for table in page["TableNames"]}
     declared = {
         logical_id: table_name(one["Properties"], f"{name}-")
-        for logical_id, one in template.build()["Resources"].items()
+        for logical_id, one in template.build(extensions)["Resources"].items()
         if one["Type"] == "AWS::DynamoDB::Table"
     }
     missing = sorted({*declared.values()} - existing)
@@ -47,30 +46,31 @@ def tables(dynamodb: Any, name: str) -> dict[str, str]:
     return declared
 
 
-def keys(sdk: Sdk, name: str) -> dict[str, str]:
+def keys(sdk: Sdk, name: str, extensions: Collection[str] | None = None) -> dict[str, str]:
     """Return the ARN of each key that is left, by its logical id. Raises NotReady if the data cannot be decrypted."""
-    used, found = _keys_in_use(sdk("iam"), name), dict[str, str]()
-    for logical_id, alias in _ALIASES.items():
-        candidates = [used.get(logical_id) or alias.format(name), *_tagged_keys(sdk("kms"), name, logical_id)]
+    used, arns = _keys_in_use(sdk("iam"), name), dict[str, str]()
+    for logical_id, (_, alias) in _aliases(name, extensions).items():
+        candidates = [used.get(logical_id) or alias, *_tagged_keys(sdk("kms"), name, logical_id)]
         described = [one for one in (_describe(sdk("kms"), key) for key in candidates) if one]
         enabled = [one["Arn"] for one in described if one["KeyState"] == "Enabled"]
         if enabled:
-            found[logical_id] = str(enabled[0])
+            arns[logical_id] = str(enabled[0])
         elif described:
             key, state = described[0]["KeyId"], described[0]["KeyState"]
             raise NotReady(
                 f"The key {key} of {name} is {state}: run `aws kms cancel-key-deletion --key-id {key}` if its deletion "
                 f"is scheduled, then `aws kms enable-key --key-id {key}`, and repeat."
             )
-    if ENCRYPTION not in found:
+    if ENCRYPTION not in arns:
         raise NotReady(f"No key of {name} is left in this account and region: its records cannot be decrypted.")
-    return found
+    return arns
 
 
-def import_stack(sdk: Sdk, name: str, stage: str, arns: Mapping[str, str]) -> None:
+def import_stack(sdk: Sdk, name: str, stage_name: str, arns: Mapping[str, str], extensions: Collection[str]) -> None:
     """Create the stack around the tables and these keys."""
     cloudformation, kms = sdk("cloudformation"), sdk("kms")
-    parameters, existing = _layout(sdk("lambda"), name), tables(sdk("dynamodb"), name)
+    parameters = {**_layout(sdk("lambda"), name), **stack.extensions_parameter(extensions)}
+    existing, aliases = tables(sdk("dynamodb"), name, extensions), _aliases(name, extensions)
     for logical_id, arn in arns.items():
         key = arn.rpartition("/")[2]
         if _is_owned(cloudformation, key):
@@ -78,27 +78,51 @@ def import_stack(sdk: Sdk, name: str, stage: str, arns: Mapping[str, str]) -> No
                 parameters["KeyArn"] = arn
             continue
         existing[logical_id] = key
-        alias = _ALIASES[logical_id].format(name)
+        resource, alias = aliases[logical_id]
         if _describe(kms, alias):
-            existing[f"{logical_id}Alias"] = alias
-    stack.import_resources(cloudformation, name, stage, parameters, existing)
+            existing[resource] = alias
+    stack.import_resources(cloudformation, name, stage_name, parameters, existing)
+
+
+def _aliases(name: str, extensions: Collection[str] | None) -> dict[str, tuple[str, str]]:
+    """Return the logical id and the name of the alias of each key, by the key's logical id."""
+    resources = template.build(extensions)["Resources"]
+    return {
+        one["Properties"]["TargetKeyId"]["Ref"]: (
+            logical_id,
+            one["Properties"]["AliasName"]["Fn::Sub"].replace("${Name}", name),
+        )
+        for logical_id, one in resources.items()
+        if one["Type"] == "AWS::KMS::Alias"
+    }
 
 
 def _keys_in_use(iam: Any, name: str) -> dict[str, str]:
-    """Return the keys in the policy of the role that uses both; empty without the role."""
-    role = next(f"{name}-{one.name}" for one in declared_functions() if one.keys)
+    """Return the keys in the policies of the roles, by their logical ids; empty without roles."""
+    used = dict[str, str]()
+    for function in (one for one in declared_functions() if one.keys or one.name == API):
+        permissions = {f"kms:{action}": output.removesuffix("Arn") for output, action in function.keys.items()}
+        permissions["kms:Decrypt"] = ENCRYPTION
+        statements = _statements(iam, f"{name}-{function.name}")
+        by_action = {action: str(one["Resource"]) for one in statements for action in one["Action"]}
+        used |= {key: by_action[action] for action, key in permissions.items() if action in by_action}
+    return used
+
+
+def _statements(iam: Any, role: str) -> list[dict[str, Any]]:
+    """Return the policy of a role; empty without the role."""
     try:
-        statements = iam.get_role_policy(RoleName=role, PolicyName=role)["PolicyDocument"]["Statement"]
+        document = iam.get_role_policy(RoleName=role, PolicyName=role)["PolicyDocument"]
     except ClientError as error:
         if error.response["Error"]["Code"] == "NoSuchEntity":
-            return {}
+            return []
         raise
-    by_action = {action: one["Resource"] for one in statements for action in one["Action"]}
-    return {key: str(by_action[action]) for key, action in _PERMISSIONS.items() if action in by_action}
+    statements: list[dict[str, Any]] = document["Statement"]
+    return statements
 
 
 def _tagged_keys(kms: Any, name: str, logical_id: str) -> Iterator[str]:
-    wanted = {("aws:cloudformation:stack-name", name), ("aws:cloudformation:logical-id", logical_id)}
+    tags_of_stack = {("aws:cloudformation:stack-name", name), ("aws:cloudformation:logical-id", logical_id)}
     for page in kms.get_paginator("list_keys").paginate():
         for key in page["Keys"]:
             try:
@@ -107,7 +131,7 @@ def _tagged_keys(kms: Any, name: str, logical_id: str) -> Iterator[str]:
                 if error.response["Error"]["Code"] != "AccessDeniedException":
                     raise
                 continue
-            if wanted <= {(one["TagKey"], one["TagValue"]) for one in tags}:
+            if tags_of_stack <= {(one["TagKey"], one["TagValue"]) for one in tags}:
                 yield key["KeyId"]
 
 

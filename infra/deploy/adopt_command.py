@@ -6,7 +6,7 @@ import click
 from boto3.session import Session
 
 from infra.deploy import adopt as adoption
-from infra.deploy import checks, recovery, sample_process, stack, stage_lock
+from infra.deploy import adopted, checks, recovery, sample_process, stack, stage, stage_lock, template
 from infra.deploy.command_line import stage_option, step
 
 _BEFORE_DEPLOYMENT = (*stack.NEVER_CREATED, "IMPORT_COMPLETE")
@@ -25,18 +25,20 @@ def adopt(stage_name: str) -> None:
     if state not in (None, *_BEFORE_DEPLOYMENT):
         raise checks.NotReady(f"The stack {name} exists ({state}): run `chalice deploy --stage {stage_name}`.")
     with step("checks"):
-        tables = adoption.tables(session.client("dynamodb"), name)
-        arns = adoption.keys(session.client, name)
-    if adoption.RECEIPTS not in arns:
-        click.echo("    The key of the receipts is gone; the deployment creates another. Keep the old public key.")
+        extensions = stage.extensions(adopted.effective(adopted.read(session.client, name), stage.read(stage_name)))
+        tables = adoption.tables(session.client("dynamodb"), name, extensions)
+        arns = adoption.keys(session.client, name, extensions)
+    for logical_id in template.key_ids(extensions):
+        if logical_id not in arns:
+            click.echo(f"    The key {logical_id} is gone; the deployment creates another. Keep an old public key.")
     with stage_lock.hold(session.client, name, f"adopt --stage {stage_name}"):
         with step("settings"):  # of tables that were restored from backups
-            recovery.apply_settings(session.client("dynamodb"), name)
+            recovery.apply_settings(session.client("dynamodb"), name, extensions)
         if state != "IMPORT_COMPLETE":
             with step("stack"):
-                adoption.import_stack(session.client, name, stage_name, arns)
+                adoption.import_stack(session.client, name, stage_name, arns, extensions)
         with step("sample"):
-            sample_process.run(name, arns[adoption.ENCRYPTION])
+            sample_process.run(name, arns[adoption.ENCRYPTION], extensions)
     click.echo(
         f"\nThe stack {name} has {len(tables)} tables and their keys: run `chalice deploy --stage {stage_name}`."
     )

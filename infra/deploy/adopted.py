@@ -16,6 +16,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from chalicelib.extensions import present
 from infra.deploy import chalice_state, stack
 from infra.deploy.checks import NotReady
 from infra.deploy.function import APPLICATION
@@ -34,6 +35,7 @@ _NOTIFICATIONS = ("alarms_email", "monthly_budget")
 _ORIGIN_TABLE = "keyring"
 _READABLE = (
     "environment_variables",
+    "extensions",
     "lambda_architecture",
     "python_version",
     "requests_per_credential",
@@ -159,6 +161,8 @@ def _line(path: tuple[str, ...], old: Any, new: Any) -> str:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "none"
     return "none" if value is None or value == "" else str(value)
 
 
@@ -192,10 +196,17 @@ def _current(sdk: Sdk, name: str) -> dict[str, Any]:
         "subnet_ids": network.get("SubnetIds", []),
         "security_group_ids": network.get("SecurityGroupIds", []),
         "tags": _tags(sdk("lambda"), configuration["FunctionArn"]),
+        "extensions": _extensions(variables),
         "xray": configuration.get("TracingConfig", {}).get("Mode") == "Active",
         **_notifications(sdk, name),
     }
-    return {key: value for key, value in settings.items() if value}
+    return {key: value for key, value in settings.items() if value or key == "extensions"}
+
+
+def _extensions(variables: Mapping[str, str]) -> list[str]:
+    """Return the extensions of a deployed function. One of an earlier version has all."""
+    listed = variables.get("CAMS_EXTENSIONS", ",".join(present()))
+    return [name for name in listed.split(",") if name]
 
 
 def _tags(awslambda: Any, arn: str) -> dict[str, str]:
@@ -218,6 +229,8 @@ def _own(sdk: Sdk, name: str, current: Settings) -> dict[str, Any]:
     own = {key: value for key, value in current.items() if key not in _LIMITS}
     if own.get("lambda_architecture") == "x86_64":
         del own["lambda_architecture"]
+    if {*own.get("extensions", ())} == {*present()}:
+        own.pop("extensions", None)
     return own
 
 

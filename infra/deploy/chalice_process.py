@@ -103,7 +103,7 @@ def main() -> None:
             _pin_runtime(f"python{os.environ['CAMS_PYTHON_VERSION']}")
         cli.main(sys.argv[1:], obj={}, standalone_mode=False)
         if bucket:
-            print(updates.apply())
+            print(updates.apply(_handlers()))
     except Exception as error:
         traceback.print_exc()
         sys.stdout.flush()
@@ -116,6 +116,12 @@ def _pin_runtime(runtime: str) -> None:
     from chalice.config import Config
 
     Config.lambda_python_version = property(lambda _: runtime)  # type: ignore[assignment,method-assign]
+
+
+def _handlers() -> dict[str, str]:
+    """Return the handler of each function with an event source by its deployed name."""
+    app, stage = sys.modules["app"].app, sys.argv[sys.argv.index("--stage") + 1]
+    return {f"{app.app_name}-{stage}-{source.name}": source.handler_string for source in app.event_sources}
 
 
 def _sentence(error: Exception) -> str:

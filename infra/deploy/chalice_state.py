@@ -11,7 +11,7 @@ older file: it may be missing, truncated or outdated. Chalice deletes what is in
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from botocore.exceptions import ClientError
 from infra.deploy import event_sources, leftovers
 from infra.deploy import stage as stages
 from infra.deploy.function import API, APPLICATION, Function
-from infra.deploy.functions import declared_functions
 from infra.deploy.policies import Outputs
 
 Sdk = Callable[[str], Any]
@@ -32,14 +31,16 @@ Resource = dict[str, str]
 _LARGE_PAGES = {"PageSize": 500}
 
 
-def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs) -> list[str]:
+def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs, functions: Collection[Function]) -> list[str]:
     """Write the file, and delete every mapping to a wrong event source and every duplicate.
+
+    `functions` are those of the stage. Chalice deletes the others.
 
     Returns one line of text for each deleted mapping, for each leftover that Chalice deletes, and for each other API.
     """
     resources: list[Resource] = []
     deleted: list[str] = []
-    for function in declared_functions():
+    for function in functions:
         resources += _find_role(sdk, function, name)
         arn = _find_function(sdk, function.deployed_name(name))
         if arn is None:
@@ -53,7 +54,7 @@ def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs) -> list[str]:
             mapping, lines = _keep_one_mapping(sdk("lambda"), function, name, outputs)
             deleted += lines
             resources += [_mapping_resource(function, name, arn, mapping)] if mapping else []
-    left, lines = _find_leftovers(sdk, stage, name)
+    left, lines = _find_leftovers(sdk, stage, name, functions)
     deleted += lines
     resources = left + resources
     content = {"resources": resources, "schema_version": "2.0", "backend": "api"}
@@ -117,19 +118,21 @@ def _replace(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
-def _find_leftovers(sdk: Sdk, stage: str, name: str) -> tuple[list[Resource], list[str]]:
+def _find_leftovers(
+    sdk: Sdk, stage: str, name: str, functions: Collection[Function]
+) -> tuple[list[Resource], list[str]]:
     """The entries of leftovers, with Chalice's names, and a line for each."""
     resources, lines = [], []
-    for role, arn in leftovers.roles(sdk, stage, name).items():
+    for role, arn in leftovers.roles(sdk, stage, name, functions).items():
         entry = "default-role" if role == name else f"{role.removeprefix(f'{name}-')}_role"
         resources.append({"name": entry, "resource_type": "iam_role", "role_arn": arn, "role_name": role})
-        lines.append(f"{role}: a role that this version does not have; Chalice deletes it")
-    for function, arn in leftovers.functions(sdk, stage, name).items():
+        lines.append(f"{role}: a role that the stage does not need; Chalice deletes it")
+    for function, arn in leftovers.functions(sdk, stage, name, functions).items():
         for mapping in event_sources.list_mappings(sdk("lambda"), function):
             _delete_mapping(sdk("lambda"), mapping)
         entry = function.removeprefix(f"{name}-")
         resources.append({"name": entry, "resource_type": "lambda_function", "lambda_arn": arn})
-        lines.append(f"{function}: a function that this version does not have; Chalice deletes it")
+        lines.append(f"{function}: a function that the stage does not need; Chalice deletes it")
     return resources, lines
 
 

@@ -18,7 +18,18 @@ from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import is_valid_uri
 
-from infra.deploy import chalice_state, limits, mail, operator_email, runtimes, sdk_errors, setting_types, stack, stage
+from infra.deploy import (
+    chalice_state,
+    extensions,
+    limits,
+    mail,
+    operator_email,
+    runtimes,
+    sdk_errors,
+    setting_types,
+    stack,
+    stage,
+)
 from infra.deploy.function import APPLICATION
 from infra.deploy.functions import declared_functions
 from infra.package import wheels
@@ -66,7 +77,7 @@ def check_settings(settings: stage.Settings, stage_name: str) -> None:
 
 
 def _check_limits(settings: stage.Settings, stage_name: str) -> None:
-    modules = (setting_types, limits, operator_email, runtimes)
+    modules = (setting_types, extensions, limits, operator_email, runtimes)
     for problem in (one for module in modules for one in module.problems(settings, stage_name)):
         raise NotReady(problem)
     architecture = stage.architecture(settings)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra.deploy.functions import declared_functions
-from infra.deploy.stage import RESERVED, Settings, merge
+from infra.deploy.stage import RESERVED, Settings, extensions, merge
 
 # `functions` has the values for this account.
 _FULL_SIZE = 1_000
@@ -67,7 +67,7 @@ def with_defaults(settings: Settings, executions: int) -> dict[str, Any]:
     own = settings.get("lambda_functions", {})
     missing = {
         one.name: _scaled(one.reserved_concurrency, executions)
-        for one in declared_functions()
+        for one in declared_functions(extensions(settings))
         if one.reserved_concurrency and RESERVED not in own.get(one.name, {})
     }
     if executions - sum(reserved(settings).values()) - sum(missing.values()) < _MIN_UNRESERVED:
@@ -92,7 +92,7 @@ def mapping_settings(settings: Settings, executions: int) -> dict[str, dict[str,
     """
     limits = reserved(settings)
     scaled: dict[str, dict[str, Any]] = {}
-    for function in declared_functions():
+    for function in declared_functions(extensions(settings)):
         if function.queue:
             most = function.mapping_settings["ScalingConfig"]["MaximumConcurrency"]
             value = limits.get(function.name, _scaled(most, executions))

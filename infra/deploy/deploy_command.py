@@ -17,6 +17,7 @@ from infra.deploy import (
     checks,
     concurrency,
     event_sources,
+    extensions,
     gateway_responses,
     layouts,
     limits,
@@ -31,6 +32,8 @@ from infra.deploy import (
     verify_command,
 )
 from infra.deploy.command_line import stage_option, step
+from infra.deploy.function import Function
+from infra.deploy.functions import declared_functions
 from infra.package import build, wheels
 
 
@@ -40,6 +43,16 @@ class Plan(NamedTuple):
     own: stage.Settings
     settings: stage.Settings
     executions: int
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """The extensions of the stage."""
+        return stage.extensions(self.settings)
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """The functions of the stage."""
+        return declared_functions(self.extensions)
 
 
 @click.command()
@@ -75,17 +88,18 @@ def _deploy(session: Session, name: str, stage_name: str, plan: Plan, operators:
     with step("stack"):
         cloudformation, per_credential = session.client("cloudformation"), limits.requests_per_credential(settings)
         limited = {"RequestsPerCredential": str(per_credential)}
-        wanted = {**limited, **operators, **layouts.parameters(layout)}
-        outputs = stack.apply(cloudformation, name, stage_name, wanted)
-        outputs = streams.current_streams(session.client("dynamodb"), name, outputs)
-        variables = {**stage.variables(name, outputs), **layouts.variables(layout)}
+        parameters = {**limited, **operators, **layouts.parameters(layout)}
+        parameters |= stack.extensions_parameter(plan.extensions)
+        outputs = stack.apply(cloudformation, name, stage_name, parameters)
+        outputs = streams.current_streams(session.client("dynamodb"), name, outputs, plan.extensions)
+        variables = {**stage.variables(name, outputs, plan.extensions), **layouts.variables(layout)}
     with step("chalice state"):
-        removed = chalice_state.reconcile(session.client, stage_name, name, outputs)
+        removed = chalice_state.reconcile(session.client, stage_name, name, outputs, plan.functions)
     for line in removed:
         click.echo(f"    {line}")
     with step("package"):
         python = runtimes.version(settings)
-        project, has_bytecode = _stage_project(stage_name, stage.architecture(settings), python)
+        project, has_bytecode = _stage_project(stage_name, settings, python)
         stage.generate(project, stage_name, name, settings, outputs, variables)
     if not has_bytecode:
         click.echo(
@@ -98,8 +112,8 @@ def _deploy(session: Session, name: str, stage_name: str, plan: Plan, operators:
     click.echo(f"    {updates}")
     with step("event sources"):
         scaled = concurrency.mapping_settings(settings, plan.executions)
-        recursion.allow(session.client("lambda"), name)
-        event_sources.configure(session.client("lambda"), name, outputs, scaled)
+        recursion.allow(session.client("lambda"), name, plan.functions)
+        event_sources.configure(session.client("lambda"), name, outputs, scaled, plan.functions)
     url = chalice_state.api_url(stage_name)
     with step("gateway responses"):
         api_id = url.removeprefix("https://").partition(".")[0]
@@ -110,7 +124,7 @@ def _deploy(session: Session, name: str, stage_name: str, plan: Plan, operators:
             stack.apply(cloudformation, name, stage_name, {**limited, "ApiId": api_id})
     click.echo(f"\nStage {stage_name} is deployed at {url}")
     click.echo("The operator's commands need this environment, for example to create the first workspace:\n")
-    for key in ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY", "CAMS_STORED_LAYOUT"):
+    for key in ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY", "CAMS_STORED_LAYOUT", "CAMS_EXTENSIONS"):
         click.echo(f"  export {key}={variables[key]}")
     click.echo(f"  export AWS_DEFAULT_REGION={checks.require_region(session)}")
     click.echo('  .venv/bin/python -m infra.cams workspace create --name "My company"')
@@ -130,26 +144,33 @@ def _plan(awslambda: Any, stage_name: str, deployed: adopted.Deployed) -> Plan:
     # A stage keeps the version that it began with, also when a later release has another default.
     own["python_version"] = runtimes.version(own)
     checks.check_settings(own, stage_name)
+    chosen = stage.extensions(own)
+    without_effect = limits.without_effect(own, declared_functions(chosen))
+    limited = {name: one for name, one in own.get("lambda_functions", {}).items() if name not in without_effect}
+    effective = {**own, "extensions": [*chosen], "lambda_functions": limited}
     executions = concurrency.available(awslambda, deployed.current)
-    if problem := concurrency.problem(own, executions):
+    if problem := concurrency.problem(effective, executions):
         raise checks.NotReady(problem)
     settings = {
         "lambda_architecture": stage.architecture(own),
-        **concurrency.with_defaults(own, executions),
+        **concurrency.with_defaults(effective, executions),
     }
-    for line in adopted.describe(deployed, operators, settings):
+    for line in (*adopted.describe(deployed, operators, settings), *extensions.describe_disabled(chosen)):
         click.echo(f"    {line}")
-    for warning in (runtimes.warning(own, stage_name, date.today()), concurrency.warning(executions)):
+    warnings = [f"lambda_functions.{name} has no effect: the stage has no such function." for name in without_effect]
+    for warning in (*warnings, runtimes.warning(own, stage_name, date.today()), concurrency.warning(executions)):
         if warning:
             click.echo(f"    Warning: {warning}")
     return Plan(own, settings, executions)
 
 
-def _stage_project(stage_name: str, architecture: str, python: str) -> tuple[Path, bool]:
+def _stage_project(stage_name: str, settings: stage.Settings, python: str) -> tuple[Path, bool]:
     """Build the trimmed project, with Chalice's record of the stage. Return it, and whether it is compiled."""
     project = chalice_process.directory(stage_name)
     try:
-        has_bytecode = build.stage(project, wheels.PLATFORMS[architecture], python)
+        has_bytecode = build.stage(
+            project, wheels.PLATFORMS[stage.architecture(settings)], python, stage.extensions(settings)
+        )
     except build.BuildError as error:
         raise click.ClickException(str(error)) from error
     chalice_state.hand_over(project, stage_name)

@@ -7,6 +7,7 @@ from boto3.session import Session
 
 from infra.deploy import chalice_process, chalice_state, checks, domains, stack, stage_lock, teardown
 from infra.deploy.command_line import stage_option, step
+from infra.deploy.functions import declared_functions
 
 
 @click.command()
@@ -37,8 +38,9 @@ def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
 
 def _destroy(session: Session, name: str, stage_name: str, *, delete_data: bool) -> None:
     cloudformation = session.client("cloudformation")
+    outputs = stack.outputs(cloudformation, name)
     with step("chalice state"):
-        lines = chalice_state.reconcile(session.client, stage_name, name, stack.outputs(cloudformation, name))
+        lines = chalice_state.reconcile(session.client, stage_name, name, outputs, declared_functions())
         if api_id := chalice_state.api_id(stage_name):
             domains.require_unmapped(session.client("apigateway"), api_id)
     for line in lines:

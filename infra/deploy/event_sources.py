@@ -7,13 +7,12 @@ only batch size and batching window, so it keeps the settings made here.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
 
 from infra.deploy.function import Function
-from infra.deploy.functions import declared_functions
 from infra.deploy.policies import Outputs, stream_output
 
 _STABLE_TIMEOUT_SECONDS = 600
@@ -23,7 +22,9 @@ _POLL_SECONDS = 0.5
 _TRANSITIONAL_STATES = ("Creating", "Enabling", "Disabling", "Updating")
 
 
-def configure(awslambda: Any, name: str, outputs: Outputs, scaled: Mapping[str, Mapping[str, Any]]) -> int:
+def configure(
+    awslambda: Any, name: str, outputs: Outputs, scaled: Mapping[str, Mapping[str, Any]], functions: Iterable[Function]
+) -> int:
     """Apply the settings of `functions` to every mapping that differs. Returns the number of changed mappings.
 
     `scaled` has those that depend on the size of the account, by function (`concurrency`).
@@ -31,7 +32,7 @@ def configure(awslambda: Any, name: str, outputs: Outputs, scaled: Mapping[str, 
     Raises ClickException if a function does not have exactly one mapping, the one to its own event source.
     """
     changed = 0
-    for function in declared_functions():
+    for function in functions:
         if function.stream or function.queue:
             mapping = _only_mapping(awslambda, function, name, outputs)
             wanted = wanted_settings(function, outputs, scaled)

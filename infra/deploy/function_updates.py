@@ -2,7 +2,8 @@
 
 Chalice sends the package with each function, and updates one function after the other. The event handlers of this
 module let `CreateFunction` take the code from a bucket. They hold the updates back until Chalice has finished. A
-function that already has the code and the settings is not updated.
+function that already has the code and the settings is not updated. Chalice never changes the handler of a function, so
+`apply` does.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -55,8 +57,14 @@ class FunctionUpdates:
             ]
         )
 
-    def apply(self) -> str:
-        """Update every function that differs; returns a sentence with the figures. Raises ClickException."""
+    def apply(self, handlers: Mapping[str, str]) -> str:
+        """Update every function that differs; return a sentence with the figures. Raises ClickException.
+
+        `handlers` has the handler of each function by its deployed name, such as `chalicelib.functions.deliver`.
+        """
+        for name, deployed in self._deployed.items():
+            if name in handlers and handlers[name] != deployed["Handler"]:
+                self._settings.setdefault(name, {"FunctionName": name})["Handler"] = handlers[name]
         names = sorted(self._code.keys() | self._settings.keys())
         started = time.monotonic()
         with ThreadPoolExecutor(_UPDATES_AT_ONCE) as pool:
@@ -89,7 +97,7 @@ class FunctionUpdates:
     def _hold_settings(self, params: Parameters, context: Parameters, **_: Any) -> None:
         deployed = self._deployed[params["FunctionName"]]
         if not _has(deployed, params):
-            self._settings[params["FunctionName"]] = params
+            self._settings[params["FunctionName"]] = {**params}
         context[_CONTEXT] = deployed
 
     def _location(self, package: bytes) -> Parameters:

@@ -1,39 +1,38 @@
-"""The leftovers of a stage: its functions and roles that the application no longer has.
+"""The leftovers of a stage: its functions and roles that it does not need.
 
-An earlier version had them, or its plain `chalice deploy` failed halfway. Chalice then records nothing of what it
-created: a role for all functions, such as `cams-prod`, and the first function. The marks that Chalice sets identify
-them, so that Chalice deletes them.
+An earlier version had them, or an extension that is off now. Or the plain `chalice deploy` of an earlier version failed
+halfway: Chalice then records nothing of what it created, a role for all functions such as `cams-prod`, and the first
+function. The marks that Chalice sets identify them, so that Chalice deletes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
-from infra.deploy.function import APPLICATION
-from infra.deploy.functions import declared_functions
+from infra.deploy.function import APPLICATION, Function
 
 Sdk = Callable[[str], Any]
 
 
-def functions(sdk: Sdk, stage: str, name: str) -> dict[str, str]:
-    """The ARN of each function of the stage by its deployed name, without those that the application has."""
+def functions(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> dict[str, str]:
+    """Return the ARN of each function of the stage by its deployed name, without those that the stage needs."""
     awslambda = sdk("lambda")
     return {
         one["FunctionName"]: one["FunctionArn"]
-        for one in _functions_of_others(awslambda, name)
+        for one in _functions_of_others(awslambda, name, needed)
         if one["FunctionName"].startswith(f"{name}-") and _is_of_stage(awslambda, one["FunctionArn"], stage)
     }
 
 
-def roles(sdk: Sdk, stage: str, name: str) -> dict[str, str]:
-    """The ARN of each role of the stage by its name, without those of the application's functions.
+def roles(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> dict[str, str]:
+    """Return the ARN of each role of the stage by its name, without those of the needed functions.
 
     A role that another function uses is not of the stage, even if its name and its policy look so.
     """
-    iam, left = sdk("iam"), functions(sdk, stage, name)
-    own = {f"{name}-{function.name}" for function in declared_functions()}
-    used = {one["Role"] for one in _functions_of_others(sdk("lambda"), name) if one["FunctionName"] not in left}
+    iam, left = sdk("iam"), functions(sdk, stage, name, needed)
+    own = {f"{name}-{function.name}" for function in needed}
+    used = {one["Role"] for one in _functions_of_others(sdk("lambda"), name, needed) if one["FunctionName"] not in left}
     pages = iam.get_paginator("list_roles").paginate()
     return {
         one["RoleName"]: one["Arn"]
@@ -46,9 +45,9 @@ def roles(sdk: Sdk, stage: str, name: str) -> dict[str, str]:
     }
 
 
-def _functions_of_others(awslambda: Any, name: str) -> list[dict[str, Any]]:
-    """All functions of the account without those that the application has."""
-    own = {function.deployed_name(name) for function in declared_functions()}
+def _functions_of_others(awslambda: Any, name: str, needed: Collection[Function]) -> list[dict[str, Any]]:
+    """Return all functions of the account without those that the stage needs."""
+    own = {function.deployed_name(name) for function in needed}
     pages = awslambda.get_paginator("list_functions").paginate()
     return [one for page in pages for one in page["Functions"] if one["FunctionName"] not in own]
 

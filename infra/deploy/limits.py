@@ -12,7 +12,7 @@ WAF in `infra/template.yaml`. Chalice reserves the concurrency. `concurrency` ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from infra.deploy.function import Function
@@ -52,13 +52,11 @@ def _concurrency_problems(functions: Any, stage_name: str) -> Iterator[str]:
     if not isinstance(functions, dict):
         yield f"lambda_functions of stage {stage_name} is {functions!r}: use an object with names of functions."
         return
-    known = {one.name: one for one in declared_functions()}
+    known = {function.name: function for function in declared_functions()}
     for name, settings in functions.items():
-        if name not in known:
-            yield f"lambda_functions.{name} of stage {stage_name}: there is no such function; correct or remove it."
-        elif not isinstance(settings, dict):
+        if not isinstance(settings, dict):
             yield f"lambda_functions.{name} of stage {stage_name} is {settings!r}: use an object with settings."
-        else:
+        elif name in known:
             yield from _reserved_problems(known[name], settings.get("reserved_concurrency"), stage_name)
 
 
@@ -71,6 +69,11 @@ def _reserved_problems(function: Function, value: Any, stage_name: str) -> Itera
         yield f"{place} is {value!r}: use null for none, or {wanted}."
 
 
+def without_effect(settings: Settings, functions: Iterable[Function]) -> list[str]:
+    """Return the names in `lambda_functions` without a function: of an older version, or a disabled extension."""
+    return sorted(settings.get("lambda_functions", {}).keys() - {function.name for function in functions})
+
+
 def requests_per_credential(settings: Settings) -> int:
     """The requests that one credential may send in five minutes; 0 for no limit."""
     return int(settings.get("requests_per_credential", 0))
@@ -78,12 +81,12 @@ def requests_per_credential(settings: Settings) -> int:
 
 def throttle(gateway: Any, api_id: str, stage_name: str, settings: Settings) -> bool:
     """Set the throttle of the API's stage. Returns whether it was different."""
-    wanted = settings["throttle"]
+    limit = settings["throttle"]
     current = gateway.get_stage(restApiId=api_id, stageName=stage_name).get("methodSettings", {}).get("*/*", {})
-    if (current.get("throttlingRateLimit"), current.get("throttlingBurstLimit")) == (wanted["rate"], wanted["burst"]):
+    if (current.get("throttlingRateLimit"), current.get("throttlingBurstLimit")) == (limit["rate"], limit["burst"]):
         return False
     operations = [
-        {"op": "replace", "path": f"/*/*/throttling/{name}Limit", "value": str(value)} for name, value in wanted.items()
+        {"op": "replace", "path": f"/*/*/throttling/{name}Limit", "value": str(value)} for name, value in limit.items()
     ]
     gateway.update_stage(restApiId=api_id, stageName=stage_name, patchOperations=operations)
     return True

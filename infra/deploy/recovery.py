@@ -8,7 +8,7 @@ table.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -21,16 +21,16 @@ _LATEST = "latest"
 _POLL_SECONDS = 2.0
 
 
-def moment(dynamodb: Any, source: str, at: str) -> datetime:
+def moment(dynamodb: Any, source: str, at: str, extensions: Collection[str] | None = None) -> datetime:
     """The second `at`, in ISO 8601 with a time zone, or the last one to which all tables can be restored (`latest`).
 
-    `source` is the name of the stack. Raises NotReady for a moment to which some table cannot be restored.
+    `source` is the name of the stack, with the tables of these extensions. Raises NotReady if one cannot be restored.
     """
     windows = [
         dynamodb.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"][
             "PointInTimeRecoveryDescription"
         ]
-        for name, _ in _tables(source)
+        for name, _ in _tables(source, extensions)
     ]
     if any(one["PointInTimeRecoveryStatus"] != "ENABLED" for one in windows):
         raise NotReady(f"A table of {source} has no point-in-time recovery: nothing can be restored.")
@@ -38,23 +38,25 @@ def moment(dynamodb: Any, source: str, at: str) -> datetime:
     if at == _LATEST:
         return latest.replace(microsecond=0)
     try:
-        wanted = datetime.fromisoformat(at).replace(microsecond=0)
+        chosen = datetime.fromisoformat(at).replace(microsecond=0)
     except ValueError:
-        wanted = datetime.min
-    if wanted.tzinfo is None:
+        chosen = datetime.min
+    if chosen.tzinfo is None:
         raise NotReady("AT must be a time with its time zone, such as 2026-11-22T09:30:00+00:00, or `latest`.")
     earliest: datetime = max(one["EarliestRestorableDateTime"] for one in windows)
-    if not earliest <= wanted <= latest:
+    if not earliest <= chosen <= latest:
         raise NotReady(f"{source} can be restored to moments from {earliest.isoformat()} to {latest.isoformat()}.")
-    return wanted
+    return chosen
 
 
-def restore(dynamodb: Any, source: str, target: str, when: datetime) -> Iterator[str]:
+def restore(
+    dynamodb: Any, source: str, target: str, when: datetime, extensions: Collection[str] | None = None
+) -> Iterator[str]:
     """Restore every table of the stack `source` to a moment, under the names of `target`. Yields each finished one.
 
     An interrupted restore can be repeated with the same moment. Raises NotReady if a target table is of another origin.
     """
-    pairs = [(name, f"{target}{name.removeprefix(source)}") for name, _ in _tables(source)]
+    pairs = [(name, f"{target}{name.removeprefix(source)}") for name, _ in _tables(source, extensions)]
     existing = {name for page in dynamodb.get_paginator("list_tables").paginate() for name in page["TableNames"]}
     for name, restored in pairs:
         if restored in existing:
@@ -69,9 +71,9 @@ def restore(dynamodb: Any, source: str, target: str, when: datetime) -> Iterator
         yield restored
 
 
-def apply_settings(dynamodb: Any, target: str) -> None:
+def apply_settings(dynamodb: Any, target: str, extensions: Collection[str] | None = None) -> None:
     """Set what a restored table lacks: stream, TTL, point-in-time recovery, deletion protection. Idempotent."""
-    for name, properties in _tables(target):
+    for name, properties in _tables(target, extensions):
         table = dynamodb.describe_table(TableName=name)["Table"]
         changes: list[dict[str, Any]] = []
         if "StreamSpecification" in properties and not table.get("StreamSpecification", {}).get("StreamEnabled"):
@@ -86,9 +88,9 @@ def apply_settings(dynamodb: Any, target: str) -> None:
         _enable_recovery(dynamodb, name, properties["PointInTimeRecoverySpecification"])
 
 
-def _tables(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _tables(name: str, extensions: Collection[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """The name and the declared properties of each table of a stack."""
-    for properties in declared("AWS::DynamoDB::Table"):
+    for properties in declared("AWS::DynamoDB::Table", extensions):
         yield table_name(properties, f"{name}-"), properties
 
 
@@ -103,11 +105,11 @@ def _check_origin(table: dict[str, Any], source: str, when: datetime) -> None:
         )
 
 
-def _enable_recovery(dynamodb: Any, name: str, wanted: dict[str, Any]) -> None:
+def _enable_recovery(dynamodb: Any, name: str, specification: dict[str, Any]) -> None:
     """Repeat while DynamoDB refuses it, because it still sets up the backups of the new table."""
     while True:
         try:
-            dynamodb.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=wanted)
+            dynamodb.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=specification)
             return
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") != "ContinuousBackupsUnavailableException":

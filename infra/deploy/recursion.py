@@ -6,11 +6,12 @@ for a mistake: after about 16 invocations it stops invoking the function, and th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from infra.deploy.functions import declared_functions
+from infra.deploy.function import Function
 
 _ALLOW = "Allow"
 # Lambda's answer to a call that it does not have in the region. Its code is that of a missing permission. A few regions
@@ -18,9 +19,9 @@ _ALLOW = "Allow"
 _UNKNOWN_CALL = "Unable to determine service/operation name"
 
 
-def allow(awslambda: Any, name: str) -> None:
+def allow(awslambda: Any, name: str, functions: Iterable[Function]) -> None:
     """Switch the detection off for each function that sends to its own queue. `name` is the stack's."""
-    for function in declared_functions():
+    for function in functions:
         deployed = function.deployed_name(name)
         if function.sends_to_itself and not is_allowed(awslambda, deployed):
             awslambda.put_function_recursion_config(FunctionName=deployed, RecursiveLoop=_ALLOW)

@@ -21,21 +21,23 @@ def restore(stage_name: str, at: str, target: str) -> None:
     cloudformation, dynamodb = session.client("cloudformation"), session.client("dynamodb")
     with step("checks"):
         checks.require_restorable(cloudformation, source, name)
-        when = recovery.moment(dynamodb, source, at)
+        extensions = stack.extensions(cloudformation, source)
+        when = recovery.moment(dynamodb, source, at, extensions)
     click.echo(f"  Restores {source} as of {when.isoformat()}; if interrupted, repeat with this time.")
     with step("tables"):
-        for table in recovery.restore(dynamodb, source, name, when):
+        for table in recovery.restore(dynamodb, source, name, when, extensions):
             click.echo(f"    {table}")
     with stage_lock.hold(session.client, name, f"restore --to {target}"):
         with step("settings"):
-            recovery.apply_settings(dynamodb, name)
+            recovery.apply_settings(dynamodb, name, extensions)
         with step("stack"):
             if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
                 key_arn = stack.outputs(cloudformation, source)["EncryptionKeyArn"]
-                tables = adopt.tables(dynamodb, name)
-                stack.import_resources(cloudformation, name, target, {"KeyArn": key_arn}, tables)
+                tables = adopt.tables(dynamodb, name, extensions)
+                parameters = {"KeyArn": key_arn, **stack.extensions_parameter(extensions)}
+                stack.import_resources(cloudformation, name, target, parameters, tables)
         with step("sample"):
-            sample_process.run(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"])
+            sample_process.run(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"], extensions)
     # The new stage takes over the deployed settings of the other one (`adopted`).
     deploy_command.run(target)
     click.echo(f"Check the new stage with `make verify STAGE={target}`.")

@@ -15,7 +15,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from chalicelib import errors, settings
+from chalicelib import errors, extensions, settings
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rows import HEAD
 from chalicelib.storage import ConditionFailed, encryption, keyring, layouts, rows, sdk_client
@@ -35,7 +35,8 @@ Item = dict[str, dict[str, Any]]
 def main() -> None:
     """Check every table of the template."""
     prefix = settings.table_prefix()
-    for properties in declared("AWS::DynamoDB::Table"):
+    enabled = [extension.name for extension in extensions.enabled()]
+    for properties in declared("AWS::DynamoDB::Table", enabled):
         name = table_name(properties, prefix)
         try:
             records, decrypted = _check(name.removeprefix(prefix), name, properties["KeySchema"])

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Collection
 
 import click
 
 from infra.deploy import stage
 
 
-def run(name: str, key_arn: str) -> None:
+def run(name: str, key_arn: str, extensions: Collection[str]) -> None:
     """Decrypt a sample of each table, in a separate process, because it needs the stage's environment."""
-    environment = {**os.environ, "CAMS_TABLE_PREFIX": f"{name}-", "CAMS_ENCRYPTION_KEY": key_arn}
+    own = {"CAMS_TABLE_PREFIX": f"{name}-", "CAMS_ENCRYPTION_KEY": key_arn, "CAMS_EXTENSIONS": ",".join(extensions)}
+    environment = {**os.environ, **own}
     command = [sys.executable, "-m", "infra.deploy.sample"]
     done = subprocess.run(command, cwd=stage.ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

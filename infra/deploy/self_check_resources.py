@@ -12,12 +12,15 @@ from infra.deploy.monitoring import NAME, Resources, log_group
 
 _FUNCTION = f"{NAME}-check"
 _RUNTIME = f"python{runtimes.DEFAULT}"
-_KEYS = [{"Fn::If": ["OwnsKey", {"Fn::GetAtt": ["EncryptionKey", "Arn"]}, {"Ref": "KeyArn"}]}]
-_KEYS += [{"Fn::GetAtt": ["ReceiptKey", "Arn"]}]
+_ENCRYPTION_KEY = "EncryptionKey"
 
 
-def build(functions: Iterable[Function]) -> Resources:
-    """Return the resources. They are independent of the package, which the check shall outlive."""
+def build(functions: Iterable[Function], keys: Iterable[str]) -> Resources:
+    """Return the resources, for these functions and the keys with these logical ids.
+
+    They are independent of the package, which the check shall outlive.
+    """
+    arns = [_key_arn(logical_id) for logical_id in keys]
     target = {"Id": "check", "Arn": {"Fn::GetAtt": ["Check", "Arn"]}}
     schedule = {"ScheduleExpression": "rate(5 minutes)", "Targets": [target]}
     permission = {
@@ -28,19 +31,19 @@ def build(functions: Iterable[Function]) -> Resources:
     }
     return {
         "CheckLog": log_group(_FUNCTION),
-        "CheckRole": _serving("AWS::IAM::Role", _role()),
-        "Check": _serving("AWS::Lambda::Function", _function(functions)) | {"DependsOn": "CheckLog"},
+        "CheckRole": _serving("AWS::IAM::Role", _role(arns)),
+        "Check": _serving("AWS::Lambda::Function", _function(functions, arns)) | {"DependsOn": "CheckLog"},
         "CheckSchedule": _serving("AWS::Events::Rule", schedule),
         "CheckPermission": _serving("AWS::Lambda::Permission", permission),
     }
 
 
-def _function(functions: Iterable[Function]) -> dict[str, Any]:
+def _function(functions: Iterable[Function], keys: list[dict[str, Any]]) -> dict[str, Any]:
     names = [one.deployed_name(NAME) for one in functions if one.stream or one.queue]
     variables = {
         "NAME": {"Ref": "Name"},
         "FUNCTIONS": {"Fn::Sub": " ".join(names)},
-        "KEYS": {"Fn::Join": [" ", _KEYS]},
+        "KEYS": {"Fn::Join": [" ", keys]},
     }
     return {
         "FunctionName": {"Fn::Sub": _FUNCTION},
@@ -53,12 +56,12 @@ def _function(functions: Iterable[Function]) -> dict[str, Any]:
     }
 
 
-def _role() -> dict[str, Any]:
+def _role(keys: list[dict[str, Any]]) -> dict[str, Any]:
     log = "arn:${AWS::Partition}:logs:${AWS::Region}:${AWS::AccountId}:log-group:/aws/lambda/"
     statements = [
         # Lambda knows no permission for the mappings of some functions only.
         {"Effect": "Allow", "Action": "lambda:ListEventSourceMappings", "Resource": "*"},
-        {"Effect": "Allow", "Action": "kms:DescribeKey", "Resource": _KEYS},
+        {"Effect": "Allow", "Action": "kms:DescribeKey", "Resource": keys},
         {
             "Effect": "Allow",
             "Action": ["logs:CreateLogStream", "logs:PutLogEvents"],
@@ -70,6 +73,11 @@ def _role() -> dict[str, Any]:
         "AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": [lambda_]},
         "Policies": [{"PolicyName": "check", "PolicyDocument": {"Version": "2012-10-17", "Statement": statements}}],
     }
+
+
+def _key_arn(logical_id: str) -> dict[str, Any]:
+    own = {"Fn::GetAtt": [logical_id, "Arn"]}
+    return {"Fn::If": ["OwnsKey", own, {"Ref": "KeyArn"}]} if logical_id == _ENCRYPTION_KEY else own
 
 
 def _serving(kind: str, properties: dict[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ _TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "environment_variables": _TEXTS,
     "tags": _TEXTS,
     "layers": _LIST,
+    "extensions": _LIST,
     "subnet_ids": _LIST,
     "security_group_ids": _LIST,
     "lambda_architecture": (_is_text, "a text"),

@@ -8,13 +8,14 @@ protection, so nobody deletes it by mistake.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import click
 from botocore.exceptions import ClientError, WaiterError
 
+from chalicelib.extensions import present
 from infra.deploy import template
 
 # CloudFormation itself gives up earlier.
@@ -24,7 +25,18 @@ _LONGEST_POLL_SECONDS = 2.0
 _DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 _UPDATABLE = (*_DONE, "UPDATE_ROLLBACK_COMPLETE")
 # What a later operation on the stack keeps unless it sets another value.
-_KEPT = ("KeyArn", "StoredLayout", "StoredLayoutVersion", "AlarmsEmail", "MonthlyBudget", "OperatorSettings")
+_EXTENSIONS = "Extensions"
+_KEPT = (
+    "KeyArn",
+    "StoredLayout",
+    "StoredLayoutVersion",
+    "AlarmsEmail",
+    "MonthlyBudget",
+    "OperatorSettings",
+    _EXTENSIONS,
+)
+# A parameter that is empty has no output.
+_NO_EXTENSION = "none"
 IDENTIFIERS = {
     "AWS::DynamoDB::Table": "TableName",
     "AWS::KMS::Key": "KeyId",
@@ -114,7 +126,7 @@ def import_resources(
     """
     if status(cloudformation, name) in NEVER_CREATED:
         delete(cloudformation, name)
-    whole = template.build()
+    whole = template.build(_parse_extensions(parameters.get(_EXTENSIONS, "")))
     kept = {logical_id: {**whole["Resources"][logical_id], "DeletionPolicy": "Retain"} for logical_id in existing}
     parts = {part: whole[part] for part in ("AWSTemplateFormatVersion", "Parameters", "Conditions")}
     resources = [
@@ -159,6 +171,21 @@ def parameters_of(cloudformation: Any, name: str, wanted: Collection[str]) -> di
     return {one["ParameterKey"]: one["ParameterValue"] for one in parameters if one["ParameterKey"] in wanted}
 
 
+def extensions(cloudformation: Any, name: str) -> tuple[str, ...]:
+    """Return the extensions that the stack has resources for: all, if an earlier version created it."""
+    recorded = parameters_of(cloudformation, name, (_EXTENSIONS,)).get(_EXTENSIONS, "")
+    return _parse_extensions(recorded)
+
+
+def extensions_parameter(names: Iterable[str]) -> dict[str, str]:
+    """Return the parameter with which a stack gets the resources of these extensions."""
+    return {_EXTENSIONS: ",".join(sorted(names)) or _NO_EXTENSION}
+
+
+def _parse_extensions(parameter: str) -> tuple[str, ...]:
+    return tuple(name for name in parameter.split(",") if name != _NO_EXTENSION) if parameter else present()
+
+
 def list_users(cloudformation: Any, key_arn: str) -> list[str]:
     """The stacks that use the key of another stack, because its tables were restored into them."""
     pages = cloudformation.get_paginator("describe_stacks").paginate()
@@ -176,7 +203,8 @@ def _request(
 ) -> dict[str, Any]:
     values = {"Name": name, "Stage": stage, "Serving": str(serving).lower(), "Protected": str(protected).lower()}
     values.update(parameters)
-    whole = template.build()
+    values.setdefault(_EXTENSIONS, ",".join(present()))
+    whole = template.build(_parse_extensions(values[_EXTENSIONS]))
     if values.get("MonthlyBudget", "0") == "0":
         # CloudFormation rejects a type that the region lacks, also of a resource whose condition is false.
         del whole["Resources"]["Budget"]

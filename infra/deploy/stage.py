@@ -7,13 +7,14 @@ configuration and a policy file for each function in `build/<stage>/.chalice`, a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from email.utils import parseaddr
 from pathlib import Path
 from typing import Any
 
 import click
 
+from chalicelib.extensions import present
 from infra.deploy.function import APPLICATION
 from infra.deploy.functions import declared_functions
 from infra.deploy.policies import Outputs, policy, stream_output
@@ -33,6 +34,7 @@ _GENERATED_VARIABLES = (
     "CAMS_STREAM_",
     "CAMS_STORED_LAYOUT",
     "CAMS_READABLE_LAYOUTS",
+    "CAMS_EXTENSIONS",
 )
 # Before 1.1, a deployment wrote these into `.chalice/config.json`, with the reserved concurrency that it chose.
 _POLICY_FILE = "iam_policy_file"
@@ -82,15 +84,24 @@ def is_generated(variable: str) -> bool:
     return variable.startswith(_GENERATED_VARIABLES)
 
 
+def extensions(settings: Settings) -> tuple[str, ...]:
+    """Return the extensions of a stage. Without the setting, a stage has all that are present."""
+    return tuple(sorted(settings.get("extensions", present())))
+
+
 def architecture(settings: Settings) -> str:
     """Return the processor architecture of the functions."""
     return str(settings.get("lambda_architecture") or "x86_64")
 
 
-def variables(name: str, outputs: Outputs) -> dict[str, str]:
-    """Return the environment variables of the functions and of the operator's commands."""
-    streams = (function.stream for function in declared_functions() if function.stream)
+def variables(name: str, outputs: Outputs, extensions: Collection[str] | None = None) -> dict[str, str]:
+    """Return the environment variables of the functions and of the operator's commands.
+
+    `extensions` are those of the stage, by default all that are present.
+    """
+    streams = (function.stream for function in declared_functions(extensions) if function.stream)
     return {
+        "CAMS_EXTENSIONS": ",".join(present() if extensions is None else extensions),
         "CAMS_TABLE_PREFIX": f"{name}-",
         "CAMS_ENCRYPTION_KEY": outputs["EncryptionKeyArn"],
         **{f"CAMS_STREAM_{table.upper()}": outputs[stream_output(table)] for table in streams},
@@ -111,7 +122,7 @@ def generate(
     environment = {**settings.get("environment_variables", {}), **variables}
     sender = parseaddr(environment.get("CAMS_MAIL_SENDER", ""))[1]
     functions = {}
-    for function in declared_functions():
+    for function in declared_functions(extensions(settings)):
         functions[function.name] = {
             **settings.get("lambda_functions", {}).get(function.name, {}),
             "lambda_memory_size": function.memory_mb,

@@ -6,6 +6,7 @@ ARN from the last time that CloudFormation changed the table.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import click
@@ -14,13 +15,15 @@ from infra.deploy.functions import declared_functions
 from infra.deploy.policies import Outputs, stream_output
 
 
-def current_streams(dynamodb: Any, name: str, outputs: Outputs) -> dict[str, str]:
+def current_streams(
+    dynamodb: Any, name: str, outputs: Outputs, extensions: Collection[str] | None = None
+) -> dict[str, str]:
     """The stack's outputs with the current ARN of each stream that a function reads.
 
     Raises ClickException if a table has no enabled stream, or if the stack has no output for it.
     """
     current = dict(outputs)
-    for table in (function.stream for function in declared_functions() if function.stream):
+    for table in (function.stream for function in declared_functions(extensions) if function.stream):
         description = dynamodb.describe_table(TableName=f"{name}-{table}")["Table"]
         enabled = description.get("StreamSpecification", {}).get("StreamEnabled")
         if not (current.get(stream_output(table)) and enabled and description.get("LatestStreamArn")):

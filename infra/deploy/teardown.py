@@ -13,11 +13,11 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from infra.deploy import stack
+from infra.deploy import stack, template
 from infra.tables import declared
 
 _KEY_DELETION_DAYS = 30
-_RECEIPTS = "ReceiptKeyArn"
+_ENCRYPTION_KEY = "EncryptionKey"
 
 
 def delete_data(sdk: Callable[[str], Any], name: str) -> None:
@@ -26,7 +26,9 @@ def delete_data(sdk: Callable[[str], Any], name: str) -> None:
     for properties in declared("AWS::DynamoDB::Table"):
         with _ignore_error("ResourceNotFoundException"):
             sdk("dynamodb").delete_table(TableName=properties["TableName"]["Fn::Sub"].replace("${Name}", name))
-    for key in filter(None, (key_to_delete(cloudformation, name), stack.outputs(cloudformation, name).get(_RECEIPTS))):
+    outputs = stack.outputs(cloudformation, name)
+    others = [outputs.get(f"{logical_id}Arn") for logical_id in template.key_ids() if logical_id != _ENCRYPTION_KEY]
+    for key in filter(None, (key_to_delete(cloudformation, name), *others)):
         with _ignore_error("KMSInvalidStateException"):
             sdk("kms").schedule_key_deletion(KeyId=key, PendingWindowInDays=_KEY_DELETION_DAYS)
     stack.delete(cloudformation, name)

@@ -17,9 +17,15 @@ def build(extensions: Collection[str] | None = None) -> dict[str, Any]:
     generated = {
         **monitoring.log_groups(functions),
         **monitoring.alarms(functions, extensions),
-        **self_check_resources.build(functions),
+        **self_check_resources.build(functions, key_ids(extensions)),
     }
     return {**template, "Resources": {**template["Resources"], **generated}}
+
+
+def key_ids(extensions: Collection[str] | None = None) -> list[str]:
+    """Return the logical ids of the keys. The output of the stack with the ARN of each is `<logical id>Arn`."""
+    resources = extension_parts.template(extensions)["Resources"]
+    return [logical_id for logical_id, resource in resources.items() if resource["Type"] == "AWS::KMS::Key"]
 
 
 def body(template: dict[str, Any]) -> str:

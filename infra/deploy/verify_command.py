@@ -43,11 +43,13 @@ def start(session: Session, stage_name: str, *options: str) -> None:
         if error.response.get("Error", {}).get("Code") != "ResourceNotFoundException":
             raise
         raise click.ClickException(f"Stage {stage_name} is not deployed in this account and region.") from error
+    deployed = configuration.get("Environment", {}).get("Variables", {})
     environment = {
         **os.environ,
         "CAMS_TABLE_PREFIX": f"{name}-",
         "CAMS_ENCRYPTION_KEY": outputs["EncryptionKeyArn"],
-        _LAYOUT: configuration.get("Environment", {}).get("Variables", {}).get(_LAYOUT, ""),
+        "CAMS_EXTENSIONS": ",".join(stack.extensions(session.client("cloudformation"), name)),
+        _LAYOUT: deployed.get(_LAYOUT, ""),
     }
     sys.stdout.flush()
     os.chdir(stage.ROOT)

@@ -13,12 +13,13 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import chalice.app
-from jinja2 import FileSystemLoader
 
-from chalicelib.extensions.console import rendering
+from infra import extension_parts
 from infra.package import bytecode, interpreters, trim, wheels
 from infra.package.wheels import BuildError as BuildError
 
@@ -33,8 +34,15 @@ _STAGED = ("app.py", _GUARD, "chalicelib", "requirements.txt")
 _MODIFIED_AT = 315_619_200
 
 
-def stage(directory: Path, platform: str = wheels.LAMBDA, python: str = interpreters.HERE) -> bool:
+def stage(
+    directory: Path,
+    platform: str = wheels.LAMBDA,
+    python: str = interpreters.HERE,
+    extensions: Collection[str] | None = None,
+) -> bool:
     """Stage the project in `directory` for a platform and a Python version. Return whether it has bytecode.
+
+    It contains these extensions, by default all that are present, and the packages that they need.
 
     Without a Python of that version on this machine, it has the sources only. Replaces an earlier build, but keeps
     its packages if they are the same, and Chalice's state in `.chalice`. Raises BuildError and leaves no partial build.
@@ -43,10 +51,10 @@ def stage(directory: Path, platform: str = wheels.LAMBDA, python: str = interpre
     interpreter = interpreters.find(python)
     try:
         _clear(directory, _STAGED)
-        _add_packages(directory, platform, python, interpreter)
-        _add_application(directory)
+        _add_packages(directory, platform, python, interpreter, extensions)
+        replaced = _add_application(directory, extensions)
         if interpreter:
-            _compile_application(directory, interpreter)
+            _compile_application(directory, interpreter, replaced)
     except BaseException:
         _clear(directory, (_VENDOR_KEY, _VENDOR, *_STAGED))
         raise
@@ -64,50 +72,64 @@ def _clear(directory: Path, names: tuple[str, ...]) -> None:
             path.unlink(missing_ok=True)
 
 
-def _add_packages(directory: Path, platform: str, python: str, interpreter: str | None) -> None:
+def _add_packages(
+    directory: Path, platform: str, python: str, interpreter: str | None, extensions: Collection[str] | None
+) -> None:
     """Add the packages, unless those of an earlier build are the same: unpacking and compiling take seconds."""
     vendor, path = directory / _VENDOR, directory / _VENDOR_KEY
-    key = _vendor_key(platform, python, str(interpreter))
+    required = "\n".join(_requirements(extensions))
+    key = _vendor_key(platform, python, str(interpreter), required)
     if path.exists() and path.read_text(encoding="utf-8") == key:
         return
     _clear(directory, (_VENDOR_KEY, _VENDOR))
-    for file in trim.trim_files(wheels.of(ROOT / "requirements.txt", platform, python=python)):
-        target = vendor / file.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(file.content)
+    with NamedTemporaryFile("w", suffix="-requirements.txt", encoding="utf-8") as requirements:
+        requirements.write(required)
+        requirements.flush()
+        for file in trim.trim_files(wheels.of(Path(requirements.name), platform, python=python)):
+            target = vendor / file.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.content)
     if interpreter:
         _compile(interpreter, replaced=[vendor], beside=[])
     path.write_text(key, encoding="utf-8")
 
 
+def _requirements(extensions: Collection[str] | None) -> list[str]:
+    """Return the lines of requirements.txt without the packages that only extensions that are off need."""
+    chosen = extension_parts.requirements(extensions)
+    dropped = extension_parts.requirements() - chosen
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and line[0] != "#" and line.partition("==")[0] not in dropped]
+
+
 def _vendor_key(*parts: str) -> str:
     """Return a digest of everything that decides what the packages contain."""
-    sources = (ROOT / "requirements.txt", wheels.LOCK, *sorted(Path(__file__).parent.glob("*.py")))
+    sources = (wheels.LOCK, *sorted(Path(__file__).parent.glob("*.py")))
     digest = hashlib.sha256("\n".join(parts).encode())
     for source in sources:
         digest.update(source.read_bytes())
     return digest.hexdigest()
 
 
-def _add_application(directory: Path) -> None:
+def _add_application(directory: Path, extensions: Collection[str] | None) -> list[Path]:
+    """Copy the application without the extensions that are off. Return the folders that ship as bytecode only."""
     shutil.copyfile(ROOT / "app.py", directory / "app.py")
     shutil.copyfile(ROOT / _GUARD, directory / _GUARD)
     shutil.copytree(ROOT / "chalicelib", directory / "chalicelib", ignore=shutil.ignore_patterns("__pycache__"))
-    # The templates of the console ship as modules: compiling them would slow the first page of each process down.
-    console = directory / "chalicelib" / "extensions" / "console"
-    sources = rendering.environment().overlay(loader=FileSystemLoader(console / rendering.SOURCES))
-    sources.compile_templates(console / rendering.COMPILED, zip=None, ignore_errors=False)
-    shutil.rmtree(console / rendering.SOURCES)
+    for folder in (directory / "chalicelib" / "extensions").glob("*/"):
+        is_on = extensions is None or folder.name in extensions
+        shutil.rmtree(folder / "deploy" if is_on else folder, ignore_errors=True)
+    return [folder for module in extension_parts.modules("package", extensions) for folder in module.prepare(directory)]
 
 
-def _compile_application(directory: Path, interpreter: str) -> None:
+def _compile_application(directory: Path, interpreter: str, replaced: list[Path]) -> None:
     """Compile the application, and the two modules that Chalice puts into the zip."""
-    vendor, templates = directory / _VENDOR, directory / "chalicelib" / "extensions" / "console" / rendering.COMPILED
+    vendor, modules = directory / _VENDOR, (directory / "chalicelib").rglob("*.py")
     shipped = [(Path(inspect.getfile(one)), vendor / "chalice") for one in (chalice, chalice.app)]
     beside = [(source, target / source.name) for source, target in shipped]
     beside += [(directory / "app.py", vendor / "app.py")]
-    beside += [(one, one) for one in (directory / "chalicelib").rglob("*.py") if templates not in one.parents]
-    _compile(interpreter, replaced=[templates], beside=beside)
+    beside += [(module, module) for module in modules if not {*replaced} & {*module.parents}]
+    _compile(interpreter, replaced=replaced, beside=beside)
 
 
 def _compile(interpreter: str, replaced: list[Path], beside: list[tuple[Path, Path]]) -> None:

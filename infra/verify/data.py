@@ -11,15 +11,15 @@ from botocore.exceptions import ClientError
 from infra.deploy import template
 from infra.verify.deployment import Deployment, Note
 
-_KMS_KEY, _RECEIPT_KEY = "EncryptionKeyArn", "ReceiptKeyArn"
+_KMS_KEY = "EncryptionKeyArn"
 _RESTORE_IT = "create it as infra/template.yaml declares it"
 
 
 def check_keys(stage: Deployment) -> Iterator[str]:
-    """Check that both keys are enabled and that KMS rotates the one that wraps the data keys."""
+    """Check that each key is enabled and that KMS rotates the one that wraps the data keys."""
     kms = stage.sdk("kms")
-    for output in (_KMS_KEY, _RECEIPT_KEY):
-        arn = stage.outputs[output]
+    for logical_id in template.key_ids(stage.extensions):
+        arn = stage.outputs[f"{logical_id}Arn"]
         state = kms.describe_key(KeyId=arn)["KeyMetadata"]["KeyState"]
         if state != "Enabled":
             yield f"The KMS key {arn} is {state}: cancel its deletion or enable it."
@@ -31,7 +31,7 @@ def check_keys(stage: Deployment) -> Iterator[str]:
 def check_tables(stage: Deployment) -> Iterator[str]:
     """Check each table: state, encryption, indexes, stream, TTL, point-in-time recovery, deletion protection."""
     dynamodb = stage.sdk("dynamodb")
-    for properties in template.declared("AWS::DynamoDB::Table"):
+    for properties in template.declared("AWS::DynamoDB::Table", stage.extensions):
         table = _resolve(properties["TableName"], stage)
         try:
             description = dynamodb.describe_table(TableName=table)["Table"]
@@ -81,8 +81,8 @@ def _recovery_problems(dynamodb: Any, table: str, properties: dict[str, Any]) ->
 def check_queues(stage: Deployment) -> Iterator[str]:
     """Check each queue with its redrive policy, and note messages in dead-letter queues."""
     sqs = stage.sdk("sqs")
-    resources = template.build()["Resources"]
-    for properties in template.declared("AWS::SQS::Queue"):
+    resources = template.build(stage.extensions)["Resources"]
+    for properties in template.declared("AWS::SQS::Queue", stage.extensions):
         queue = _resolve(properties["QueueName"], stage)
         try:
             url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import click
 
 from infra.deploy import chalice_state, checks, stack, streams
+from infra.deploy.function import Function
+from infra.deploy.functions import declared_functions
 from infra.deploy.policies import Outputs
 
 Sdk = Callable[[str], Any]
@@ -30,6 +32,12 @@ class Deployment(NamedTuple):
     outputs: Outputs
     api_id: str
     address: str
+    extensions: tuple[str, ...]
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """The functions of core and of the stage's extensions."""
+        return declared_functions(self.extensions)
 
 
 def locate(sdk: Sdk, stage: str, address: str | None) -> Deployment:
@@ -41,10 +49,11 @@ def locate(sdk: Sdk, stage: str, address: str | None) -> Deployment:
     sdk = lru_cache(sdk)
     name = checks.stack_name(stage)
     outputs = stack.outputs(sdk("cloudformation"), name)
+    extensions = stack.extensions(sdk("cloudformation"), name)
     api = chalice_state.locate_api(sdk, stage, name)
     if not outputs or api is None:
         raise click.ClickException(f"Stage {stage} is not deployed in this account and region: run `chalice deploy`.")
     with suppress(click.ClickException):  # the check of the tables reports a missing stream
-        outputs = streams.current_streams(sdk("dynamodb"), name, outputs)
+        outputs = streams.current_streams(sdk("dynamodb"), name, outputs, extensions)
     url = address.replace("{api}", api["rest_api_id"]).replace("{stage}", stage) if address else api["rest_api_url"]
-    return Deployment(sdk, stage, name, outputs, api["rest_api_id"], url.rstrip("/"))
+    return Deployment(sdk, stage, name, outputs, api["rest_api_id"], url.rstrip("/"), extensions)

@@ -11,17 +11,19 @@ from typing import Any
 from infra.deploy import adopted, concurrency, event_sources, recursion, template
 from infra.deploy import stage as stages
 from infra.deploy.function import Function
-from infra.deploy.functions import declared_functions
 from infra.deploy.policies import policy
 from infra.verify.deployment import Deployment, Note
 
 
 def check_functions(stage: Deployment) -> Iterator[str]:
     """Check that each function is active and has the declared settings, and that all have the same code."""
-    configurations = {one.name: _configuration(stage, one) for one in declared_functions()}
-    variables = {**_usual_variables(configurations.values()), **stages.variables(stage.name, stage.outputs)}
+    configurations = {one.name: _configuration(stage, one) for one in stage.functions}
+    variables = {
+        **_usual_variables(configurations.values()),
+        **stages.variables(stage.name, stage.outputs, stage.extensions),
+    }
     reserved = adopted.reserved(stage.sdk("lambda"), stage.name)
-    for function in declared_functions():
+    for function in stage.functions:
         configuration = configurations[function.name]
         deployed = function.deployed_name(stage.name)
         if configuration is None:
@@ -68,7 +70,7 @@ def check_permissions(stage: Deployment) -> Iterator[str]:
     Compares documents instead of simulating them: it is exact, and one request per role. The tour then uses them.
     """
     iam = stage.sdk("iam")
-    for function in declared_functions():
+    for function in stage.functions:
         role = f"{stage.name}-{function.name}"
         try:
             deployed = iam.get_role(RoleName=role)["Role"]
@@ -125,9 +127,9 @@ def _as_list(value: Any) -> list[str]:
 def check_mappings(stage: Deployment) -> Iterator[str]:
     """Check that each stream and queue invokes its function, through one enabled mapping with the declared settings."""
     awslambda = stage.sdk("lambda")
-    current = {"lambda_functions": adopted.reserved(awslambda, stage.name)}
+    current = {"lambda_functions": adopted.reserved(awslambda, stage.name), "extensions": stage.extensions}
     scaled = concurrency.mapping_settings(current, concurrency.available(awslambda, current))
-    for function in declared_functions():
+    for function in stage.functions:
         source = event_sources.event_source_arn(function, stage.name, stage.outputs)
         if function.stream or function.queue:
             expected = event_sources.wanted_settings(function, stage.outputs, scaled)
@@ -162,7 +164,7 @@ def check_logs(stage: Deployment) -> Iterator[str]:
     logs = stage.sdk("logs")
     pages = logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=f"/aws/lambda/{stage.name}")
     retention = {one["logGroupName"]: one.get("retentionInDays") for page in pages for one in page["logGroups"]}
-    for properties in template.declared("AWS::Logs::LogGroup"):
+    for properties in template.declared("AWS::Logs::LogGroup", stage.extensions):
         group = properties["LogGroupName"]["Fn::Sub"].replace("${Name}", stage.name)
         if group not in retention:
             yield f"The log group {group} does not exist: Lambda would create it without a retention period."

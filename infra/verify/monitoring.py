@@ -25,7 +25,7 @@ def check_alarms(stage: Deployment) -> Iterator[str]:
     topic = stage.outputs["AlarmsTopicArn"]
     pages = stage.sdk("cloudwatch").get_paginator("describe_alarms").paginate(AlarmNamePrefix=f"{stage.name}-")
     alarms = {one["AlarmName"]: one for page in pages for one in page["MetricAlarms"]}
-    for properties in template.declared("AWS::CloudWatch::Alarm"):
+    for properties in template.declared("AWS::CloudWatch::Alarm", stage.extensions):
         name = properties["AlarmName"]["Fn::Sub"].replace("${Name}", stage.name)
         alarm = alarms.get(name)
         if alarm is None:

@@ -24,7 +24,6 @@ from chalicelib.storage import encryption, parent_scoped_ids
 from chalicelib.webhooks.endpoints import WebhookRow
 from chalicelib.workspaces.store import NewWorkspace, WorkspaceRow
 from infra.deploy import sample
-from infra.deploy.functions import declared_functions
 from infra.verify import tour
 from infra.verify.client import Client
 from infra.verify.deployment import Deployment, Note
@@ -42,11 +41,11 @@ _EVENTS = {
     "webhook_test": "deliver",
 }
 _HISTORIES = {
-    "agents": "follow_agents",
-    "clients": "follow_clients",
-    "orgs": "follow_organisations",
-    "webhooks": "follow_webhooks",
-    "tokens": "follow_credentials",
+    "agents": "history_agents",
+    "clients": "history_clients",
+    "orgs": "history_organisations",
+    "webhooks": "history_webhooks",
+    "tokens": "history_credentials",
 }
 _COUNTS = {
     "conversations": "tally_conversations",
@@ -236,7 +235,7 @@ def _list(visit: Visit, path: str) -> list[dict[str, Any]]:
 
 def _invoke(visit: Visit, name: str, *packed: tuple[Any, ...]) -> Iterator[str]:
     """Invoke the function of a queue with these messages, as Lambda does; yield a sentence if it fails."""
-    function = next(one for one in declared_functions() if one.name == name)
+    function = next(one for one in visit.stage.functions if one.name == name)
     deployed = function.deployed_name(visit.stage.name)
     records = [_sqs_record(number, text) for number, text in enumerate(map(messages.pack, packed))]
     response = visit.stage.sdk("lambda").invoke(

@@ -13,12 +13,14 @@ from click import ClickException
 from click.testing import CliRunner
 from moto import mock_aws
 
+from chalicelib.extensions import present
 from infra import tables
 from infra.deploy import adopt, sample_process, stack
 from infra.deploy.checks import NotReady
 from infra.deploy.commands import deployment
 
 NAME = "cams-prod"
+RECEIPTS = "ReceiptKey"
 _ROLE = f"{NAME}-erase"
 
 
@@ -68,7 +70,7 @@ def created() -> Iterator[dict[str, str]]:
     with mock_aws():
         tables.create_missing(boto3.client, f"{NAME}-")
         kms = boto3.client("kms")
-        yield {name: kms.create_key()["KeyMetadata"]["Arn"] for name in (adopt.ENCRYPTION, adopt.RECEIPTS)}
+        yield {name: kms.create_key()["KeyMetadata"]["Arn"] for name in (adopt.ENCRYPTION, RECEIPTS)}
 
 
 def tag(logical_id: str, arn: str) -> None:
@@ -85,7 +87,7 @@ def imported(cloudformation: CloudFormation, arns: dict[str, str]) -> dict[str, 
     def sdk(service: str) -> Any:
         return cloudformation if service == "cloudformation" else boto3.client(service)
 
-    adopt.import_stack(sdk, NAME, "prod", arns)
+    adopt.import_stack(sdk, NAME, "prod", arns, present())
     template: dict[str, Any] = json.loads(cloudformation.change["TemplateBody"])
     return template
 
@@ -178,7 +180,7 @@ def test_an_adoption_that_ended_after_the_import_continues_with_the_sample(
     monkeypatch.setattr(sample_process, "run", lambda *arguments: sampled.extend(arguments))
     ran = CliRunner().invoke(deployment, ["adopt", "--stage", "prod"])
     assert ran.exit_code == 0, ran.output
-    assert sampled == [NAME, created[adopt.ENCRYPTION]]
+    assert sampled == [NAME, created[adopt.ENCRYPTION], present()]
     assert ran.output.splitlines()[-1].endswith("run `chalice deploy --stage prod`.")
     dynamodb = boto3.client("dynamodb")
     assert dynamodb.describe_table(TableName=f"{NAME}-agents")["Table"]["DeletionProtectionEnabled"]
@@ -188,7 +190,7 @@ def test_the_error_of_the_sample_is_one_sentence(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     with pytest.raises(ClickException) as failed:
-        sample_process.run(NAME, "arn:aws:kms:eu-west-1:123456789012:key/1")
+        sample_process.run(NAME, "arn:aws:kms:eu-west-1:123456789012:key/1", present())
     assert re.fullmatch(rf"{NAME}-\w+: AWS cannot be reached: .*", failed.value.message)
 
 
@@ -219,7 +221,7 @@ def test_the_keys_of_a_deleted_stack_are_imported(created: dict[str, str], statu
 
 
 def test_the_key_of_the_receipts_is_never_the_key_of_the_records(created: dict[str, str]) -> None:
-    owners = {created[adopt.RECEIPTS].rpartition("/")[2]: "arn:aws:cloudformation:us-east-1:1:stack/cams-other/1"}
+    owners = {created[RECEIPTS].rpartition("/")[2]: "arn:aws:cloudformation:us-east-1:1:stack/cams-other/1"}
     cloudformation = CloudFormation(owners, statuses=("UPDATE_COMPLETE", "CREATE_COMPLETE"))
     imported(cloudformation, created)
     assert "KeyArn" not in {one["ParameterKey"] for one in cloudformation.change["Parameters"]}
@@ -233,7 +235,7 @@ def test_a_refused_import_names_the_reason(created: dict[str, str]) -> None:
 def test_the_policy_of_a_role_names_both_keys(created: dict[str, str]) -> None:
     iam = boto3.client("iam")
     iam.create_role(RoleName=_ROLE, AssumeRolePolicyDocument="{}")
-    actions = {"kms:Decrypt": created[adopt.ENCRYPTION], "kms:Sign": created[adopt.RECEIPTS]}
+    actions = {"kms:Decrypt": created[adopt.ENCRYPTION], "kms:Sign": created[RECEIPTS]}
     statements = [{"Effect": "Allow", "Action": [name], "Resource": arn} for name, arn in actions.items()]
     document = json.dumps({"Version": "2012-10-17", "Statement": statements})
     iam.put_role_policy(RoleName=_ROLE, PolicyName=_ROLE, PolicyDocument=document)
@@ -242,7 +244,7 @@ def test_the_policy_of_a_role_names_both_keys(created: dict[str, str]) -> None:
 
 def test_keys_are_found_by_alias_or_by_tag(created: dict[str, str]) -> None:
     boto3.client("kms").create_alias(AliasName=f"alias/{NAME}", TargetKeyId=created[adopt.ENCRYPTION].split("/")[1])
-    tag(adopt.RECEIPTS, created[adopt.RECEIPTS])
+    tag(RECEIPTS, created[RECEIPTS])
     assert adopt.keys(boto3.client, NAME) == created
 
 
@@ -251,7 +253,7 @@ def test_without_any_key_one_sentence_says_so(created: dict[str, str]) -> None:
         adopt.keys(boto3.client, NAME)
 
 
-@pytest.mark.parametrize("logical_id", [adopt.ENCRYPTION, adopt.RECEIPTS])
+@pytest.mark.parametrize("logical_id", [adopt.ENCRYPTION, RECEIPTS])
 def test_a_key_that_is_pending_deletion_is_named(created: dict[str, str], logical_id: str) -> None:
     for name, arn in created.items():
         tag(name, arn)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from infra.deploy import adopted, checks, concurrency
+from chalicelib.extensions import present
+from infra.deploy import adopted, checks, concurrency, stage
 from infra.deploy.stage import Settings
 
 VARIABLES = {"CAMS_CONSOLE_URL": "https://cams.example.com/console", "SECRET": "the value"}
@@ -16,6 +17,7 @@ OWN: dict[str, Any] = {
     "python_version": "3.13",
     "requests_per_credential": 2000,
     "tags": {"team": "support"},
+    "extensions": [],
     "throttle": {"rate": 50, "burst": 20},
     "lambda_functions": {"deliver": {"reserved_concurrency": 5}, "deliver_slow": {"reserved_concurrency": None}},
 }
@@ -49,6 +51,7 @@ class Account:
         if FunctionName != self.function:
             raise missing("ResourceNotFoundException")
         generated = {"CAMS_TABLE_PREFIX": "cams-prod-", "CAMS_STREAM_LEADS": "arn", "CAMS_STORED_LAYOUT": "3"}
+        generated["CAMS_EXTENSIONS"] = ",".join(self.settings.get("extensions", present()))
         return {
             "FunctionArn": ARN,
             "Runtime": f"python{self.settings.get('python_version', '3.12')}",
@@ -101,7 +104,8 @@ def deploy(account: Account, operators: Settings, name: str = "cams-prod") -> tu
     """Return the settings that a deployment would deploy, without defaults, and the lines that it prints."""
     deployed = adopted.read(account, name)
     settings = adopted.effective(deployed, operators)
-    filled = {"lambda_architecture": "x86_64", **concurrency.with_defaults(settings, 1_000)}
+    effective = {**settings, "extensions": [*stage.extensions(settings)]}
+    filled = {"lambda_architecture": "x86_64", **concurrency.with_defaults(effective, 1_000)}
     return settings, adopted.describe(deployed, operators, filled)
 
 
@@ -193,12 +197,29 @@ def test_an_interrupted_change_is_completed_with_all_its_settings() -> None:
     ]
 
 
-def test_without_the_parameter_the_functions_tell_the_settings_except_the_limits() -> None:
+def test_without_the_parameter_the_functions_tell_the_settings_except_the_limits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(adopted, "present", lambda: ("history",))
     account = Account(OWN)
     account.parameter = ""
     assert deploy(account, {})[0] == {
         key: value for key, value in KEPT.items() if key not in ("throttle", "lambda_functions")
     }
+
+
+def test_a_stage_with_all_extensions_gets_those_of_a_later_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adopted, "present", lambda: ("history",))
+    account = Account({**OWN, "extensions": ["history"]})
+    account.parameter = ""
+    assert "extensions" not in deploy(account, {})[0]
+
+
+def test_an_extension_that_is_switched_off_is_printed() -> None:
+    operators = {"extensions": ["history"]}
+    account = Account({**OWN, "extensions": ["console", "history"]})
+    assert "extensions: console, history -> history" in deploy(account, operators)[1]
+    assert "extensions: console, history -> none" in deploy(account, {"extensions": []})[1]
 
 
 def test_settings_that_the_account_cannot_tell_are_kept_and_not_printed() -> None:

@@ -15,6 +15,7 @@ from moto import mock_aws
 
 import app
 from infra.deploy import chalice_state, checks, event_sources, stage
+from infra.deploy.functions import declared_functions
 from tests.deployment.test_functions import OUTPUTS
 
 _TRUST: dict[str, Any] = {
@@ -79,7 +80,7 @@ def add_api(function: str) -> str:
 
 def reconcile(account: dict[str, str]) -> dict[str, dict[str, Any]]:
     """Rebuild the state file; returns its entries by name."""
-    chalice_state.reconcile(boto3.client, "prod", "cams-prod", account)
+    chalice_state.reconcile(boto3.client, "prod", "cams-prod", account, declared_functions())
     state = json.loads((stage.CHALICE_DIRECTORY / "deployed" / "prod.json").read_text())
     assert state["schema_version"] == "2.0"
     return {one["name"]: one for one in state["resources"]}
@@ -158,7 +159,7 @@ def test_of_several_apis_the_oldest_is_kept_and_the_others_are_named(
         return sort(dated, key=key)
 
     monkeypatch.setattr(chalice_state, "sorted", by_age, raising=False)
-    lines = chalice_state.reconcile(boto3.client, "prod", "cams-prod", account)
+    lines = chalice_state.reconcile(boto3.client, "prod", "cams-prod", account, declared_functions())
     assert reconcile(account)["rest_api"]["rest_api_id"] == apis[1]
     assert [line.partition(":")[0] for line in lines] == [apis[2], apis[0], apis[3]]
     assert all(f"`aws apigateway delete-rest-api --rest-api-id {line.partition(':')[0]}`" in line for line in lines)

@@ -3,17 +3,11 @@
 from pathlib import Path
 
 from benchmarks.results import PRICES
-from infra.deploy import template
-from infra.deploy.functions import declared_functions
+from infra.deploy import idle_price
 from infra.operator import prices
-from tests.deployment.test_monitoring import ALARMS, metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 0.05
-# List prices in dollars: of a key, a metric of an alarm and a custom metric a month, and of a request to a queue.
-_KEY, _ALARM_METRIC, _CUSTOM_METRIC, _QUEUE_REQUEST = 1.00, 0.10, 0.30, 0.40 / 1e6
-# Lambda reads an idle queue with five connections, each of which waits for 20 seconds.
-_POLLERS, _SECONDS_OF_POLL, _SECONDS_OF_MONTH = 5, 20, 30 * 24 * 60 * 60
 
 
 def rows(document: str) -> list[list[str]]:
@@ -35,14 +29,11 @@ def test_the_costs_follow_from_the_counted_units() -> None:
 
 
 def test_the_price_of_an_idle_stage_follows_from_its_resources() -> None:
-    keys = len(template.declared("AWS::KMS::Key"))
-    watched = sum(len(metrics(alarm)) for alarm in ALARMS.values())
-    queues = sum(one.queue is not None for one in declared_functions())
-    polling = queues * _POLLERS * _SECONDS_OF_MONTH / _SECONDS_OF_POLL * _QUEUE_REQUEST
-    dollars = keys * _KEY + watched * _ALARM_METRIC + _CUSTOM_METRIC + polling
+    price = idle_price.of_stage()
     sentence = (
-        f"**An idle stage costs {dollars:.2f} dollars a month:** {keys} keys ({keys * _KEY:.2f}), {len(ALARMS)} alarms "
-        f"on {watched} metrics ({watched * _ALARM_METRIC:.2f}), the check's metric ({_CUSTOM_METRIC:.2f}), and polling "
-        f"{queues} queues ({polling:.2f})."
+        f"**An idle stage costs {price.dollars:.2f} dollars a month:** {price.keys} keys "
+        f"({price.keys * idle_price.KEY:.2f}), {price.alarms} alarms on {price.metrics} metrics "
+        f"({price.metrics * idle_price.ALARM_METRIC:.2f}), the check's metric ({idle_price.CUSTOM_METRIC:.2f}), and "
+        f"polling {price.queues} queues ({price.polling:.2f})."
     )
     assert sentence in " ".join((ROOT / "docs" / "operate.md").read_text("utf-8").split())

@@ -47,14 +47,14 @@ class Lambda:
 def test_only_mappings_that_differ_are_updated() -> None:
     account = Lambda()
     wanted = sorted(name for name, one in MAPPED.items() if one.mapping_settings)
-    assert event_sources.configure(account, "cams-prod", OUTPUTS, {}) == len(wanted)
-    assert event_sources.configure(account, "cams-prod", OUTPUTS, {}) == 0
+    assert event_sources.configure(account, "cams-prod", OUTPUTS, {}, declared_functions()) == len(wanted)
+    assert event_sources.configure(account, "cams-prod", OUTPUTS, {}, declared_functions()) == 0
     assert sorted(account.updates) == wanted
 
 
 def test_a_stream_sends_discarded_batches_to_the_dead_letter_queue() -> None:
     account = Lambda()
-    event_sources.configure(account, "cams-prod", OUTPUTS, {})
+    event_sources.configure(account, "cams-prod", OUTPUTS, {}, declared_functions())
     leads = account.mappings["cams-prod-fan_out_leads"]
     assert leads["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert leads["DestinationConfig"] == {"OnFailure": {"Destination": OUTPUTS["DeadDeliveriesQueueArn"]}}
@@ -63,9 +63,9 @@ def test_a_stream_sends_discarded_batches_to_the_dead_letter_queue() -> None:
 
 def test_a_manual_change_is_reverted() -> None:
     account = Lambda()
-    event_sources.configure(account, "cams-prod", OUTPUTS, {})
+    event_sources.configure(account, "cams-prod", OUTPUTS, {}, declared_functions())
     account.mappings["cams-prod-fan_out_leads"]["BisectBatchOnFunctionError"] = False
-    assert event_sources.configure(account, "cams-prod", OUTPUTS, {}) == 1
+    assert event_sources.configure(account, "cams-prod", OUTPUTS, {}, declared_functions()) == 1
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_mapping_that_is_listed_late_is_awaited(pauses: list[float], monkeypat
     monkeypatch.setattr(
         event_sources, "list_mappings", lambda *names: list_mappings(*names) if sum(pauses) > 20 else []
     )
-    assert event_sources.configure(account, "cams-prod", OUTPUTS, {}) > 0
+    assert event_sources.configure(account, "cams-prod", OUTPUTS, {}, declared_functions()) > 0
     assert 20 < sum(pauses) < 30
 
 
@@ -98,19 +98,19 @@ def test_a_function_without_a_mapping_is_reported(pauses: list[float]) -> None:
     account = Lambda()
     del account.mappings["cams-prod-deliver"]
     with pytest.raises(click.ClickException, match="cams-prod-deliver does not have arn:aws:sqs:"):
-        event_sources.configure(account, "cams-prod", OUTPUTS, {})
+        event_sources.configure(account, "cams-prod", OUTPUTS, {}, declared_functions())
 
 
 def test_a_function_with_another_event_source_is_reported() -> None:
     account = Lambda()
     account.mappings["cams-prod-fan_out_leads"]["EventSourceArn"] = OUTPUTS["AgentsStream"]
     with pytest.raises(click.ClickException, match="cams-prod-fan_out_leads does not have"):
-        event_sources.configure(account, "cams-prod", OUTPUTS, {})
+        event_sources.configure(account, "cams-prod", OUTPUTS, {}, declared_functions())
 
 
 def test_settings_that_depend_on_the_account_take_precedence() -> None:
     account = Lambda()
     scaled = {"deliver": {"ScalingConfig": {"MaximumConcurrency": 20}}}
-    event_sources.configure(account, "cams-prod", OUTPUTS, scaled)
+    event_sources.configure(account, "cams-prod", OUTPUTS, scaled, declared_functions())
     assert account.mappings["cams-prod-deliver"]["ScalingConfig"] == {"MaximumConcurrency": 20}
     assert account.mappings["cams-prod-deliver_slow"]["ScalingConfig"] == {"MaximumConcurrency": 50}

@@ -66,7 +66,7 @@ class Deployment:
     def create(self, code: bytes) -> str:
         for name in NAMES:
             self.chalice.create_function(name, self.role, code, "python3.13", "app.app", {"A": "1"}, memory_size=512)  # type: ignore[arg-type]
-        return self.updates.apply()
+        return self.updates.apply({})
 
     def update(self, code: bytes, **variables: str) -> None:
         for name in NAMES:
@@ -113,7 +113,7 @@ def test_the_updates_are_held_back_until_chalice_has_finished(deployed: Deployme
     deployed.update(NEW, A="2")
     assert {one["CodeSha256"] for one in functions()} == {digest(OLD)}
     assert deployed.calls == []
-    figures = deployed.updates.apply()
+    figures = deployed.updates.apply({})
     assert re.fullmatch(
         r"uploaded 0\.0 MB; updated 3 functions in \d+\.\d s; versions were mixed for \d+\.\d s", figures
     )
@@ -125,13 +125,13 @@ def test_the_updates_are_held_back_until_chalice_has_finished(deployed: Deployme
 def test_a_function_gets_its_code_before_its_settings(deployed: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("infra.deploy.function_updates._UPDATES_AT_ONCE", 1)
     deployed.update(NEW, A="2")
-    deployed.updates.apply()
+    deployed.updates.apply({})
     assert deployed.calls == ["UpdateFunctionCode", "UpdateFunctionConfiguration"] * 3
 
 
 def test_a_deployment_without_a_change_updates_and_uploads_nothing(deployed: Deployment) -> None:
     deployed.update(OLD, A="1")
-    assert deployed.updates.apply() == "no function has changed"
+    assert deployed.updates.apply({}) == "no function has changed"
     assert deployed.calls == []
     assert packages() == []
 
@@ -139,15 +139,24 @@ def test_a_deployment_without_a_change_updates_and_uploads_nothing(deployed: Dep
 @pytest.mark.parametrize("variables", [{"A": "2"}, {"A": "1", "B": "1"}, {}], ids=["changed", "added", "removed"])
 def test_a_variable_alone_updates_the_settings_only(variables: dict[str, str], deployed: Deployment) -> None:
     deployed.update(OLD, **variables)
-    assert re.fullmatch(r"updated 3 functions in \d+\.\d s", deployed.updates.apply())
+    assert re.fullmatch(r"updated 3 functions in \d+\.\d s", deployed.updates.apply({}))
     assert deployed.calls == ["UpdateFunctionConfiguration"] * 3
     assert [one.get("Environment", {}).get("Variables", {}) for one in functions()] == [variables] * 3
 
 
 def test_another_architecture_updates_the_code(deployed: Deployment) -> None:
     deployed.chalice.update_function(NAMES[0], OLD, {"A": "1"}, architecture="arm64")  # type: ignore[arg-type]
-    deployed.updates.apply()
+    deployed.updates.apply({})
     assert deployed.calls == ["UpdateFunctionCode"]
+
+
+def test_a_function_whose_code_has_moved_gets_its_new_handler(deployed: Deployment) -> None:
+    """Chalice sets the handler of a new function only."""
+    deployed.update(OLD, A="1")
+    deployed.updates.apply({NAMES[1]: "chalicelib.functions.deliver", NAMES[2]: "app.app"})
+    assert deployed.calls == ["UpdateFunctionConfiguration"]
+    assert [one["Handler"] for one in functions()] == ["app.app", "chalicelib.functions.deliver", "app.app"]
+    assert [one["Environment"]["Variables"] for one in functions()] == [{"A": "1"}] * 3
 
 
 def test_an_update_that_lambda_cannot_finish_is_reported_in_one_sentence(
@@ -157,4 +166,4 @@ def test_an_update_that_lambda_cannot_finish_is_reported_in_one_sentence(
     failed = {"LastUpdateStatus": "Failed", "LastUpdateStatusReason": "The zip file is too large."}
     monkeypatch.setattr(FunctionUpdates, "_wait", lambda *_: failed)
     with pytest.raises(click.ClickException, match=r"^Lambda could not update the function cams-prod: The zip file is"):
-        deployed.updates.apply()
+        deployed.updates.apply({})

@@ -9,6 +9,7 @@ import pytest
 from moto import mock_aws
 
 from infra.deploy import limits, stack, template
+from infra.deploy.functions import declared_functions
 from infra.deploy.gateway_responses import RESPONSES
 
 _TEMPLATE = template.build()
@@ -150,7 +151,6 @@ def reserving(function: str, concurrency: Any) -> dict[str, Any]:
         ({"requests_per_credential": 2_000_000_001}, "requests_per_credential of stage prod is 2000000001: "),
         ({"lambda_functions": None}, "lambda_functions of stage prod is None: "),
         ({"lambda_functions": {"deliver": None}}, "lambda_functions.deliver of stage prod is None: "),
-        ({"lambda_functions": {"delivr": {}}}, "lambda_functions.delivr of stage prod: "),
         (reserving("deliver", 1), "reserved_concurrency of deliver, stage prod, is 1: "),
         (reserving("deliver", 1_001), "reserved_concurrency of deliver, stage prod, is 1001: "),
         (reserving("fan_out_agents", 0), "reserved_concurrency of fan_out_agents, stage prod, is 0: "),
@@ -174,3 +174,11 @@ def test_a_setting_that_aws_rejects_is_reported(settings: dict[str, Any], proble
 )
 def test_valid_settings_have_no_problem(settings: dict[str, Any]) -> None:
     assert list(limits.problems(settings, "prod")) == []
+
+
+def test_settings_without_a_function_have_no_effect() -> None:
+    """The function of an older version, or of an extension that is off. A deployment prints a warning."""
+    assert list(limits.problems(reserving("retired", "5"), "prod")) == []
+    settings = {"lambda_functions": {"deliver": {}, "retired": {}}}
+    assert limits.without_effect(settings, declared_functions()) == ["retired"]
+    assert limits.without_effect({}, declared_functions()) == []

@@ -11,19 +11,13 @@ from moto import mock_aws
 
 from infra.deploy import self_check, template
 from infra.deploy.functions import declared_functions
+from infra.deploy.idle_price import metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 ALARMS: dict[str, dict[str, Any]] = {
     one["AlarmName"]["Fn::Sub"].removeprefix("${Name}-"): one for one in template.declared("AWS::CloudWatch::Alarm")
 }
 _FIRST_FUNCTION = "cams-prod-deliver"
-
-
-def metrics(alarm: dict[str, Any]) -> list[dict[str, Any]]:
-    """The metrics of an alarm; for a query, the query."""
-    if "Metrics" not in alarm:
-        return [alarm]
-    return [one["MetricStat"]["Metric"] for one in alarm["Metrics"] if "MetricStat" in one] or alarm["Metrics"]
 
 
 def watched(name: str) -> set[str]:

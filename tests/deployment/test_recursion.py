@@ -43,9 +43,9 @@ class Lambda:
 
 def test_exactly_the_functions_that_send_to_their_own_queue_may_invoke_themselves() -> None:
     account = Lambda()
-    recursion.allow(account, "cams-prod")
+    recursion.allow(account, "cams-prod", declared_functions())
     assert account.loops == dict.fromkeys(CHAINS, "Allow")
-    recursion.allow(account, "cams-prod")
+    recursion.allow(account, "cams-prod", declared_functions())
     assert account.calls == len(CHAINS)
 
 
@@ -64,7 +64,7 @@ def test_a_region_without_the_detection_is_left_as_it_is(
     monkeypatch.setattr(Lambda, "get_function_recursion_config", refuse)
     account = Lambda()
     with pytest.raises(ClientError, match="not authorized") if is_known else nullcontext():
-        recursion.allow(account, "cams-prod")
+        recursion.allow(account, "cams-prod", declared_functions())
     assert account.calls == 0
 
 
@@ -85,7 +85,7 @@ def test_no_function_invokes_itself_through_another_one() -> None:
 def test_verify_names_a_function_that_lambda_would_stop(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("infra.deploy.stage.variables", lambda *_: {})
     account = Lambda()
-    recursion.allow(account, "cams-prod")
+    recursion.allow(account, "cams-prod", declared_functions())
     stage = deployed(**{"lambda": account})._replace(outputs=OUTPUTS)
     assert problems(functions.check_functions(stage)) == []
     account.loops[name] = "Terminate"

@@ -16,6 +16,7 @@ from moto import mock_aws
 
 from chalicelib import __version__, settings, storage
 from chalicelib.conversations import listing
+from chalicelib.extensions import present
 from chalicelib.queues.tasks import RecountQuarter
 from chalicelib.workspaces import store as workspaces
 from infra import tables
@@ -46,7 +47,7 @@ SOURCES = [
 
 def deployed(**clients: Any) -> Deployment:
     """The stage `prod` with these SDK clients, by service."""
-    return Deployment(clients.__getitem__, "prod", "cams-prod", OUTPUTS, "api", "http://localhost")
+    return Deployment(clients.__getitem__, "prod", "cams-prod", OUTPUTS, "api", "http://localhost", present())
 
 
 def problems(check: Iterator[str]) -> list[str]:
@@ -74,7 +75,7 @@ TRUST = {
 @pytest.fixture
 def iam(function: Function, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """An account with the role of one function, which is then the only one that is checked."""
-    monkeypatch.setattr(functions, "declared_functions", lambda: (function,))
+    monkeypatch.setattr(Deployment, "functions", (function,))
     with mock_aws():
         client = boto3.client("iam")
         client.create_role(RoleName=f"cams-prod-{function.name}", AssumeRolePolicyDocument=json.dumps(TRUST))
@@ -200,7 +201,7 @@ class Mappings(Lambda):
 
     def __init__(self) -> None:
         super().__init__()
-        event_sources.configure(self, "cams-prod", OUTPUTS, {})
+        event_sources.configure(self, "cams-prod", OUTPUTS, {}, declared_functions())
 
     def get_function_concurrency(self, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - the parameter of boto3
         return {}

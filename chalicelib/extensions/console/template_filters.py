@@ -14,30 +14,30 @@ MAX_INDENTED = 20_000
 
 
 def month(number: int, t: _Texts) -> str:
-    """Return the short name of a month, 1 to 12, in the language of the texts."""
+    """The short name of a month, 1 to 12, in the language of the texts."""
     return t("months").split()[number - 1]
 
 
 def day(seconds: int, t: _Texts) -> str:
-    """Return a day of UTC, such as 24 Oct."""
+    """A day of UTC, such as 24 Oct."""
     date = clock.iso(int(seconds))[:10]
     return f"{int(date[8:])} {month(int(date[5:7]), t)}"
 
 
 def moment(seconds: float | None, t: _Texts) -> str:
-    """Return a time of UTC, such as 24 Oct 08:58; empty without a time."""
+    """A time of UTC, such as 24 Oct 08:58; empty without one."""
     if not seconds or not 0 < seconds < 10**11:
         return ""
     return f"{day(int(seconds), t)} {clock.iso(int(seconds))[11:16]}"
 
 
 def number(value: float, t: _Texts) -> str:
-    """Return a number with the language's thousands separators."""
+    """A number with thousands separated, as the language does."""
     return f"{value:,}".replace(",", t("thousands"))
 
 
 def short(value: float) -> str:
-    """Return a round number for an axis, such as 2.5k."""
+    """A round number for an axis, such as 2.5k."""
     for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if value >= size:
             return f"{value / size:g}{letter}"
@@ -45,7 +45,7 @@ def short(value: float) -> str:
 
 
 def change(now: float, before: float) -> str:
-    """Return a change in percent with an arrow; empty without an earlier figure."""
+    """A change in percent with an arrow; empty without a figure before."""
     if not before or now == before:
         return ""
     percent = round(abs(now - before) / before * 100)
@@ -53,13 +53,13 @@ def change(now: float, before: float) -> str:
 
 
 def link(value: Any) -> str:
-    """Return a web address that a page may link to; empty for any other value."""
+    """A web address that a page may link to; empty for anything else."""
     text = value if isinstance(value, str) else ""
     return text if text.startswith(("https://", "http://")) else ""
 
 
 def text_of(item: Any) -> str:
-    """Return the text of a message's item; empty if it has none."""
+    """The text of a message's item; empty if it has none."""
     payload = item.get("payload") if isinstance(item, dict) else None
     content: Any = payload if isinstance(payload, dict) else item
     for name in ("message", "text", "label"):
@@ -69,7 +69,7 @@ def text_of(item: Any) -> str:
 
 
 def card(item: Any) -> dict[str, Any]:
-    """Return the title, text, image and choices of a message's item, where it has them in a known form."""
+    """The title, text, image and choices of a message's item, as far as it has them in a known form."""
     payload = item.get("payload") if isinstance(item, dict) else None
     content = payload if isinstance(payload, dict) else item if isinstance(item, dict) else {}
     description = content.get("description")
@@ -90,12 +90,12 @@ def card(item: Any) -> dict[str, Any]:
 
 
 def truncate(text: str, most: int) -> str:
-    """Return the text, with an ellipsis in place of what exceeds `most` characters."""
+    """The text; its beginning and an ellipsis if it has more than `most` characters."""
     return text if len(text) <= most else f"{text[:most]} …"
 
 
 def indented_json(value: Any, most: int = MAX_INDENTED) -> str:
-    """Return any value as indented JSON, truncated.
+    """Any value as indented JSON, cut.
 
     Indentation makes deep JSON much larger, so only what is shown is made.
     """
@@ -108,18 +108,18 @@ def indented_json(value: Any, most: int = MAX_INDENTED) -> str:
 
 
 def compact_json(value: Any) -> str:
-    """Return any value as JSON. Indented, deep JSON could be too large for a response."""
+    """Any value as JSON, whole. Indentation could make deep JSON too large for an answer."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def display_name(record: dict[str, Any], *members: str) -> str:
-    """Return the first of these members with a visible character, at most 200 characters; empty without any."""
+    """How a record is called: the first of these members that shows anything, up to 200 characters; empty for none."""
     texts = (str(record.get(one) or "") for one in members)
     return next((truncate(text, _MAX_NAME) for text in texts if _shows_anything(text)), "")
 
 
 def agent_title(agent: dict[str, Any]) -> str:
-    """Return the title of an agent, or its id."""
+    """How an agent is called: its title or its id."""
     return display_name(agent, "title", "ID")
 
 
@@ -128,7 +128,7 @@ def _shows_anything(text: str) -> bool:
 
 
 def size(text: str) -> int:
-    """Return the number of bytes of a text in HTML."""
+    """The bytes of a text in HTML."""
     return len(html.escape(text).encode())
 
 

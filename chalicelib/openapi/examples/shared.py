@@ -103,7 +103,7 @@ GENERATED = frozenset(
         NEW_SIGNING_SECRET,
     }
 )
-"""The placeholders of core."""
+"""The only values in which a real response may differ from its example."""
 
 
 def success(message: str, data: Any = None) -> dict[str, Any]:

@@ -1,0 +1,33 @@
+"""The setting `extensions` of a stage, and what an extension costs.
+
+    "extensions": ["console", "history"]
+
+Without it, a stage has all extensions that are present in `chalicelib/extensions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from chalicelib.extensions import present
+from infra.deploy import idle_price
+from infra.deploy.stage import Settings
+
+
+def problems(settings: Settings, stage_name: str) -> Iterator[str]:
+    """Yield a sentence for each extension of the stage that is not present. `setting_types` checks the type."""
+    for name in settings.get("extensions", ()):
+        if name not in present():
+            known = ", ".join(present()) or "an empty list, because there is none"
+            yield f"extensions of stage {stage_name} has {name!r}, which does not exist: use {known}."
+
+
+def describe_disabled(extensions: Collection[str]) -> list[str]:
+    """Return a line for each extension that is off, with what it would cost per month without any use."""
+    base = idle_price.of_stage(extensions).dollars
+    return [
+        f"extension {name} is off: if enabled, it costs "
+        f"{idle_price.of_stage([*extensions, name]).dollars - base:.2f} dollars a month plus its use"
+        for name in present()
+        if name not in extensions
+    ]

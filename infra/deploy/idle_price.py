@@ -1,0 +1,52 @@
+"""What a stage costs per month without any use, at the list prices of docs/operate.md, in dollars."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from infra.deploy import template
+from infra.deploy.functions import declared_functions
+
+# Of a key, a metric of an alarm and a custom metric a month, and of a request to a queue.
+KEY, ALARM_METRIC, CUSTOM_METRIC, _QUEUE_REQUEST = 1.00, 0.10, 0.30, 0.40 / 1e6
+# Lambda reads an idle queue with five connections, each of which waits for 20 seconds.
+_POLLERS, _SECONDS_OF_POLL, _SECONDS_OF_MONTH = 5, 20, 30 * 24 * 60 * 60
+_POLLING = _POLLERS * _SECONDS_OF_MONTH / _SECONDS_OF_POLL * _QUEUE_REQUEST
+
+
+class IdlePrice(NamedTuple):
+    """The resources of a stage that cost money without any use: their numbers."""
+
+    keys: int
+    alarms: int
+    metrics: int
+    queues: int
+
+    @property
+    def polling(self) -> float:
+        """The dollars for the requests of Lambda to empty queues."""
+        return self.queues * _POLLING
+
+    @property
+    def dollars(self) -> float:
+        """The sum. The check of the stage has one custom metric."""
+        return self.keys * KEY + self.metrics * ALARM_METRIC + CUSTOM_METRIC + self.polling
+
+
+def of_stage(extensions: Collection[str] | None = None) -> IdlePrice:
+    """Return what core costs with these extensions, by default with all that are present."""
+    alarms = template.declared("AWS::CloudWatch::Alarm", extensions)
+    return IdlePrice(
+        keys=len(template.key_ids(extensions)),
+        alarms=len(alarms),
+        metrics=sum(len(metrics(alarm)) for alarm in alarms),
+        queues=sum(function.queue is not None for function in declared_functions(extensions)),
+    )
+
+
+def metrics(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the metrics of an alarm; for a query, the query."""
+    if "Metrics" not in alarm:
+        return [alarm]
+    return [part["MetricStat"]["Metric"] for part in alarm["Metrics"] if "MetricStat" in part] or alarm["Metrics"]
