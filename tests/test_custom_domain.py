@@ -24,26 +24,6 @@ def call(prefix: str, method: str, path: str, body: Any = None, **headers: str) 
     return response
 
 
-@pytest.mark.parametrize("prefix", PREFIXES)
-def test_the_console_links_redirects_and_sets_its_cookie_below_the_path_of_the_request(
-    prefix: str, api: Api, workspace: NewWorkspace
-) -> None:
-    client = {"email": "someone@example.com", "dashboardPassword": PASSWORD, "name": "Someone"}
-    assert api.post("/v3/clients", {"client": client}).status == 200
-    home = f"/console/{workspace.workspace_id}"
-    form = f"email=someone%40example.com&password={PASSWORD.replace(' ', '+')}".encode()
-    kind = {"content-type": "application/x-www-form-urlencoded"}
-    signed_in = call(prefix, "POST", home, form, **kind)
-    assert signed_in["headers"]["Location"] == f"{prefix}{home}"
-    cookie = signed_in["headers"]["Set-Cookie"]
-    assert f"Path={prefix}{home};" in cookie
-    page = call(prefix, "GET", f"{home}/overview", cookie=cookie.partition(";")[0])
-    assert page["statusCode"] == 200
-    links = re.findall(r'(?:href|src|action)="([^"]*)"', page["body"])
-    assert links
-    assert [one for one in links if not one.startswith((f"{prefix}/console/", "#"))] == []
-
-
 @pytest.mark.parametrize(
     "path", ["/v3/agents?pageSize=1", "/v2/agents/one", "/openapi.json", "/docs/", "/v3/agents/none"]
 )

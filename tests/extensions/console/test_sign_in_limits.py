@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from chalicelib import storage
+from chalicelib.credentials import tokens
 from chalicelib.extensions.console import session_store, sessions
 from chalicelib.extensions.console.session_store import MAX_ATTEMPTS, MAX_FAILURES, WINDOW, TooManyAttempts
 from chalicelib.storage import keyring
@@ -203,3 +204,11 @@ def test_the_rows_of_attempts_expire_with_their_window(workspace: NewWorkspace) 
     new = [one for one in items()["cams-credentials"] if one["token_hash"]["S"] not in before]
     assert len(new) == 3
     assert all({*one} == {"token_hash", "tried", "expires_at"} for one in new)
+
+
+def test_no_counter_has_the_hash_of_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The counters have rows in the table of credentials, and callers choose the texts that are counted."""
+    hashed: list[str] = []
+    monkeypatch.setattr(tokens, "fingerprint", lambda text: hashed.append(text) or "hash")
+    session_store._row("address", "203.0.113.7")
+    assert [tokens.is_well_formed(text) for text in hashed] == [False]

@@ -1,0 +1,36 @@
+"""A stored text that is no identifier never becomes part of a key."""
+
+from typing import Any
+
+import pytest
+
+from chalicelib.extensions.console import session_store, sessions
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.extensions.console.browser import Browser
+
+
+@pytest.mark.parametrize("text", ["", "a#b", "support#", "é", "x" * 2_000])
+def test_a_text_that_is_no_identifier_names_no_record(
+    workspace: NewWorkspace, api: Api, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`widgetIDs` and `orgId` accept any text. DynamoDB refuses an empty key and one of more than 1,024 bytes."""
+    read: list[Any] = []
+    api.post("/v2/agents/support", {"title": "Support"})
+    api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support", text]})
+    members = {"email": "bo@acme.test", "dashboardPassword": "correct horse"}
+    api.post("/v2/clients/bo", {**members, "orgId": "acme"})
+    browser = Browser(workspace.workspace_id)
+    assert browser.sign_in("bo@acme.test", "correct horse").status == 200
+    find = sessions.organisations.find
+    monkeypatch.setattr(sessions.organisations, "find", lambda *key: read.append(key) or find(*key))
+    for path in ("/overview", "/agents", "/convos", "/leads"):
+        assert browser.open(path).status == 200
+    api.post("/v2/clients/bo", {"orgId": text})
+    sessions.clear_cache()
+    read.clear()
+    issued = session_store.of_client(workspace.workspace_id, "bo", [])
+    session = sessions.Session(issued.credential, issued.token, {}, {"widgetIDs": ["support", text]})
+    assert session.agent_ids == ["support"]
+    assert browser.open("/overview").status == 200
+    assert read == []
