@@ -5,20 +5,17 @@
 uv installs the environments (`infra.local.install`), resolves the locks (`make lock`) and fetches the packages that
 ship (`infra.package.wheels`). This module runs before anything is installed: it imports the standard library only.
 
-uv reads neither `pip.conf` nor `PIP_*`: behind a mirror it would silently use the public index. So pip is asked for its
-configuration, and each option becomes the variable that uv reads. A `UV_*` variable that is set takes precedence.
+uv reads neither `pip.conf` nor `PIP_*`: behind a mirror it would silently use the public index. So each option of pip
+becomes the variable that uv reads. A `UV_*` variable that is set takes precedence.
 """
 
 from __future__ import annotations
 
 import ast
 import fcntl
-import hashlib
 import os
-import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,14 +25,16 @@ _LOCK = ROOT / "requirements/uv.lock"
 _DIRECTORY = ROOT / ".uv"
 # Later sections take precedence, as in pip.
 _SECTIONS = ("global", "install", ":env:")
+_TRUE = {"y", "yes", "t", "true", "on", "1"}
+_OLD_NAMES = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
 
 
 class UvError(Exception):
-    """uv is not available; the message says why."""
+    """uv is not available; the message names the reason."""
 
 
 def main() -> None:
-    """Runs uv with the arguments of the command line."""
+    """Run uv with the arguments of the command line."""
     try:
         arguments, environment = command(*sys.argv[1:])
     except UvError as error:
@@ -44,124 +43,87 @@ def main() -> None:
 
 
 def command(*arguments: str) -> tuple[list[str], dict[str, str]]:
-    """The command line and the environment of a call of uv. Installs uv where it is missing; raises UvError."""
+    """Return the command line and the environment of a call of uv. Install uv if it is missing. Raises UvError."""
     install()
-    settings = _pip_settings()
+    settings = parse_settings(_pip("read its configuration", "config", "list"))
     if arguments[:2] == ("pip", "compile"):
-        # An extra index that has a version hides the files that the index has of it: they would miss in the lock.
-        settings = {option: text for option, text in settings.items() if option not in _MORE_PLACES}
+        # An extra index that has a version hides that version's files of the index: the lock would not contain them.
+        settings = {name: text for name, text in settings.items() if name not in ("extra-index-url", "find-links")}
     options = ["--no-index"] if arguments[:1] == ("pip",) and settings.get("no-index", "").lower() in _TRUE else []
-    line = [str(_DIRECTORY / "lib" / "bin" / "uv"), "--no-config", "--no-python-downloads", *arguments, *options]
+    line = [str(_DIRECTORY / "bin" / "uv"), "--no-config", "--no-python-downloads", *arguments, *options]
     return line, {**os.environ, **variables(settings, os.environ)}
 
 
-_MORE_PLACES = {"extra-index-url", "find-links"}
-_TRUE = {"y", "yes", "t", "true", "on", "1"}
-
-
 def variables(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that give uv the settings of pip, except where `environment` has one of uv's own."""
-    index, extra = settings.get("index-url", ""), settings.get("extra-index-url", "").split()
-    links = [os.path.expanduser(link) for link in settings.get("find-links", "").split()]  # noqa: PTH111 - or a URL
-    keyring = settings.get("keyring-provider", "")
-    wanted = {
-        ("UV_DEFAULT_INDEX", "UV_INDEX_URL"): index,
-        ("UV_INDEX", "UV_EXTRA_INDEX_URL"): " ".join(extra),
+    """Return the variables that give uv the settings of pip, except where `environment` has uv's own variable."""
+    lists = {name: settings.get(name, "").split() for name in ("extra-index-url", "find-links", "trusted-host")}
+    proxy = settings.get("proxy", "")
+    values = {
+        "UV_DEFAULT_INDEX": settings.get("index-url"),
+        "UV_INDEX": " ".join(lists["extra-index-url"]),
         # pip compares the versions of all indexes, too. The hashes of the locks decide what is installed.
-        ("UV_INDEX_STRATEGY",): "unsafe-best-match" if extra else "",
-        ("UV_FIND_LINKS",): ",".join(links),
-        ("UV_INSECURE_HOST",): " ".join(settings.get("trusted-host", "").split()),
-        ("UV_HTTP_TIMEOUT",): settings.get("timeout") or settings.get("default-timeout", ""),
-        ("UV_KEYRING_PROVIDER",): "subprocess" if keyring == "subprocess" else "",
+        "UV_INDEX_STRATEGY": "unsafe-best-match" if lists["extra-index-url"] else "",
+        "UV_FIND_LINKS": ",".join(map(os.path.expanduser, lists["find-links"])),
+        "UV_INSECURE_HOST": " ".join(lists["trusted-host"]),
+        "UV_HTTP_TIMEOUT": settings.get("timeout") or settings.get("default-timeout"),
+        "UV_KEYRING_PROVIDER": "subprocess" if settings.get("keyring-provider") == "subprocess" else "",
+        # These are not uv's own; pip's options take precedence over them for pip, too.
+        "SSL_CERT_FILE": settings.get("cert"),
+        "SSL_CLIENT_CERT": settings.get("client-cert"),
+        **dict.fromkeys(("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY"), proxy),
     }
-    passed = {names[0]: value for names, value in wanted.items() if value and not any(map(environment.get, names))}
-    # These are not uv's own; pip's options take precedence over them for pip, too.
-    for name, option in (("SSL_CERT_FILE", "cert"), ("SSL_CLIENT_CERT", "client-cert"), ("ALL_PROXY", "proxy")):
-        if value := settings.get(option):
-            passed[name] = value
-    if "ALL_PROXY" in passed:
-        passed |= dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), passed["ALL_PROXY"])
-    return passed
+    own = {name for name in values if {name, _OLD_NAMES.get(name, name)} & environment.keys()}
+    return {name: value for name, value in values.items() if value and not (name in own and name.startswith("UV_"))}
 
 
-def parse_settings(listed: str) -> dict[str, str]:
-    """The options that apply to `pip install`, from the output of `pip config list`."""
+def parse_settings(text: str) -> dict[str, str]:
+    """Return the options that apply to `pip install`, from the output of `pip config list`."""
     sections: dict[str, dict[str, str]] = {name: {} for name in _SECTIONS}
-    for line in listed.splitlines():
+    for line in text.splitlines():
         name, _, value = line.partition("=")
         section, _, option = name.partition(".")
-        text = str(ast.literal_eval(value)) if section in sections else ""
-        if text:  # pip ignores an empty option, and takes the one of the section before
-            sections[section][option] = text
-    return {option: text for section in _SECTIONS for option, text in sections[section].items()}
-
-
-def _pip_settings() -> dict[str, str]:
-    line = [_python_with_pip(), "-m", "pip", "config", "list"]
-    ran = subprocess.run(line, capture_output=True, text=True, check=False)
-    if ran.returncode:
-        raise UvError(f"{ran.stderr.strip()[-500:]}\npip cannot read its configuration; see above.")
-    return parse_settings(ran.stdout)
+        # pip ignores an empty option, and takes that of the section before.
+        if section in sections and (parsed := str(ast.literal_eval(value))):
+            sections[section][option] = parsed
+    return {option: value for section in _SECTIONS for option, value in sections[section].items()}
 
 
 def install() -> None:
-    """Installs the locked uv with pip, once. Raises UvError."""
-    wanted = hashlib.sha256(_LOCK.read_bytes()).hexdigest()
-    stamp = _DIRECTORY / "installed-from"
+    """Install the locked uv with the pip of a new environment, once. Raises UvError."""
+    stamp = _DIRECTORY / "uv.lock"
     with hold(_LOCK):
-        if stamp.exists() and stamp.read_text() == wanted:
+        if stamp.exists() and stamp.read_bytes() == _LOCK.read_bytes():
             return
-        started = time.monotonic()
         print("Fetching uv, which installs everything else", flush=True)
-        shutil.rmtree(_DIRECTORY, ignore_errors=True)
-        _pip_install(_python_with_pip())
-        stamp.write_text(wanted)
-        print(f"uv is ready ({time.monotonic() - started:.0f} s).", flush=True)
+        base = str(getattr(sys, "_base_executable", None) or sys.executable)
+        _run(f"{base} could not create an environment", base, "-m", "venv", "--clear", str(_DIRECTORY))
+        options = ("--quiet", "--no-deps", "--require-hashes", "--only-binary=:all:", "--disable-pip-version-check")
+        _pip(f"install {_LOCK.name}", "install", *options, "--requirement", str(_LOCK))
+        stamp.write_bytes(_LOCK.read_bytes())
 
 
-def _pip_install(python: str) -> None:
-    line = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--only-binary=:all:"]
-    ran = subprocess.run(
-        [*line, "--target", str(_DIRECTORY / "lib"), "--requirement", str(_LOCK)],
-        # Options of the user that do not go with --target.
-        env={**os.environ, "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+def _pip(action: str, *arguments: str) -> str:
+    python = str(_DIRECTORY / "bin" / "python")
+    return _run(f"pip could not {action}", python, "-m", "pip", *arguments)
+
+
+def _run(failure: str, *line: str) -> str:
+    # pip refuses `user` in an environment.
+    environment = {**os.environ, "PIP_USER": "0"}
+    try:
+        ran = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise UvError(f"{failure}: {error}") from error
     if ran.returncode:
-        raise UvError(f"{_tail(ran.stdout)}\npip could not install {_LOCK.name}; the lines above say why.")
-
-
-def _python_with_pip() -> str:
-    """The Python that pip is configured for. An environment that uv has made has no pip: its base has.
-
-    Some systems ship pip as a package of its own; there an environment is made that has the pip of `ensurepip`.
-    """
-    base = str(getattr(sys, "_base_executable", None) or sys.executable)
-    if not subprocess.run([base, "-c", "import pip"], capture_output=True, check=False).returncode:
-        return base
-    python = _DIRECTORY / "pip" / "bin" / "python"
-    if not python.exists():
-        line = [base, "-m", "venv", "--clear", str(python.parents[1])]
-        made = subprocess.run(line, capture_output=True, text=True, check=False)
-        if made.returncode:
-            raise UvError(
-                f"{_tail(made.stdout + made.stderr)}\n{base} has neither pip nor venv. Install one of them; some "
-                "systems ship them as packages (python3-pip, python3-venv)."
-            )
-    return str(python)
-
-
-def _tail(text: str) -> str:
-    # pip lists every version that exists when none fits.
-    return "\n".join(line[:200] for line in text.strip().splitlines()[-15:])
+        # pip lists every version that exists if none fits.
+        last = "\n".join(text[:200] for text in (ran.stdout + ran.stderr).strip().splitlines()[-15:])
+        raise UvError(f"{last}\n{failure}; the lines above have the reason.")
+    return ran.stdout
 
 
 @contextmanager
 def hold(path: Path) -> Iterator[None]:
-    """Keeps other processes of this machine out of the block: two terminals on a fresh clone do not fill one folder."""
+    """Exclude other processes of this machine from the block: two terminals on a fresh clone share one folder."""
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
