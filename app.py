@@ -33,8 +33,6 @@ from chalicelib.conversations.visitor_routes import routes as visitor_tokens
 from chalicelib.deletion.routes import routes as deletion
 from chalicelib.erasures.functions import functions as erasing
 from chalicelib.erasures.routes import routes as erasures
-from chalicelib.history.functions import functions as keeping
-from chalicelib.history.routes import routes as history
 from chalicelib.http import auth, caching, commit, cors, envelope, privileges
 from chalicelib.http.literal_paths import Service
 from chalicelib.leads.functions import functions as captures
@@ -82,7 +80,6 @@ resources = (
     leads,
     workspaces,
     deletion,
-    history,
     erasures,
 )
 for blueprint in (
@@ -94,7 +91,6 @@ for blueprint in (
     tallies,
     loads,
     captures,
-    keeping,
     erasing,
     *extensions.routes(),
     followers.functions,

@@ -27,7 +27,7 @@ from chalicelib.http import auth
 from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from infra import tables
-from tests import direct_moto, moto_backups, moto_tables
+from tests import direct_moto, extensions, moto_backups, moto_tables
 from tests.api import Api
 from tests.prepared import prepared
 from tests.sockets import audited, empty_cache, names, private, public_only, watch  # noqa: F401 - fixtures
@@ -73,6 +73,7 @@ def clear_caches() -> None:
     keyring.current.cache_clear()
     keyring.find.cache_clear()
     queues._url.cache_clear()
+    extensions.call("clear_caches")
 
 
 @pytest.fixture

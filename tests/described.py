@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 
 from jsonschema import Draft202012Validator
 
-from chalicelib.openapi.examples import shared
+from chalicelib.openapi.examples import GENERATED, shared
+from tests import extensions
 from tests.api import Api
 
 Document = dict[str, Any]
@@ -22,10 +23,6 @@ _GENERATED = {
     "tool_id": shared.TOOL_ID,
     "webhook_id": shared.WEBHOOK_ID,
 }
-
-
-# How often the examples change the record whose version they read: each change is a millisecond later.
-_CHANGES = {"agents": 2, "tools": 1}
 
 
 class Operation(NamedTuple):
@@ -104,9 +101,11 @@ def _operations() -> Iterator[Operation]:
 
 def path_value(parameter: Document, path: str = "") -> str:
     """The example of a path parameter, or the generated value of the examples."""
-    if parameter["name"] == "number":
-        return str(shared.NOW_MILLISECONDS + _CHANGES[path.split("/")[2]])
-    value: str = parameter.get("example") or _GENERATED[parameter["name"]]
+    name = parameter["name"]
+    of_extensions = extensions.joined("PATH_VALUES")
+    if name in of_extensions:
+        return str(of_extensions[name](path))
+    value: str = parameter.get("example") or _GENERATED[name]
     return value
 
 
@@ -150,7 +149,7 @@ class ExampleValues:
 
     def learn(self, example: Any, real: Any) -> None:
         """Store the real value of each generated value, at its first occurrence."""
-        if isinstance(example, str) and example in shared.GENERATED and isinstance(real, str):
+        if isinstance(example, str) and example in GENERATED and isinstance(real, str):
             self._real.setdefault(example, real)
         elif isinstance(example, dict) and isinstance(real, dict):
             for name in example.keys() & real.keys():

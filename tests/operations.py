@@ -12,11 +12,16 @@ from typing import Any
 
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
+from chalicelib.extensions import enabled
+from tests import extensions
 from tests.api import Answer, Api
-from tests.versions import NUMBER, keep_versions
 
 _LISTED = json.loads((Path(__file__).parent / "contract" / "routes.json").read_text(encoding="utf-8"))
-ROUTES = {f"{one['method']} {one['path']}": one for one in _LISTED["specification"] + _LISTED["extensions"]}
+ROUTES = {
+    f"{one['method']} {one['path']}": one
+    for one in _LISTED["specification"] + _LISTED["additions"]
+    if one.get("extension") in (None, *(extension.name for extension in enabled()))
+}
 GUARDED = [name for name, one in ROUTES.items() if one["credential"] != "none"]
 
 STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
@@ -34,7 +39,7 @@ CHOSEN = {
     "message_id": "m1",
     "client_id": "ann",
     "org_id": "acme",
-    "number": NUMBER,
+    **extensions.joined("CHOSEN"),
 }
 # The operation that creates the record of each path variable, in creation order.
 CREATED_BY = {
@@ -115,7 +120,7 @@ def named(name: str) -> list[str]:
 
 def populate(headers: dict[str, str], mark: str, chosen: dict[str, str]) -> dict[str, str]:
     """Create a record of every kind through the API; returns all ids, including generated ones."""
-    ids = {**chosen, "convo_id": chosen["user_id"], "message_id": chosen["user_id"], "number": NUMBER}
+    ids = {**chosen, "convo_id": chosen["user_id"], "message_id": chosen["user_id"], **extensions.joined("CHOSEN")}
     for variable, name in CREATED_BY.items():
         answer = send(name, headers, ids, mark)
         assert answer.status == 200, (name, answer.text)
@@ -123,5 +128,5 @@ def populate(headers: dict[str, str], mark: str, chosen: dict[str, str]) -> dict
             ids[variable] = str(answer.json["data"]["id"])
     caller = credentials.find_active(tokens.fingerprint(headers["Authorization"].removeprefix("Bearer ")))
     assert caller is not None
-    keep_versions(caller.workspace, ids, mark)
+    extensions.populate(caller.workspace, ids, mark)
     return ids

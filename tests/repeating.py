@@ -17,12 +17,12 @@ import pytest
 from chalicelib import clock, ids, storage
 from chalicelib.http import idempotency
 from chalicelib.workspaces import store as workspaces
+from tests import extensions
 from tests.api import Answer, Api
 from tests.builders import lead_body, message, state_body, webhook_body
 from tests.conftest import clear
 from tests.evidence import stored
 from tests.operations import CHOSEN, CREATED_BY, MESSAGES, QUERIES, ROUTES, STATE, body_of
-from tests.versions import keep_versions
 
 MESSAGE = "/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}"
 WEBHOOK = "/v3/webhooks/{webhook_id}"
@@ -158,7 +158,7 @@ class World:
                 self.agent_key = Api(answer.data["SECRET_API_KEY"])
             if name not in CHOSEN:
                 self.values[name] = answer.data["id"]
-        keep_versions(self.workspace.workspace_id, self.values, "Kept")
+        extensions.populate(self.workspace.workspace_id, self.values, "Kept")
 
     def path(self, case: Case) -> str:
         query: str = QUERIES.get(case.operation, "")

@@ -13,12 +13,16 @@ from chalicelib import clock, ids, queues, storage
 from chalicelib.analytics.hours import Happened
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator import prices
+from tests import extensions
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.capacity import Meter, metered
 from tests.old_agents import create_old_agent
 from tests.test_counting_costs import HOUR, START, changes_of_an_hour, cost_of_an_hour
-from tests.test_history import History, history  # noqa: F401 - the fixture
+
+extensions.require("history")
+
+from tests.extensions.history.conftest import History, history  # noqa: F401 - the fixture
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- following -->\n", "<!-- end of following -->"

@@ -16,6 +16,7 @@ from chalicelib import clock, storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.workspaces import store as workspaces
+from tests import extensions
 from tests.api import Answer, Api
 from tests.conftest import PassTime
 from tests.engine import shared_engine
@@ -24,7 +25,6 @@ from tests.moto_tables import items, restore, snapshot
 from tests.operations import CREATED_WHEN_NAMED, GUARDED, ROUTES, STATE, named, populate, send
 from tests.promises import Shown
 from tests.selection import one_of_each
-from tests.versions import NUMBER
 
 pytestmark = pytest.mark.promise("isolated")
 
@@ -100,7 +100,12 @@ def tenant(mark: str) -> Tenant:
     names = ("agent_id", "client_id", "org_id", "user_id")
     ids = populate(own, mark, dict.fromkeys(names, "same"))
     only = populate(own, mark, dict.fromkeys(names, f"{mark}-id"))
-    made_up = {one for has in (ids, only) for one in has.values() if one not in ("same", f"{mark}-id", NUMBER)}
+    made_up = {
+        one
+        for has in (ids, only)
+        for one in has.values()
+        if one not in ("same", f"{mark}-id", *extensions.joined("CHOSEN").values())
+    }
     keys = [api.get(f"/v2/agents/{one['agent_id']}").json["SECRET_API_KEY"] for one in (ids, only)]
     visitors = [
         send("POST /agents/{agent_id}/interact/{user_id}/visitor-tokens", own, one).data["token"] for one in (ids, only)

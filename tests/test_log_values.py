@@ -103,7 +103,7 @@ def test_no_line_of_an_operation_has_a_value_of_its_path(
 
 
 def table_of(name: str) -> str:
-    """The table that an event function watches, such as `history_agents`."""
+    """The table that an event function watches, such as `follow_agents`."""
     return name.rpartition("_")[2]
 
 

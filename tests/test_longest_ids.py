@@ -12,12 +12,12 @@ import pytest
 from chalicelib.extensions.console.notifications import unsubscribe_token
 from chalicelib.ids import IDENTIFIER
 from chalicelib.workspaces.store import NewWorkspace
+from tests import extensions
 from tests.api import Answer, Api
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.notified import Notified, request_person, settings, text_of
-from tests.versions import keep_versions
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 KINDS = "=+-@~:|,._9Az"
@@ -49,7 +49,7 @@ def longest_ids(workspace: NewWorkspace, api: Api) -> Api:
             assert api.post("/v3/leads", {"lead": {"agentId": agent, "name": number}}).status == 200
     hook = api.post("/v3/webhooks", {"webhook": {"url": "https://hooks.test/x", "events": ["lead_captured"]}})
     api.post(f"/v3/webhooks/{hook.data['id']}/test")
-    keep_versions(workspace.workspace_id, {"agent_id": AGENT}, "Before")
+    extensions.populate(workspace.workspace_id, {"agent_id": AGENT}, "Before")
     return api
 
 

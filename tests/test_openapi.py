@@ -19,8 +19,8 @@ from chalicelib import clock, ids
 from chalicelib.credentials import tokens
 from chalicelib.http import auth
 from chalicelib.openapi import schemas
-from chalicelib.openapi.examples import EXAMPLES
-from chalicelib.openapi.examples.shared import GENERATED, NOW
+from chalicelib.openapi.examples import EXAMPLES, GENERATED
+from chalicelib.openapi.examples.shared import NOW
 from chalicelib.sending import sender
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api

@@ -23,12 +23,12 @@ from chalicelib.storage.unit import Unit
 from chalicelib.tools import calls
 from chalicelib.webhooks import endpoints
 from chalicelib.workspaces import store as workspaces
+from tests import extensions
 from tests.api import Answer, Api
 from tests.builders import webhook_body
 from tests.described import ExampleValues, Operation, broken_rules, document, operations, resolved
 from tests.operations import body_of
 from tests.selection import one_of_each
-from tests.versions import NUMBER, keep_versions
 
 OPERATIONS = {one.name: one for one in operations()}
 WITH_BODY = {name: one for name, one in OPERATIONS.items() if one.body}
@@ -92,7 +92,7 @@ class Stage(NamedTuple):
             examples = operation.body.get("examples", {"": {"value": body_of(operation.route)}})
             body = self.known.substitute(next(iter(examples.values()))["value"])
         known = self.known.substitute(operation.path_values)
-        address = operation.address(**{**known, "number": NUMBER, **values})
+        address = operation.address(**{**known, **extensions.joined("CHOSEN"), **values})
         sent = {**self.api._headers, "Content-Type": "application/json", **headers} if headers else None
         return self.api.call(operation.method, address + query, body, sent)
 
@@ -104,7 +104,7 @@ def stage(engine: None) -> Stage:
     for name, examples in EXAMPLES.items():
         for example in examples.values() if name not in DELETIONS else ():
             stage.known.learn(example.answer, stage.send(OPERATIONS[name], example.request).json)
-    keep_versions(new.workspace_id, stage.known.substitute(VERSIONED), "Kept")
+    extensions.populate(new.workspace_id, stage.known.substitute(VERSIONED), "Kept")
     return stage
 
 
@@ -229,7 +229,7 @@ def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypat
     stage.api.patch("/v3/agents/support", {"agent": {"chatappToken": secret}})
     stage.api.patch(f"/v3/tools/{tool}", {"tool": {"serverUrlSecret": secret}})
     workspace_id = stage.known.substitute(shared.WORKSPACE_ID)
-    keep_versions(workspace_id, stage.known.substitute(VERSIONED), LONG[-160_000:])
+    extensions.populate(workspace_id, stage.known.substitute(VERSIONED), LONG[-160_000:])
     declaring = raising(errors.TooLarge)
     asked = WITH_BODY | {name: OPERATIONS[name] for name in declaring}
     assert operations_answering(413, lambda one: stage.send(one, TOO_LARGE.get(one.name)), asked) == declaring

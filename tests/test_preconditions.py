@@ -13,6 +13,7 @@ from chalice.app import CORSConfig
 from app import app
 from chalicelib import clock
 from chalicelib.http import etag
+from tests import extensions
 from tests.api import Answer, Api
 from tests.builders import message, state_body
 from tests.described import operations
@@ -142,9 +143,6 @@ ADDRESSED_READS = {name: one for name, one in READS.items() if one[0] != "worksp
 # A message has the ETag of its conversation, so a message that does not exist is a 404.
 ADDRESSED_SAVES = {name: one for name, one in SAVES.items() if name not in ("workspace", "message")}
 
-# Tested in `test_history.py`: it needs kept versions.
-RESTORES = {f"POST /v3/{one}/versions/{{number}}/restore" for one in ("agents/{agent_id}", "tools/{tool_id}")}
-
 each_save = pytest.mark.parametrize("save", SAVES.values(), ids=SAVES)
 DELETED_BY_V2 = {"client": "DELETE /v2/clients/{client_id}", "organisation": "DELETE /v2/orgs/{org_id}"}
 DELETIONS = [*((name, one.deleted_by or "") for name, one in DELETES.items()), *DELETED_BY_V2.items()]
@@ -207,7 +205,7 @@ def test_an_answer_has_an_etag_exactly_where_the_document_says(api: Api) -> None
 
 def test_the_openapi_document_declares_the_preconditions_of_each_route() -> None:
     reads, saves = {path for _, path in READS.values()}, {one.operation for one in SAVES.values()}
-    saves |= RESTORES
+    saves |= {*extensions.listed("TESTED_SAVES")}
     deletes = {operation for _, operation in DELETIONS}
     accepts: dict[str, set[str]] = {
         "If-Match": saves | deletes,

@@ -12,20 +12,19 @@ from typing import Any, NamedTuple
 import pytest
 
 from app import app
-from chalicelib import queues
+from chalicelib import extensions, queues
 from chalicelib.agents import store as agents
-from chalicelib.history import functions as history
 from chalicelib.http import auth
 from chalicelib.storage import keyring
 from chalicelib.webhooks.queue import FAST
 from chalicelib.workspaces import store as workspaces
+from tests import extensions as support
 from tests.api import Api
 from tests.builders import lead_body, message, state_body, webhook_body
 from tests.engine import shared_engine
 from tests.operations import MESSAGES, ROUTES, STATE, body_of
 from tests.requests import counted
 from tests.selection import one_of_each
-from tests.webhooks import pipeline
 
 GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT, WRITES, SEND = (
     "GetItem",
@@ -48,8 +47,8 @@ CONVERSATION = "/v3/agents/{agent_id}/convos/{convo_id}"
 VISITOR_TOKENS = "POST /agents/{agent_id}/interact/{user_id}/visitor-tokens"
 VISITOR_TOKENS_V3 = "POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens"
 BUSY = {"agent_id": "busy"}
-KEPT = {"agent_id": "other", "number": "{agent_version}"}
-KEPT_TOOL = {"tool_id": "{kept_tool}", "number": "{tool_version}"}
+# An extension may commit a row with the deletion of a record.
+DELETION = TRANSACT if extensions.hooks("deletion") else DELETE
 
 
 class Case(NamedTuple):
@@ -223,18 +222,18 @@ CASES = [
     Case("redeliver", f"POST {DELIVERY}/redeliver", {GET: 3, PUT: 1, SEND: 1}),
     # Deletions, of records that no other case uses
     Case("lead delete", "DELETE /v3/leads/{lead_id}", {GET: 1, DELETE: 1}, values={"lead_id": "{old_lead}"}),
-    Case("webhook delete", f"DELETE {WEBHOOK}", {GET: 1, TRANSACT: 1}, values={"webhook_id": "{old_webhook}"}),
-    Case("tool delete", "DELETE /v3/tools/{tool_id}", {GET: 1, TRANSACT: 1}, values={"tool_id": "{old_tool}"}),
+    Case("webhook delete", f"DELETE {WEBHOOK}", {GET: 1, DELETION: 1}, values={"webhook_id": "{old_webhook}"}),
+    Case("tool delete", "DELETE /v3/tools/{tool_id}", {GET: 1, DELETION: 1}, values={"tool_id": "{old_tool}"}),
     Case(
         "conversation delete",
         "DELETE /v3/agents/{agent_id}/convos/{convo_id}",
         {BATCH: 1, DELETE: 1},
         values={"convo_id": "old"},
     ),
-    Case("client delete v2", "DELETE /v2/clients/{client_id}", {GET: 1, TRANSACT: 1}, values={"client_id": "older"}),
-    Case("client delete", "DELETE /v3/clients/{client_id}", {GET: 1, TRANSACT: 1}, values={"client_id": "old"}),
-    Case("organisation delete v2", "DELETE /v2/orgs/{org_id}", {GET: 1, TRANSACT: 1}, values={"org_id": "older"}),
-    Case("organisation delete", "DELETE /v3/orgs/{org_id}", {GET: 1, TRANSACT: 1}, values={"org_id": "old"}),
+    Case("client delete v2", "DELETE /v2/clients/{client_id}", {GET: 1, DELETION: 1}, values={"client_id": "older"}),
+    Case("client delete", "DELETE /v3/clients/{client_id}", {GET: 1, DELETION: 1}, values={"client_id": "old"}),
+    Case("organisation delete v2", "DELETE /v2/orgs/{org_id}", {GET: 1, DELETION: 1}, values={"org_id": "older"}),
+    Case("organisation delete", "DELETE /v3/orgs/{org_id}", {GET: 1, DELETION: 1}, values={"org_id": "old"}),
     Case(
         "agent delete",
         "DELETE /v3/agents/{agent_id}",
@@ -256,20 +255,6 @@ CASES = [
         {QUERY: 1, PUT: 1, SEND: 1},
         {"agent": {"retention": {"days": 30}}},
     ),
-    # History
-    Case("history of an agent", "GET /v3/history", {QUERY: 1}, query="?resource=agents/other"),
-    Case("history", "GET /v3/history", {QUERY: 1}),
-    Case("version list", "GET /v3/agents/{agent_id}/versions", {QUERY: 1}, values=KEPT),
-    Case("version read", "GET /v3/agents/{agent_id}/versions/{number}", {QUERY: 1}, values=KEPT),
-    Case("version restore", "POST /v3/agents/{agent_id}/versions/{number}/restore", {QUERY: 2, PUT: 1}, values=KEPT),
-    Case("version list of a tool", "GET /v3/tools/{tool_id}/versions", {QUERY: 1}, values=KEPT_TOOL),
-    Case("version read of a tool", "GET /v3/tools/{tool_id}/versions/{number}", {QUERY: 1}, values=KEPT_TOOL),
-    Case(
-        "version restore of a tool",
-        "POST /v3/tools/{tool_id}/versions/{number}/restore",
-        {GET: 1, QUERY: 1, PUT: 1},
-        values=KEPT_TOOL,
-    ),
     # Erasures
     Case("erasure create", "POST /v3/erasures", {BATCH: 1, TRANSACT: 1, SEND: 1}, {"erasure": {"userID": "user-9"}}),
     Case("erasure read", "GET /v3/erasures/{erasure_id}", {GET: 1}),
@@ -278,6 +263,7 @@ CASES = [
     Case("token delete", "DELETE /v3/tokens/{token_id}", {GET: 2, TRANSACT: 1}),
     Case("key rotate", "POST /v3/workspace/key/rotate", {GET: 2, TRANSACT: 1}),
 ]
+CASES += [Case(*one) for one in support.listed("COSTS")]
 CASES += [Case(name, name, one["requests"], body_of(name)) for name, one in ROUTES.items() if "requests" in one]
 
 
@@ -334,24 +320,11 @@ def service() -> Iterator[Service]:
             "erasure_id": api.post("/v3/erasures", {"erasure": {"userID": "user-8"}}).data["id"],
             "cursor": api.get("/v2/agents/busy/convos").json["nextCursor"],
             "delivery_id": api.post(f"/v3/webhooks/{new_webhook}/test").data["id"],
-            **_versions(api),
+            **{name: value for one in support.call("cost_values", api) for name, value in one.items()},
         }
         yield Service(
             api, {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", "message_id": "m1", **values}
         )
-
-
-def _versions(api: Api) -> dict[str, str]:
-    """The ids and numbers of the first versions of an agent and a tool that have changed since."""
-    stream, tools = pipeline.Stream(), "/v3/agents/busy/tools"
-    tool_id = api.post(tools, {"tool": {"name": "Kept"}}).data["id"]
-    for title in ("Kept", "other"):
-        api.patch("/v3/agents/other", {"agent": {"title": title}})
-    api.patch(f"/v3/tools/{tool_id}", {"tool": {"name": "Changed"}})
-    history.history_agents({"Records": stream.read("agents")}, None)
-    kept = ("agents/other", f"tools/{tool_id}")
-    agent, tool = (api.get(f"/v3/{one}/versions").data[-1]["number"] for one in kept)
-    return {"kept_tool": tool_id, "agent_version": str(agent), "tool_version": str(tool)}
 
 
 def test_every_operation_is_in_the_table() -> None:

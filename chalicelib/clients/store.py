@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import errors, ids, storage
-from chalicelib.storage import Document, DocumentRow, history, json_equal
+from chalicelib.storage import Document, DocumentRow, deletions, json_equal
 
 _NO_CLIENT = "#"  # no identifier and no hash
 
@@ -120,7 +120,7 @@ def save(row: ClientRow, before: Document, after: Document) -> None:
 def delete(row: ClientRow) -> None:
     """Stage the deletion of a client and of its claim to the email."""
     storage.delete(row)
-    history.stage_deletion(row.workspace, "clients", row.client_id)
+    deletions.stage(row.workspace, "clients", row.client_id)
     claim = _claim(row.workspace, row.open().get("email"))
     if claim is not None:
         storage.delete(_email(row, claim), EmailRow.owner == row.client_id)

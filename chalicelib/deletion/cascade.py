@@ -23,7 +23,7 @@ from chalicelib.conversations import tallies
 from chalicelib.credentials import store as credentials
 from chalicelib.leads import store as leads
 from chalicelib.queues import tasks
-from chalicelib.storage import history
+from chalicelib.storage import deletions
 from chalicelib.tools import store as tools
 
 _BATCH = 100
@@ -130,10 +130,10 @@ def _batches(tombstone: AgentRow) -> Iterator[Callable[[], None]]:
 
 
 def _delete_tools(tombstone: AgentRow, rows: Sequence[tools.ToolRow]) -> None:
-    """Delete tools, and keep in the history that they were deleted with their agent."""
+    """Delete tools, beside what the extensions keep of them."""
     tool_ids, moment = [row.tool_id for row in rows], ids.timestamp_of(tombstone.version_tag)
-    deletions = history.deletions(tombstone.workspace_id, "tools", tool_ids, moment, tombstone.changed_by)
-    storage.save_many(deletions)
+    author = tombstone.changed_by
+    storage.save_many(deletions.rows_of_cascade(tombstone.workspace_id, "tools", tool_ids, moment, author))
     storage.delete_many(rows)
 
 

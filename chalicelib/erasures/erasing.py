@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from chalicelib import clock, storage
-from chalicelib.erasures import person, receipt, store
-from chalicelib.erasures.kinds import KINDS, Conversations, Target, clear_parts
+from chalicelib.erasures import kinds, person, receipt, store
+from chalicelib.erasures.kinds import Conversations, Target, clear_parts
 from chalicelib.erasures.queue import Erase
 from chalicelib.storage import Document
 
@@ -22,8 +22,7 @@ _SECOND_SEARCH_SECONDS = 90
 _MAX_PAGES = 2_000  # of an invocation
 _MAX_DELAY = 900  # of a queue message
 _BATCH = 10  # a long conversation takes many requests
-# Kept answers are searched once: what is written to them during the first search is there for the second one.
-_SEARCHES = (("conversations", "analytics", "leads", "events", "history"), tuple(KINDS))
+_SEARCHES = 2
 
 
 def resume(message: Erase, seconds: float) -> None:
@@ -58,7 +57,7 @@ class _Work:
     """An erasure at work: its stored row, and its progress `{person, search, startsAt, kind, part, after, found}`."""
 
     def __init__(self, row: store.ErasureRow) -> None:
-        self._row = row
+        self._row, self._kinds = row, kinds.by_name()
         self._document: Document = row.open()
         self._progress: Document = {"search": 0, "startsAt": 0, "found": [], **storage.unseal(row, "search")}
         self._target = Target(row, person.from_members(self._progress["person"]), Conversations(row))
@@ -69,7 +68,7 @@ class _Work:
         if not self._delete_found(end):
             self._save()
             return 0
-        while self._progress["search"] < len(_SEARCHES):
+        while self._progress["search"] < _SEARCHES:
             wait: int = max(0, self._progress["startsAt"] - clock.seconds())
             if wait:
                 return wait
@@ -82,20 +81,22 @@ class _Work:
 
     def _pages(self) -> Iterator[list[Any]]:
         """Read one page after the other, from the stored place to the end of the search; yield what each has found."""
-        kinds = _SEARCHES[self._progress["search"]]
-        first = self._progress.get("kind") or kinds[0]
-        for name in kinds[kinds.index(first) :]:
+        is_first = self._progress["search"] == 0
+        names = [name for name in self._kinds if not (is_first and name in kinds.SEARCHED_ONCE)]
+        # A stage may have switched off the extension of the kind. Then the search begins again.
+        first = self._progress.get("kind")
+        for name in names[names.index(first) if first in names else 0 :]:
             if name != self._progress.get("kind"):
                 self._progress |= {"kind": name, "part": self._next_part(name, None), "after": None}
             while (part := self._progress["part"]) is not None:
-                page = KINDS[name].find(self._target, part, self._progress["after"])
+                page = self._kinds[name].find(self._target, part, self._progress["after"])
                 self._progress["after"] = page.after
                 if page.after is None:
                     self._progress["part"] = self._next_part(name, part)
                 yield page.found
 
     def _next_part(self, kind: str, part: str | None) -> str | None:
-        return KINDS[kind].next_part(self._row.workspace, part)
+        return self._kinds[kind].next_part(self._row.workspace, part)
 
     def _delete(self, found: list[Any], end: float) -> bool:
         """Store and count what a page has found, then delete it like `_delete_found`. An empty page is not stored."""
@@ -111,7 +112,8 @@ class _Work:
         """Delete what the last page has found; return whether that was done before `end`."""
         kind, found = self._progress["found"] or ("", [])
         while found:
-            KINDS[kind].delete(self._row.workspace, found[:_BATCH])
+            if kind in self._kinds:
+                self._kinds[kind].delete(self._row.workspace, found[:_BATCH])
             found = found[_BATCH:]
             self._progress["found"] = [kind, found] if found else []
             if found and clock.monotonic() > end:

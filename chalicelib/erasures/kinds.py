@@ -10,17 +10,15 @@ from collections.abc import Callable, Collection
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from chalicelib import clock, ids, storage
+from chalicelib import clock, extensions, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import store as analytics
 from chalicelib.conversations import leftovers, listing
 from chalicelib.conversations import store as conversations
 from chalicelib.erasures import store
 from chalicelib.erasures.person import Person
-from chalicelib.history import store as history
 from chalicelib.leads import store as leads
 from chalicelib.storage import encryption, stored_responses
-from chalicelib.storage.history import HistoryRow, VersionRow
 from chalicelib.webhooks import ledger
 
 _log = logging.getLogger(__name__)
@@ -153,27 +151,14 @@ def _is_about(target: Target, payload: dict[str, Any]) -> bool:
     return conversation in target.found.pairs or target.person.is_in(payload)
 
 
-def _find_changes(target: Target, _: str, after: str | None) -> Page:
-    rows = history.batch_of_workspace(target.workspace_id, after, _LARGE_PAGE)
-    versions = history.find_versions(rows)
-    found = [
-        [row.record, row.change] for row, version in zip(rows, versions, strict=True) if _has(target, row, version)
-    ]
-    return Page(found, _last([row.change for row in rows], _LARGE_PAGE))
+def _find_records(module: Any, target: Target, _: str, after: list[str] | None) -> Page:
+    records = module.list_page(target.workspace_id, after, _LARGE_PAGE)
+    found = [one.key for one in records if target.person.is_in(one.value) or target.person.is_on(one.paths)]
+    return Page(found, _last([one.key for one in records], _LARGE_PAGE))
 
 
-def _has(target: Target, row: HistoryRow, version: VersionRow | None) -> bool:
-    """Whether a change is of a record of the person, or has them in its version or in the paths of its members.
-
-    Not in the name of the credential: it is there to answer for the change.
-    """
-    record = [{"id": row.resource.partition("/")[2]}, _opened(version.open) if version else None]
-    entry = _opened(storage.unseal, row, "entry") or {}
-    return target.person.is_in(record) or target.person.is_on(entry.get("changed", ()))
-
-
-def _delete_changes(_: str, found: Collection[list[str]]) -> None:
-    history.delete([history.row_for_key(*one) for one in found])
+def _delete_records(module: Any, _: str, keys: Collection[list[str]]) -> None:
+    module.delete(keys)
 
 
 def _find_answers(target: Target, shard: str, after: Any) -> Page:
@@ -214,17 +199,26 @@ def _delete_answers(_: str, found: Collection[list[str]]) -> None:
         storage.delete_many([stored_responses.PieceRow(request, one) for one in own])
 
 
-KINDS = {
+def by_name() -> dict[str, Kind]:
+    """Return the kinds of core and of the extensions that are on, in the order of a search."""
+    of_extensions = {
+        module.KIND: Kind(_one_part, partial(_find_records, module), partial(_delete_records, module))
+        for module in extensions.hooks("erasable")
+    }
+    return {**_FIRST, **of_extensions, **SEARCHED_ONCE}
+
+
+_FIRST = {
     "conversations": Kind(agents.next_id, _find_conversations, _delete_conversations),
     "analytics": Kind(agents.next_id, _find_analytics, _delete_analytics),
     "leads": Kind(agents.next_id, _find_leads, _delete_leads),
     "events": Kind(_each_of(ledger.event_partitions), _find_events, ledger.delete_events),
-    "history": Kind(_one_part, _find_changes, _delete_changes),
-    "answers": Kind(_each_of(stored_responses.shards), _find_answers, _delete_answers),
 }
+# What is written to them during the first search is found by the second one.
+SEARCHED_ONCE = {"answers": Kind(_each_of(stored_responses.shards), _find_answers, _delete_answers)}
 
 
-def _last(positions: list[str], limit: int) -> str | None:
+def _last(positions: list[Any], limit: int) -> Any:
     """Where the next page begins; None if this is the last one."""
     return positions[-1] if len(positions) == limit else None
 

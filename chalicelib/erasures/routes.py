@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors
-from chalicelib.erasures import store
+from chalicelib.erasures import kinds, store
 from chalicelib.erasures.queue import Erase
 from chalicelib.http import auth, bodies, etag, responses
 from chalicelib.http.operation import Operation
@@ -39,7 +39,7 @@ def create_erasure() -> Response:
     person = body.erasure.merge_into({})
     if not person:
         raise errors.Invalid.member("erasure", "must have userID, email or phone")
-    row = store.new(auth.caller().workspace_id, person)
+    row = store.new(auth.caller().workspace_id, person, kinds.by_name())
     Erase(row.workspace, row.erasure_id).send(_START_SECONDS)
     return etag.tagged(responses.success("Erasure created successfully", _render(row)), row)
 

@@ -12,7 +12,6 @@ from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, SealedRow
 
-KINDS = ("conversations", "analytics", "leads", "events", "history", "answers")
 MAX_RUNNING = 5  # in a workspace: each reads all of its records
 _ERASURE, _FOUND, _SLOT = "erasure", "erased", "erasing"
 
@@ -70,7 +69,7 @@ class Conversation(NamedTuple):
     created: str
 
 
-def new(workspace_id: str, person: Document) -> ErasureRow:
+def new(workspace_id: str, person: Document, kinds: Iterable[str]) -> ErasureRow:
     """Stage an erasure of a person, `{userID?, email?, phone?}`. One request. Raises LimitReached above `MAX_RUNNING`.
 
     Each running erasure has a slot, so the limit is exact. The commit raises ConditionFailed if another one takes it.
@@ -81,7 +80,7 @@ def new(workspace_id: str, person: Document) -> ErasureRow:
         message = f"A workspace may have {MAX_RUNNING} running erasures; wait until one is complete."
         raise errors.LimitReached(message, "erasures", MAX_RUNNING, MAX_RUNNING)
     row = ErasureRow(workspace_id, _item(ids.new_id()), slot=free[0])
-    row.seal({"createdAt": clock.seconds(), "counts": dict.fromkeys(KINDS, 0)})
+    row.seal({"createdAt": clock.seconds(), "counts": dict.fromkeys(kinds, 0)})
     row.search = storage.seal(row, "search", {"person": person})
     storage.put(row)
     storage.put(SlotRow(workspace_id, row.slot), SlotRow.item.does_not_exist())

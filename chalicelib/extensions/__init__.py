@@ -22,11 +22,11 @@ HOOKS = {
     "agent_rows": "(workspace id, agent id, limit) -> rows to delete with an agent, empty if none is left",
     "deletion": "(workspace id, resource, record id) -> None; stages what is kept of a record, beside its deletion",
     "deletions": "(workspace id, resource, record ids, Unix milliseconds, author) -> rows that are kept of records",
-    "erasable": "the kinds of records that an erasure searches, by name",
-    "examples": "a module with the examples of the operations (`openapi.examples`)",
+    "erasable": "a module with a `KIND` of records that an erasure searches, and its `list_page` and `delete`",
+    "examples": "a module with the examples of the operations, and its `GENERATED` values (`openapi.examples`)",
     "middleware": "(request, get_response) -> response; runs around the envelope",
     "parameters": "a module with `PATH`, `QUERY` and `SCHEMAS` of the operations' parameters (`openapi.parameters`)",
-    "removal": "(workspace id) -> None; deletes what a workspace has, for the operator's command",
+    "removal": "(workspace id) -> number of deleted records by kind; deletes those of a workspace (`infra.operator`)",
 }
 """What core asks of extensions, with the arguments and the result."""
 

@@ -42,7 +42,6 @@ ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v3/tokens", frozenset({tokens.WORKSPACE})),
     ("/v3/workspace", frozenset({tokens.WORKSPACE})),
     ("/v3/erasures", frozenset({tokens.WORKSPACE})),
-    ("/v3/history", frozenset({tokens.WORKSPACE})),
     ("/v3/", frozenset({tokens.WORKSPACE, tokens.ACCESS})),
     ("/v2/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),
     ("/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),
@@ -93,7 +92,7 @@ def caller() -> Caller:
 
 
 def author() -> str | None:
-    """Return the author of the current request's writes, for the history; None without a caller."""
+    """Return the author of the current request's writes; None without a caller."""
     current = _caller.get(None)
     return storage.author_of(current.kind, current.credential_id, current.name) if current else None
 

@@ -82,12 +82,13 @@ def dotted(location: "Location") -> str:
 
 def _read_body(declared: "operation.Operation") -> Any:
     raw = _raw_body()
+    model = declared.resolve(declared.body)
     if not raw and declared.body_optional:
-        return declared.body()
+        return model()
     check_size("The body", raw, declared.max_bytes, declared.max_values)
     if not _is_json(current_request.request().headers.get("content-type", "")):
         raise errors.UnsupportedMediaType()
-    parsed = parse(declared.body, raw)
+    parsed = parse(model, raw)
     if declared.warns:
         current_request.current().warnings = [*_unknown_members(parsed), *_ignored_members(parsed)][:_MAX_ISSUES]
     return parsed

@@ -11,7 +11,8 @@ Models are named relative to the view's package and imported at first use, so re
 import re
 from collections.abc import Callable
 from contextvars import ContextVar
-from functools import cached_property, wraps
+from dataclasses import dataclass, field
+from functools import cache, wraps
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar, get_type_hints
@@ -31,6 +32,7 @@ Answer = TypeVar("Answer")
 _current: ContextVar["Operation"] = ContextVar("operation")
 
 
+@dataclass(kw_only=True, eq=False)
 class Operation:
     """Declare an endpoint. The view's docstring is its description.
 
@@ -56,33 +58,25 @@ class Operation:
     - `tag`: the resource, by default the view's package.
     """
 
-    def __init__(
-        self,
-        *,
-        body: str | None = None,
-        body_optional: bool = False,
-        max_bytes: int = MAX_BODY_BYTES,
-        max_values: int = MAX_BODY_VALUES,
-        data: str | None = None,
-        bare: str | None = None,
-        files: tuple[str, ...] = (),
-        query: tuple[str, ...] = (),
-        requires: tuple[str, ...] = (),
-        headers: tuple[str, ...] = (),
-        position: re.Pattern[str] = IDENTIFIER,
-        bounded: bool = False,
-        members: tuple[str, ...] = (),
-        raises: tuple[type[ApiError], ...] = (),
-        creates: bool = False,
-        warns: bool = False,
-        examples: str | None = None,
-        tag: str = "",
-    ) -> None:
-        self._body, self._data, self._bare = body, data, bare
-        self.body_optional, self.query, self.headers, self.raises = body_optional, query, headers, raises
-        self.max_bytes, self.max_values, self.files = max_bytes, max_values, files
-        self.requires, self.position, self.bounded, self.members = requires, position, bounded, members
-        self.creates, self.warns, self.examples, self.tag = creates, warns, examples, tag
+    body: str | None = None
+    body_optional: bool = False
+    max_bytes: int = MAX_BODY_BYTES
+    max_values: int = MAX_BODY_VALUES
+    data: str | None = None
+    bare: str | None = None
+    files: tuple[str, ...] = ()
+    query: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    position: re.Pattern[str] = IDENTIFIER
+    bounded: bool = False
+    members: tuple[str, ...] = ()
+    raises: tuple[type[ApiError], ...] = ()
+    creates: bool = False
+    warns: bool = False
+    examples: str | None = None
+    tag: str = ""
+    package: str = field(init=False)
 
     def __call__(self, view: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
         """Wrap the view; `current()` returns this declaration while it runs."""
@@ -107,26 +101,15 @@ class Operation:
         _, _, below = self.package.partition("chalicelib.extensions.")
         return below.partition(".")[0]
 
-    @cached_property
-    def body(self) -> Any:
-        """The model of the request body, None without a body."""
-        return self._resolve(self._body)
+    def resolve(self, named: str | None) -> Any:
+        """Return the type that `body`, `data` or `bare` names; None without a name."""
+        return named and _resolve(self.package, named)
 
-    @cached_property
-    def data(self) -> Any:
-        """The type of `data` in the envelope, None without `data`."""
-        return self._resolve(self._data)
 
-    @cached_property
-    def bare(self) -> Any:
-        """The type of a response without envelope, None with an envelope."""
-        return self._resolve(self._bare)
-
-    def _resolve(self, named: str | None) -> Any:
-        if named is None:
-            return None
-        modules = {name: import_module(f"{self.package}.{name}") for name in re.findall(r"(\w+)\.", named)}
-        return get_type_hints(SimpleNamespace(__annotations__={"type": named}), modules, include_extras=True)["type"]
+@cache
+def _resolve(package: str, named: str) -> Any:
+    modules = {name: import_module(f"{package}.{name}") for name in re.findall(r"(\w+)\.", named)}
+    return get_type_hints(SimpleNamespace(__annotations__={"type": named}), modules, include_extras=True)["type"]
 
 
 def current() -> Operation:

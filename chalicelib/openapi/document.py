@@ -18,7 +18,6 @@ from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.openapi.text import summary_and_description, without_sections
 
 _JSON = "application/json"
-_PLACES = ("body", "response")
 _ABOUT = (
     "The system of record for conversational agents. The guide at `docs/guide.html` explains what all operations have "
     "in common: credentials, bodies, errors, concurrent changes and retries."
@@ -77,9 +76,8 @@ class _View(NamedTuple):
 def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the OpenAPI document of an app. `routes` has the form of `Chalice.routes`."""
     views = list(_views(routes))
-    declared = {view.name: (view.operation.body, view.operation.bare or view.operation.data) for view in views}
-    kinds = {(name, place): kind for name, pair in declared.items() for place, kind in zip(_PLACES, pair, strict=True)}
-    built = schemas.build({key: kind for key, kind in kinds.items() if kind is not None})
+    types = {(view.name, place): view.operation.resolve(name) for view in views for place, name in _types(view)}
+    built = schemas.build({key: type_ for key, type_ in types.items() if type_ is not None})
     by_tag = {view.tag: view for view in views}
     tags = sorted(map(_tag, by_tag.values()), key=lambda tag: "x-extension" in tag)
     paths: dict[str, Any] = {}
@@ -119,6 +117,11 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def _types(view: _View) -> tuple[tuple[str, str | None], ...]:
+    """Return the names of the types of a view's body and response."""
+    return ("body", view.operation.body), ("response", view.operation.bare or view.operation.data)
+
+
 def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
     """Yield the views of the API, without those of its documentation and of the console."""
     for path, methods in routes.items():
@@ -149,7 +152,8 @@ def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
 def _query(declared: Operation) -> tuple[str, ...]:
     """Return the names of the components of the query parameters."""
     special = {name: f"required{name.capitalize()}" for name in declared.requires}
-    special |= {"by": "author"} if "resource" in declared.query else {}
+    of_extension = {name: f"{declared.extension}{name.capitalize()}" for name in declared.query}
+    special |= {name: component for name, component in of_extension.items() if component in parameters.QUERY}
     special |= {"limit": "boundedLimit"} if declared.bounded else {}
     special |= {"cursor": "sortedCursor" if "sort" in declared.query else parameters.CURSORS[declared.position]}
     return tuple(special.get(name, name) for name in declared.query)

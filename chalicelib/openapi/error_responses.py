@@ -4,7 +4,7 @@ A test provokes every documented error of every operation.
 """
 
 from collections.abc import Iterable
-from typing import Any, get_origin
+from typing import Any
 
 from chalicelib import errors
 from chalicelib.agents.store import AgentBeingDeleted, KeyTaken
@@ -118,7 +118,7 @@ def statuses(path: str, declared: Operation, *, repeatable: bool) -> list[int]:
         403: True,
         409: repeatable,
         412: etag.IF_MATCH in declared.headers,
-        413: takes_body or get_origin(declared.data) is list,
+        413: takes_body or (declared.data or "").startswith("list["),
         415: takes_body,
         500: True,
         503: True,

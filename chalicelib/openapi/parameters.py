@@ -8,7 +8,6 @@ from chalicelib import extensions
 from chalicelib.agents import filters as agents
 from chalicelib.analytics import hours, series
 from chalicelib.conversations.transcript import parser
-from chalicelib.history.browse import RESOURCES
 from chalicelib.http import etag, files, idempotency, parameters
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE, ULID
 from chalicelib.openapi.examples import shared
@@ -42,7 +41,6 @@ _PATH: dict[str, Schema] = {
     "delivery_id": {"description": "The delivery id."},
     "erasure_id": {"description": "The erasure id."},
     "lead_id": {"description": "The lead id."},
-    "number": {"description": "The `number` of the version."},
     "message_id": {"description": "The `mid` of the message.", "example": shared.MESSAGE},
     "org_id": {"description": "The organisation id.", "example": shared.ORGANISATION},
     "token_id": {"description": "The `id` of the access token, not the token itself."},
@@ -67,16 +65,12 @@ def _cursor(position: re.Pattern[str]) -> Schema:
     }
 
 
-# By the name of the component, which is that of the parameter unless it has a `name`.
-_QUERY: dict[str, Schema] = {
+# By the name of the component, which is that of the parameter unless it has a `name`. A parameter of an extension with
+# the name of another one has the component `<extension><Name>`, such as `historyBy`.
+QUERY: dict[str, Schema] = {
     "activeSince": {"description": "Only what was changed at this time or later, Unix seconds.", "schema": _SECONDS},
     "agentId": {"description": "Only what belongs to this agent.", "schema": _TEXT},
     "assignedTo": {"description": "Only what is assigned to this client: `chatAssignedTo`.", "schema": _TEXT},
-    "author": {
-        "name": "by",
-        "description": "Only changes by the credential with this name, id or kind.",
-        "schema": _TEXT,
-    },
     "boundedLimit": {
         "name": "limit",
         "description": f"The maximum number of records. More than {parameters.MAX_PAGE_SIZE} is taken as "
@@ -186,12 +180,6 @@ _QUERY: dict[str, Schema] = {
         "schema": _SECONDS,
     },
     "state": {"description": "Only what is in this state.", "schema": _TEXT},
-    "resource": {
-        "description": "Only changes of this record, such as `agents/support`: "
-        + ", ".join(f"`{one}`" for one in RESOURCES)
-        + ".",
-        "schema": {"type": "string", "pattern": f"^({'|'.join(RESOURCES)})/{IDENTIFIER.pattern}$"},
-    },
     "status": {
         "description": "Only deliveries with this status.",
         "schema": reference("DeliveryStatus"),
@@ -210,7 +198,7 @@ _QUERY: dict[str, Schema] = {
 for _module in extensions.hooks("parameters"):
     SCHEMAS |= _module.SCHEMAS
     _PATH |= _module.PATH
-    _QUERY |= _module.QUERY
+    QUERY |= _module.QUERY
 
 _TAG = r'(W/)?"[!#-~]*"'
 _TAGS: Schema = {"type": "string", "pattern": rf"^(\*|{etag.BARE.pattern}|{_TAG}(, ?{_TAG})*)$"}
@@ -280,7 +268,7 @@ def references(path: str, query: tuple[str, ...], headers: tuple[str, ...]) -> d
 def components(paths: Iterable[str]) -> dict[str, Schema]:
     """Return the parameter components for these paths, and all query and header parameters."""
     in_path = sorted({name for path in paths for name in _names(path)})
-    in_query = {name: {"name": name, "in": "query", **_QUERY[name]} for name in sorted(_QUERY)}
+    in_query = {name: {"name": name, "in": "query", **QUERY[name]} for name in sorted(QUERY)}
     in_header = {name: {"name": name, "in": "header", **described} for name, described in _HEADERS.items()}
     return {**{name: _path_parameter(name) for name in in_path}, **in_query, **in_header}
 

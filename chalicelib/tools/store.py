@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.storage import Document, DocumentRow, history, json_equal, parent_scoped_ids
+from chalicelib.storage import Document, DocumentRow, deletions, json_equal, parent_scoped_ids
 
 # The members of a new tool that the caller leaves out.
 DEFAULTS = {"method": "GET"}
@@ -87,7 +87,7 @@ def save(row: ToolRow, before: Document, after: Document) -> Document:
 def delete(row: ToolRow) -> None:
     """Stage the deletion of a tool."""
     storage.delete(row)
-    history.stage_deletion(row.workspace_id, "tools", row.tool_id)
+    deletions.stage(row.workspace_id, "tools", row.tool_id)
 
 
 def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:

@@ -64,22 +64,6 @@ def _tally(table: str, memory_mb: int = 256, event_filter: Mapping[str, Any] | N
     )
 
 
-def _keep_history(table: str) -> Function:
-    return Function(
-        f"history_{table}",
-        memory_mb=256,
-        timeout_seconds=60,
-        tables={
-            **READ_KEYRING,
-            "history": "BatchWriteItem UpdateItem" if table == "agents" else "BatchWriteItem",
-        },
-        sends_to=(DEAD_LETTER_QUEUE,),
-        stream=table,
-        # Deletions are committed with their rows of the history.
-        mapping_settings=stream_settings(event_filter={"eventName": ["INSERT", "MODIFY"]}),
-    )
-
-
 _CORE = (
     Function(
         API,
@@ -106,8 +90,6 @@ _CORE = (
             "deliveries": "GetItem PutItem Query",
             "deliveries/index/by_failure": "Query",
             "idempotency": "BatchGetItem BatchWriteItem GetItem PutItem",
-            "history": "BatchWriteItem PutItem Query",
-            "history/index/by_time": "Query",
         },
         sends_to=("deliveries", "maintenance", "erasures"),
     ),
@@ -134,7 +116,6 @@ _CORE = (
     _tally("leads", event_filter={"eventName": ["INSERT"]}),
     _tally("analytics", event_filter={"eventName": ["INSERT", "MODIFY"]}),
     _tally("deliveries", event_filter={"dynamodb": {"NewImage": {"outcome": {"S": ["delivered", "failed"]}}}}),
-    *(_keep_history(table) for table in ("agents", "clients", "organisations", "webhooks", "credentials")),
     # The timeout is shorter than the delay of a recount, so that no count is written after a newer one.
     Function(
         "maintain",
@@ -146,7 +127,6 @@ _CORE = (
             "credentials": "BatchGetItem DeleteItem",
             "agents": "BatchWriteItem DeleteItem GetItem Query",
             "agents/index/by_workspace": "Query",
-            "history": "BatchWriteItem PutItem",
             "conversations": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
             "conversations/index/by_creation": "Query",
             "tallies": "BatchGetItem BatchWriteItem DeleteItem PutItem Query",
@@ -190,8 +170,6 @@ _CORE = (
             "events": "BatchWriteItem Query",
             "idempotency": "BatchGetItem BatchWriteItem GetItem",
             "idempotency/index/by_workspace": "Query",
-            "history": "BatchGetItem BatchWriteItem",
-            "history/index/by_time": "Query",
         },
         sends_to=("erasures",),
         queue="erasures",

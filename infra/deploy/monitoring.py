@@ -28,7 +28,6 @@ REDRIVE = "Then run `aws sqs start-message-move-task`: docs/operate.md, section 
 _REDRIVE_STREAMS = "python -m infra.cams redrive-streams"
 # The name and the first sentence of an alarm, by the prefix of its functions.
 _LATE_BY_PREFIX = {
-    "history_": ("HistoryLate", "Changes take more than five minutes to appear in the history."),
     "tally_": ("TalliesLate", "Reports and counts take more than five minutes to follow changes."),
 }
 _DEAD_LETTERS = {

@@ -1,8 +1,8 @@
 """The deletion of a workspace with everything that belongs to it. It can be interrupted and repeated.
 
-Endpoints are first: without them, the deletions make no webhook. An agent follows its records, and the workspace itself
-is last, so that a repeated deletion finds what is left. Deliveries are found by the history, which has the id of every
-endpoint that was deleted.
+Webhook endpoints are disabled first, so that the deletions make no webhook. An agent follows its records, an endpoint
+its deliveries, and the workspace itself is last, so that a repeated deletion finds what is left. Deliveries to an
+endpoint that was deleted before expire after 30 days, unless the history is on, which has its id.
 
 Visitor tokens stay until they expire, after at most 30 days: nothing lists them, they name no person, and they open
 nothing without the credential that issued them.
@@ -12,12 +12,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import click
 
-from chalicelib import clock, storage
+from chalicelib import clock, extensions, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics.counts import NO_AGENT
 from chalicelib.conversations.rows import HEAD, ChunkRow
@@ -25,9 +26,7 @@ from chalicelib.conversations.tallies import TallyRow
 from chalicelib.credentials import store as credentials
 from chalicelib.erasures import store as erasures
 from chalicelib.extensions.console.notifications import allowance, notices
-from chalicelib.history import store as history
 from chalicelib.storage import Key, stored_responses
-from chalicelib.storage.history import HistoryRow, deletions
 from chalicelib.webhooks import endpoints, hosts, ledger
 from chalicelib.workspaces import store as workspaces
 from infra.operator import records
@@ -37,7 +36,6 @@ from infra.operator import records
 _LAST_WEBHOOK_SECONDS = 60 + 60 + 10
 _BATCH = 100
 _CONVERSATIONS = 10
-_WEBHOOKS = "webhooks"
 
 Receipt = Counter[str]
 
@@ -47,20 +45,18 @@ def delete(workspace_id: str) -> Receipt:
 
     Raises NotFound, and WrongStatus if the workspace is not suspended.
     """
-    receipt = begin(workspace_id)
+    begin(workspace_id)
     click.echo("Waiting for the last webhooks to end …", err=True)
     clock.sleep(_LAST_WEBHOOK_SECONDS)
-    receipt.update(finish(workspace_id, _progress))
-    return receipt
+    return finish(workspace_id, _progress)
 
 
-def begin(workspace_id: str) -> Receipt:
-    """Delete the endpoints of a suspended workspace, so that nothing else causes a webhook. Raises as `delete`."""
+def begin(workspace_id: str) -> None:
+    """Disable the endpoints of a suspended workspace, so that nothing else causes a webhook. Raises as `delete`."""
     allowed = (workspaces.SUSPENDED, workspaces.DELETING, workspaces.IMPORTING)
     workspaces.change_status(workspace_id, allowed, workspaces.DELETING)
-    receipt: Receipt = Counter()
-    _delete_webhooks(receipt, workspace_id)
-    return receipt
+    for row in endpoints.list_all(workspace_id):
+        storage.retry_on_conflict(partial(_disable, workspace_id, row.webhook_id))
 
 
 def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextManager[Iterable[str]]]) -> Receipt:
@@ -79,10 +75,11 @@ def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextMan
     _delete(receipt, "tally", storage.iterate(TallyRow, storage.key(workspace_id, NO_AGENT)))
     for name in ("client", "email", "organisation"):
         _delete(receipt, name, records.find_rows(name, workspace_id, ""))
-    _delete_deliveries(receipt, workspace_id)
-    for changes in _changes(workspace_id):
-        history.delete(changes)
-        receipt["change"] += len(changes)
+    for endpoint in endpoints.list_all(workspace_id):
+        _delete(receipt, "delivery", ledger.list_all(workspace_id, endpoint.webhook_id))
+        _delete(receipt, "webhook", [endpoint])
+    for remove in extensions.hooks("removal"):
+        receipt.update(remove(workspace_id))
     for partition in ledger.event_partitions(workspace_id):
         _delete(receipt, "event", storage.iterate(ledger.EventRow, partition))
     _delete(receipt, "stored answer", stored_responses.list_all(workspace_id))
@@ -99,26 +96,12 @@ def _progress(agent_ids: list[str]) -> AbstractContextManager[Iterable[str]]:
     return click.progressbar(agent_ids, label="Deleting agents", file=sys.stderr)
 
 
-def _delete_webhooks(receipt: Receipt, workspace_id: str) -> None:
-    """Delete the endpoints, after the history has their ids: a repeated deletion finds their deliveries."""
-    rows = [*records.find_rows("webhook", workspace_id, "")]
-    webhook_ids = [row.webhook_id for row in rows]
-    storage.save_many(deletions(workspace_id, _WEBHOOKS, webhook_ids, clock.milliseconds(), None))
-    _delete(receipt, "webhook", rows)
-
-
-def _delete_deliveries(receipt: Receipt, workspace_id: str) -> None:
-    resources = {row.resource for changes in _changes(workspace_id) for row in changes}
-    for kind, _, webhook_id in (resource.partition("/") for resource in sorted(resources)):
-        if kind == _WEBHOOKS:
-            _delete(receipt, "delivery", ledger.list_all(workspace_id, webhook_id))
-
-
-def _changes(workspace_id: str) -> Iterator[list[HistoryRow]]:
-    after = None
-    while changes := history.batch_of_workspace(workspace_id, after, _BATCH):
-        yield changes
-        after = changes[-1].change
+def _disable(workspace_id: str, webhook_id: str) -> None:
+    endpoint = endpoints.find(workspace_id, webhook_id)
+    if endpoint:
+        document = endpoint.open()
+        with storage.unit_of_work():
+            endpoints.save(endpoint, document, {**document, "enabled": False})
 
 
 def _delete(receipt: Receipt, name: str, rows: Iterable[Any]) -> None:

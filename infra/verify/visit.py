@@ -41,11 +41,11 @@ _EVENTS = {
     "webhook_test": "deliver",
 }
 _HISTORIES = {
-    "agents": "history_agents",
-    "clients": "history_clients",
-    "orgs": "history_organisations",
-    "webhooks": "history_webhooks",
-    "tokens": "history_credentials",
+    "agents": "follow_agents",
+    "clients": "follow_clients",
+    "orgs": "follow_organisations",
+    "webhooks": "follow_webhooks",
+    "tokens": "follow_credentials",
 }
 _COUNTS = {
     "conversations": "tally_conversations",

@@ -57,6 +57,7 @@ def remove(workspace_id: str) -> int:
     with suppress(errors.NotFound):
         status = workspaces.find(workspace_id).status
         workspaces.change_status(workspace_id, (status,), workspaces.SUSPENDED)
-        total = (removal.begin(workspace_id) + removal.finish(workspace_id, nullcontext)).total()
+        removal.begin(workspace_id)
+        total = removal.finish(workspace_id, nullcontext).total()
     storage.delete_many([MarkRow(_MARKS, workspace_id)])
     return total

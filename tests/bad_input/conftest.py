@@ -9,15 +9,14 @@ from tests.api import Api
 from tests.bad_input.service import WITH_BODY, Service
 from tests.engine import shared_engine
 from tests.operations import BODIES, CHOSEN, body_of
-from tests.test_history import keep
-from tests.webhooks.pipeline import HISTORY, Stream
+from tests.webhooks import pipeline
 
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
     """One service for all tests, since none of them changes it. Every valid body is accepted first."""
     with shared_engine():
-        api, stream = Api(workspaces.create("Test").workspace_key), Stream()
+        api, stream = Api(workspaces.create("Test").workspace_key), pipeline.Stream()
         names = {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", "client_id": "ann", "org_id": "acme"}
         names["message_id"] = CHOSEN["message_id"]
         service = Service(api, names)
@@ -31,5 +30,5 @@ def service() -> Iterator[Service]:
         for operation in WITH_BODY:
             if operation.name in BODIES:
                 assert service.send(operation, body_of(operation.name)).status == 200, operation.name
-        keep(stream.read(*HISTORY))
+        pipeline.follow(stream.read("agents"))
         yield service

@@ -49,10 +49,11 @@ class Operation(NamedTuple):
 
 
 OPERATIONS = [
-    Operation(method, route, entry.view_function.operation.body, entry.view_function.operation.query)
+    Operation(method, route, declared.resolve(declared.body), declared.query)
     for route, methods in ROUTES.items()
     if not auth.is_open(route)
     for method, entry in methods.items()
+    for declared in [entry.view_function.operation]
 ]
 WITH_BODY = [operation for operation in OPERATIONS if operation.body is not None]
 STATE = "/agents/support/interact/user-1/state"

@@ -15,10 +15,11 @@ from chalice.test import Client
 
 from app import app
 from chalicelib.http import auth
+from tests import operations
 from tests.selection import one_of_each
 
 ROUTES: dict[str, Any] = json.loads(Path(__file__).with_name("routes.json").read_text(encoding="utf-8"))
-OPERATIONS: list[dict[str, str]] = ROUTES["specification"] + ROUTES["extensions"]
+OPERATIONS: list[dict[str, str]] = [*operations.ROUTES.values()]
 GUARDED = [operation for operation in OPERATIONS if operation["credential"] != "none"]
 OPEN = [operation for operation in OPERATIONS if operation["credential"] == "none"]
 

@@ -21,7 +21,6 @@ from chalicelib.conversations.page_position import Quarter, quarter_of
 from chalicelib.credentials import tokens
 from chalicelib.erasures import functions as erasing
 from chalicelib.extensions.console.notifications import functions as notifying
-from chalicelib.history import functions as keeping
 from chalicelib.leads import functions as captures
 from chalicelib.queues import tasks
 from chalicelib.queues.messages import pack, parse
@@ -182,30 +181,12 @@ def what_happens_is_counted(patch: pytest.MonkeyPatch) -> None:
     assert api.delete("/v3/agents/support").status == 200
 
 
-def the_history_is_kept() -> None:
-    """Changes of every resource are kept, and one that replaces a version that was written without history."""
-    new, stream = workspaces.create("Kept"), pipeline.Stream()
-    with storage.unit_of_work():
-        agents.create(new.workspace_id, "support", {})
-    api = Api(new.workspace_key)
-    for path, body in (
-        ("/v2/agents/support", {"title": "Support"}),
-        ("/v2/clients/ann", {"name": "Ann"}),
-        ("/v2/orgs/acme", {"name": "Acme"}),
-        ("/v3/webhooks", webhook_body("https://example.com/")),
-        ("/v3/tokens", {"token": {"name": "CI"}}),
-    ):
-        assert api.post(path, body).status == 200
-    for table in pipeline.HISTORY:
-        getattr(keeping, f"history_{table}")({"Records": stream.read(table)}, None)
-
-
 def a_person_is_erased(patch: pytest.MonkeyPatch) -> None:
     """A person with records of every kind, among them a kept answer in pieces and an event."""
     new, stream = workspaces.create("Erased"), pipeline.Stream()
     api = Api(new.workspace_key)
     assert api.post("/v2/agents/support", {"description": ZARA["email"]}).status == 200
-    keeping.history_agents({"Records": stream.read("agents")}, None)
+    pipeline.follow(stream.read("agents"))
     fill_person(api, new.workspace_id, "zara")
     headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "never-committed"}
     with refuse_operation(TRANSACT, "ThrottlingException"):

@@ -142,7 +142,7 @@ def test_retries_of_a_queue_are_finite_and_an_alarm_watches_its_dead_letter_queu
 WITHOUT_PARTS = {
     "erase", "tally_analytics", "tally_conversations", "tally_deliveries",
     "tally_leads",
-    "history_agents", "history_clients", "history_organisations", "history_webhooks", "history_credentials",
+    "follow_agents", "follow_clients", "follow_organisations", "follow_webhooks", "follow_credentials",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from chalicelib import clock, storage
 from infra.deploy.function import DEAD_LETTER_QUEUE, Function
 from infra.deploy.functions import declared_functions
 from infra.package import trim
+from tests import extensions
 from tests.deployment import rights_situations as situations
 from tests.deployment.rights import Right, recorded
 from tests.deployment.test_functions import each_function, statements
@@ -45,7 +46,7 @@ def used(service: Service) -> Iterator[set[Right]]:
         situations.conversations_are_counted(patch)
         with patch.context() as counting:
             situations.what_happens_is_counted(counting)
-        situations.the_history_is_kept()
+        extensions.call("run_functions")
         situations.a_person_is_erased(patch)
         situations.conversations_expire(patch)
         with patch.context() as mailing:

@@ -1,1 +1,58 @@
-"""Tests of the extensions, a folder each."""
+"""Tests of the extensions, a folder each. The module `support` of a folder adds the extension to the tests of core.
+
+Each of its members is optional:
+- `CHOSEN`: values of path variables that only the extension's operations have.
+- `PATH_VALUES`: by path variable, the function from a path to the value in the examples.
+- `TESTED_PARAMETERS`, `TESTED_SAVES`: query parameters, and operations with `If-Match`, that its own tests cover.
+- `COSTS`: arguments of `Case` in `test_requests_per_operation`, and `cost_values(api)`: the path values in them.
+- `populate(workspace_id, ids, mark)`: creates the records that its operations need.
+- `run_functions()`: runs its functions through every call to DynamoDB, KMS and SQS.
+- `clear_caches()`: empties the caches that a process keeps between requests.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from chalicelib import extensions
+
+
+def require(*names: str) -> None:
+    """Skip the test module that calls this, unless these extensions are on."""
+    for name in names:
+        if not extensions.has(name):
+            pytest.skip(f"The extension {name} is off.", allow_module_level=True)
+
+
+def joined(member: str) -> dict[str, Any]:
+    """Return the entries of a mapping in all `support` modules."""
+    return {name: value for one in _support() for name, value in getattr(one, member, {}).items()}
+
+
+def listed(member: str) -> list[Any]:
+    """Return the elements of a list in all `support` modules."""
+    return [element for one in _support() for element in getattr(one, member, ())]
+
+
+def populate(workspace_id: str, ids: Mapping[str, str], mark: str) -> None:
+    """Create records of the extensions beside the records with these ids, with `mark` in a secret and elsewhere."""
+    call("populate", workspace_id, ids, mark)
+
+
+def call(function: str, *arguments: Any) -> list[Any]:
+    """Call a function of all `support` modules that have it; return the results."""
+    return [getattr(one, function)(*arguments) for one in _support() if hasattr(one, function)]
+
+
+@cache
+def _support() -> list[ModuleType]:
+    return [
+        import_module(f"{__name__}.{extension.name}.support")
+        for extension in extensions.enabled()
+        if (Path(__file__).parent / extension.name / "support.py").exists()
+    ]

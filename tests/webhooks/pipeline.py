@@ -17,15 +17,14 @@ import moto.dynamodb.models
 import pytest
 from moto.dynamodb.models.table import Table
 
-from chalicelib import maintenance, queues, storage
+from chalicelib import followers, maintenance, queues, storage
 from chalicelib.webhooks import change, events, functions, hosts, queue
+from infra import tables
 from tests.webhooks.receivers import Behaviour, Receiver, acknowledges, receiver
 
 QUICK = hosts.Host(quick_until=2**40)
 """The state of a host that has proved quick, and stays quick for the rest of a test."""
 WATCHED = ("agents", "conversations", "clients", "organisations", "leads")
-TALLIED = ("analytics", "deliveries")
-HISTORY = ("agents", "clients", "organisations", "webhooks", "credentials")
 Record = dict[str, Any]
 
 
@@ -34,7 +33,7 @@ class Stream:
 
     def __init__(self) -> None:
         self._client = storage.sdk_client("dynamodbstreams")
-        self._arns = {table: _arn(table) for table in {*WATCHED, *TALLIED, *HISTORY}}
+        self._arns = {table: _arn(table) for table in _streamed()}
         self._places = {table: self._latest(arn) for table, arn in self._arns.items()}
 
     def read(self, *tables: str) -> list[Record]:
@@ -75,6 +74,12 @@ def _plain(value: Any) -> Any:
     return [_plain(inner) for inner in value] if isinstance(value, list) else value
 
 
+def _streamed() -> list[str]:
+    """Return the names of the tables with a stream."""
+    declared = [one for one in tables.declared("AWS::DynamoDB::Table") if "StreamSpecification" in one]
+    return [tables.table_name(one, "") for one in declared]
+
+
 def _arn(table: str) -> str:
     described = storage.sdk_client("dynamodb").describe_table(TableName=storage.table(table))
     arn: str = described["Table"]["LatestStreamArn"]
@@ -88,6 +93,14 @@ def fan_out(records: Sequence[Record]) -> None:
         if own:
             returned = getattr(functions, f"fan_out_{table}")({"Records": own}, None)
             assert returned == {"batchItemFailures": []}
+
+
+def follow(records: Sequence[Record]) -> None:
+    """Pass records to the functions that follow their tables."""
+    for table in _streamed():
+        own = [record for record in records if record["eventSourceARN"].split("/")[1] == storage.table(table)]
+        if own and hasattr(followers, f"follow_{table}"):
+            assert getattr(followers, f"follow_{table}")({"Records": own}, None) is None
 
 
 _FUNCTIONS = {

@@ -1,7 +1,7 @@
 """The form of an agent: the members that people change most as fields, the others as JSON in one field.
 
-A save sends only what the person has changed of what they were shown. So what is hidden from them stays as it is: keys,
-and what is too large for a page.
+A save sends only members that the page showed and the person changed. So it keeps hidden members: keys, and members
+that are too large for a page.
 """
 
 import json
@@ -35,14 +35,14 @@ GROUPS = {
     ),
 }  # fmt: skip
 _FIELDS = tuple(field for group in GROUPS.values() for field in group)
-# Of all fields together, escaped: an agent has up to 3 MB, and indented JSON much more. A gateway answers up to 6 MB.
+# The most bytes of all fields as HTML. An agent has up to 3 MB, which indentation multiplies.
 _MAX_BYTES = 400_000
-# Of a form that is shown again after an error.
+# The most bytes of a submitted form, which an error shows again.
 MAX_SENT = 500_000
 
 
 class FieldsThatFit(NamedTuple):
-    """The fields and the other members of an agent that fit on a page, and the paths of those that do not."""
+    """The fields and the other members of an agent that fit on a page, and the paths of the members that do not."""
 
     fields: list[Field]
     rest: Document
@@ -50,7 +50,7 @@ class FieldsThatFit(NamedTuple):
 
 
 def fields_that_fit(agent: Document) -> FieldsThatFit:
-    """What a page shows of an agent: the fields first, then the other members, as long as they fit."""
+    """Return what a page shows of an agent: the fields first, then the other members, as long as they fit."""
     selected, left_out, left = fields.fields_that_fit(_FIELDS, agent, _MAX_BYTES)
     page = FieldsThatFit(selected, {}, left_out)
     for name, value in _rest(agent).items():
@@ -64,19 +64,19 @@ def fields_that_fit(agent: Document) -> FieldsThatFit:
 
 
 def values(agent: Document) -> dict[str, Any]:
-    """The values of the fields for an agent, by their names; a list of texts has a list."""
+    """Return the values of the fields for an agent, by their names; a list of texts has a list."""
     page = fields_that_fit(agent)
     return {**fields.values(page.fields, agent), REST: template_filters.indented_json(page.rest, _MAX_BYTES)}
 
 
 def submitted_values(agent: Document, sent: dict[str, str]) -> dict[str, Any]:
-    """The values of the fields as they were typed, in the same form."""
+    """Return the submitted values of the fields, in the form of `values`."""
     rest = sent.get(REST, values(agent)[REST])
     return {**fields.submitted_values(fields_that_fit(agent).fields, sent), REST: rest.replace("\r\n", "\n")}
 
 
 def change(agent: Document, submitted: dict[str, Any]) -> Document:
-    """What to send to the API, so that an agent has what was typed. Raises Invalid."""
+    """Return the body for the API that changes the agent to the submitted values. Raises Invalid."""
     page = fields_that_fit(agent)
     patch = fields.change(page.fields, agent, submitted)
     if submitted[REST] == values(agent)[REST]:
@@ -85,7 +85,7 @@ def change(agent: Document, submitted: dict[str, Any]) -> Document:
 
 
 def conflicts(agent: Document, submitted: dict[str, Any]) -> Differences:
-    """The changes that saving the form would make to the agent as it is now stored. Raises Invalid."""
+    """Return the changes that saving the form would make to the stored agent. Raises Invalid."""
     page = fields_that_fit(agent)
     stored = fields.values([field for field in page.fields if field.path in submitted], agent)
     changed = {name: value for name, value in submitted.items() if name != REST}
@@ -93,12 +93,12 @@ def conflicts(agent: Document, submitted: dict[str, Any]) -> Differences:
 
 
 def read_only() -> frozenset[str]:
-    """The members that the service sets."""
+    """Return the members that the service sets."""
     return frozenset(wire.read_only_members(record.AgentV3))
 
 
 def _rest(agent: Document) -> Document:
-    """The members without a field of their own, and without those that the service sets."""
+    """Return the members without a field of their own, and without those that the service sets."""
     own = {field.path for field in _FIELDS}
     rest: Document = {}
     for name, value in agent.items():
@@ -133,7 +133,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _patch(model: Any, old: Document, new: Document) -> Document:
-    """The change from one document to another. A removed object loses only what was shown of it."""
+    """Return the change from one document to another. A removed object loses only the members that the page showed."""
     nested = projections.nested_models(model)
     patch: Document = {}
     for name in [*new, *(one for one in old if one not in new)]:
@@ -150,7 +150,7 @@ def _patch(model: Any, old: Document, new: Document) -> Document:
 
 
 def _patch_nodes(model: Any, before: list[Document], after: list[Any]) -> list[Any]:
-    """Nodes are merged by their ids, so none can be removed. Raises Invalid for one that is missing."""
+    """Return the change of nodes, which the API merges by id. Raises Invalid if one is removed."""
     stored = {node["id"]: node for node in before}
     ids = {node.get("id") for node in after if isinstance(node, dict)}
     if missing := stored.keys() - ids:

@@ -16,7 +16,7 @@ from chalicelib.storage import Document
 _PATH = "/v3/agents/{agent_id}"
 _PAGE_SIZE = 50
 _TOOL_TEXTS = ("name", "method", "serverUrl", "description")
-# Of all tools of an agent, escaped; of each, the tags around it, and the characters of a text.
+# The most bytes of all tools as HTML, the bytes of the tags around a tool, and the most characters of a text.
 _MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT, _MAX_ARGUMENTS = 100_000, 800, 1_000, 5_000
 
 
@@ -45,7 +45,7 @@ def read_agent(session: Session, agent_id: str) -> Response:
 
 @signed_in("/agents")
 def save_agent(session: Session, agent_id: str) -> Response:
-    """Save the form. If the agent has changed since it was shown, save nothing and show the differences."""
+    """Save the form. If the agent has changed since the page was shown, save nothing and show the differences."""
     fields = guard.form(agent_form.MAX_SENT)
     agent, tag = calls.read(_PATH, agent_id=agent_id)
     values = agent_form.submitted_values(agent, fields)
@@ -62,7 +62,7 @@ def save_agent(session: Session, agent_id: str) -> Response:
 
 @signed_in("/agents")
 def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
-    """Call the server of a tool of the agent with the typed arguments, and show what it was sent and answered."""
+    """Call the server of a tool with the submitted arguments; show the request and the response."""
     tool = calls.get("/v3/tools/{tool_id}", tool_id=tool_id)["data"]
     if tool.get("agentId") != agent_id:
         raise errors.NotFound.of("tool")
@@ -85,7 +85,7 @@ def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
 
 
 def arguments_of(tool: Document) -> str:
-    """The arguments that a test of a tool begins with, as JSON: the keys of its fields, unless they are very many."""
+    """Return the arguments of a tool's first test as JSON: the keys of its fields, or none if they are too long."""
     keys = [field.get("key") for field in tool.get("fields") or () if isinstance(field, dict)]
     text = template_filters.indented_json({key: "" for key in keys if key}, _MAX_ARGUMENTS)
     return text if len(text) <= _MAX_ARGUMENTS else "{}"
@@ -122,7 +122,7 @@ def _page(
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
-    """The page of an agent with these values in its fields, and each error at its field."""
+    """Return the page of an agent with these values in its fields, and each error at its field."""
     rules = guard.rules(session, error)
     return guard.form_page(
         session,
@@ -143,7 +143,7 @@ def _page(
 
 
 def _tools(agent: Document) -> Document:
-    """The tools that fit on the page with the agent, whether there are more, and whether a text is shown in part."""
+    """Return the tools that fit on the page, whether there are more, and whether a text is truncated."""
     tools, left = agent.get("tools") or [], _MAX_TOOL_BYTES
     entries: list[Document] = []
     for tool in tools:

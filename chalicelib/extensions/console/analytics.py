@@ -48,7 +48,7 @@ def read_analytics(session: Session) -> Response:
 
 @signed_in("/analytics")
 def download(session: Session) -> Response:
-    """The same as a file: a row for each interval, and for each value of the dimension."""
+    """Return the report as a file: a row for each interval and for each value of the dimension."""
     query = periods.from_request()
     agent_ids = _agents(overview.shown_agents(session).titles, current_request.query_value("agent"))
     report = reports.report(_read(session, agent_ids, query), query)
@@ -56,7 +56,7 @@ def download(session: Session) -> Response:
 
 
 def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document:
-    """What the page shows of the report. One request for each agent, and one more for each further MB."""
+    """Return the template variables of a report. One request for each agent, and one for each further MB."""
     query = periods.from_request()
     period, before = query.period, query.before
     counted = [*_read(session, _agents(titles, agent_id), query)]
@@ -87,12 +87,12 @@ def _read(session: Session, agent_ids: list[str], query: Asked) -> Iterator[Hour
 
 
 def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
-    """The agents of a report: the one that is named if the person sees it, otherwise all."""
+    """Return the agents of a report: the named agent if the person sees it, otherwise all."""
     return [agent_id] if agent_id in titles else [*titles]
 
 
 def _groups(report: Document, query: Asked) -> dict[str, list[tuple[str, int]]]:
-    """The largest values of the dimension, for each count that has any."""
+    """Return the largest values of the dimension, for each count that has any."""
     groups = report["groups"] if query.by else []
     by_count = {name: [(one["value"], one["totals"].get(name, 0)) for one in groups] for name in COUNTS}
     return {name: _largest(entries) for name, entries in by_count.items() if _is_known(entries)}

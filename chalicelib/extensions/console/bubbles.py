@@ -1,4 +1,4 @@
-"""Messages as a transcript shows them: their texts as far as they fit on a page. Pure."""
+"""Messages of a transcript, as far as their texts fit on a page. Pure."""
 
 import hashlib
 from collections.abc import Iterable
@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 from chalicelib.extensions.console import template_filters
 from chalicelib.storage import Document
 
-# Of a transcript as HTML, which grows: an apostrophe takes five bytes. One message always fits.
+# The most bytes of a transcript as HTML, where an apostrophe takes five. One message always fits.
 _MAX_BYTES = 250_000
 _TAGS_BYTES = 800  # around the texts of a message
-# Characters of a text, of a title or name, and of an address that a page links to.
+# The most characters of a text, of a title or name, and of a link.
 _MAX_TEXT, _MAX_NAME, _MAX_LINK = 20_000, 200, 2_000
 _MAX_CHOICES = 50
 
 
 class Bubble(NamedTuple):
-    """A message. `item` is JSON of an item without a known form. A message that is shown in part has a `digest`."""
+    """A message. `item` is the JSON of an item without a known form. A truncated message has a `digest`."""
 
     digest: str | None
     is_human: bool
@@ -32,7 +32,7 @@ class Bubble(NamedTuple):
 
 
 def bubbles_that_fit(messages: Iterable[Document]) -> list[Bubble]:
-    """The first messages, as far as they fit on a page, but at least one."""
+    """Return the first messages that fit on a page, at least one."""
     bubbles: list[Bubble] = []
     left = _MAX_BYTES
     for message in messages:
@@ -46,12 +46,12 @@ def bubbles_that_fit(messages: Iterable[Document]) -> list[Bubble]:
 
 
 def digest(message: Document) -> str:
-    """What a link names a message by. Its id may be too long for a link."""
+    """Return the text that identifies a message in a link. Its id may be too long for a link."""
     return hashlib.sha256(str(message.get("mid")).encode(errors="replace")).hexdigest()
 
 
 def full_text(message: Document) -> str:
-    """The whole text of a message; its item as JSON if it has more than a text."""
+    """Return the whole text of a message; its item as JSON if the item has more than a text."""
     item = message.get("item")
     has_more = any(value for name, value in template_filters.card(item).items() if name != "text")
     text = "" if has_more else template_filters.text_of(item)

@@ -1,7 +1,6 @@
 """Operations of the API, called by a page in the same process, for the current caller.
 
-A page shows what an operation answers, and a form does what an operation does, with the same checks. Writes are staged
-in the unit of work of the page's own request.
+So a page and a form have the checks of the API. Writes are staged in the unit of work of the page's own request.
 """
 
 import hashlib
@@ -17,32 +16,32 @@ from chalicelib.extensions.console.routes import routes
 from chalicelib.http import commit, current_request
 
 _Result = TypeVar("_Result")
-# Strict, so that what a page would not show after saving is an error.
+# Strict: a member that the API would drop is an error.
 _HEADERS = {"content-type": "application/json", "prefer": "handling=strict"}
 
 
 def get(path: str, query: dict[str, Any] | None = None, **values: str) -> Any:
-    """The body of the answer to a GET of a route; entries of `query` without a value are left out."""
+    """Return the response body of a GET. `query` may have empty values, which are not sent."""
     return json.loads(_call("GET", path, query or {}, None, values).body)
 
 
 def read(path: str, **values: str) -> tuple[Any, str]:
-    """The record that a GET of a route answers, and its entity tag."""
+    """Return the record of a GET, and its entity tag."""
     answer = _call("GET", path, {}, None, values)
     return json.loads(answer.body)["data"], str(answer.headers["ETag"])
 
 
 def send(method: str, path: str, body: Any, if_match: str | None = None, **values: str) -> Any:
-    """The body of the answer to a request with a JSON body. Raises the errors of the operation."""
+    """Return the response body of a request with a JSON body. Raises the errors of the operation."""
     return json.loads(_call(method, path, {}, body, values, if_match).body)
 
 
 def send_once(
     form_id: str | None, path: str, body: Any, require: Callable[[], None] = lambda: None, **values: str
 ) -> Any:
-    """Like `send` of a POST, committed now; a repetition with the same `form_id`, which a form carries, sends nothing.
+    """Send a POST and commit it now, once for each `form_id` and content of a form. Return the response body.
 
-    It gets the answer of the first one. After a change in the same form, the request is another. `require` stages
+    The form id is part of an idempotency key, so a form that is sent twice gets the first response. `require` stages
     conditions of the commit.
     """
 
@@ -61,7 +60,7 @@ def send_once(
 
 
 def committed(action: Callable[[], _Result]) -> _Result:
-    """The result of an action whose writes are committed now, so that a page can show the errors of the commit."""
+    """Run an action and commit its writes now, so that a page can show the errors of the commit. Return its result."""
 
     def run() -> _Result:
         with storage.unit_of_work() as unit:
@@ -73,7 +72,7 @@ def committed(action: Callable[[], _Result]) -> _Result:
 
 
 def query_string(query: dict[str, Any]) -> str:
-    """The text of a query, without entries that have no value; with its `?` if there are any."""
+    """Return a query as text with its `?`, without empty values; empty if there are none."""
     filled = {name: value for name, value in query.items() if value not in (None, "")}
     return f"?{urlencode(filled)}" if filled else ""
 

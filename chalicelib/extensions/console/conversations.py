@@ -1,4 +1,4 @@
-"""Conversations: the list with the filters of the API, the transcript, and what a person does there."""
+"""Conversations: the list with the filters of the API, the transcript, and the actions of a person."""
 
 import hashlib
 import json
@@ -25,18 +25,18 @@ _AGENT, _PATH = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id
 _FILTERS = ("state", "tag", "origin", "assignedTo", "q")
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 MAX_MESSAGES = 100
-# Tags that a form shows, and their characters.
+# The most tags in a form, and their characters.
 _MAX_TAGS, _MAX_TAGS_LENGTH = 100, 5_000
-_MAX_COLLEAGUE = 60  # characters of a name, because a list has up to 500
-# Requests for one page of the inbox of a person of an organisation, whose agents share it with all others.
+_MAX_COLLEAGUE = 60  # the most characters of a name, because a list has up to 500
+# The most requests for a page of the inbox. All agents of the workspace share it, and a person sees some of them.
 _MAX_INBOX_REQUESTS = 5
-# Pages of 100 clients, or of 500 that an organisation shares with others.
+# The most pages of clients: 100 clients each, or 500 of all organisations.
 _MAX_COLLEAGUES_REQUESTS = 5
 
 
 @signed_in("/convos")
 def list_conversations(session: Session) -> Response:
-    """List the conversations of an agent that match the filters, or with `inbox` those of all that wait."""
+    """List the conversations of an agent that match the filters, or with `inbox` all that wait for a person."""
     query = {name: current_request.query_value(name) for name in ("agent", "inbox", "cursor", *_FILTERS)}
     titles, has_more = overview.shown_agents(session)
     query["agent"] = query["agent"] if query["agent"] in titles else next(iter(titles), None)
@@ -57,13 +57,13 @@ def list_conversations(session: Session) -> Response:
 
 @signed_in("/convos")
 def read_conversation(session: Session, agent_id: str, convo_id: str) -> Response:
-    """Show a conversation: its newest messages, what is known of the visitor, and the forms to act."""
+    """Show a conversation: its newest messages, facts about the visitor, and the forms."""
     return _page(session, agent_id, convo_id, {})
 
 
 @signed_in("/convos")
 def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
-    """The transcript alone, if it has changed since the entity tag of the request. Reads one index entry if not."""
+    """Return the transcript if it has changed since the entity tag of the request. Otherwise, read one index entry."""
     created = current_request.query_value("created") or ""
     mark = conversations.mark_of(session.workspace_id, agent_id, created) if ids.ULID.fullmatch(created) else ""
     has, unchanged = current_request.request().headers.get("if-none-match"), Response("", {}, status_code=304)
@@ -92,7 +92,7 @@ def act(session: Session, agent_id: str, convo_id: str) -> Response:
 def _page(
     session: Session, agent_id: str, convo_id: str, submitted: dict[str, str], error: errors.ApiError | None = None
 ) -> Response:
-    """The page, with the error of a form and what was typed into it."""
+    """Return the page, with the error of a form and its submitted values."""
     transcript = _transcript(session, agent_id, convo_id)
     tags = transcript["meta"].get("tags") or []
     colleagues, has_more = _colleagues(session)
@@ -114,7 +114,7 @@ def _page(
 
 
 def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, conversations.ConversationRow]:
-    """The agent, and the row of the conversation. One request. Raises NotFound."""
+    """Return the agent, and the row of the conversation. One request. Raises NotFound."""
     keys = [agents.key(session.workspace_id, agent_id), conversations.key(session.workspace_id, agent_id, convo_id)]
     agent, stored = storage.find_many(keys)
     row = conversations.unless_expired(stored)
@@ -124,22 +124,22 @@ def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, conv
 
 
 def metadata_of(row: conversations.ConversationRow) -> Document:
-    """The metadata of a conversation as the API shows it."""
+    """Return the metadata of a conversation as the API shows it."""
     return render_v3(row, conversations.read_metadata(row))
 
 
 def _digest(tags: list[str]) -> str:
-    """What the form of the tags carries, so that saving replaces only those that the page showed."""
+    """Return the digest of the tags in their form, so that a save replaces only tags that the page showed."""
     return hashlib.sha256(json.dumps(tags).encode()).hexdigest()
 
 
 def _fits(tags: list[str]) -> bool:
-    """Whether a form shows the tags. A form never has a part of them: it would save the part."""
+    """Return whether a form shows the tags. It shows all or none, because a save would drop the others."""
     return len(tags) <= _MAX_TAGS and sum(map(len, tags)) <= _MAX_TAGS_LENGTH
 
 
 def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
-    """What the transcript shows: the metadata, the newest messages, oldest first, and whether there are earlier ones.
+    """Return the template variables of a transcript: metadata, newest messages in their order, and the page before.
 
     One request, and one for each further chunk. Raises NotFound.
     """
@@ -159,7 +159,7 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
 
 
 def _before() -> int:
-    """How many of the newest messages the page leaves out. Raises Invalid."""
+    """Return the number of newest messages that the page omits. Raises Invalid."""
     value = current_request.query_value("before") or "0"
     if not value.isascii() or not value.isdecimal() or len(value) > 5:
         raise errors.Invalid.member("before", "must be a number of messages")
@@ -167,7 +167,7 @@ def _before() -> int:
 
 
 def _list(session: Session, query: dict[str, Any]) -> Any:
-    """The answer of the list of the API: of an agent, or of what waits at all agents that the person sees."""
+    """Return a page of an agent's conversations, or of those that wait at all agents that the person sees."""
     filters = {name: query[name] for name in (*_FILTERS, "inbox", "cursor")}
     if not query["inbox"]:
         return calls.get(f"{_AGENT}/convos", filters, agent_id=query["agent"])
@@ -175,7 +175,7 @@ def _list(session: Session, query: dict[str, Any]) -> Any:
 
 
 def _waiting(session: Session, filters: dict[str, Any]) -> Any:
-    """A page of what waits at the person's agents. Where only other agents have any, it looks further."""
+    """Return a page of the conversations that wait at the person's agents. Skips pages of other agents."""
     page = {"nextCursor": filters["cursor"]}
     for _ in range(_MAX_INBOX_REQUESTS):
         page = calls.get("/v3/convos", {**filters, "cursor": page["nextCursor"]})
@@ -186,7 +186,7 @@ def _waiting(session: Session, filters: dict[str, Any]) -> Any:
 
 
 def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
-    """The ids and names of those to whom a conversation may be assigned, by name, and whether there are more."""
+    """Return the id and name of each possible assignee, by name, and whether there are more."""
     query = {"limit": 100, **({} if session.client_id is None else {"orgId": session.client.get("orgId")})}
     colleagues: list[Any] = []
     following = None
@@ -201,7 +201,7 @@ def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
 
 
 def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Add a message of the person. The form has its `mid`, so that a form that is sent twice adds one."""
+    """Add a message of the person. The form contains its `mid`, so a form that is sent twice adds one message."""
     text = fields.get("text", "").strip()
     if not text:
         raise guard.wrong(session, "text")
@@ -214,7 +214,7 @@ def _item(session: Session, text: str) -> Document:
 
 
 def _signature(session: Session) -> str:
-    """The name under which the visitor reads a reply: never the email, which is what the person signs in with."""
+    """Return the sender's name in a reply. Never the email, which the person signs in with."""
     return (
         display_name(session.client, "name")
         or display_name(session.organisation, "name")
@@ -232,7 +232,7 @@ def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) ->
 
 
 def _named(session: Session, email: str) -> str:
-    """The id of the client with an email, of the person's organisation. Raises Invalid."""
+    """Return the id of the client of the person's organisation with an email. Raises Invalid."""
     row = clients.find_by_email(session.workspace_id, email.strip())
     if row is None or (session.client_id is not None and row.open().get("orgId") != session.client.get("orgId")):
         raise guard.wrong(session, "assignee")
@@ -250,7 +250,7 @@ def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
 def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
     """Replace the tags by those of the form, which are separated by commas.
 
-    Raises PreconditionFailed for other tags than the form was shown with. New messages of the visitor do not matter.
+    Raises PreconditionFailed if the tags have changed since the form was shown. New messages do not matter.
     """
     if session.organisation.get("disallowAnyTags"):
         raise errors.Forbidden("Your organisation lets nobody change tags.")

@@ -1,4 +1,4 @@
-"""What distinguishes two documents, member by member. Pure."""
+"""The differences between two documents, member by member. Pure."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -7,9 +7,9 @@ from chalicelib import storage
 from chalicelib.extensions.console import template_filters
 
 _MISSING = object()
-# What is below the deepest level is compared as one value.
+# The deepest level that is compared by member; deeper objects are compared as one value.
 _MAX_LEVELS = 8
-# Of a path and of each text, and together, escaped. So a page has few hundred KB, whatever it compares.
+# The most characters of a path and of each text, and the most bytes of all as HTML.
 _MAX_PATH, _MAX_TEXT, _MAX_BYTES = 500, 10_000, 150_000
 _ROW_BYTES = 200  # the tags around it
 
@@ -23,13 +23,13 @@ class Difference(NamedTuple):
 
 
 class Differences(list[Difference]):
-    """Members that differ; `has_more` if these are only the first."""
+    """The members that differ. `has_more` is set if there are further ones."""
 
     has_more = False
 
 
 def between(before: Any, after: Any, ignored: frozenset[str] = frozenset()) -> Differences:
-    """The members that differ, ordered by path, without the top-level members in `ignored`: up to 150 KB of them."""
+    """Return the members that differ, by path, without the top-level members in `ignored`: at most 150 KB."""
     old = {name: value for name, value in before.items() if name not in ignored}
     new = {name: value for name, value in after.items() if name not in ignored}
     differences, left = Differences(), _MAX_BYTES

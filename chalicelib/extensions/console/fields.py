@@ -1,4 +1,4 @@
-"""Fields of forms that save a record: their values for a record, and what was typed into them as a change."""
+"""Fields of forms that save a record: their values for a record, and the change by a submitted form."""
 
 import json
 import re
@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from chalicelib.extensions.console import template_filters
 from chalicelib.storage import Document
 
-# How a field is entered. TEXTS has a field for each text, LINES a line; an empty one is left out.
+# The kinds of a field. TEXTS has an input for each text, LINES a line; empty texts are dropped.
 TEXT, LONG, NUMBER, FLAG, TEXTS, LINES = "text", "long", "number", "flag", "texts", "lines"
 _TEXT_BYTES = 250  # the tags around each text
 _NUMBER = re.compile(r"[0-9]{1,5}")
 
 
 class Field(NamedTuple):
-    """A field of a form: the dotted path of its member, and how it is entered."""
+    """A field of a form: the dotted path of its member, and its kind."""
 
     path: str
     kind: str
@@ -30,7 +30,7 @@ class FieldsThatFit(NamedTuple):
 
 
 def fields_that_fit(fields: Sequence[Field], record: Document, most: int) -> FieldsThatFit:
-    """Which fields of a record a form shows, at most `most` bytes as HTML. A form never has a part of a value."""
+    """Return the fields that a form shows, at most `most` bytes as HTML. A form shows a whole value or none of it."""
     selected: list[Field] = []
     left_out: list[Field] = []
     for field in fields:
@@ -42,14 +42,14 @@ def fields_that_fit(fields: Sequence[Field], record: Document, most: int) -> Fie
 
 
 def values(fields: Sequence[Field], record: Document) -> dict[str, Any]:
-    """The values of the fields for a record, by their names: texts, and a list for TEXTS."""
+    """Return the values of the fields for a record, by their names: texts, and a list for TEXTS."""
     return {field.path: _value(field, at(record, field.path)) for field in fields}
 
 
 def submitted_values(fields: Sequence[Field], sent: dict[str, str]) -> dict[str, Any]:
-    """The values of the fields as they were typed, in the same form. A browser sends lines that end with CRLF.
+    """Return the submitted values, in the form of `values`, without the CRLF of browsers.
 
-    A field that the form did not have is left out, so a save leaves the member as it is.
+    It omits a field that the form did not have, so that a save keeps the member.
     """
     plain = {name: value.replace("\r\n", "\n") for name, value in sent.items()}
     return {
@@ -60,7 +60,7 @@ def submitted_values(fields: Sequence[Field], sent: dict[str, str]) -> dict[str,
 
 
 def change(fields: Sequence[Field], record: Document, submitted: dict[str, Any]) -> Document:
-    """The members that were typed otherwise than the record has them; None clears a member."""
+    """Return the members whose submitted value differs from the record; None clears a member."""
     before = values(fields, record)
     changed: Document = {}
     for field in fields:
@@ -70,7 +70,7 @@ def change(fields: Sequence[Field], record: Document, submitted: dict[str, Any])
 
 
 def at(document: Document, path: str) -> Any:
-    """The value at a dotted path, None if there is none."""
+    """Return the value at a dotted path, None if there is none."""
     first, _, below = path.partition(".")
     inner = document.get(first)
     return inner if not below else inner.get(below) if isinstance(inner, dict) else None
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
 
 
 def _was_sent(field: Field, sent: dict[str, str]) -> bool:
-    """Whether the form had the field. A browser sends every field but a check box that is off."""
+    """Return whether the form had the field. A browser omits only a check box that is off."""
     is_list = field.kind == TEXTS and any(name.startswith(f"{field.path}.") for name in sent)
     return field.kind == FLAG or field.path in sent or is_list
 
@@ -104,7 +104,7 @@ def _texts(sent: dict[str, str], path: str) -> list[str]:
 
 
 def _parse(field: Field, text: Any) -> Any:
-    """The value of a typed text, None to clear the member. The API refuses what is not a number, by its own rule."""
+    """Return the value of a submitted text, None to clear the member. The API rejects text that is no number."""
     if field.kind == FLAG:
         return bool(text)
     if field.kind == LINES:

@@ -1,4 +1,4 @@
-"""Whole records as plain text, where a page shows only a part. A browser saves them, and renders nothing of them."""
+"""Whole records as plain text, for pages that show only a part. A browser saves them, and renders none of them."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _CONVERSATION = f"{_AGENT}/convos/{{convo_id}}"
 
 @signed_in("/convos")
 def read_conversation(session: Session, agent_id: str, convo_id: str) -> Response:
-    """The metadata of a conversation, or the message that `message` names. One request, and one for the chunks."""
+    """Return the metadata of a conversation, or its message with the digest `message`. Reads each chunk once."""
     digest = current_request.query_value("message")
     _, row = conversations.find(session, agent_id, convo_id)
     if not digest:
@@ -31,19 +31,19 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
 
 @signed_in("/agents")
 def read_agent(session: Session, agent_id: str) -> Response:
-    """An agent with its tools, without secrets."""
+    """Return an agent with its tools, without secrets."""
     return _record("agent", calls.get(_AGENT, agent_id=agent_id)["data"])
 
 
 @signed_in("/agents")
 def read_version(session: Session, agent_id: str, number: str) -> Response:
-    """A version of an agent."""
+    """Return a version of an agent."""
     return _record("version", calls.get(f"{_AGENT}/versions/{{number}}", agent_id=agent_id, number=number)["data"])
 
 
 @signed_in("/leads")
 def read_lead(session: Session, agent_id: str, lead_id: str) -> Response:
-    """A lead of an agent."""
+    """Return a lead of an agent."""
     lead = calls.get(_LEAD, lead_id=lead_id)["data"]
     if lead.get("agentId") != agent_id:
         raise errors.NotFound.of("lead")
@@ -52,14 +52,14 @@ def read_lead(session: Session, agent_id: str, lead_id: str) -> Response:
 
 @signed_in("/settings")
 def read_organisation(session: Session, org_id: str) -> Response:
-    """An organisation."""
+    """Return an organisation."""
     settings.require_organisation(session, org_id)
     return _record("organisation", calls.get("/v2/orgs/{org_id}", org_id=org_id)["data"])
 
 
 @signed_in("/settings")
 def read_client(session: Session, org_id: str, client_id: str) -> Response:
-    """A person of an organisation, without the password."""
+    """Return a person of an organisation, without the password."""
     settings.require_organisation(session, org_id)
     client = calls.get("/v2/clients/{client_id}", client_id=client_id)["data"]
     if client.get("orgId") != org_id:

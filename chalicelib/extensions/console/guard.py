@@ -1,4 +1,4 @@
-"""What stands before each page: the session, what it opens, the secret of each form, and error pages."""
+"""The checks before each page: the session, its rights, the secret of each form. And the error pages."""
 
 import hmac
 import re
@@ -16,14 +16,14 @@ from chalicelib.extensions.console.template_filters import truncate
 from chalicelib.http import auth, current_request
 
 _MAX_FIELDS = 1_000
-# Of a request. A form of 500 KB as HTML is shorter, also percent-encoded.
+# The most bytes of a request. A form of 500 KB as HTML is shorter, also percent-encoded.
 _MAX_FORM_BYTES = 2_000_000
-# Of the fields as HTML, because an error shows them again: the page must stay below 1 MB.
+# The most bytes of the fields as HTML. An error shows them again, and a page must stay below 1 MB.
 _MAX_SENT = 200_000
 _FIELD_BYTES = 250  # the tags around a field
-# Characters of a rule and of the path of a member. An error contains at most 20 of each.
+# The most characters of a rule and of a path. An error contains at most 20 of each.
 _MAX_RULE, _MAX_PATH = 500, 200
-# What precedes the path of a member in a request.
+# The prefix of a member's path in a request.
 _RECORD = re.compile("^(agent|client|token)[.]")
 
 _View = Callable[..., Response]
@@ -32,8 +32,8 @@ _View = Callable[..., Response]
 def signed_in(page: str) -> Callable[[_View], _View]:
     """Decorate the view of a page such as `/overview`, whose first argument becomes the session.
 
-    Without a session it leads to the sign-in. A page or an agent that the person may not see, and a form without the
-    secret of the session, is an error page, and nothing runs.
+    Without a session, it redirects to the sign-in. The response is an error page if the person may not see the page or
+    the agent, or if the form lacks the secret of the session. Then the view does not run.
     """
 
     def decorate(view: _View) -> _View:
@@ -54,7 +54,7 @@ def signed_in(page: str) -> Callable[[_View], _View]:
 
 
 def page(session: Session, template: str, current: str, status: int = 200, **values: Any) -> Response:
-    """A page for a signed-in person, in the language of the organisation; `current` is its entry of the navigation."""
+    """Return a page for a signed-in person, in the language of the organisation. `current` is its path."""
     return pages.page(template, language_of(session), status, session=session, current=current, **values)
 
 
@@ -67,7 +67,7 @@ def form_page(
     issues: dict[str, str] | None = None,
     **values: Any,
 ) -> Response:
-    """The page of a form: after an error, at its fields if it names any, or with the conflicts of another save."""
+    """Return the page of a form, with an error at its fields if it names any, or with the conflicts of another save."""
     issues = dict(rules(session, error)) if issues is None else issues
     message = sentence(error, language_of(session)) if error and not (issues or error.issues) else None
     status = error.STATUS_CODE if error else 412 if conflicts else 200
@@ -75,13 +75,13 @@ def form_page(
 
 
 def wrong(session: Session, rule: str, kind: type[errors.ApiError] = errors.Invalid, **values: Any) -> errors.ApiError:
-    """The error of a form with a sentence of the console, the text `wrong.` of the rule; it begins with the field."""
+    """Return the error of a form, with the text `wrong.<rule>`. The rule begins with the name of the field."""
     message = texts(session)(f"wrong.{rule}", **values)
     return kind(message, [{"path": rule.partition(".")[0], "message": message}])
 
 
 def rules(session: Session, error: errors.ApiError | None) -> list[tuple[str, str]]:
-    """The rules that an error names, in the language of the page, each with the path of its member in the record."""
+    """Return the rules in an error, in the language of the page, each with the path of its member."""
     issues, t = error.issues if error else [], texts(session)
     return [
         (truncate(_RECORD.sub("", one["path"]), _MAX_PATH), truncate(t.of_rule(one["message"]), _MAX_RULE))
@@ -90,13 +90,13 @@ def rules(session: Session, error: errors.ApiError | None) -> list[tuple[str, st
 
 
 def explain(session: Session, error: errors.ApiError) -> str:
-    """What an error says in the language of the page: the rules that it names, otherwise its sentence."""
+    """Return the rules in an error, otherwise its sentence, in the language of the page."""
     joined = ", ".join(rule for _, rule in rules(session, error))
     return joined or sentence(error, language_of(session))
 
 
 def with_error_page(action: Callable[[], Response], language: str, session: Session | None = None) -> Response:
-    """The answer of an action, or the page of the error that it raises."""
+    """Return the response of an action, or the page of the error that it raises."""
     try:
         return action()
     except errors.ApiError as error:
@@ -105,7 +105,7 @@ def with_error_page(action: Callable[[], Response], language: str, session: Sess
 
 
 def form(most: int = _MAX_SENT) -> dict[str, str]:
-    """The fields of the form that the request sends, at most `most` bytes as HTML. Raises Invalid and TooLarge."""
+    """Return the fields of the submitted form, at most `most` bytes as HTML. Raises Invalid and TooLarge."""
     fields = _fields()
     if sum(_FIELD_BYTES + template_filters.size(name + value) for name, value in fields.items()) > most:
         raise errors.TooLarge("The form is too large; send less text, or use the API.")
@@ -113,22 +113,22 @@ def form(most: int = _MAX_SENT) -> dict[str, str]:
 
 
 def is_from_other_site() -> bool:
-    """Whether a page of another site sent the request. Every current browser says so."""
+    """Return whether a page of another site sent the request. Every current browser sends the header."""
     return current_request.request().headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
 
 
 def language_of(session: Session | None) -> str:
-    """The language of a page: that of the organisation, without a session that of the browser, by default English."""
+    """Return the language of a page: the organisation's, without a session the browser's, by default English."""
     return rendering.language_of(session.organisation) if session else pages.browser_language()
 
 
 def texts(session: Session) -> rendering.Texts:
-    """The texts in the language of the person's pages."""
+    """Return the texts in the language of the person's pages."""
     return pages.texts(language_of(session))
 
 
 def sentence(error: errors.ApiError, language: str) -> str:
-    """What a page says of an error. Its own sentence is in English; other languages have one for each status."""
+    """Return the sentence of an error. The API's is in English; other languages have a sentence for each status."""
     return error.message if language == pages.LANGUAGES[0] else pages.texts(language).of_status(error.STATUS_CODE)
 
 

@@ -23,9 +23,9 @@ from chalicelib.storage import Document
 _FIELDS = ("agent", "from", "to", "q")
 PAGE_SIZE, MAX_EXPORTED = 50, 5_000
 _MAX_EXAMINED = 20_000  # for a file: about three seconds
-# A ULID, before which the list continues, and the agent of a list that shows one agent after the other.
+# The ULID before which the list continues, and the agent in a list by agent.
 _POSITION = re.compile(f"({ids.ULID.pattern})({ids.IDENTIFIER.pattern})?")
-_END = "0" * 26  # before it, an agent has no lead
+_END = "0" * 26  # no lead of an agent is before it
 
 
 @signed_in("/leads")
@@ -66,7 +66,7 @@ def download(session: Session) -> Response:
 
 
 def _query(titles: dict[str, str]) -> LeadQuery:
-    """The query of the page: days are those of UTC. Raises Problem, and Invalid for a cursor that is not ours."""
+    """Return the query of the page; days are in UTC. Raises Problem, and Invalid for an unknown cursor."""
     since, until = periods.bounds_from_request()
     agent_id, (after, _) = current_request.query_value("agent"), _cursor()
     text = (current_request.query_value("q") or "")[: parameters.MAX_TEXT].casefold()
@@ -74,7 +74,7 @@ def _query(titles: dict[str, str]) -> LeadQuery:
 
 
 def _cursor() -> tuple[str | None, str]:
-    """The ULID and the agent of the cursor, None and empty without them. Raises Invalid."""
+    """Return the ULID and the agent of the cursor, None and empty without them. Raises Invalid."""
     cursor = current_request.query_value("cursor")
     if not cursor:
         return None, ""
@@ -85,7 +85,7 @@ def _cursor() -> tuple[str | None, str]:
 
 
 def _page(session: Session, titles: dict[str, str], query: LeadQuery, first: str) -> tuple[list[Any], str | None]:
-    """The leads of a page, and where it continues, as a cursor."""
+    """Return the leads of a page, and the cursor of the next page."""
     examined = examine(_rows(session, titles, query, first), lambda row, lead: _listed(row, lead, query))
     records, position = take_bounded(examined, PAGE_SIZE)
     return [json.loads(one) for one in records], position

@@ -64,7 +64,7 @@ def read_overview(session: Session) -> Response:
 
 
 def shown_agents(session: Session) -> Agents:
-    """The agents that the person sees, of the first 50; an untitled agent has its id."""
+    """Return the first 50 agents that the person sees; an untitled agent has its id as title."""
     if session.agent_ids is None:
         entries = agents.list_entries(session.workspace_id, None, MAX_AGENTS + 1)
         titles = [(one.agent_id, _title(one, agents.summary_of(one))) for one in entries]
@@ -80,7 +80,7 @@ def _title(row: agents.AgentRow, agent: Document) -> str:
 
 
 def waiting(session: Session, limit: int) -> list[Document]:
-    """Up to `limit` conversations that wait for a person, latest activity first: metadata, with `ID` and `agentId`."""
+    """Return at most `limit` conversations that wait for a person, latest activity first, with `ID` and `agentId`."""
     conversations: list[Document] = []
     for _, row, _ in filtered_lists.inbox(session.workspace_id, None, limit):
         if row is None:

@@ -26,7 +26,7 @@ _HEADERS = {
 
 
 def page(template: str, language: str, status: int = 200, **context: Any) -> Response:
-    """A page."""
+    """Return a page."""
     values = {
         "t": texts(language),
         "language": language,
@@ -41,20 +41,20 @@ def page(template: str, language: str, status: int = 200, **context: Any) -> Res
 
 
 def download(name: str, media: str, text: str) -> Response:
-    """A file that the browser saves under a name."""
+    """Return a file that the browser saves under a name."""
     disposition = f'attachment; filename="{name}"'
     headers = {"Content-Type": media, "Content-Disposition": disposition}
     return Response(text, headers={**headers, **_HEADERS})
 
 
 def redirect(location: str, cookie: str | None = None) -> Response:
-    """Lead the browser to a page below the root of the console, as the answer to a form."""
+    """Redirect the browser to a page below the root of the console, as the response to a form."""
     headers = {"Location": f"{root()}{location}", "Content-Type": _HTML, **_HEADERS}
     return Response("", headers={**headers, **({"Set-Cookie": cookie} if cookie else {})}, status_code=303)
 
 
 def asset(name: str) -> Response:
-    """A file that pages link to, under a name that changes with its content. Raises NotFound."""
+    """Return a file that pages link to. Its name changes with its content. Raises NotFound."""
     for file, text in rendering.assets().items():
         if name == rendering.hashed(file, text):
             headers = {"Content-Type": _TYPES[file.suffix], "Cache-Control": "public, max-age=31536000, immutable"}
@@ -63,12 +63,12 @@ def asset(name: str) -> Response:
 
 
 def browser_language() -> str:
-    """The language that the browser asks for."""
+    """Return the language that the browser prefers."""
     return rendering.accepted(current_request.request().headers.get("accept-language", ""))
 
 
 def root() -> str:
-    """The path of the console as the browser sees it, with the stage of a gateway."""
+    """Return the path of the console as the browser sees it, with the stage of a gateway."""
     request = current_request.request()
     path: str = request.context.get("path", request.path)
     below = request.path.strip("/").count("/")

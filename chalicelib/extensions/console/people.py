@@ -69,7 +69,7 @@ def save_client(session: Session, org_id: str, client_id: str) -> Response:
 
 
 def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]:
-    """A person of the organisation with the entity tag. Raises Forbidden, and NotFound for one of another."""
+    """Return a person of the organisation with the entity tag. Raises Forbidden and NotFound."""
     settings.require_organisation(session, org_id)
     client, tag = calls.read(_PATH, client_id=client_id)
     if client.get("orgId") != org_id:
@@ -93,7 +93,7 @@ def _to_organisation(session: Session, org_id: str) -> Response:
 
 
 def _values(client: Document) -> dict[str, Any]:
-    """The values of the fields for a client. The password is never shown."""
+    """Return the values of the fields for a client. No page shows the password."""
     allowed = client.get(_ACCESS)
     opened = {f"{_ACCESS}.{page}": "on" if allowed is None or page in allowed else "" for page in pages.OPENED}
     notify = {_NOTIFY: "on" if preferences.by_email(client) else ""}
@@ -113,7 +113,7 @@ def _submitted_values(client: Document, sent: dict[str, str]) -> dict[str, Any]:
 
 
 def _change(client: Document, values: dict[str, Any], sent: dict[str, str], session: Session) -> Document:
-    """What to send to the API. Raises Invalid."""
+    """Return the body for the API. Raises Invalid."""
     changed = fields.change(_fields(client).fields, client, values)
     if values[_NOTIFY] != _values(client)[_NOTIFY]:
         changed |= settings.NOTIFICATIONS[values[_NOTIFY]]
@@ -125,9 +125,9 @@ def _change(client: Document, values: dict[str, Any], sent: dict[str, str], sess
 
 
 def _access(session: Session, client: Document, values: dict[str, Any]) -> Document:
-    """The change of the pages that a client opens.
+    """Return the change of the pages that a client opens.
 
-    Without the member, a client opens all pages, later ones too. Only who does so gives that.
+    Without the member, a client opens all pages, also those of later releases. Only such a client may grant that.
     """
     if all(values[f"{_ACCESS}.{page}"] == _values(client)[f"{_ACCESS}.{page}"] for page in pages.OPENED) and client:
         return {}

@@ -31,7 +31,7 @@ class Problem(errors.Invalid):
 
 
 def from_request() -> asked.Asked:
-    """The period, interval and dimension that the query of a page asks for. Raises Problem."""
+    """Return the report query of the request. Raises Problem."""
     try:
         zone = asked.requested_zone()
     except errors.Invalid as error:
@@ -46,7 +46,7 @@ def from_request() -> asked.Asked:
 
 
 def bounds_from_request() -> tuple[int | None, int | None]:
-    """The days of UTC from `from` to `to` of the query, in Unix seconds; None for an empty one. Raises Problem."""
+    """Return the UTC days from `from` to `to` of the request in Unix seconds; None if empty. Raises Problem."""
     first, last = _date("from"), _date("to")
     if first and last and first > last:
         raise Problem("from")
@@ -57,13 +57,13 @@ def bounds_from_request() -> tuple[int | None, int | None]:
 def labelled(
     entries: Sequence[dict[str, Any]], interval: str, zone: tzinfo, t: Callable[[str], str]
 ) -> list[dict[str, Any]]:
-    """The entries of a series with a `label` each, such as 24 Oct, and 0 for an average without conversations."""
+    """Return the entries of a series, each with a `label` such as 24 Oct, and 0 for a missing average."""
     labels = (_label(entry["from"], interval, zone, t) for entry in entries)
     return [{"averageSeconds": 0, **entry, "label": label} for entry, label in zip(entries, labels, strict=True)]
 
 
 def comparable(counted: Iterable[Hour], period: series.Period, before: series.Period) -> list[Hour]:
-    """The hours without those of the period before that come later in it than now comes in the period.
+    """Return the hours without those of the period before that are later in it than now is in the period.
 
     So the totals of a period with an unfinished day are compared with as much of the period before.
     """
@@ -72,7 +72,7 @@ def comparable(counted: Iterable[Hour], period: series.Period, before: series.Pe
 
 
 def charted_count(entries: Sequence[dict[str, Any]], end: int) -> int:
-    """How many entries of a series that ends at `end` a chart draws: one that is not over would look like a drop.
+    """Return how many entries of a series a chart draws: an unfinished interval would look like a drop.
 
     All of them if fewer than two are over, which make no line.
     """

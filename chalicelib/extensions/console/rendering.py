@@ -26,7 +26,7 @@ _MAX_RULE = 2_000
 
 @cache
 def texts(language: str) -> "Texts":
-    """The texts of a language."""
+    """Return the texts of a language."""
     return Texts(json.loads((_FOLDER / "texts" / f"{language}.json").read_text(encoding="utf-8")))
 
 
@@ -37,19 +37,19 @@ class Texts:
         self._by_key = by_key
 
     def __call__(self, key: str, **values: Any) -> str:
-        """The text of a key."""
+        """Return the text of a key."""
         return self._by_key[key].format(**values)
 
     def of_status(self, status: int) -> str:
-        """What went wrong, by the status of the answer."""
+        """Return the sentence for the status of a response."""
         return self._by_key.get(f"error.{status}", self._by_key["error.other"])
 
     def named(self, group: str, key: str) -> str:
-        """The text of a key that a record has, such as a state; the key itself if there is no text for it."""
+        """Return the text of a record's key, such as a state; the key itself if it has no text."""
         return self._by_key.get(f"{group}.{key}", key)
 
     def of_rule(self, rule: str) -> str:
-        """A rule of the API, which says it in English; unchanged if there is no text for it."""
+        """Return the translation of a rule of the API; the rule itself, in English, if it has none."""
         for key, pattern in _rules() if len(rule) <= _MAX_RULE else ():
             if found := pattern.fullmatch(rule):
                 return self(key, **found.groupdict())
@@ -58,7 +58,7 @@ class Texts:
 
 @cache
 def _rules() -> list[tuple[str, re.Pattern[str]]]:
-    """The keys of the rules of the API that have texts, and what recognises them in English."""
+    """Return the keys of the API's rules that have texts, and the pattern of each rule in English."""
     english = texts(LANGUAGES[0])._by_key
     return [(key, _pattern(text)) for key, text in english.items() if key.startswith(_RULE)]
 
@@ -68,20 +68,20 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def language_of(organisation: dict[str, Any]) -> str:
-    """The language of an organisation's people, by default English."""
+    """Return the language of an organisation's people, by default English."""
     wanted = organisation.get("preferredLanguage")
     return wanted if wanted in LANGUAGES else LANGUAGES[0]
 
 
 def accepted(header: str) -> str:
-    """The first language of an `Accept-Language` header that there are texts in, by default English."""
+    """Return the first language of an `Accept-Language` header that the console has, by default English."""
     wanted = (one.strip().partition(";")[0].partition("-")[0].lower() for one in header.split(","))
     return next((one for one in wanted if one in LANGUAGES), LANGUAGES[0])
 
 
 @cache
 def environment() -> "Environment":
-    """The templates: those that the deployment package has compiled, otherwise their sources."""
+    """Return the templates: compiled ones in a deployment package, otherwise their sources."""
     from jinja2 import ChoiceLoader, Environment, FileSystemLoader, ModuleLoader, StrictUndefined
 
     made = Environment(
@@ -99,10 +99,10 @@ def environment() -> "Environment":
 
 @cache
 def assets() -> dict[Path, str]:
-    """The files that pages link to, with their content."""
+    """Return the files that pages link to, with their content."""
     return {file: file.read_text(encoding="utf-8") for file in sorted((_FOLDER / "assets").iterdir())}
 
 
 def hashed(file: Path, text: str) -> str:
-    """The name of a file that changes with its content."""
+    """Return the name of a file, which changes with its content."""
     return f"{file.stem}.{hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]}{file.suffix}"

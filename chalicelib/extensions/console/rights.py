@@ -18,7 +18,7 @@ NEW: Document = {"canAccess": []}
 
 
 def covers(session: Session, client: Document) -> bool:
-    """Whether the person of the session has every page of a client.
+    """Return whether the person of the session has every page of a client.
 
     A client without `canAccess` has all pages, also those of later releases.
     """

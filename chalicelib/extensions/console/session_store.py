@@ -52,7 +52,7 @@ class TooManyAttempts(errors.ApiError):
 
 
 def of_client(workspace_id: str, client_id: str, sign_in: Sequence[str | None]) -> Issued:
-    """A session of a client, not stored yet. It ends when a text of `sign_in` changes."""
+    """Return a session of a client, not stored yet. It ends when a text of `sign_in` changes."""
     issued = store.prepare(workspace_id, tokens.SESSION, client_id, LIFETIME)
     issued.credential.client_id = client_id
     issued.credential.proof = proof(issued.token, sign_in)
@@ -60,19 +60,19 @@ def of_client(workspace_id: str, client_id: str, sign_in: Sequence[str | None]) 
 
 
 def of_key(key: CredentialRow) -> Issued:
-    """A session of a workspace key, not stored yet. It ends with the key."""
+    """Return a session of a workspace key, not stored yet. It ends with the key."""
     issued = store.prepare(key.workspace, tokens.SESSION, key.name, LIFETIME)
     issued.credential.issuer, issued.credential.issuer_id = key.token_hash, key.credential_id
     return issued
 
 
 def proof(token: str, sign_in: Sequence[str | None]) -> str:
-    """What a session stores of the texts that it was opened with. Without the token, texts cannot be guessed."""
+    """Return the proof that a session stores of these texts. Without the token, it cannot be computed."""
     return hmac.new(token.encode(), storage.encode_json(sign_in), hashlib.sha256).hexdigest()
 
 
 def form_token(token: str) -> str:
-    """The secret that each form of a session carries, against forged requests."""
+    """Return the secret of each form of a session, against forged requests."""
     return hmac.new(token.encode(), b"form", hashlib.sha256).hexdigest()
 
 
@@ -92,12 +92,12 @@ def count_key_attempt(workspace_id: str, address: str) -> None:
 
 
 def failures_key(address: str) -> storage.Key:
-    """The key of the failed attempts of an address, for `storage.find_many`."""
+    """Return the key of the failed attempts of an address, for `storage.find_many`."""
     return storage.Key(AttemptRow, _failures(address).token_hash)
 
 
 def check_failures(row: AttemptRow | None) -> None:
-    """Raise TooManyAttempts if an address with these failed attempts has no more."""
+    """Raise TooManyAttempts if an address with these failed attempts has none left."""
     if row is not None and row.tried >= MAX_FAILURES:
         raise TooManyAttempts()
 
@@ -118,7 +118,7 @@ def _failures(address: str) -> AttemptRow:
 
 
 def _row(*parts: str) -> AttemptRow:
-    """The row of the current window for these parts, without its count.
+    """Return the row of the current window for these parts, without its count.
 
     The caller chooses the parts, so they are hashed as a JSON list: joined by a separator, `a#b` and `c` would have the
     row of `a` and `b#c`. The space before the list keeps the row apart from those of agent keys, which have none: a

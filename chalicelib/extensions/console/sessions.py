@@ -59,12 +59,12 @@ class Session(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How the person is called on the pages."""
+        """The person's name on the pages."""
         return display_name(self.client, "name", "email") or self.row.name
 
     @property
     def agent_ids(self) -> list[str] | None:
-        """The agents whose records the person sees, None for all of the workspace. Invalid ids are left out."""
+        """The agents whose records the person sees, None for all of the workspace. Invalid ids are omitted."""
         ids = dict.fromkeys(self.organisation.get("widgetIDs") or ())
         return None if self.client_id is None else [one for one in ids if IDENTIFIER.fullmatch(one)]
 
@@ -74,7 +74,7 @@ class Session(NamedTuple):
         return self.client_id is None or bool(self.client.get("isOrgAdmin"))
 
     def may_open(self, page: str) -> bool:
-        """Whether the person may open a page, such as `/overview`: `canAccess` lists them, all without the member."""
+        """Return whether the person may open a page such as `/overview`. Without `canAccess`, all pages are open."""
         pages = self.client.get("canAccess")
         return pages is None or page in pages or page in _ALWAYS
 
@@ -85,15 +85,15 @@ class Session(NamedTuple):
 
     @property
     def first_page(self) -> str:
-        """Where the person arrives: the first page of the navigation, without any their account."""
+        """The page after the sign-in: the first page of the navigation, otherwise the account."""
         return next(iter(self.pages), ACCOUNT)
 
     def form_token(self) -> str:
-        """What each form of the session carries."""
+        """Return the secret of each form of the session."""
         return session_store.form_token(self.token)
 
     def caller(self) -> auth.Caller:
-        """The caller as which the console uses the operations of the API: without secrets."""
+        """Return the caller as which the console uses the operations of the API: without secrets."""
         return auth.Caller(
             workspace_id=self.workspace_id,
             kind=tokens.SESSION,
@@ -113,7 +113,7 @@ _cache: dict[str, tuple[int, Session]] = {}  # by token hash: when it was read, 
 
 
 def current(request: Request, workspace_id: str) -> Session | None:
-    """The session of the request's cookie, None if there is none for this workspace that still opens anything."""
+    """Return the session of the request's cookie for this workspace; None if it is missing or has ended."""
     token = _cookie(request)
     if tokens.kind(token) != tokens.SESSION:
         return None
@@ -213,12 +213,12 @@ def _read(token_hash: str, token: str) -> Session | None:
 
 
 def _sign_in_data(row: clients.ClientRow, document: Document) -> list[str | None]:
-    """What ends the sessions of a client when it changes. A client that was deleted and created again is another."""
+    """Return the values whose change ends the sessions of a client. A client that is created again has another."""
     return [row.created, document.get("email"), document.get("dashboardPassword")]
 
 
 def _network(address: str) -> str:
-    """The address of a household: an IPv6 customer has a whole /64."""
+    """Return the address of a household: an IPv6 customer has a whole /64."""
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -1,7 +1,7 @@
 """Settings: the organisations, and each person's own notifications.
 
-The operations of organisations and clients take the workspace key, so the rights of an administrator are checked here,
-before each of them: only records of their own organisation, and only the members of their forms.
+The operations of organisations and clients require the workspace key. So this module checks the rights of an
+administrator before each operation: only records of their organisation, and only the members of their forms.
 """
 
 from typing import Any
@@ -24,10 +24,10 @@ _FIELDS = (
 )  # fmt: skip
 _OF_OPERATORS = (Field("widgetIDs", LINES), Field("canSelfEdit", FLAG), Field("disallowAnyTags", FLAG))
 LAYOUTS = ("vertical", "horizontal")
-# Of the fields of a form as HTML, which conflicts show once more.
+# The most bytes of a form's fields as HTML. The table of conflicts shows them again.
 MAX_FORM_BYTES = 150_000
 _THROUGH = "email"
-# The change of a client by what its field has: a mail when a conversation waits for a person, or none.
+# The change of a client by the value of the check box: mails about waiting conversations, or none.
 NOTIFICATIONS: dict[str, Document] = {
     "on": {"notificationsSettings": {"notifyThrough": _THROUGH, "notifyIf": "all"}},
     "": {"notificationsSettings": {"notifyThrough": None, "notifyIf": None}},
@@ -43,7 +43,7 @@ def require_organisation(session: Session, org_id: str) -> None:
 
 
 def conflicts(before: dict[str, Any], values: dict[str, Any]) -> differences.Differences:
-    """The changes that saving the form would make to the record as it is now stored."""
+    """Return the changes that saving the form would make to the stored record."""
     return differences.between({name: value for name, value in before.items() if name in values}, values)
 
 
@@ -70,7 +70,7 @@ def save_organisation(session: Session, org_id: str) -> Response:
         answer = _save(org_id, organisation, fields.change(own, organisation, values), tag)
     except errors.ApiError as error:
         return _page(session, organisation, tag, values, error=error)
-    # What the API warns of: agents that do not exist, or not yet.
+    # The API warns of agents that do not exist.
     saved = "unknown_agents" if answer.get("warnings") else "saved"
     return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved={saved}")
 
@@ -96,16 +96,16 @@ def save_account(session: Session) -> Response:
         raise errors.Forbidden("A workspace key gets no mails.")
     client_id, choice = session.client_id, "on" if guard.form().get("notify") else ""
     client, _ = calls.read(_CLIENT, client_id=client_id)
-    # A setting that the console does not know stays, unless the person changes it.
+    # An unknown setting stays, unless the person changes it.
     if preferences.by_email(client) != bool(choice):
-        # Any version, but not a client that has been deleted: the operation would create it.
+        # Any version of the client, but not a deleted one, which the operation would create again.
         committed(lambda: calls.send("POST", _CLIENT, NOTIFICATIONS[choice], "*", client_id=client_id))
     sessions.clear_cache()
     return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true")
 
 
 def _fields(session: Session, organisation: Document) -> fields.FieldsThatFit:
-    """The members that the person may change. An administrator who chose the agents could open those of others."""
+    """Return the members that the person may change. Only an operator chooses agents: they may be another's."""
     own = _FIELDS + _OF_OPERATORS if session.client_id is None else _FIELDS
     return fields.fields_that_fit(own, organisation, MAX_FORM_BYTES)
 
@@ -115,7 +115,7 @@ def _may_edit(session: Session, organisation: Document) -> bool:
 
 
 def _save(org_id: str, organisation: Document, change: Document, tag: str) -> Any:
-    """The answer of the API."""
+    """Save an organisation; return the response body."""
     body = {"name": organisation["name"], **change}
     answer = committed(lambda: calls.send("POST", _PATH, body, tag, org_id=org_id))
     sessions.clear_cache()
@@ -123,7 +123,7 @@ def _save(org_id: str, organisation: Document, change: Document, tag: str) -> An
 
 
 def _choices(language: str, organisation: Document) -> dict[str, list[tuple[str, str]]]:
-    """The options of the fields with a choice; a stored value that the console does not know stays one."""
+    """Return the options of the fields with a choice, with a stored value that the console does not know."""
     t, choices = pages.texts(language), {}
     for name, group, known in (
         ("preferredLanguage", "language", pages.LANGUAGES),

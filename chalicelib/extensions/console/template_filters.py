@@ -14,30 +14,30 @@ MAX_INDENTED = 20_000
 
 
 def month(number: int, t: _Texts) -> str:
-    """The short name of a month, 1 to 12, in the language of the texts."""
+    """Return the short name of a month, 1 to 12, in the language of the texts."""
     return t("months").split()[number - 1]
 
 
 def day(seconds: int, t: _Texts) -> str:
-    """A day of UTC, such as 24 Oct."""
+    """Return a day of UTC, such as 24 Oct."""
     date = clock.iso(int(seconds))[:10]
     return f"{int(date[8:])} {month(int(date[5:7]), t)}"
 
 
 def moment(seconds: float | None, t: _Texts) -> str:
-    """A time of UTC, such as 24 Oct 08:58; empty without one."""
+    """Return a time of UTC, such as 24 Oct 08:58; empty without a time."""
     if not seconds or not 0 < seconds < 10**11:
         return ""
     return f"{day(int(seconds), t)} {clock.iso(int(seconds))[11:16]}"
 
 
 def number(value: float, t: _Texts) -> str:
-    """A number with thousands separated, as the language does."""
+    """Return a number with the language's thousands separators."""
     return f"{value:,}".replace(",", t("thousands"))
 
 
 def short(value: float) -> str:
-    """A round number for an axis, such as 2.5k."""
+    """Return a round number for an axis, such as 2.5k."""
     for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if value >= size:
             return f"{value / size:g}{letter}"
@@ -45,7 +45,7 @@ def short(value: float) -> str:
 
 
 def change(now: float, before: float) -> str:
-    """A change in percent with an arrow; empty without a figure before."""
+    """Return a change in percent with an arrow; empty without an earlier figure."""
     if not before or now == before:
         return ""
     percent = round(abs(now - before) / before * 100)
@@ -53,13 +53,13 @@ def change(now: float, before: float) -> str:
 
 
 def link(value: Any) -> str:
-    """A web address that a page may link to; empty for anything else."""
+    """Return a web address that a page may link to; empty for any other value."""
     text = value if isinstance(value, str) else ""
     return text if text.startswith(("https://", "http://")) else ""
 
 
 def text_of(item: Any) -> str:
-    """The text of a message's item; empty if it has none."""
+    """Return the text of a message's item; empty if it has none."""
     payload = item.get("payload") if isinstance(item, dict) else None
     content: Any = payload if isinstance(payload, dict) else item
     for name in ("message", "text", "label"):
@@ -69,7 +69,7 @@ def text_of(item: Any) -> str:
 
 
 def card(item: Any) -> dict[str, Any]:
-    """The title, text, image and choices of a message's item, as far as it has them in a known form."""
+    """Return the title, text, image and choices of a message's item, where it has them in a known form."""
     payload = item.get("payload") if isinstance(item, dict) else None
     content = payload if isinstance(payload, dict) else item if isinstance(item, dict) else {}
     description = content.get("description")
@@ -90,12 +90,12 @@ def card(item: Any) -> dict[str, Any]:
 
 
 def truncate(text: str, most: int) -> str:
-    """The text; its beginning and an ellipsis if it has more than `most` characters."""
+    """Return the text, with an ellipsis in place of what exceeds `most` characters."""
     return text if len(text) <= most else f"{text[:most]} …"
 
 
 def indented_json(value: Any, most: int = MAX_INDENTED) -> str:
-    """Any value as indented JSON, cut.
+    """Return any value as indented JSON, truncated.
 
     Indentation makes deep JSON much larger, so only what is shown is made.
     """
@@ -108,18 +108,18 @@ def indented_json(value: Any, most: int = MAX_INDENTED) -> str:
 
 
 def compact_json(value: Any) -> str:
-    """Any value as JSON, whole. Indentation could make deep JSON too large for an answer."""
+    """Return any value as JSON. Indented, deep JSON could be too large for a response."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def display_name(record: dict[str, Any], *members: str) -> str:
-    """How a record is called: the first of these members that shows anything, up to 200 characters; empty for none."""
+    """Return the first of these members with a visible character, at most 200 characters; empty without any."""
     texts = (str(record.get(one) or "") for one in members)
     return next((truncate(text, _MAX_NAME) for text in texts if _shows_anything(text)), "")
 
 
 def agent_title(agent: dict[str, Any]) -> str:
-    """How an agent is called: its title or its id."""
+    """Return the title of an agent, or its id."""
     return display_name(agent, "title", "ID")
 
 
@@ -128,7 +128,7 @@ def _shows_anything(text: str) -> bool:
 
 
 def size(text: str) -> int:
-    """The bytes of a text in HTML."""
+    """Return the number of bytes of a text in HTML."""
     return len(html.escape(text).encode())
 
 

@@ -43,7 +43,7 @@ def _end_mails(workspace_id: str, client_id: str) -> None:
 
 
 def _language_of(workspace_id: str, client_id: str) -> str:
-    """The language of the mail, or the first one if the client gets no mails."""
+    """Return the language of the mail, English if the client gets no mails."""
     person = recipients.find(workspace_id, client_id)
     return rendering.language_of(person.organisation if person else {})
 

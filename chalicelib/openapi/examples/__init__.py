@@ -10,9 +10,9 @@ from chalicelib.openapi.examples import (
     conversations_v3,
     deletions,
     erasures,
-    history,
     leads,
     organisations,
+    shared,
     tools,
     visitor_tokens,
     webhooks,
@@ -20,13 +20,12 @@ from chalicelib.openapi.examples import (
 )
 from chalicelib.openapi.examples.shared import Example
 
-__all__ = ["EXAMPLES", "Example"]
+__all__ = ["EXAMPLES", "GENERATED", "Example"]
 
 # In execution order: later examples depend on the records of earlier ones.
 _PAGES = (
     agents,
     tools,
-    history,
     agent_copies,
     conversations,
     visitor_tokens,
@@ -49,3 +48,6 @@ EXAMPLES: dict[str, dict[str, Example]] = {
     for name, value in vars(page).items()
     if name in page.__annotations__ and not name.startswith("_")
 }
+
+GENERATED = shared.GENERATED.union(*(getattr(page, "GENERATED", ()) for page in extensions.hooks("examples")))
+"""The only values in which a real response may differ from its example."""

@@ -103,7 +103,7 @@ GENERATED = frozenset(
         NEW_SIGNING_SECRET,
     }
 )
-"""The only values in which a real response may differ from its example."""
+"""The placeholders of core."""
 
 
 def success(message: str, data: Any = None) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from urllib.parse import parse_qsl, urlencode
 
 from chalicelib.extensions.console import session_store
 from chalicelib.workspaces.store import NewWorkspace
+from tests import extensions
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
-from tests.versions import NUMBER, keep_versions
 
 CANARY = "canary-5b1c"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -131,14 +131,14 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
     hook = {"url": "https://hooks.test/x", "events": ["lead_captured"], "description": mark}
     hook_id = api.post("/v3/webhooks", {"webhook": hook}).data["id"]
     api.post(f"/v3/webhooks/{hook_id}/test")
-    keep_versions(workspace.workspace_id, {"agent_id": "support"}, mark)
+    extensions.populate(workspace.workspace_id, {"agent_id": "support"}, mark)
     ids = {
         "workspace": workspace.workspace_id,
         "agent_id": "support",
         "convo_id": "ann",
         "org_id": "acme",
         "client_id": "kim",
-        "number": NUMBER,
+        **extensions.joined("CHOSEN"),
         "name": "unknown",
         "lead_id": lead_id,
         "token": "unknown",

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from chalicelib.workspaces.store import NewWorkspace
+from tests import extensions
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import snapshot
-from tests.versions import NUMBER, keep_versions
+
+NUMBER = extensions.joined("CHOSEN").get("number")
 
 AGENT = "/agents/support"
 CANARY = "canary-5b1c"
@@ -231,7 +233,7 @@ LARGE: dict[str, Any] = {
 def test_the_largest_agents_make_pages_below_a_megabyte(
     name: str, signed_in: Browser, workspace_api: Api, workspace: NewWorkspace
 ) -> None:
-    keep_versions(workspace.workspace_id, {"agent_id": "support"}, "Kept")
+    extensions.populate(workspace.workspace_id, {"agent_id": "support"}, "Kept")
     page = signed_in.open(AGENT)
     assert "Too large" not in page.text
     assert workspace_api.patch(f"/v3{AGENT}", {"agent": {"nodes": None}}).status == 200
@@ -258,7 +260,7 @@ def test_many_tools_make_a_small_page(signed_in: Browser, workspace_api: Api) ->
 
 def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: Api, workspace: NewWorkspace) -> None:
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"title": "Support", "theme": "<dark>"}})
-    keep_versions(workspace.workspace_id, {"agent_id": "support"}, "Kept")
+    extensions.populate(workspace.workspace_id, {"agent_id": "support"}, "Kept")
     save(signed_in, {"title": "Help"})
     listed = signed_in.open(f"{AGENT}/versions")
     assert f"{AGENT}/versions/{NUMBER}" in listed.text
@@ -273,7 +275,7 @@ def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: A
 
 
 def test_a_restoration_without_the_compared_version_is_refused(signed_in: Browser, workspace: NewWorkspace) -> None:
-    keep_versions(workspace.workspace_id, {"agent_id": "support"}, "Kept")
+    extensions.populate(workspace.workspace_id, {"agent_id": "support"}, "Kept")
     fields, before = filled(signed_in.open(AGENT)), snapshot()
     for tag in ("", '"none"', "?"):
         assert signed_in.post(f"{AGENT}/versions/{NUMBER}", {"form": fields["form"], "tag": tag}).status in (400, 412)

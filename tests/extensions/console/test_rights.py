@@ -9,12 +9,14 @@ from chalicelib.extensions.console import calls, pages, rights, sessions
 from chalicelib.http import auth
 from chalicelib.storage import Document
 from chalicelib.workspaces.store import NewWorkspace
+from tests import extensions
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import items, snapshot
-from tests.versions import NUMBER, keep_versions
+
+NUMBER = extensions.joined("CHOSEN").get("number")
 
 ORG, TOP = "/settings/orgs/acme", "/settings/orgs/acme/clients/top"
 SUPERIOR = {
@@ -214,7 +216,7 @@ def test_only_administrators_and_operators_change_limits(
 def test_a_restored_version_changes_no_limits_without_an_administrator(
     browser: Browser, workspace_api: Api, workspace: NewWorkspace
 ) -> None:
-    keep_versions(workspace.workspace_id, {"agent_id": "support"}, "Before")
+    extensions.populate(workspace.workspace_id, {"agent_id": "support"}, "Before")
     workspace_api.patch("/v3/agents/support", {"agent": {"limits": {"maxMonthlyCreditsUsage": 100}}})
     browser.sign_in("bo@acme.test", PASSWORD)
     path, before = f"/agents/support/versions/{NUMBER}", snapshot()

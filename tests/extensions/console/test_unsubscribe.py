@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from chalicelib.clients import store as clients
 from chalicelib.extensions.console.notifications import unsubscribe_token
-from chalicelib.history import functions as keeping
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.conftest import PassTime
@@ -15,7 +15,6 @@ from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.notified import Notified, request_person, settings
 from tests.moto_tables import snapshot
-from tests.webhooks.pipeline import Stream
 
 FORM = "application/x-www-form-urlencoded"
 ONE_CLICK = b"List-Unsubscribe=One-Click"
@@ -150,12 +149,9 @@ def test_the_account_page_shows_and_changes_the_same(link: str, workspace_api: A
     assert setting(workspace_api) == settings()["notificationsSettings"]
 
 
-def test_the_history_says_that_it_was_the_link(link: str, workspace_api: Api) -> None:
-    stream = Stream()
+def test_the_link_is_the_author_of_the_change(link: str, workspace: NewWorkspace) -> None:
     send("POST", link)
-    keeping.history_clients({"Records": stream.read("clients")}, None)
-    (entry,) = workspace_api.get("/v3/history?resource=clients/bo").data
-    assert entry["by"] == {"kind": "client", "id": "bo", "name": "unsubscribe link"}
+    assert clients.read(workspace.workspace_id, "bo").changed_by == "client#bo#unsubscribe link"
 
 
 def test_the_account_page_keeps_a_setting_that_it_does_not_know(workspace_api: Api, browser: Browser) -> None:

@@ -1,7 +1,7 @@
-"""How many mails a workspace may send on a day of UTC.
+"""The mails that a workspace may send on a day of UTC.
 
-All workspaces share the sender's quota and reputation, and anyone with a workspace can name any address as a client's.
-One row of a day counts, and expires.
+All workspaces share the sender's quota and reputation, and a workspace can give its clients any address. One row a day
+counts the mails, and expires.
 """
 
 from contextlib import suppress
@@ -17,7 +17,7 @@ _MAILS = "mails"
 
 
 class AllowanceRow(storage.Row):
-    """The mails of a workspace on a day."""
+    """The number of mails of a workspace on a day."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -29,7 +29,7 @@ class AllowanceRow(storage.Row):
 
 
 def take(workspace_id: str) -> bool:
-    """Count a mail of today before it is sent; False if there were as many as allowed. One request."""
+    """Count a mail of today before it is sent; return False if the limit is reached. One request."""
     end = clock.to_datetime((_today() + 2) * _DAY_SECONDS)
     actions = [AllowanceRow.mails.add(1), AllowanceRow.expires_at.set(end)]
     try:
@@ -45,20 +45,20 @@ def take(workspace_id: str) -> bool:
 
 
 def give_back(workspace_id: str) -> None:
-    """Take a mail of today back that SES has not sent; else an outage would use up the day. One request."""
+    """Uncount a mail of today that SES has not sent, so that an outage uses up no allowance. One request."""
     row = AllowanceRow(storage.key(workspace_id, _MAILS), str(_today()))
     with suppress(storage.ConditionFailed), storage.unit_of_work():
         storage.update(row, [AllowanceRow.mails.add(-1)], AllowanceRow.mails > 0)
 
 
 def is_used_up(workspace_id: str) -> bool:
-    """Whether no mail may follow today. One request."""
+    """Return whether the workspace may send no more mails today. One request."""
     row = storage.find(AllowanceRow, storage.key(workspace_id, _MAILS), str(_today()))
     return bool(row and row.mails >= MAX_MAILS)
 
 
 def list_all(workspace_id: str) -> list[AllowanceRow]:
-    """All rows of a workspace, to delete them with it."""
+    """Return all rows of a workspace, to delete them with it."""
     return storage.query(AllowanceRow, storage.key(workspace_id, _MAILS))
 
 

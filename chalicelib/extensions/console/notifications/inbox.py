@@ -29,7 +29,7 @@ class Waiting(NamedTuple):
 def find_waiting(
     workspace_id: str, agent_ids: Collection[str], cursor: str | None = None
 ) -> tuple[list[Waiting], str | None]:
-    """The conversations of the agents that have requested a person and that nobody has taken, newest first.
+    """Return the conversations of the agents that have requested a person and that nobody has taken, newest first.
 
     Up to 21, one more than a mail lists.
     Examines up to 2,000 entries after the cursor. Returns also the cursor with which a search continues, None at the
@@ -53,7 +53,7 @@ def find_waiting(
 
 
 def _read_metadata(row: ConversationRow) -> Document:
-    """The metadata, or nothing if it is damaged: one conversation does not hold up all mails."""
+    """Return the metadata, empty if it is damaged: a damaged conversation must not stop all mails."""
     try:
         return store.read_metadata(row)
     except encryption.DecryptionError:
@@ -62,12 +62,12 @@ def _read_metadata(row: ConversationRow) -> Document:
 
 
 def second_of(position: str) -> int:
-    """The second of the last change of the conversation at a position of the inbox."""
+    """Return the second of the last change of the conversation at a position of the inbox."""
     return int(position.partition(".")[0])
 
 
 def titles(workspace_id: str, agent_ids: Collection[str]) -> dict[str, str]:
-    """The titles of agents by id. An agent without one, or that is gone, has its id. One request."""
+    """Return the titles of agents by id; the id itself for an agent without a title. One request."""
     ids = sorted(agent_ids)
     rows = find_many([agents.key(workspace_id, one) for one in ids])
     known = {one: row.open().get("title") for one, row in zip(ids, rows, strict=True) if agents.is_active(row)}

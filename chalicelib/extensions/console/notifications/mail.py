@@ -45,7 +45,7 @@ class _Line(NamedTuple):
 
 
 def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[Waiting]) -> bytes:
-    """The mail about conversations. No text of a visitor or a client is in a header but the recipient's name."""
+    """Return the mail about conversations. Its headers have no text of a visitor or client but the recipient's name."""
     language = rendering.language_of(recipient.organisation)
     t, lines = rendering.texts(language), _lines(workspace_id, recipient, waiting[: inbox.MAX_LISTED])
     home = f"{settings.console_url()}/{quote(workspace_id)}"
@@ -119,7 +119,7 @@ def _text(
 
 
 def _plain(text: str | None) -> str:
-    """A text of a visitor or a client on one line, at most 100 characters long, that no mail program makes a link of.
+    """Return a text on one line, at most 100 characters, without anything that a mail program makes a link of.
 
     Mail programs make links of text such as `evil.example`. A space replaces each dot and colon inside a word, each
     slash and each `@`. NFKC comes first, because it makes dots and slashes of other characters, as browsers do.

@@ -1,8 +1,8 @@
 """When a person was last notified: one row each, without personal data, which expires after a day.
 
-A row is a lease. Whoever writes it may send one mail, and nobody else may for five minutes, whatever happens to the
-process. `is_sent` says that the mail has left; a mail of which this is not known is made again after that time.
-`is_refused` says that SES did not take it.
+A row is a lease: the process that writes it may send one mail, and no other process may for five minutes, even after
+a crash. `is_sent` confirms that the mail was sent. Without it, the mail is composed again after five minutes.
+`is_refused` records that SES refuses the mail.
 """
 
 from pynamodb.attributes import BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
@@ -31,26 +31,26 @@ class NoticeRow(storage.VersionedRow):
     expires_at = TTLAttribute()
 
     def covers(self, milliseconds: int) -> bool:
-        """Whether a mail that was sent has listed what waited at this time."""
+        """Return whether a sent mail has listed the conversations that waited at this time."""
         return milliseconds <= self.covered_until
 
     @property
     def covered_until(self) -> int:
-        """The time until which a mail that was sent has listed what waited, in ms; 0 if none is known to be sent."""
+        """The time until which a sent mail has listed all waiting conversations, in ms; 0 without a sent mail."""
         return int(self.listed_at) - TOLERANCE_MILLISECONDS if self.is_sent else 0
 
     def milliseconds_left(self) -> int:
-        """How long the person gets no other mail; 0 or less if they may."""
+        """Return how long the person gets no further mail; 0 or less if they may."""
         return int(self.listed_at) + INTERVAL_MILLISECONDS - clock.milliseconds()
 
 
 def find(workspace_id: str, client_id: str) -> NoticeRow | None:
-    """The row of a client, or None. One request."""
+    """Return the row of a client, or None. One request."""
     return storage.find(NoticeRow, storage.key(workspace_id, _NOTICES), client_id)
 
 
 def claim(row: NoticeRow | None, workspace_id: str, client_id: str, listed_at: int) -> NoticeRow:
-    """Claim the next mail to a client whose row is `row`. Raises ConditionFailed if another process has."""
+    """Claim the next mail to a client, whose row is `row`. Raises ConditionFailed if another process has claimed it."""
     row = row or NoticeRow(storage.key(workspace_id, _NOTICES), client_id)
     row.listed_at, row.is_sent, row.is_refused = listed_at, None, None
     row.expires_at = clock.to_datetime(listed_at // 1000 + _LIFETIME_SECONDS)
@@ -60,12 +60,12 @@ def claim(row: NoticeRow | None, workspace_id: str, client_id: str, listed_at: i
 
 
 def confirm(row: NoticeRow) -> None:
-    """Record that the mail of a claim has left, or, with `is_refused`, that it cannot."""
+    """Record that the claimed mail was sent or, with `is_refused`, that SES refuses it."""
     row.is_sent = True
     with storage.unit_of_work():
         storage.put(row)
 
 
 def list_all(workspace_id: str) -> list[NoticeRow]:
-    """All rows of a workspace, to delete them with it."""
+    """Return all rows of a workspace, to delete them with it."""
     return storage.query(NoticeRow, storage.key(workspace_id, _NOTICES))

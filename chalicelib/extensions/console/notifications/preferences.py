@@ -6,7 +6,7 @@ _THROUGH, _IF = "email", "all"
 
 
 def by_email(client: dict[str, Any]) -> bool:
-    """Whether a client gets a mail when a conversation waits for a person.
+    """Return whether a client gets a mail when a conversation waits for a person.
 
     Without `notifyIf`, each conversation counts. A value that the service does not know is a condition that it cannot
     check, so it sends nothing.

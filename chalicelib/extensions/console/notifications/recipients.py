@@ -42,7 +42,7 @@ class Recipient(NamedTuple):
 
 
 def list_page(workspace_id: str, agent_ids: Iterable[str], after: str) -> tuple[list[str], str | None]:
-    """The ids of clients who are notified of conversations of the agents, and where the next page continues.
+    """Return the clients to notify of conversations of these agents, and the position of the next page.
 
     Examines up to 100 clients after the id `after`; empty is the beginning, None the end. Two requests.
     """
@@ -53,13 +53,13 @@ def list_page(workspace_id: str, agent_ids: Iterable[str], after: str) -> tuple[
 
 
 def find(workspace_id: str, client_id: str) -> Recipient | None:
-    """The client as it is now, None if it is not notified. Up to two requests."""
+    """Return the client, None if it gets no mails. At most two requests."""
     row = clients.find(workspace_id, client_id)
     return next(iter(_with_organisations(workspace_id, {client_id: row.open()} if row else {})), None)
 
 
 def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
-    """Why a client who wants mails gets none: the last part of a text's key, or None. Up to two requests."""
+    """Return why a client that wants mails gets none, as the end of a text's key, or None. At most two requests."""
     if not preferences.by_email(client):
         return None
     if not (settings.mail_sender() and settings.console_url()):

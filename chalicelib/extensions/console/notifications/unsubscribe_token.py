@@ -9,13 +9,13 @@ _PURPOSE = "unsubscribe"
 
 
 def token(workspace_id: str, client_id: str) -> str:
-    """The token for a client. It does not expire: a mail may be old."""
+    """Return the token for a client. It does not expire, because a mail may be old."""
     sealed = encryption.seal(workspace_id, _PURPOSE, client_id.encode())
     return urlsafe_b64encode(sealed).decode().rstrip("=")
 
 
 def client_of(workspace_id: str, text: str) -> str:
-    """The client of a token. Raises NotFound for any other text."""
+    """Return the client of a token. Raises NotFound for any other text."""
     try:
         sealed = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         return encryption.unseal(workspace_id, _PURPOSE, sealed).decode()

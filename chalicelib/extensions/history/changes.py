@@ -1,4 +1,4 @@
-"""A record of a stream as a row of the history: what it says follows from the change alone, so a repeat is the same."""
+"""Turns a record of a stream into an entry of the history. A repeated record makes the same entry."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -7,24 +7,21 @@ from chalicelib import clock, ids, storage
 from chalicelib.agents.rows import AgentRow, is_agent
 from chalicelib.clients.store import ClientRow
 from chalicelib.credentials.store import CredentialRow
-from chalicelib.history import paths
+from chalicelib.extensions.history import coverage, paths, rows
+from chalicelib.extensions.history.rows import HistoryRow, VersionRow
 from chalicelib.organisations.store import OrganisationRow
-from chalicelib.storage import Document, history, images
-from chalicelib.storage.history import HistoryRow, VersionRow
+from chalicelib.storage import Document, images
 from chalicelib.storage.images import Image
 from chalicelib.tools.store import ToolRow
 from chalicelib.webhooks import hosts
 from chalicelib.webhooks.endpoints import WebhookRow
 
-# A version that is replaced later than this is kept again, so that it is there for at least 370 days more.
+# An older version is stored again when it is replaced, so that it is kept for at least 370 days more.
 _KEPT_AGAIN_SECONDS = 30 * 24 * 60 * 60
 
 
 class State(NamedTuple):
-    """A record as a row has it: its resource and id, its document, or None if it is deleted, and who wrote it.
-
-    `version_tag` is None for a credential.
-    """
+    """A record as its row contains it. `document` is None if the record is deleted, `version_tag` for a credential."""
 
     workspace_id: str
     resource: str
@@ -34,25 +31,26 @@ class State(NamedTuple):
     version_tag: str | None
 
 
-class Found(NamedTuple):
-    """What to write for a change: its row, the version that it wrote, and the one before it if that may be missing.
+class Entry(NamedTuple):
+    """The rows of a change: its own row, that of the version that it wrote, and an entry for the version before.
 
-    `is_kept` says of the one before that it was kept, and has not expired: if it is gone, an erasure has removed it.
+    `replaced` is set if the version before may be missing or expire soon. Its `is_kept` means that this version was
+    stored and has not expired. So if it is missing, an erasure has removed it.
     """
 
     row: HistoryRow
     version: VersionRow | None
-    replaced: "Found | None" = None
+    replaced: "Entry | None" = None
     is_kept: bool = False
 
 
 VERSIONED = frozenset({"agents", "tools"})
 
 
-def from_record(record: dict[str, Any]) -> Found | None:
-    """Read a record of a function's event. None if nothing has changed that the history keeps.
+def from_record(record: dict[str, Any]) -> Entry | None:
+    """Return the entry for a record of a function's event, None if the change has no entry in the history.
 
-    Raises KeyError, TypeError or ValueError if it is malformed, DecryptionError, and UnknownLayout.
+    Raises KeyError, TypeError or ValueError if the record is malformed, DecryptionError, UnknownLayout and Unavailable.
     """
     stream = record["dynamodb"]
     read = _READERS[record["eventSourceARN"].split("/")[1].removeprefix(storage.table(""))]
@@ -61,49 +59,49 @@ def from_record(record: dict[str, Any]) -> Found | None:
     if after is None:
         return None
     if before is not None and before.record_id != after.record_id:
-        before = None  # the new credential has the key of an expired one
+        before = None  # a new credential with the key of an expired credential
     change = after.version_tag or _change_of_credential(after, before, stream)
     operation, members = _operation(before, after)
     if not operation:
         return None
     by = {} if after.author is None else {"by": after.author}
     entry = {"operation": operation, **by, "changed": members}
-    row = history.new(after.workspace_id, after.resource, after.record_id, change, entry)
-    return Found(row, _version(after, row), _replaced(before, row))
+    row = rows.new(after.workspace_id, after.resource, after.record_id, change, entry)
+    start = coverage.start(row.milliseconds) if after.resource in VERSIONED else 0
+    return Entry(row, _version(after, row), _replaced(before, row, start))
 
 
 def _version(state: State, row: HistoryRow) -> VersionRow | None:
     if state.document is None or state.resource not in VERSIONED:
         return None
-    version = history.version_of(row)
+    version = rows.version_of(row)
     version.seal(state.document)
     return version
 
 
 def _operation(before: State | None, after: State) -> tuple[str, list[str]]:
-    """The operation and the members that changed; an empty operation for no change."""
+    """Return the operation and the members that changed; an empty operation for a save that changed nothing."""
     if after.document is None:
-        return history.DELETE, []
+        return rows.DELETE, []
     if before is None or before.document is None:
-        return history.CREATE, paths.changed({}, after.document)
-    members = paths.changed(before.document, after.document)
-    return (history.UPDATE if members else ""), members
+        return rows.CREATE, paths.list_changed({}, after.document)
+    members = paths.list_changed(before.document, after.document)
+    return (rows.UPDATE if members else ""), members
 
 
-def _replaced(before: State | None, row: HistoryRow) -> Found | None:
-    """The version before a change, if a release without history wrote it, or if it would expire soon after."""
+def _replaced(before: State | None, row: HistoryRow, coverage_start: int) -> Entry | None:
+    """Return the version before a change, if it was written without history or would expire soon after the change."""
     if before is None or before.document is None or before.version_tag is None or before.resource not in VERSIONED:
         return None
-    age = row.milliseconds - ids.timestamp_of(before.version_tag)
-    if before.author is not None and age < _KEPT_AGAIN_SECONDS * 1000:
+    written = ids.timestamp_of(before.version_tag)
+    is_covered, age = written >= coverage_start, row.milliseconds - written
+    if is_covered and age < _KEPT_AGAIN_SECONDS * 1000:
         return None
     by = {} if before.author is None else {"by": before.author}
-    kept = history.new(
-        before.workspace_id, before.resource, before.record_id, before.version_tag, {**by, "changed": []}
-    )
+    kept = rows.new(before.workspace_id, before.resource, before.record_id, before.version_tag, {**by, "changed": []})
     kept.expires_at = row.expires_at
-    is_kept = before.author is not None and age < history.KEPT_SECONDS * 1000
-    return Found(kept, _version(before, kept), is_kept=is_kept)
+    is_kept = is_covered and age < rows.KEPT_SECONDS * 1000
+    return Entry(kept, _version(before, kept), is_kept=is_kept)
 
 
 def _change_of_credential(after: State, before: State | None, stream: dict[str, Any]) -> str:
@@ -111,7 +109,7 @@ def _change_of_credential(after: State, before: State | None, stream: dict[str, 
         return after.record_id  # a ULID of its creation
     # The time of the stream is in whole seconds, so a change would seem to come before the creation of that second.
     milliseconds = max(int(stream["ApproximateCreationDateTime"] * 1000), ids.timestamp_of(after.record_id) + 1)
-    return history.change_at(milliseconds, after.resource, after.record_id, stream["SequenceNumber"])
+    return rows.change_at(milliseconds, after.resource, after.record_id, stream["SequenceNumber"])
 
 
 def _agent_or_tool(image: Image) -> State:
@@ -123,7 +121,7 @@ def _agent_or_tool(image: Image) -> State:
 
 def _client(image: Image) -> State | None:
     if "document" not in image:
-        return None  # a row that reserves an email, not a client
+        return None  # a row that reserves an email
     row = ClientRow.from_raw_data(image)
     return _state(row, "clients", row.client_id)
 
@@ -135,7 +133,7 @@ def _organisation(image: Image) -> State:
 
 def _webhook(image: Image) -> State | None:
     if "document" not in image or image["webhook_id"]["S"] == hosts.SORT_KEY:
-        return None  # the lock of creations, or what is known of hosts
+        return None  # the lock of creations, or the state of hosts
     row = WebhookRow.from_raw_data(image)
     return _state(row, "webhooks", row.webhook_id)
 
@@ -143,7 +141,7 @@ def _webhook(image: Image) -> State | None:
 def _credential(image: Image) -> State | None:
     row = CredentialRow.from_raw_data(image)
     if row.resource is None:
-        return None  # a visitor token, a session of the console, or the attempts to sign in
+        return None  # a visitor token, a session of the console, or a counter of failed sign-ins
     members = {
         "name": row.name,
         "agentId": row.agent_id,

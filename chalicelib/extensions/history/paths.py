@@ -7,15 +7,14 @@ from chalicelib.storage import Document, json_equal
 
 # The service sets these with each change.
 _TIMES = frozenset({"lastModified", "updatedAt"})
-# Of a list of paths, and of a path; in bytes.
-_MAX_BYTES = 8_000
-_MAX_PATH = 200
+_MAX_BYTES = 8_000  # of a list of paths
+_MAX_PATH = 200  # bytes of a path
 
 
-def changed(before: Document, after: Document) -> list[str]:
-    """The paths of the members that differ, sorted, such as `nodes.2.instructions`.
+def list_changed(before: Document, after: Document) -> list[str]:
+    """Return the sorted paths of the members that differ, such as `nodes.2.instructions`.
 
-    A list whose length has changed counts as a whole. If the paths are longer than 8,000 bytes, those of the outermost
+    A list with another length is one member. If all paths have more than 8,000 bytes, return only the outermost
     members, as many as fit.
     """
     paths = sorted({_cut(path) for path in _differences(before, after) if path not in _TIMES})
@@ -44,7 +43,7 @@ _ABSENT = object()
 
 
 def _join(path: str, name: str) -> str:
-    """The path of a member. One that will be cut anyway does not grow: a long name may have many members."""
+    """Return the path of a member. A path that will be cut does not grow, since a long name may have many members."""
     if len(path) >= _MAX_PATH:
         return path
     return f"{path}.{name}" if path else name

@@ -1,78 +1,31 @@
 """The history: every change with who, when and which members, and no value; versions of agents and tools."""
 
-import json
 import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmarks.results import PRICES
 from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
-from chalicelib.erasures import functions as erasing
-from chalicelib.history import functions, paths
-from chalicelib.storage import history as rows
-from chalicelib.storage.history import HistoryRow, VersionRow
+from chalicelib.extensions.history import coverage, paths, rows
+from chalicelib.extensions.history.rows import HistoryRow, VersionRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
 from tests.cascades import cascade_messages, maintain
 from tests.conftest import PassTime
-from tests.extensions.console.browser import Browser
-from tests.test_erasures import messages
+from tests.extensions.history.conftest import History, by
 from tests.webhooks import pipeline
 
 DAY = 24 * 60 * 60
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 TOOL_BODY = {"tool": {"name": "Find", "fields": [{"key": "a", "value": "secret 1"}], "serverUrlSecret": "secret 1"}}
-
-
-class History:
-    """Passes what the streams have to the functions, and reads the history."""
-
-    def __init__(self, api: Api) -> None:
-        self._stream, self._api = pipeline.Stream(), api
-
-    def records(self) -> list[dict[str, Any]]:
-        return self._stream.read(*pipeline.HISTORY)
-
-    def keep(self) -> None:
-        keep(self.records())
-
-    def of(self, resource: str = "", query: str = "") -> list[dict[str, Any]]:
-        """The changes that a query finds, after those in the streams are kept."""
-        self.keep()
-        asked = f"resource={resource}{query}" if resource else query
-        entries: list[dict[str, Any]] = self._api.get(f"/v3/history?{asked}").data
-        return entries
-
-    def versions(self, path: str) -> list[dict[str, Any]]:
-        self.keep()
-        found: list[dict[str, Any]] = self._api.get(f"/v3/{path}/versions").data
-        return found
-
-
-def keep(records: list[dict[str, Any]]) -> None:
-    """Pass records to the functions of their tables."""
-    for table in pipeline.HISTORY:
-        own = [one for one in records if one["eventSourceARN"].split("/")[1] == storage.table(table)]
-        if own:
-            assert getattr(functions, f"history_{table}")({"Records": own}, None) is None
-
-
-def by(change: dict[str, Any]) -> tuple[str, str]:
-    return change["by"]["kind"], change["by"]["name"]
 
 
 def restore(api: Api, path: str, number: int, **headers: str) -> Answer:
     sent = {**api._headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
     return api.call("POST", f"/v3/{path}/versions/{number}/restore", headers=sent)
-
-
-@pytest.fixture
-def history(workspace: NewWorkspace, api: Api) -> History:
-    return History(api)
 
 
 # ---- changes ----------------------------------------------------------------------------------------
@@ -99,13 +52,13 @@ def test_a_change_says_who_when_and_which_members(
 def test_paths_are_those_of_the_members_that_differ() -> None:
     before = {"a": {"b": 1, "c": [1, {"d": 2}]}, "gone": 1, "list": [1], "lastModified": 1, "same": 1.0}
     after = {"a": {"b": True, "c": [1, {"d": 3}]}, "list": [1, 2], "lastModified": 2, "same": 1.0, "new": {"x": 1}}
-    assert paths.changed(before, after) == ["a.b", "a.c.1.d", "gone", "list", "new"]
-    assert paths.changed({"n": 1}, {"n": 1.0}) == ["n"]
+    assert paths.list_changed(before, after) == ["a.b", "a.c.1.d", "gone", "list", "new"]
+    assert paths.list_changed({"n": 1}, {"n": 1.0}) == ["n"]
     many = {"nodes": {f"{number:05}": number for number in range(9_000)}, "x": 1}
-    assert paths.changed({"nodes": dict.fromkeys(many["nodes"], -1)}, many) == ["nodes", "x"]  # type: ignore[call-overload]
-    long = paths.changed({}, {"\N{GRINNING FACE}" * 1_000 + str(number): 1 for number in range(9)})
+    assert paths.list_changed({"nodes": dict.fromkeys(many["nodes"], -1)}, many) == ["nodes", "x"]  # type: ignore[call-overload]
+    long = paths.list_changed({}, {"\N{GRINNING FACE}" * 1_000 + str(number): 1 for number in range(9)})
     assert long == ["\N{GRINNING FACE}" * 50]
-    assert sum(map(len, paths.changed({}, {f"{number:0100}": 1 for number in range(1_000)}))) <= 8_000
+    assert sum(map(len, paths.list_changed({}, {f"{number:0100}": 1 for number in range(1_000)}))) <= 8_000
 
 
 def test_the_paths_below_a_long_name_need_little_memory() -> None:
@@ -113,7 +66,7 @@ def test_the_paths_below_a_long_name_need_little_memory() -> None:
     after = {"a" * 100_000: {"b": {f"{number}": number for number in range(1_000)}}}
     tracemalloc.start()
     try:
-        assert paths.changed({"a" * 100_000: {"b": {}}}, after) == ["a" * 200]
+        assert paths.list_changed({"a" * 100_000: {"b": {}}}, after) == ["a" * 200]
         assert tracemalloc.get_traced_memory()[1] < 2_000_000
     finally:
         tracemalloc.stop()
@@ -131,24 +84,6 @@ def test_the_use_and_the_suspension_of_a_credential_are_no_changes(history: Hist
     assert Api(token["token"]).get("/v3/agents").status == 200
     (created,) = history.of(f"tokens/{token['id']}")
     assert created["changed"] == ["expiresAt", "name", "scopes"]
-
-
-def test_sessions_of_the_console_are_no_keys_but_name_who_made_a_change(
-    history: History, workspace: NewWorkspace, api: Api, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Sessions, and attempts to sign in, are in the table of credentials, too."""
-    api.post("/v2/agents/support", {"title": "One"})
-    api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
-    api.post("/v2/clients/bo", {"orgId": "acme", "email": "bo@x.test", "dashboardPassword": "the right one"})
-    browser = Browser(workspace.workspace_id)
-    assert [browser.sign_in("bo@x.test", password).status for password in ("wrong", "the right one")] == [401, 200]
-    page = browser.open("/agents/support")
-    browser.submit(page, "/agents/support", {"title": "Two"})
-    browser.submit(page, "/sign-out", {})
-    changed, *created = history.of()
-    assert (changed["resource"], by(changed)) == ("agents/support", ("session", "bo"))
-    assert sorted(one["resource"].split("/")[0] for one in created) == ["agents", "clients", "keys", "orgs"]
-    assert not [one for one in caplog.records if one.name == "chalicelib.history.functions"]
 
 
 def test_a_rotated_key_changes_and_has_a_successor(history: History, api: Api) -> None:
@@ -178,7 +113,7 @@ def test_a_credential_changes_after_its_creation_though_streams_have_whole_secon
     records = history.records()
     for one in records:
         one["dynamodb"]["ApproximateCreationDateTime"] //= 1
-    keep(records)
+    pipeline.follow(records)
     assert [one["operation"] for one in history.of(f"keys/{key['id']}")] == ["update", "create"]
 
 
@@ -338,6 +273,30 @@ def test_a_version_of_a_release_without_history_is_kept_when_it_is_replaced(
     assert [one["operation"] for one in history.of("agents/support")] == ["update"]
 
 
+def test_a_version_of_a_time_without_history_is_kept_when_it_is_replaced(history: History, api: Api) -> None:
+    """The history is on, off, and on again. Its table was deleted meanwhile."""
+    api.post("/v2/agents/other", {"title": "Before"})
+    history.keep()
+    table = storage.sdk_client("dynamodb").scan(TableName=HistoryRow.Meta.table_name)["Items"]
+    storage.delete_many([HistoryRow(item["record"]["S"], item["change"]["S"]) for item in table])
+    coverage.clear_cache()
+    api.post("/v2/agents/support", {"title": "One"})
+    history.records()  # no function has read these
+    api.post("/v2/agents/support", {"title": "Two"})
+    second, first = history.versions("agents/support")
+    assert (first["by"]["name"], first["changed"], second["changed"]) == ("first key", [], ["title"])
+    assert api.get(f"/v3/agents/support/versions/{first['number']}").data["title"] == "One"
+
+
+def test_the_coverage_begins_once(history: History, api: Api) -> None:
+    api.post("/v2/agents/support", {"title": "One"})
+    history.keep()
+    start = coverage.start(0)
+    coverage.clear_cache()
+    assert coverage.start(start + 1) == start
+    assert coverage._begin(start + 1).start == start
+
+
 def test_a_version_is_kept_for_at_least_370_days_after_it_was_replaced(
     history: History, workspace: NewWorkspace, api: Api, pass_time: PassTime
 ) -> None:
@@ -364,70 +323,7 @@ def test_tags_of_a_record_rise_even_if_the_clock_goes_back(history: History, api
     assert numbers == [numbers[-1] + 2, numbers[-1] + 1, numbers[-1]]
 
 
-# ---- erasure and costs ------------------------------------------------------------------------------
-
-
-def test_an_erasure_removes_the_versions_that_have_the_person(history: History, api: Api, pass_time: PassTime) -> None:
-    pass_time(0)
-    api.post("/v2/agents/support", {"title": "Support", "description": "ann@x.test"})
-    api.patch("/v3/agents/support", {"agent": {"description": None}})
-    api.post("/v2/clients/ann@x.test", {"name": "Ann", "email": "ann@x.test"})
-    assert (len(history.versions("agents/support")), len(history.of("clients/ann@x.test"))) == (2, 1)
-    asked = api.post("/v3/erasures", {"erasure": {"email": "ANN@x.test"}}).data["id"]
-    for _ in range(2):
-        erasing.erase({"Records": messages()}, None)
-        pass_time(90)
-    receipt = api.get(f"/v3/erasures/{asked}").data["receipt"]
-    assert receipt["counts"]["history"] == 2
-    assert history.of("clients/ann@x.test") == []
-    (left,) = history.versions("agents/support")
-    assert left["changed"] == ["description"]
-    found = [row.open() for row in storage.scan(VersionRow, VersionRow.document.exists())]
-    assert "ann@x.test" not in json.dumps(found)
-
-
-def test_a_change_long_after_an_erasure_does_not_bring_a_version_back(
-    history: History, api: Api, pass_time: PassTime
-) -> None:
-    """An erasure leaves the agent itself. A change of an old version keeps that version longer, if it is there."""
-    pass_time(0)
-    api.post("/v2/agents/support", {"title": "Support", "description": "ann@x.test"})
-    history.keep()
-    api.post("/v3/erasures", {"erasure": {"email": "ann@x.test"}})
-    for _ in range(2):
-        erasing.erase({"Records": messages()}, None)
-        pass_time(90)
-    pass_time(60 * DAY)
-    api.post("/v2/agents/support", {"description": "Nobody"})
-    (left,) = history.versions("agents/support")
-    assert left["changed"] == ["description"]
-    assert [row.open()["description"] for row in storage.scan(VersionRow, VersionRow.document.exists())] == ["Nobody"]
-
-
-def test_an_erasure_removes_the_changes_of_a_member_with_the_name_of_the_person(
-    history: History, api: Api, pass_time: PassTime
-) -> None:
-    """A newer client may key anything by a person. The name of a credential stays, as the one who answers."""
-    pass_time(0)
-    token = api.post("/v3/tokens", {"token": {"name": "ann@x.test", "scopes": ["agents:write"]}}).data["token"]
-    api.post("/v2/agents/support", {"title": "Support", "visitors": {"Ann@x.test": {"since": 1}}})
-    api.patch("/v3/agents/support", {"agent": {"visitors": None}})
-    Api(token).patch("/v3/agents/support", {"agent": {"title": "Help"}})
-    assert "visitors.Ann@x.test" not in history.of("agents/support")[-1]["changed"]  # of a creation, the outermost
-    api.patch("/v3/agents/support", {"agent": {"visitors": {"ann@x.test": {"since": 1}}}})
-    api.patch("/v3/agents/support", {"agent": {"visitors": {"ann@x.test": {"since": 2}}}})
-    api.patch("/v3/agents/support", {"agent": {"visitors": {}}})
-    assert any("ann@x.test" in path for path in history.of("agents/support")[0]["changed"])
-    erasure = api.post("/v3/erasures", {"erasure": {"email": "ann@x.test"}}).data["id"]
-    for _ in range(2):
-        erasing.erase({"Records": messages()}, None)
-        pass_time(90)
-    left = history.of("agents/support")
-    assert [by(one)[1] for one in left if one["changed"] == ["title"]] == ["ann@x.test"]
-    assert "ann@x.test" not in json.dumps([one["changed"] for one in left]).lower()
-    documents = [row.open() for row in storage.scan(VersionRow, VersionRow.document.exists())]
-    assert "ann@x.test" not in json.dumps(documents).lower()
-    assert api.get(f"/v3/erasures/{erasure}").data["receipt"]["counts"]["history"] == 4
+# ---- costs ------------------------------------------------------------------------------
 
 
 def test_what_a_change_costs_is_documented(history: History, api: Api) -> None:
@@ -438,7 +334,7 @@ def test_what_a_change_costs_is_documented(history: History, api: Api) -> None:
         api.post(path, {"name": "Bo"} if "clients" in path else {"title": "Help"})
         records = history.records()
         with metered() as meter:
-            keep(records)
+            pipeline.follow(records)
         assert (meter.writes, meter.reads) == (units, 0), path
         for page in ("history", "operate"):
             assert f"{units * PRICES['write units']:.2f}" in (DOCS / f"{page}.md").read_text(encoding="utf-8")
@@ -448,6 +344,6 @@ def test_entries_and_versions_are_sealed(history: History, api: Api) -> None:
     api.post("/v2/agents/support", {"title": "Canary"})
     history.keep()
     stored = storage.sdk_client("dynamodb").scan(TableName=HistoryRow.Meta.table_name)["Items"]
-    assert len(stored) == 3
+    assert len(stored) == 4
     assert "Canary" not in str(stored)
     assert "first key" not in str(stored)

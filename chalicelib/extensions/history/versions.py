@@ -1,11 +1,11 @@
-"""The versions of a record: finding one, and what restoring it makes."""
+"""The versions of a record: reading and restoring them."""
 
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from chalicelib import errors, ids
-from chalicelib.history import store
+from chalicelib.extensions.history import store
 from chalicelib.http import auth, operation
 from chalicelib.http.lazy import LazyModule
 from chalicelib.storage import Document, DocumentRow
@@ -19,9 +19,9 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,13}")
 
 
 def read(resource: str, record_id: str, number: str, find_record: Callable[[], DocumentRow | None]) -> Document:
-    """The document of a version. Raises NotFound.
+    """Return the document of a version. Raises NotFound.
 
-    The latest version may not be kept yet: then it is the record itself, which `find_record` returns.
+    The latest version may not be stored yet. Then it is the record itself, which `find_record` returns.
     """
     milliseconds = int(number) if _NUMBER.fullmatch(number) else 0
     version = store.find_version(auth.caller().workspace_id, resource, record_id, milliseconds)
@@ -33,16 +33,17 @@ def read(resource: str, record_id: str, number: str, find_record: Callable[[], D
     return row.open()
 
 
-def restored(version: Document, today: Document) -> Document:
-    """The document that restores a version of the operation's record, `today` being the record as it is.
+def restore(version: Document, today: Document) -> Document:
+    """Return the document that restores a version. `today` is the current document of the operation's record.
 
-    Secret members, and those that the service sets, stay as they are today, at any depth. An object in a list has those
-    of the object with its id, or at its place if the objects have no id. One that is not there today has its own.
+    Secret members, and members that the service sets, keep the values of `today` at any depth. An object in a list gets
+    those of the object with the same id, or with the same index if it has no id. Without such an object, it keeps its
+    own.
     """
-    return _restored(operation.current().data, version, today)
+    return _restore(operation.current().resolve(operation.current().data), version, today)
 
 
-def _restored(model: Any, version: Document, today: Document) -> Document:
+def _restore(model: Any, version: Document, today: Document) -> Document:
     kept = projections.secret_members(model) | wire.read_only_members(model)
     members = {name: value for name, value in version.items() if name not in kept}
     members |= {name: today[name] for name in kept & today.keys()}
@@ -53,13 +54,13 @@ def _restored(model: Any, version: Document, today: Document) -> Document:
 
 def _nested(model: Any, then: Any, now: Any) -> Any:
     if isinstance(then, dict) and isinstance(now, dict):
-        return _restored(model, then, now)
+        return _restore(model, then, now)
     if isinstance(then, list) and isinstance(now, list):
-        places = {_place(one, index): one for index, one in enumerate(now)}
-        return [_nested(model, one, places.get(_place(one, index))) for index, one in enumerate(then)]
+        by_place = {_place(entry, index): entry for index, entry in enumerate(now)}
+        return [_nested(model, entry, by_place.get(_place(entry, index))) for index, entry in enumerate(then)]
     return then
 
 
 def _place(entry: Any, index: int) -> Any:
-    """The id of an entry of a list, or its index without one."""
+    """Return the id of a list entry, or its index if it has none."""
     return entry.get("id", index) if isinstance(entry, dict) else index

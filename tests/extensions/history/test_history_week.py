@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, followers, storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
-from chalicelib.history import functions
+from chalicelib.extensions.history.extension import TABLES
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
@@ -173,7 +173,7 @@ def _compare(
         for _ in range(number):
             week.do_something()
             pass_time(WEEK // number)
-    records = stream.read(*pipeline.HISTORY)
+    records = stream.read(*TABLES)
     faults = _keep_all(records, week.chance, patch)
     found = _everything(api)
     expected = [one if one.changed is not None else one._replace(changed=()) for one in week.expected]
@@ -219,7 +219,7 @@ def _keep_all(records: list[Record], chance: random.Random, patch: pytest.Monkey
     chance.shuffle(records)
     with patch.context() as faulty:
         faulty.setattr(storage, "save_many", fails_sometimes)
-        for table in pipeline.HISTORY:
+        for table in TABLES:
             own = [one for one in records if one["eventSourceARN"].split("/")[1] == storage.table(table)]
             for start in range(0, len(own), 20):
                 _keep(table, own[start : start + 20])
@@ -228,7 +228,7 @@ def _keep_all(records: list[Record], chance: random.Random, patch: pytest.Monkey
 
 def _keep(table: str, batch: list[Record]) -> None:
     try:
-        assert getattr(functions, f"history_{table}")({"Records": batch}, None) is None
+        assert getattr(followers, f"follow_{table}")({"Records": batch}, None) is None
     except errors.Unavailable:
         half = len(batch) // 2
         for part in (batch[:half], batch[half:]) if half else (batch,):

@@ -7,9 +7,9 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.history import changes, store
+from chalicelib.extensions.history import changes, store
+from chalicelib.extensions.history.rows import DELETE, HistoryRow
 from chalicelib.http import auth, current_request, pages, parameters
-from chalicelib.storage.history import DELETE, HistoryRow
 
 RESOURCES = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys")
 _MAX_MILLISECONDS = (1 << 48) - 1
@@ -18,8 +18,8 @@ _MESSAGE = "History retrieved successfully"
 _Fetch = Callable[[tuple[str, str], int], Iterator[HistoryRow]]
 
 
-def changes_requested() -> Response:
-    """The page of changes that the query requests. Raises Invalid."""
+def list_changes() -> Response:
+    """Return the page of changes that the query requests. Raises Invalid."""
     workspace_id, by = auth.caller().workspace_id, parameters.text("by")
     fetch: _Fetch = partial(store.list_of_workspace, workspace_id)
     if record := _resource():
@@ -36,8 +36,8 @@ def changes_requested() -> Response:
     return _page(_MESSAGE, fetch, span, show)
 
 
-def versions_requested(resource: str, record_id: str, require: Callable[[], object]) -> Response:
-    """The page of versions of a record that the query requests. `require` raises NotFound if there is no record."""
+def list_versions(resource: str, record_id: str, require: Callable[[], object]) -> Response:
+    """Return the page of versions of a record that the query requests. `require` raises NotFound without the record."""
     fetch = partial(store.list_of_record, auth.caller().workspace_id, resource, record_id)
 
     def fetch_or_require(span: tuple[str, str], limit: int) -> Iterator[HistoryRow]:
@@ -56,19 +56,19 @@ def _page(
         end = min(last, ids.highest_before(after)) if after else last
         return fetch((first, end), portion) if first <= end else iter(())
 
-    found = pages.in_portions(fetch_after, parameters.cursor(), limit)
-    return pages.bounded_page(message, _examined(found, show), limit)
+    rows = pages.in_portions(fetch_after, parameters.cursor(), limit)
+    return pages.bounded_page(message, _examine(rows, show), limit)
 
 
-def _examined(
-    found: pages.PositionedRows[HistoryRow], show: Callable[[HistoryRow], dict[str, Any] | None]
+def _examine(
+    rows: pages.PositionedRows[HistoryRow], show: Callable[[HistoryRow], dict[str, Any] | None]
 ) -> Iterator[pages.Examined]:
-    following = next(found, None)
+    upcoming = next(rows, None)
     for _ in range(pages.MAX_EXAMINED):
-        if following is None:
+        if upcoming is None:
             return
-        (position, row), following = following, next(found, None)
-        yield pages.Examined(position, show(row) if row else None, following is not None)
+        (position, row), upcoming = upcoming, next(rows, None)
+        yield pages.Examined(position, show(row) if row else None, upcoming is not None)
 
 
 def _resource() -> tuple[str, str] | None:

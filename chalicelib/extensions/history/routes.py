@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import errors
 from chalicelib.agents import answer
 from chalicelib.agents import store as agents
-from chalicelib.history import browse, versions
+from chalicelib.extensions.history import browse, versions
 from chalicelib.http import auth, etag, privileges, responses
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
@@ -15,9 +15,9 @@ from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 
 if TYPE_CHECKING:
-    from chalicelib.history import models
+    from chalicelib.extensions.history import models
 else:
-    models = LazyModule("chalicelib.history.models")
+    models = LazyModule("chalicelib.extensions.history.models")
 
 routes = Blueprint(__name__)
 
@@ -29,7 +29,7 @@ _PAGE = ("limit", "cursor")
     data="list[models.Change]",
     query=("resource", "from", "to", "by", *_PAGE),
     bounded=True,
-    examples="history.LIST_CHANGES",
+    examples="examples.LIST_CHANGES",
 )
 def list_changes() -> Response:
     """List the changes of agents, tools, clients, organisations, webhooks, tokens and keys, newest first.
@@ -38,7 +38,7 @@ def list_changes() -> Response:
     appears a few seconds later and is kept for 400 days. A request examines up to 500 changes, so a page may be short,
     or empty: as long as `hasMore` is true, continue with `nextCursor` as `cursor`.
     """
-    return browse.changes_requested()
+    return browse.list_changes()
 
 
 @routes.route("/v3/agents/{agent_id}/versions", methods=["GET"])
@@ -47,17 +47,17 @@ def list_changes() -> Response:
     query=_PAGE,
     bounded=True,
     raises=(errors.NotFound,),
-    examples="history.LIST_AGENT_VERSIONS",
+    examples="examples.LIST_AGENT_VERSIONS",
     tag="agents",
 )
 def list_agent_versions(agent_id: str) -> Response:
     """List the versions of an agent, newest first, also of a deleted one. A version appears a few seconds later."""
     workspace_id = auth.caller().workspace_id
-    return browse.versions_requested("agents", agent_id, lambda: agents.read(workspace_id, agent_id))
+    return browse.list_versions("agents", agent_id, lambda: agents.read(workspace_id, agent_id))
 
 
 @routes.route("/v3/agents/{agent_id}/versions/{number}", methods=["GET"])
-@Operation(data="models.AgentV3", raises=(errors.NotFound,), examples="history.READ_AGENT_VERSION", tag="agents")
+@Operation(data="models.AgentV3", raises=(errors.NotFound,), examples="examples.READ_AGENT_VERSION", tag="agents")
 def read_agent_version(agent_id: str, number: str) -> Response:
     """Read a version of an agent: the agent as it was, in the v3 form without its tools, also of a deleted agent."""
     workspace_id = auth.caller().workspace_id
@@ -70,7 +70,7 @@ def read_agent_version(agent_id: str, number: str) -> Response:
     data="models.AgentV3",
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
-    examples="history.RESTORE_AGENT",
+    examples="examples.RESTORE_AGENT",
     tag="agents",
 )
 def restore_agent(agent_id: str, number: str) -> Response:
@@ -78,12 +78,12 @@ def restore_agent(agent_id: str, number: str) -> Response:
 
     Secret members, such as `SECRET_API_KEY`, keep the values of today. Tools are not restored with their agent.
     """
-    found = agents.find_with_tools(auth.caller().workspace_id, agent_id)
-    row = etag.require_match(found.agent, "agent")
+    agent = agents.find_with_tools(auth.caller().workspace_id, agent_id)
+    row = etag.require_match(agent.agent, "agent")
     before = row.open()
     version = versions.read("agents", agent_id, number, lambda: row)
-    after = agents.save(row, before, versions.restored(version, before))
-    return answer.with_tools("Version restored successfully", row, answer.encode(after), found)
+    after = agents.save(row, before, versions.restore(version, before))
+    return answer.with_tools("Version restored successfully", row, answer.encode(after), agent)
 
 
 @routes.route("/v3/tools/{tool_id}/versions", methods=["GET"])
@@ -92,17 +92,17 @@ def restore_agent(agent_id: str, number: str) -> Response:
     query=_PAGE,
     bounded=True,
     raises=(errors.NotFound,),
-    examples="history.LIST_TOOL_VERSIONS",
+    examples="examples.LIST_TOOL_VERSIONS",
     tag="tools",
 )
 def list_tool_versions(tool_id: str) -> Response:
     """List the versions of a tool, newest first, also of a deleted one. A version appears a few seconds later."""
     workspace_id = auth.caller().workspace_id
-    return browse.versions_requested("tools", tool_id, lambda: tools.read(workspace_id, tool_id))
+    return browse.list_versions("tools", tool_id, lambda: tools.read(workspace_id, tool_id))
 
 
 @routes.route("/v3/tools/{tool_id}/versions/{number}", methods=["GET"])
-@Operation(data="models.Tool", raises=(errors.NotFound,), examples="history.READ_TOOL_VERSION", tag="tools")
+@Operation(data="models.Tool", raises=(errors.NotFound,), examples="examples.READ_TOOL_VERSION", tag="tools")
 def read_tool_version(tool_id: str, number: str) -> Response:
     """Read a version of a tool: the tool as it was, also of a deleted tool."""
     workspace_id = auth.caller().workspace_id
@@ -115,7 +115,7 @@ def read_tool_version(tool_id: str, number: str) -> Response:
     data="models.Tool",
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
-    examples="history.RESTORE_TOOL",
+    examples="examples.RESTORE_TOOL",
     tag="tools",
 )
 def restore_tool(tool_id: str, number: str) -> Response:
@@ -126,7 +126,7 @@ def restore_tool(tool_id: str, number: str) -> Response:
     row = etag.require_match(tools.find(auth.caller().workspace_id, tool_id), "tool")
     before = row.open()
     version = versions.read("tools", tool_id, number, lambda: row)
-    after = tools.save(row, before, versions.restored(version, before))
+    after = tools.save(row, before, versions.restore(version, before))
     return etag.tagged(responses.success("Version restored successfully", _tool(tool_id, after)), row)
 
 

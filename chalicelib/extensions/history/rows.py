@@ -1,7 +1,7 @@
-"""The rows of the history: one for each change of a record.
+"""The rows of the history: a row for each change of a record, and a row for each version of an agent or a tool.
 
-A function behind the streams writes them (`chalicelib.history`), except for deletions: a deleted item does not say who
-has deleted it, so the row of a deletion is committed with it.
+The follower of the streams writes them, except the rows of deletions. A deleted item does not contain who deleted it,
+so its row is committed with the deletion.
 """
 
 import hashlib
@@ -36,8 +36,8 @@ class HistoryRow(Row):
     """A change. `entry` is sealed: `{operation?, by?, changed}`, with the author as in `authors`.
 
     The partition key is the workspace, the resource and the id of the record. The sort key is a ULID of the time, which
-    follows from the change: usually the version tag of its write. An entry without `operation` is no change, but
-    belongs to a version that an earlier release wrote.
+    follows from the change: usually the version tag of its write. An entry without `operation` is no change: it belongs
+    to a version that was written without history.
     """
 
     class Meta:
@@ -62,7 +62,7 @@ class HistoryRow(Row):
 
 
 class VersionRow(documents.SealedRow):
-    """The document of an agent or a tool as a change wrote it: apart from the `HistoryRow`, so that lists are cheap."""
+    """The document of an agent or a tool as a change wrote it. Lists stay cheap because they do not read it."""
 
     class Meta:
         table_name = table("history")
@@ -97,17 +97,16 @@ def change_at(milliseconds: int, *parts: str) -> str:
 
 
 def stage_deletion(workspace_id: str, resource: str, record_id: str) -> None:
-    """Stage the row of a deletion by the current author. The same commit deletes the record."""
+    """Stage the row of a deletion by the current author (`storage.deletions`)."""
     unit.put(_deletion(workspace_id, resource, record_id, ids.new_id(), current_author()))
 
 
 def deletions(
     workspace_id: str, resource: str, record_ids: Sequence[str], milliseconds: int, author: str | None
 ) -> list[HistoryRow]:
-    """Return the rows of deletions that are part of another one, at its time. They are the same each time."""
-    return [
-        _deletion(workspace_id, resource, one, change_at(milliseconds, resource, one), author) for one in record_ids
-    ]
+    """Return the rows for records that were deleted with another record at this time (`storage.deletions`)."""
+    changes = {record_id: change_at(milliseconds, resource, record_id) for record_id in record_ids}
+    return [_deletion(workspace_id, resource, record_id, change, author) for record_id, change in changes.items()]
 
 
 def _deletion(workspace_id: str, resource: str, record_id: str, change: str, author: str | None) -> HistoryRow:

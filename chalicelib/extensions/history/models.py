@@ -13,7 +13,7 @@ ChangeOperation = TypeAliasType("ChangeOperation", Literal["create", "update", "
 
 
 class Author(Wire):
-    """Who made a change: the kind, id and name of a credential.
+    """The author of a change: the kind, id and name of a credential.
 
     The kinds are `workspace`, `access`, `agent` and `session` (of the console), and without a credential `operator` (a
     command) and `client` (the link in a mail).
@@ -27,8 +27,8 @@ class Author(Wire):
 class Change(Wire):
     """A change of a record. `resource` names it, such as `agents/support`; `at` is ISO 8601.
 
-    `by` is null if it is not known. `changed` has the paths of the members, never their values. `number` is that of the
-    version which the change of an agent or a tool has made.
+    `by` is null if the author is unknown. `changed` has the paths of the members, never their values. `number` is the
+    number of the version that a change of an agent or a tool has made.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Change(Wire):
 class Version(Wire):
     """A version of an agent or a tool. `number` is the time of its write in Unix milliseconds; `at` is ISO 8601.
 
-    `by` is null if it is not known.
+    `by` is null if the author is unknown.
     """
 
     number: int = Field(ge=0)

@@ -1,0 +1,52 @@
+"""The time from which on the history of a stage has every change.
+
+A stage can switch the history off, delete its table, and switch it on again. A record that was written meanwhile has
+an author, but its version is missing. So the author of a record does not prove that its version is kept.
+"""
+
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+
+from chalicelib import storage
+
+_KEY = "coverage"  # of no record: the key of a record has three parts, of which the first is a workspace
+_known: dict[str, int] = {}
+
+
+class CoverageRow(storage.Row):
+    """The time of the first change that the history has kept, in Unix milliseconds. A stage has one row."""
+
+    class Meta:
+        table_name = storage.table("history")
+
+    record = UnicodeAttribute(hash_key=True)
+    change = UnicodeAttribute(range_key=True)
+    start = NumberAttribute()
+
+
+def start(milliseconds: int) -> int:
+    """Return the start of the coverage. The first change that is kept, at `milliseconds`, is the start.
+
+    A process reads it once. A stream has the changes of 24 hours before its first reader, so all later ones are kept.
+    """
+    if _KEY not in _known:
+        _known[_KEY] = int((_find() or _begin(milliseconds)).start)
+    return _known[_KEY]
+
+
+def clear_cache() -> None:
+    """Forget the start."""
+    _known.clear()
+
+
+def _begin(milliseconds: int) -> CoverageRow:
+    row = CoverageRow(_KEY, _KEY, start=milliseconds)
+    try:
+        with storage.unit_of_work():
+            storage.put(row, CoverageRow.record.does_not_exist())
+    except storage.ConditionFailed:
+        return _find() or row  # another process was faster
+    return row
+
+
+def _find() -> CoverageRow | None:
+    return storage.find(CoverageRow, _KEY, _KEY)

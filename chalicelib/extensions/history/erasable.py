@@ -1,0 +1,52 @@
+"""What an erasure searches in the history, and deletes (the hook `erasable`)."""
+
+import logging
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+from chalicelib import storage
+from chalicelib.extensions.history import store
+from chalicelib.extensions.history.rows import HistoryRow, VersionRow
+from chalicelib.storage import encryption
+
+KIND = "history"
+_log = logging.getLogger(__name__)
+
+
+class Record(NamedTuple):
+    """A change: its key, the JSON value that may contain a person, and the paths of members that may name them.
+
+    The value does not contain the author of the change, who answers for it.
+    """
+
+    key: list[str]
+    value: Any
+    paths: list[str]
+
+
+def list_page(workspace_id: str, after: list[str] | None, limit: int) -> list[Record]:
+    """Return up to `limit` changes of a workspace after the change with the key `after`."""
+    rows = store.list_page(workspace_id, after[1] if after else None, limit)
+    return [_record(*pair) for pair in zip(rows, store.find_versions(rows), strict=True)]
+
+
+def delete(keys: Collection[list[str]]) -> None:
+    """Delete the changes with these keys, and their versions."""
+    store.delete([store.row_for_key(*key) for key in keys])
+
+
+def _record(row: HistoryRow, version: VersionRow | None) -> Record:
+    document = _open(version.open) if version else None
+    entry = _open(storage.unseal, row, "entry") or {}
+    return Record(
+        [row.record, row.change], [{"id": row.resource.partition("/")[2]}, document], entry.get("changed", [])
+    )
+
+
+def _open(read: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of `read`, or None for a row that no key decrypts."""
+    try:
+        return read(*arguments)
+    except encryption.DecryptionError:
+        _log.exception("Cannot decrypt a row of the history; the erasure leaves it")
+        return None

@@ -1,0 +1,21 @@
+"""The declaration of the history: the audit log, and the versions of agents and tools."""
+
+from chalicelib.extensions import Extension
+
+TABLES = ("agents", "clients", "organisations", "webhooks", "credentials")
+"""The tables whose changes the history keeps."""
+
+EXTENSION = Extension(
+    name="history",
+    routes=("routes:routes",),
+    follows=dict.fromkeys(TABLES, "follower:FOLLOWER"),
+    hooks={
+        "deletion": "rows:stage_deletion",
+        "deletions": "rows:deletions",
+        "erasable": "erasable",
+        "examples": "examples",
+        "parameters": "parameters",
+        "removal": "removal:delete_all",
+    },
+    workspace_key_prefixes=("/v3/history",),
+)

@@ -1,0 +1,9 @@
+"""Omits the tests of extensions that are off."""
+
+from pathlib import Path
+
+from chalicelib import extensions
+
+collect_ignore = [
+    path.parent.name for path in Path(__file__).parent.glob("*/__init__.py") if not extensions.has(path.parent.name)
+]

@@ -1,0 +1,100 @@
+"""The history in the tests of core: an agent and a tool have a version, as they were before."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from chalicelib import clock, storage
+from chalicelib.extensions.history import coverage, rows
+from chalicelib.extensions.history.extension import TABLES
+from chalicelib.openapi.examples import shared
+from chalicelib.storage import Document
+from chalicelib.workspaces import store as workspaces
+from tests.api import Api
+from tests.builders import webhook_body
+from tests.webhooks import pipeline
+
+NUMBER = "1795000000000"
+"""The number of each version."""
+_NEVER = 4_000_000_000
+
+CHOSEN = {"number": NUMBER}
+# The examples have changed the record whose version they read this often, each time a millisecond later.
+_CHANGES = {"agents": 2, "tools": 1}
+PATH_VALUES = {"number": lambda path: shared.NOW_MILLISECONDS + _CHANGES[path.split("/")[2]]}
+_RESTORE = "POST /v3/{}/versions/{{number}}/restore"
+TESTED_PARAMETERS = ("resource",)
+TESTED_SAVES = [_RESTORE.format(record) for record in ("agents/{agent_id}", "tools/{tool_id}")]
+_AGENT = {"agent_id": "other", "number": "{agent_version}"}
+_TOOL = {"tool_id": "{kept_tool}", "number": "{tool_version}"}
+_AGENT_VERSIONS, _TOOL_VERSIONS = "/v3/agents/{agent_id}/versions", "/v3/tools/{tool_id}/versions"
+COSTS: list[tuple[Any, ...]] = [
+    ("history of an agent", "GET /v3/history", {"Query": 1}, None, "?resource=agents/other"),
+    ("history", "GET /v3/history", {"Query": 1}),
+    ("version list", f"GET {_AGENT_VERSIONS}", {"Query": 1}, None, "", _AGENT),
+    ("version read", f"GET {_AGENT_VERSIONS}/{{number}}", {"Query": 1}, None, "", _AGENT),
+    ("version restore", f"POST {_AGENT_VERSIONS}/{{number}}/restore", {"Query": 2, "PutItem": 1}, None, "", _AGENT),
+    ("version list of a tool", f"GET {_TOOL_VERSIONS}", {"Query": 1}, None, "", _TOOL),
+    ("version read of a tool", f"GET {_TOOL_VERSIONS}/{{number}}", {"Query": 1}, None, "", _TOOL),
+    (
+        "version restore of a tool",
+        f"POST {_TOOL_VERSIONS}/{{number}}/restore",
+        {"GetItem": 1, "Query": 1, "PutItem": 1},
+        None,
+        "",
+        _TOOL,
+    ),
+]
+
+
+def cost_values(api: Api) -> dict[str, str]:
+    """Return the ids and numbers of the first versions of an agent and a tool that have changed since."""
+    stream, tools = pipeline.Stream(), "/v3/agents/busy/tools"
+    tool_id = api.post(tools, {"tool": {"name": "Kept"}}).data["id"]
+    for title in ("Kept", "other"):
+        api.patch("/v3/agents/other", {"agent": {"title": title}})
+    api.patch(f"/v3/tools/{tool_id}", {"tool": {"name": "Changed"}})
+    pipeline.follow(stream.read("agents"))
+    agent, tool = (
+        api.get(f"/v3/{record}/versions").data[-1]["number"] for record in ("agents/other", f"tools/{tool_id}")
+    )
+    return {"kept_tool": tool_id, "agent_version": str(agent), "tool_version": str(tool)}
+
+
+def populate(workspace_id: str, ids: Mapping[str, str], mark: str) -> None:
+    """Keep a version of the agent and the tool with these ids."""
+    agent = {"title": f"{mark} before", "description": mark, "chatappToken": f"{mark} secret"}
+    tool = {"name": f"{mark} before", "method": "GET", "serverUrlSecret": f"{mark} secret"}
+    for resource, variable, document in (("agents", "agent_id", agent), ("tools", "tool_id", tool)):
+        if variable in ids:
+            _keep_version(workspace_id, resource, ids[variable], document)
+
+
+def clear_caches() -> None:
+    """Empty the cache of a follower."""
+    coverage.clear_cache()
+
+
+def run_functions() -> None:
+    """Keep a change of each resource, and a version that was written without history."""
+    new, stream = workspaces.create("Kept"), pipeline.Stream()
+    api = Api(new.workspace_key)
+    assert api.post("/v2/agents/support", {"title": "Before"}).status == 200
+    stream.read("agents")
+    for path, body in (
+        ("/v2/agents/support", {"title": "Support"}),
+        ("/v2/clients/ann", {"name": "Ann"}),
+        ("/v2/orgs/acme", {"name": "Acme"}),
+        ("/v3/webhooks", webhook_body("https://example.com/")),
+        ("/v3/tokens", {"token": {"name": "CI"}}),
+    ):
+        assert api.post(path, body).status == 200
+    pipeline.follow(stream.read(*TABLES))
+
+
+def _keep_version(workspace_id: str, resource: str, record_id: str, document: Document) -> None:
+    entry = {"operation": rows.UPDATE, "changed": ["title"]}
+    row = rows.new(workspace_id, resource, record_id, rows.change_at(int(NUMBER), record_id), entry)
+    row.expires_at = clock.to_datetime(_NEVER)
+    version = rows.version_of(row)
+    version.seal(document)
+    storage.save_many([row, version])
