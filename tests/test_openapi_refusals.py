@@ -18,7 +18,7 @@ from chalicelib.deletion import cascade
 from chalicelib.erasures import store as erasures
 from chalicelib.http import auth, responses
 from chalicelib.openapi.error_responses import EXAMPLES as REFUSALS
-from chalicelib.openapi.examples import EXAMPLES, shared
+from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.storage.unit import Unit
 from chalicelib.tools import calls
 from chalicelib.webhooks import endpoints
@@ -27,6 +27,7 @@ from tests import extensions
 from tests.api import Answer, Api
 from tests.builders import webhook_body
 from tests.described import ExampleValues, Operation, broken_rules, document, operations, resolved
+from tests.examples import IDS, WORKSPACE_ID
 from tests.operations import body_of
 from tests.selection import one_of_each
 
@@ -70,7 +71,7 @@ TOO_LARGE["assign_conversation"] = {"assign": {"to": None, "state": LONG}}
 # Different from the records of the examples, so that each request writes.
 CHANGES: dict[str, Any] = {name: body_of(one.route, "Other") for name, one in WITH_BODY.items()}
 CHANGES["assign_conversation"] = {"assign": {"to": None}}
-VERSIONED = {"agent_id": shared.AGENT, "tool_id": shared.TOOL_ID}
+VERSIONED = {"agent_id": "support", "tool_id": IDS["tool_id"]}
 
 
 class Stage(NamedTuple):
@@ -225,10 +226,10 @@ def test_413_of_a_body_is_returned_only_where_documented(stage: Stage) -> None:
 def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "MAX_TOOLS", 0)
     # A version is as large as a record may be, and the secrets of today are added.
-    secret, tool = LONG[:500_000], stage.known.substitute(shared.TOOL_ID)
+    secret, tool = LONG[:500_000], stage.known.substitute(IDS["tool_id"])
     stage.api.patch("/v3/agents/support", {"agent": {"chatappToken": secret}})
     stage.api.patch(f"/v3/tools/{tool}", {"tool": {"serverUrlSecret": secret}})
-    workspace_id = stage.known.substitute(shared.WORKSPACE_ID)
+    workspace_id = stage.known.substitute(WORKSPACE_ID)
     extensions.populate(workspace_id, stage.known.substitute(VERSIONED), LONG[-160_000:])
     declaring = raising(errors.TooLarge)
     asked = WITH_BODY | {name: OPERATIONS[name] for name in declaring}

@@ -30,7 +30,6 @@ _AROUND = 100
     creates=True,
     warns=True,
     raises=(errors.NotFound, errors.TooLarge),
-    examples="agent_copies.CLONE_AGENT",
 )
 def clone_agent(agent_id: str) -> Response:
     """Create an agent with the members and the tools of another one. Agent and tools get new ids.
@@ -49,7 +48,6 @@ def clone_agent(agent_id: str) -> Response:
     data="record.Template",
     warns=True,
     raises=(errors.NotFound, errors.TooLarge),
-    examples="agent_copies.READ_TEMPLATE",
 )
 def read_template(agent_id: str) -> Response:
     """Read an agent and its tools without secrets and ids, for `POST /v3/agents/import`.
@@ -76,7 +74,6 @@ def read_template(agent_id: str) -> Response:
     warns=True,
     headers=("Prefer",),
     raises=(store.KeyTaken, errors.TooLarge),
-    examples="agent_copies.IMPORT_AGENT",
 )
 def import_agent() -> Response:
     """Create an agent and its tools from a template, as `GET /v3/agents/{agent_id}/template` returns it in `data`.

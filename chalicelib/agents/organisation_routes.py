@@ -23,7 +23,6 @@ routes = Blueprint(__name__)
     query=("limit", "cursor"),
     bounded=True,
     raises=(errors.NotFound,),
-    examples="organisations.LIST_ORGANISATION_AGENTS",
 )
 def list_organisation_agents(org_id: str) -> Response:
     """List the agents of an organisation in the v3 form, those in its `widgetIDs`, ordered by id.

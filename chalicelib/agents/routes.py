@@ -27,7 +27,7 @@ _KEY = f"agent.{privileges.AGENT_KEY}"
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["GET"])
-@Operation(data="record.AgentV3", headers=("If-None-Match",), raises=(errors.NotFound,), examples="agents.READ_AGENT")
+@Operation(data="record.AgentV3", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_agent(agent_id: str) -> Response:
     """Read an agent in the v3 form, with its tools.
 
@@ -44,7 +44,6 @@ def read_agent(agent_id: str) -> Response:
     data="list[record.AgentV3]",
     query=("limit", "cursor", *filters.NAMES),
     bounded=True,
-    examples="agents.LIST_AGENTS",
 )
 def list_agents() -> Response:
     """List the agents of the workspace that match all given filters, in the v3 form, ordered by id.
@@ -69,7 +68,6 @@ def list_agents() -> Response:
     warns=True,
     headers=("Prefer",),
     raises=(store.KeyTaken, errors.TooLarge),
-    examples="agents.CREATE_AGENT",
 )
 def create_agent() -> Response:
     """Create an agent, and its tools if the body has any.
@@ -96,7 +94,6 @@ def create_agent() -> Response:
     warns=True,
     headers=("If-Match", "Prefer"),
     raises=(errors.NotFound, errors.Stale, store.KeyTaken, errors.TooLarge),
-    examples="agents.CHANGE_AGENT",
 )
 def change_agent(agent_id: str) -> Response:
     """Change an agent. Objects merge, lists replace, `nodes` merge by id, and `null` clears a member.
@@ -116,9 +113,7 @@ def change_agent(agent_id: str) -> Response:
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=cors.CORS)
-@Operation(
-    bare="record.AgentV2", headers=("If-None-Match",), raises=(errors.NotFound,), examples="agents.READ_AGENT_V2"
-)
+@Operation(bare="record.AgentV2", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_agent_v2(agent_id: str) -> Response:
     """Read an agent in the v2 form. The response is the agent itself, without envelope."""
     row = store.read(auth.caller().workspace_id, agent_id)
@@ -132,7 +127,6 @@ def read_agent_v2(agent_id: str) -> Response:
     warns=True,
     headers=("If-Match", "If-None-Match", "Prefer"),
     raises=(errors.Stale, store.AgentBeingDeleted, store.KeyTaken, errors.TooLarge),
-    examples="agents.SAVE_AGENT",
 )
 def save_agent(agent_id: str) -> Response:
     """Create or change an agent. Members that you leave out keep their values, and `null` clears a member.

@@ -24,7 +24,6 @@ _V2, _V3 = ("start_ts", "stop_ts"), ("from", "to")
     query=("limit", "cursor", *_V2),
     bounded=True,
     raises=(errors.NotFound,),
-    examples="analytics.LIST_ANALYTICS",
 )
 def list_analytics(agent_id: str) -> Response:
     """List the analytics records of an agent that were last written in a period, ordered by conversation id.
@@ -48,7 +47,6 @@ def list_analytics(agent_id: str) -> Response:
     requires=_V2,
     bounded=True,
     raises=(errors.NotFound,),
-    examples="analytics.DELETE_ANALYTICS",
 )
 def delete_analytics(agent_id: str) -> Response:
     """Delete the analytics records of an agent that were last written in a period.
@@ -67,7 +65,6 @@ def delete_analytics(agent_id: str) -> Response:
     requires=_V3,
     bounded=True,
     raises=(errors.NotFound,),
-    examples="analytics.DELETE_ANALYTICS",
 )
 def delete_analytics_v3(agent_id: str) -> Response:
     """Delete the analytics records of an agent that were last written in a period, as `DELETE /v2/…` does."""

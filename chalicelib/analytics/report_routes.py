@@ -27,7 +27,6 @@ _CSV = (files.MEDIA[files.CSV],)
     query=asked.NAMES,
     raises=(errors.NotFound,),
     warns=True,
-    examples="reports.REPORT",
 )
 def report_agent(agent_id: str) -> Response:
     """Report what happened at an agent: counts by hour, day or month, their totals, and those of the period before.
@@ -53,7 +52,6 @@ def report_agent(agent_id: str) -> Response:
     query=asked.NAMES,
     raises=(errors.NotFound, reports.TooManyAgents),
     warns=True,
-    examples="reports.REPORT",
 )
 def report_organisation(org_id: str) -> Response:
     """Report what happened at the agents of an organisation, those in its `widgetIDs`, as one agent's report does.
@@ -75,7 +73,6 @@ def report_organisation(org_id: str) -> Response:
     query=asked.NAMES,
     raises=(reports.TooManyAgents,),
     warns=True,
-    examples="reports.REPORT",
 )
 def report_workspace() -> Response:
     """Report what happened at all agents of the workspace, as one agent's report does.

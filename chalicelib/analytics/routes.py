@@ -21,7 +21,6 @@ routes = Blueprint(__name__)
     body="models.AnalyticsRecord",
     headers=("If-Match", "If-None-Match"),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
-    examples="analytics.WRITE_ANALYTICS",
 )
 def write_analytics(agent_id: str, convo_id: str) -> Response:
     """Write a page load (`load`) or conversation (`convo`) record. It replaces the previous record of its kind."""
@@ -41,7 +40,6 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
     data="models.AnalyticsRecord",
     headers=("If-None-Match",),
     raises=(errors.NotFound,),
-    examples="analytics.READ_ANALYTICS",
 )
 def read_analytics(agent_id: str, convo_id: str) -> Response:
     """Read the analytics of a conversation: its conversation record, merged over its page load record.

@@ -23,7 +23,6 @@ _COLUMNS = ("agentId", "day", *usage.NAMES)
     files=(files.MEDIA[files.CSV],),
     query=("limit", "cursor", "from", "to"),
     bounded=True,
-    examples="reports.USAGE",
 )
 def list_usage() -> Response:
     """List the conversations, messages, interactions, deliveries and leads of each agent on each day of UTC.

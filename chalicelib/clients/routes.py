@@ -25,7 +25,7 @@ _SEARCHED = ("name", "email")
 
 
 @routes.route("/v2/clients", methods=["GET"])
-@Operation(data="list[models.Client]", query=("limit", "cursor"), examples="clients.LIST_CLIENTS")
+@Operation(data="list[models.Client]", query=("limit", "cursor"))
 def list_clients() -> Response:
     """List the clients of the workspace, ordered by id.
 
@@ -43,7 +43,6 @@ def list_clients() -> Response:
     creates=True,
     warns=True,
     raises=(store.EmailTaken, errors.TooLarge),
-    examples="clients.PUT_CLIENT",
 )
 def put_client() -> Response:
     """Create a client. The service generates its id, so each request creates one.
@@ -54,7 +53,7 @@ def put_client() -> Response:
 
 
 @routes.route("/v2/clients/{client_id}", methods=["GET"])
-@Operation(data="models.Client", headers=("If-None-Match",), raises=(errors.NotFound,), examples="clients.READ_CLIENT")
+@Operation(data="models.Client", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_client(client_id: str) -> Response:
     """Read a client. The response contains `dashboardPassword` as it was sent."""
     row = store.read(auth.caller().workspace_id, client_id)
@@ -67,7 +66,6 @@ def read_client(client_id: str) -> Response:
     warns=True,
     headers=("If-Match", "If-None-Match"),
     raises=(errors.Stale, store.EmailTaken, errors.TooLarge),
-    examples="clients.SAVE_CLIENT",
 )
 def save_client(client_id: str) -> Response:
     """Create or change a client. Members that you leave out keep their values, and `null` clears a member.
@@ -83,7 +81,7 @@ def save_client(client_id: str) -> Response:
 
 
 @routes.route("/v2/clients/{client_id}", methods=["DELETE"])
-@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CLIENT")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_client_v2(client_id: str) -> Response:
     """Delete a client. Another client can then use its email."""
     return _delete(client_id)
@@ -94,7 +92,6 @@ def delete_client_v2(client_id: str) -> Response:
     data="list[models.Client]",
     query=("limit", "cursor", "orgId", "q"),
     bounded=True,
-    examples="clients.LIST_CLIENTS_V3",
 )
 def list_clients_v3() -> Response:
     """List the clients of the workspace that match all given filters, ordered by id.
@@ -111,7 +108,6 @@ def list_clients_v3() -> Response:
     query=("limit", "cursor"),
     bounded=True,
     raises=(errors.NotFound,),
-    examples="clients.LIST_ORGANISATION_CLIENTS",
 )
 def list_organisation_clients(org_id: str) -> Response:
     """List the clients of an organisation, those with its `orgId`, ordered by id.
@@ -131,7 +127,6 @@ def list_organisation_clients(org_id: str) -> Response:
     creates=True,
     warns=True,
     raises=(store.EmailTaken, errors.TooLarge),
-    examples="clients.CREATE_CLIENT",
 )
 def create_client() -> Response:
     """Create a client. The service generates its id. An email address can belong to only one client of a workspace.
@@ -144,7 +139,7 @@ def create_client() -> Response:
 
 
 @routes.route("/v3/clients/{client_id}", methods=["DELETE"])
-@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CLIENT")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_client(client_id: str) -> Response:
     """Delete a client. Another client can then use its email."""
     return _delete(client_id)

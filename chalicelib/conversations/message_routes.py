@@ -42,7 +42,6 @@ _ADDED = "Messages added successfully"
     data="list[models.Message]",
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
-    examples="conversations.ADD_MESSAGES",
 )
 def add_messages(agent_id: str, user_id: str) -> Response:
     """Add messages at the end of a conversation. The first message creates the conversation.
@@ -64,7 +63,6 @@ def add_messages(agent_id: str, user_id: str) -> Response:
     data="list[models.Message]",
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
-    examples="conversations.ADD_MESSAGES",
 )
 def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
     """Add messages at the end of an existing conversation.
@@ -85,7 +83,6 @@ def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
     data="list[models.Message]",
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
-    examples="conversations.REPLACE_MESSAGES",
 )
 def replace_messages(agent_id: str, convo_id: str) -> Response:
     """Replace all messages of a conversation. A message without `mid` gets one that follows from its content."""
@@ -108,7 +105,6 @@ def replace_messages(agent_id: str, convo_id: str) -> Response:
     warns=True,
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
-    examples="conversations.CHANGE_MESSAGE",
 )
 def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     """Change a message. Members that you leave out keep their values, and `null` clears a member.
@@ -126,7 +122,7 @@ def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["DELETE"])
-@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_MESSAGE")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     """Delete a message of a conversation. Sent again later, it is stored, but is not a new message of the user."""
     agent, row = _read(agent_id, convo_id)

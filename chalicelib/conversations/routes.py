@@ -33,7 +33,6 @@ routes = Blueprint(__name__)
     warns=True,
     headers=("If-Match", "If-None-Match"),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
-    examples="conversations.EXCHANGE_STATE",
 )
 def exchange_state(agent_id: str, user_id: str) -> Response:
     """Read or change the state of a conversation.
@@ -94,7 +93,6 @@ def _load(agent_id: str, user_id: str) -> tuple[Document, store.ConversationRow 
     creates=True,
     warns=True,
     raises=(errors.NotFound, errors.TooLarge),
-    examples="conversations.CREATE_CONVERSATION",
 )
 def create_conversation(agent_id: str) -> Response:
     """Create a conversation of an agent, with any of its metadata. The service assigns its id."""
@@ -115,7 +113,6 @@ def create_conversation(agent_id: str) -> Response:
     data="list[models.ConvoMeta]",
     query=("page", "cursor"),
     raises=(errors.NotFound,),
-    examples="conversations.LIST_CONVERSATIONS",
 )
 def list_conversations(agent_id: str) -> Response:
     """List the conversations of an agent, newest first, 20 per page.
@@ -141,7 +138,7 @@ def list_conversations(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["DELETE"])
-@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CONVERSATION")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_conversation(agent_id: str, convo_id: str) -> Response:
     """Delete a conversation. Later conversations move up in the list; the id can be used again."""
     workspace_id = auth.caller().workspace_id

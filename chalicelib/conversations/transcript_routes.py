@@ -24,7 +24,6 @@ routes = Blueprint(__name__)
     bounded=True,
     members=("searchedUntil",),
     raises=(errors.NotFound,),
-    examples="conversations_v3.SEARCH_CONVERSATIONS",
 )
 def search_conversations(agent_id: str) -> Response:
     """Find the conversations of an agent with a message that contains the text `q`, newest first.

@@ -32,7 +32,6 @@ _LISTED = "Conversations retrieved successfully"
     query=("limit", "cursor", "inbox", *filters.NAMES),
     bounded=True,
     raises=(errors.NotFound,),
-    examples="conversations_v3.LIST_AGENT_CONVERSATIONS",
 )
 def list_agent_conversations(agent_id: str) -> Response:
     """List the conversations of an agent that match all given filters, newest first.
@@ -61,7 +60,6 @@ def list_agent_conversations(agent_id: str) -> Response:
     query=("limit", "cursor", "inbox", *filters.NAMES),
     requires=("inbox",),
     bounded=True,
-    examples="conversations_v3.LIST_INBOX",
 )
 def list_inbox() -> Response:
     """List the conversations of all agents that wait for a person, latest activity first.
@@ -80,7 +78,6 @@ def list_inbox() -> Response:
     data="models.ConversationMessages",
     headers=("If-None-Match",),
     raises=(errors.NotFound,),
-    examples="conversations_v3.READ_CONVERSATION",
 )
 def read_conversation(agent_id: str, convo_id: str) -> Response:
     """Read the metadata of a conversation and its newest messages, newest first: up to 20, without a long search.
@@ -100,7 +97,6 @@ def read_conversation(agent_id: str, convo_id: str) -> Response:
     position=parser.POSITION,
     bounded=True,
     raises=(errors.NotFound,),
-    examples="conversations_v3.LIST_MESSAGES",
 )
 def list_messages(agent_id: str, convo_id: str) -> Response:
     """List the messages of a conversation, newest first. New messages do not affect a cursor.
@@ -118,7 +114,6 @@ def list_messages(agent_id: str, convo_id: str) -> Response:
     warns=True,
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
-    examples="conversations_v3.CHANGE_CONVERSATION",
 )
 def change_conversation(agent_id: str, convo_id: str) -> Response:
     """Change the metadata of a conversation: lists replace, and `null` clears a member. The turns stay as they are."""
@@ -134,7 +129,6 @@ def change_conversation(agent_id: str, convo_id: str) -> Response:
     data="models.ConvoMetaV3",
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
-    examples="conversations_v3.ASSIGN_CONVERSATION",
 )
 def assign_conversation(agent_id: str, convo_id: str) -> Response:
     """Assign a conversation to a client of the workspace, or with `null` back to the agent.

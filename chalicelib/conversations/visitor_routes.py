@@ -23,7 +23,6 @@ routes = Blueprint(__name__)
     body="models.VisitorTokenIn",
     data="models.VisitorToken",
     raises=(errors.NotFound,),
-    examples="visitor_tokens.ISSUE_VISITOR_TOKEN",
 )
 def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
     """Issue a visitor token of an existing conversation. Only this response contains `token`.
@@ -43,7 +42,6 @@ def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
     body="models.VisitorTokenIn",
     data="models.VisitorToken",
     raises=(errors.NotFound,),
-    examples="visitor_tokens.ISSUE_VISITOR_TOKEN_AT_EDGE",
 )
 def issue_visitor_token_at_edge(agent_id: str, user_id: str) -> Response:
     """Issue a visitor token of a conversation, which need not exist yet. Only this response contains `token`.

@@ -16,7 +16,6 @@ _CASCADE_SECONDS = 10.0
 @Operation(
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale),
-    examples="deletions.DELETE_AGENT",
     tag="agents",
 )
 def delete_agent(agent_id: str) -> Response:

@@ -26,7 +26,6 @@ _START_SECONDS = 30
     data="models.Erasure",
     creates=True,
     raises=(errors.LimitReached,),
-    examples="erasures.CREATE_ERASURE",
 )
 def create_erasure() -> Response:
     """Erase a person: find and remove what carries their id, email or phone number, everywhere in the workspace.
@@ -45,9 +44,7 @@ def create_erasure() -> Response:
 
 
 @routes.route("/v3/erasures/{erasure_id}", methods=["GET"])
-@Operation(
-    data="models.Erasure", headers=("If-None-Match",), raises=(errors.NotFound,), examples="erasures.READ_ERASURE"
-)
+@Operation(data="models.Erasure", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_erasure(erasure_id: str) -> Response:
     """Read the progress of an erasure and, when it is complete, its receipt. Neither has what was searched for."""
     row = store.read(auth.caller().workspace_id, erasure_id)

@@ -23,7 +23,6 @@ HOOKS = {
     "deletion": "(workspace id, resource, record id) -> None; stages what is kept of a record, beside its deletion",
     "deletions": "(workspace id, resource, record ids, Unix milliseconds, author) -> rows that are kept of records",
     "erasable": "a module with a `KIND` of records that an erasure searches, and its `list_page` and `delete`",
-    "examples": "a module with the examples of the operations, and its `GENERATED` values (`openapi.examples`)",
     "middleware": "(request, get_response) -> response; runs around the envelope",
     "parameters": "a module with `PATH`, `QUERY` and `SCHEMAS` of the operations' parameters (`openapi.parameters`)",
     "removal": "(workspace id) -> number of deleted records by kind; deletes those of a workspace (`infra.operator`)",

@@ -1,4 +1,4 @@
-"""The declaration of an endpoint on its view: its parameters, models, errors and examples.
+"""The declaration of an endpoint on its view: its parameters, models and errors.
 
     @routes.route("/v3/agents/{agent_id}/tools", methods=["POST"])
     @Operation(body="models.ToolIn", data="models.Tool", creates=True, raises=(errors.NotFound, errors.TooLarge))
@@ -53,8 +53,6 @@ class Operation:
     - `creates`: the endpoint creates a record and returns it.
     - `warns`: the response can have `warnings`, which name members that are unknown, are ignored, name no record,
       or outlive the token.
-    - `examples`: a constant in `chalicelib.openapi.examples`, such as `"tools.CREATE_TOOL"`, or one in the folder of
-      the view's extension, such as `"examples.READ_ERASURE"`.
     - `tag`: the resource, by default the view's package.
     """
 
@@ -74,7 +72,6 @@ class Operation:
     raises: tuple[type[ApiError], ...] = ()
     creates: bool = False
     warns: bool = False
-    examples: str | None = None
     tag: str = ""
     package: str = field(init=False)
 

@@ -28,7 +28,6 @@ _DEFAULTS = {"channel": "web-chat"}
     creates=True,
     warns=True,
     raises=(errors.NotFound, errors.TooLarge),
-    examples="leads.CREATE_LEAD",
 )
 def create_lead() -> Response:
     """Create a lead of an agent. Webhooks receive it as `lead_captured`."""
@@ -41,7 +40,7 @@ def create_lead() -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/leads", methods=["GET"])
-@Operation(data="list[models.Lead]", query=("limit", "cursor"), raises=(errors.NotFound,), examples="leads.LIST_LEADS")
+@Operation(data="list[models.Lead]", query=("limit", "cursor"), raises=(errors.NotFound,))
 def list_leads(agent_id: str) -> Response:
     """List the leads of an agent, newest first. The response has `nextCursor` unless this is the last page."""
     return pages.page("Leads retrieved successfully", partial(_fetch, agent_id), _render)
@@ -53,7 +52,6 @@ def list_leads(agent_id: str) -> Response:
     query=("limit", "cursor", *browse.NAMES),
     position=ids.ULID,
     bounded=True,
-    examples="leads.LIST_ALL_LEADS",
 )
 def list_all_leads() -> Response:
     """List the leads of the workspace that match all given filters, newest first.
@@ -87,7 +85,7 @@ def export_leads() -> Response:
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["GET"])
-@Operation(data="models.Lead", headers=("If-None-Match",), raises=(errors.NotFound,), examples="leads.READ_LEAD")
+@Operation(data="models.Lead", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_lead(lead_id: str) -> Response:
     """Read a lead. `agentName` is the title of the agent when the lead was captured."""
     row = store.read(auth.caller().workspace_id, lead_id)
@@ -101,7 +99,6 @@ def read_lead(lead_id: str) -> Response:
     warns=True,
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
-    examples="leads.CHANGE_LEAD",
 )
 def change_lead(lead_id: str) -> Response:
     """Change a lead: members that you leave out keep their values, and `null` clears a member. It sends no webhook."""
@@ -114,7 +111,7 @@ def change_lead(lead_id: str) -> Response:
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["DELETE"])
-@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_LEAD")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_lead(lead_id: str) -> Response:
     """Delete a lead. The deletion of its agent deletes it, too."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, lead_id), "lead"))

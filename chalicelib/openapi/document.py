@@ -12,8 +12,8 @@ from chalicelib import __version__
 from chalicelib.credentials import scopes, tokens
 from chalicelib.http import auth, etag, idempotency
 from chalicelib.http.operation import Operation
-from chalicelib.openapi import error_responses, events, parameters, schemas
-from chalicelib.openapi.examples.shared import Example, Examples
+from chalicelib.openapi import error_responses, events, examples, parameters, schemas
+from chalicelib.openapi.examples import Example
 from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.openapi.text import summary_and_description, without_sections
 
@@ -166,21 +166,9 @@ def _opened_by(view: _View) -> str:
     return f"Opened by: {' or '.join(name for kind, name in _CREDENTIALS.items() if kind in accepted)}{scope}."
 
 
-def _examples_of(declared: Operation) -> Examples:
-    if declared.examples is None:
-        return {}
-    page, _, name = declared.examples.partition(".")
-    package = declared.package if declared.extension else "chalicelib.openapi.examples"
-    found: Examples = getattr(import_module(f"{package}.{page}"), name)
-    return found
-
-
 def _request_body(view: _View, built: schemas.Schemas) -> dict[str, Any]:
-    examples = {key: one for key, one in _examples_of(view.operation).items() if one.request is not None}
-    content = {
-        "schema": built.by_key[view.name, "body"],
-        **_examples({key: (one, one.request) for key, one in examples.items()}),
-    }
+    requests = {key: (one, one.request) for key, one in examples.of(view.name).items() if one.request is not None}
+    content = {"schema": built.by_key[view.name, "body"], **_examples(requests)}
     limits = f"At most {view.operation.max_bytes:,} bytes, and {view.operation.max_values:,} members and elements."
     return {"description": limits, "required": not view.operation.body_optional, "content": {_JSON: content}}
 
@@ -191,8 +179,8 @@ def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:
         return {"description": "Success.", "headers": parameters.LINK, "content": files}
     whole = view.operation.bare is not None
     schema = built.by_key[view.name, "response"] if whole else reference(_envelope_name(view, built))
-    examples = _examples_of(view.operation)
-    content = {"schema": schema, **_examples({key: (one, one.answer) for key, one in examples.items()})}
+    answers = {key: (one, one.answer) for key, one in examples.of(view.name).items()}
+    content = {"schema": schema, **_examples(answers)}
     return {"description": "Success.", **_headers(view), "content": {_JSON: content, **files}}
 
 
@@ -265,8 +253,8 @@ def _envelope(views: list[_View], built: schemas.Schemas) -> Schema:
 
 
 def _examples(values: Mapping[str, tuple[Example, Any]]) -> dict[str, Any]:
-    examples = {key: {"summary": one.summary, "value": value} for key, (one, value) in values.items()}
-    return {"examples": examples} if examples else {}
+    described = {key: {"summary": one.summary, "value": value} for key, (one, value) in values.items()}
+    return {"examples": described} if described else {}
 
 
 def _tag(view: _View) -> dict[str, str]:

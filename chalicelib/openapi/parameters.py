@@ -10,7 +10,6 @@ from chalicelib.analytics import hours, series
 from chalicelib.conversations.transcript import parser
 from chalicelib.http import etag, files, idempotency, parameters
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE, ULID
-from chalicelib.openapi.examples import shared
 from chalicelib.openapi.schemas import Schema, reference
 
 SCHEMAS: dict[str, Schema] = {
@@ -35,21 +34,22 @@ SCHEMAS: dict[str, Schema] = {
 # Ids that the caller chooses have an example. A generated id has none: viewers send the example as it is, but there is
 # no such record.
 _PATH: dict[str, Schema] = {
-    "agent_id": {"description": "The agent id.", "example": shared.AGENT},
-    "client_id": {"description": "The client id.", "example": shared.CLIENT},
-    "convo_id": {"description": "The conversation id.", "example": shared.VISITOR},
+    "agent_id": {"description": "The agent id.", "example": "support"},
+    "client_id": {"description": "The client id.", "example": "client-1"},
+    "convo_id": {"description": "The conversation id.", "example": "visitor-1"},
     "delivery_id": {"description": "The delivery id."},
     "erasure_id": {"description": "The erasure id."},
     "lead_id": {"description": "The lead id."},
-    "message_id": {"description": "The `mid` of the message.", "example": shared.MESSAGE},
-    "org_id": {"description": "The organisation id.", "example": shared.ORGANISATION},
+    "message_id": {"description": "The `mid` of the message.", "example": "m-4"},
+    "org_id": {"description": "The organisation id.", "example": "org-1"},
     "token_id": {"description": "The `id` of the access token, not the token itself."},
     "tool_id": {"description": "The tool id."},
-    "user_id": {"description": "The conversation id, which may be the user's id.", "example": shared.VISITOR},
+    "user_id": {"description": "The conversation id, which may be the user's id.", "example": "visitor-1"},
     "webhook_id": {"description": "The webhook endpoint id."},
 }
 
 _TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": parameters.MAX_TEXT}
+_NOW = 1_793_611_800  # the time of all examples, Unix seconds
 _FLAG: Schema = {"type": "boolean"}
 _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
 
@@ -127,7 +127,7 @@ QUERY: dict[str, Schema] = {
         "name": "from",
         "required": True,
         "description": "Only what was written at this time or later, Unix seconds.",
-        "example": shared.NOW - 86_400,
+        "example": _NOW - 86_400,
         "schema": _SECONDS,
     },
     "requiredInbox": {
@@ -148,21 +148,21 @@ QUERY: dict[str, Schema] = {
         "name": "start_ts",
         "required": True,
         "description": "Only what was last written at this time or later, Unix seconds.",
-        "example": shared.NOW - 86_400,
+        "example": _NOW - 86_400,
         "schema": _SECONDS,
     },
     "requiredStop_ts": {
         "name": "stop_ts",
         "required": True,
         "description": "Only what was last written before this time, Unix seconds.",
-        "example": shared.NOW,
+        "example": _NOW,
         "schema": _SECONDS,
     },
     "requiredTo": {
         "name": "to",
         "required": True,
         "description": "Only what was written before this time, Unix seconds.",
-        "example": shared.NOW,
+        "example": _NOW,
         "schema": _SECONDS,
     },
     "sort": {
@@ -238,7 +238,7 @@ ETAG: Schema = {
     "ETag": {
         "description": "The version of the record, in quotes. It changes with each save. Absent if nothing is saved.",
         "schema": {"type": "string"},
-        "example": shared.ETAG,
+        "example": '"06fgz0x9w52n6p1x4c9r3k7thb"',
     }
 }
 

@@ -24,7 +24,7 @@ _LISTED = "Organizations retrieved successfully"
 
 
 @routes.route("/v2/orgs", methods=["GET"])
-@Operation(data="list[models.Organisation]", query=("limit", "cursor"), examples="organisations.LIST_ORGANISATIONS")
+@Operation(data="list[models.Organisation]", query=("limit", "cursor"))
 def list_organisations() -> Response:
     """List the organisations of the workspace, ordered by id.
 
@@ -42,7 +42,6 @@ def list_organisations() -> Response:
     creates=True,
     warns=True,
     raises=(errors.TooLarge,),
-    examples="organisations.PUT_ORGANISATION",
 )
 def put_organisation() -> Response:
     """Create an organisation. The service generates its id, so each request creates one.
@@ -57,7 +56,6 @@ def put_organisation() -> Response:
     data="models.Organisation",
     headers=("If-None-Match",),
     raises=(errors.NotFound,),
-    examples="organisations.READ_ORGANISATION",
 )
 def read_organisation(org_id: str) -> Response:
     """Read an organisation. `userId` is the id of the workspace."""
@@ -71,7 +69,6 @@ def read_organisation(org_id: str) -> Response:
     warns=True,
     headers=("If-Match", "If-None-Match"),
     raises=(errors.Stale, errors.TooLarge),
-    examples="organisations.SAVE_ORGANISATION",
 )
 def save_organisation(org_id: str) -> Response:
     """Create or change an organisation. Members that you leave out keep their values, and `null` clears a member.
@@ -87,7 +84,7 @@ def save_organisation(org_id: str) -> Response:
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["DELETE"])
-@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_ORGANISATION")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_organisation_v2(org_id: str) -> Response:
     """Delete an organisation. Its agents and clients stay."""
     return _delete(org_id)
@@ -98,7 +95,6 @@ def delete_organisation_v2(org_id: str) -> Response:
     data="list[models.Organisation]",
     query=("limit", "cursor"),
     bounded=True,
-    examples="organisations.LIST_ORGANISATIONS_V3",
 )
 def list_organisations_v3() -> Response:
     """List the organisations of the workspace, ordered by id.
@@ -117,7 +113,6 @@ def list_organisations_v3() -> Response:
     creates=True,
     warns=True,
     raises=(errors.TooLarge,),
-    examples="organisations.CREATE_ORGANISATION",
 )
 def create_organisation() -> Response:
     """Create an organisation. The service generates its id.
@@ -129,7 +124,7 @@ def create_organisation() -> Response:
 
 
 @routes.route("/v3/orgs/{org_id}", methods=["DELETE"])
-@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_ORGANISATION")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_organisation(org_id: str) -> Response:
     """Delete an organisation. Its agents and clients stay."""
     return _delete(org_id)

@@ -22,7 +22,7 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v3/agents/{agent_id}/tools", methods=["GET"])
-@Operation(data="list[models.Tool]", query=("limit", "cursor"), raises=(errors.NotFound,), examples="tools.LIST_TOOLS")
+@Operation(data="list[models.Tool]", query=("limit", "cursor"), raises=(errors.NotFound,))
 def list_tools(agent_id: str) -> Response:
     """List the tools of an agent, oldest first.
 
@@ -40,7 +40,6 @@ def list_tools(agent_id: str) -> Response:
     creates=True,
     warns=True,
     raises=(errors.NotFound, errors.TooLarge),
-    examples="tools.CREATE_TOOL",
 )
 def create_tool(agent_id: str) -> Response:
     """Create a tool of an agent. `name` is required; `method` defaults to `GET`."""
@@ -52,7 +51,7 @@ def create_tool(agent_id: str) -> Response:
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["GET"])
-@Operation(data="models.Tool", headers=("If-None-Match",), raises=(errors.NotFound,), examples="tools.READ_TOOL")
+@Operation(data="models.Tool", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_tool(tool_id: str) -> Response:
     """Read a tool. The tools of an agent are also in its v3 form."""
     row = store.read(auth.caller().workspace_id, tool_id)
@@ -66,7 +65,6 @@ def read_tool(tool_id: str) -> Response:
     warns=True,
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
-    examples="tools.CHANGE_TOOL",
 )
 def change_tool(tool_id: str) -> Response:
     """Change a tool. Members that you leave out keep their values, and `null` clears a member.
@@ -89,7 +87,6 @@ def change_tool(tool_id: str) -> Response:
     max_bytes=1_000_000,
     data="models.ToolTest",
     raises=(errors.NotFound, calls.NotCallable),
-    examples="tools.TEST_TOOL",
 )
 def test_tool(tool_id: str) -> Response:
     """Call a tool's server with `arguments`, as an agent does, and show the request and the response.
@@ -106,7 +103,7 @@ def test_tool(tool_id: str) -> Response:
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["DELETE"])
-@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_TOOL")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_tool(tool_id: str) -> Response:
     """Delete a tool. It is no longer in the v3 form of its agent."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool"))

@@ -29,7 +29,6 @@ _RENDERED = ("url", "events", "enabled", "description", "createdAt")
     creates=True,
     warns=True,
     raises=(errors.Stale, errors.LimitReached),
-    examples="webhooks.CREATE_WEBHOOK",
 )
 def create_webhook() -> Response:
     """Create a webhook endpoint. Store its `signingSecret`: it is shown in this answer only.
@@ -46,7 +45,7 @@ def create_webhook() -> Response:
 
 
 @routes.route("/v3/webhooks", methods=["GET"])
-@Operation(data="list[models.Webhook]", examples="webhooks.LIST_WEBHOOKS")
+@Operation(data="list[models.Webhook]")
 def list_webhooks() -> Response:
     """List the webhook endpoints of the workspace, oldest first. There are at most 50, on one page."""
     rows = endpoints.list_all(auth.caller().workspace_id)
@@ -54,9 +53,7 @@ def list_webhooks() -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["GET"])
-@Operation(
-    data="models.Webhook", headers=("If-None-Match",), raises=(errors.NotFound,), examples="webhooks.READ_WEBHOOK"
-)
+@Operation(data="models.Webhook", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_webhook(webhook_id: str) -> Response:
     """Read a webhook endpoint. Its signing secret cannot be read again."""
     row = _endpoint(webhook_id)
@@ -70,7 +67,6 @@ def read_webhook(webhook_id: str) -> Response:
     warns=True,
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale),
-    examples="webhooks.CHANGE_WEBHOOK",
 )
 def change_webhook(webhook_id: str) -> Response:
     """Change a webhook endpoint. Members that you leave out stay as they are; `events` replaces the whole list.
@@ -87,7 +83,7 @@ def change_webhook(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["DELETE"])
-@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_WEBHOOK")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_webhook(webhook_id: str) -> Response:
     """Delete a webhook endpoint with its list of deliveries. Deliveries that are still queued are not sent."""
     endpoints.delete(_require_match(webhook_id))
@@ -95,7 +91,7 @@ def delete_webhook(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/test", methods=["POST"])
-@Operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.TEST_WEBHOOK")
+@Operation(data="models.Delivery", raises=(errors.NotFound,))
 def test_webhook(webhook_id: str) -> Response:
     """Send a `webhook_test` event. It is sent even if the endpoint is disabled or does not subscribe to this type."""
     _endpoint(webhook_id)
@@ -111,7 +107,6 @@ def test_webhook(webhook_id: str) -> Response:
     headers=("If-Match",),
     warns=True,
     raises=(errors.NotFound, errors.Stale),
-    examples="webhooks.ROTATE_WEBHOOK",
 )
 def rotate_webhook(webhook_id: str) -> Response:
     """Rotate the signing secret. For 24 hours, each delivery carries a signature of the old secret, too.
@@ -129,7 +124,6 @@ def rotate_webhook(webhook_id: str) -> Response:
     data="list[models.Delivery]",
     query=("limit", "cursor", "status"),
     raises=(errors.NotFound,),
-    examples="webhooks.LIST_DELIVERIES",
 )
 def list_deliveries(webhook_id: str) -> Response:
     """List the deliveries of the last 30 days to a webhook endpoint, newest first.
@@ -149,7 +143,7 @@ def list_deliveries(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}", methods=["GET"])
-@Operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.READ_DELIVERY")
+@Operation(data="models.Delivery", raises=(errors.NotFound,))
 def read_delivery(webhook_id: str, delivery_id: str) -> Response:
     """Read a delivery. It has the `payload` of its event, which is kept for 30 days."""
     row = _read(webhook_id, delivery_id)
@@ -159,7 +153,7 @@ def read_delivery(webhook_id: str, delivery_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", methods=["POST"])
-@Operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.REDELIVER")
+@Operation(data="models.Delivery", raises=(errors.NotFound,))
 def redeliver(webhook_id: str, delivery_id: str) -> Response:
     """Redeliver an event. This sends the same event again, as a new delivery.
 

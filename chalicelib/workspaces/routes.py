@@ -18,7 +18,7 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v3/tokens", methods=["POST"])
-@Operation(body="models.TokenIn", data="models.Token", examples="workspaces.ISSUE_TOKEN")
+@Operation(body="models.TokenIn", data="models.Token")
 def issue_token() -> Response:
     """Issue a v3 access token. Only this response contains `token`; it cannot be read again.
 
@@ -36,7 +36,7 @@ def issue_token() -> Response:
 
 
 @routes.route("/v3/tokens", methods=["GET"])
-@Operation(data="list[models.Token]", query=("limit", "cursor"), examples="workspaces.LIST_TOKENS")
+@Operation(data="list[models.Token]", query=("limit", "cursor"))
 def list_tokens() -> Response:
     """List the active access tokens of the workspace, oldest first.
 
@@ -50,7 +50,7 @@ def list_tokens() -> Response:
 
 
 @routes.route("/v3/tokens/{token_id}", methods=["DELETE"])
-@Operation(raises=(errors.NotFound,), examples="workspaces.REVOKE_TOKEN")
+@Operation(raises=(errors.NotFound,))
 def revoke_token(token_id: str) -> Response:
     """Revoke an access token. It stops working within 30 seconds."""
     credentials.revoke(credentials.credential(auth.caller().workspace_id, token_id, tokens.ACCESS))
@@ -63,7 +63,6 @@ def revoke_token(token_id: str) -> Response:
     body_optional=True,
     data="models.RotatedKey",
     raises=(errors.NotFound,),
-    examples="workspaces.ROTATE_KEY",
 )
 def rotate_key() -> Response:
     """Replace the workspace key of this request. The old key works until its overlap ends. The body is optional.
@@ -80,7 +79,7 @@ def rotate_key() -> Response:
 
 
 @routes.route("/v3/workspace", methods=["GET"])
-@Operation(data="models.Workspace", headers=("If-None-Match",), examples="workspaces.READ_WORKSPACE")
+@Operation(data="models.Workspace", headers=("If-None-Match",))
 def read_workspace() -> Response:
     """Read the workspace of the workspace key."""
     row = store.find(auth.caller().workspace_id)
@@ -94,7 +93,6 @@ def read_workspace() -> Response:
     warns=True,
     headers=("If-Match",),
     raises=(errors.Stale,),
-    examples="workspaces.CHANGE_WORKSPACE",
 )
 def change_workspace() -> Response:
     """Change the workspace of the workspace key. Members that you leave out stay as they are.

@@ -8,7 +8,6 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
-from chalicelib.openapi.examples import shared
 from tests.browser import chromium
 from tests.browser.page import Page
 from tests.described import document
@@ -27,10 +26,10 @@ CREATED_BY = {
 }
 # Deletions of what the other form of the API deletes, too: a reader tries one of them, so the record is created again.
 TWINS = {
-    "DELETE /v2/clients/{client_id}": f"/v2/clients/{shared.CLIENT}",
-    "DELETE /v3/clients/{client_id}": f"/v2/clients/{shared.CLIENT}",
-    "DELETE /v2/orgs/{org_id}": f"/v2/orgs/{shared.ORGANISATION}",
-    "DELETE /v3/orgs/{org_id}": f"/v2/orgs/{shared.ORGANISATION}",
+    "DELETE /v2/clients/{client_id}": "/v2/clients/client-1",
+    "DELETE /v3/clients/{client_id}": "/v2/clients/client-1",
+    "DELETE /v2/orgs/{org_id}": "/v2/orgs/org-1",
+    "DELETE /v3/orgs/{org_id}": "/v2/orgs/org-1",
 }
 
 
@@ -117,7 +116,7 @@ def test_every_write_works_at_the_first_try(writes: int | None, page: Page, serv
 
 def newest_version(service: Run, name: str, ids: dict[str, str]) -> str:
     """The number of the newest version of the record, once the stream of its table has brought one."""
-    path = name.split()[1].partition("/{number}")[0].format(agent_id=shared.AGENT, **ids)
+    path = name.split()[1].partition("/{number}")[0].format(agent_id="support", **ids)
     for _ in range(60):
         _, found = runs.ask(service, "GET", path, service.credentials["workspace_key"])
         if found["data"]:

@@ -13,7 +13,6 @@ EXTENSION = Extension(
         "deletion": "rows:stage_deletion",
         "deletions": "rows:deletions",
         "erasable": "erasable",
-        "examples": "examples",
         "parameters": "parameters",
         "removal": "removal:delete_all",
     },

@@ -29,7 +29,6 @@ _PAGE = ("limit", "cursor")
     data="list[models.Change]",
     query=("resource", "from", "to", "by", *_PAGE),
     bounded=True,
-    examples="examples.LIST_CHANGES",
 )
 def list_changes() -> Response:
     """List the changes of agents, tools, clients, organisations, webhooks, tokens and keys, newest first.
@@ -47,7 +46,6 @@ def list_changes() -> Response:
     query=_PAGE,
     bounded=True,
     raises=(errors.NotFound,),
-    examples="examples.LIST_AGENT_VERSIONS",
     tag="agents",
 )
 def list_agent_versions(agent_id: str) -> Response:
@@ -57,7 +55,7 @@ def list_agent_versions(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/versions/{number}", methods=["GET"])
-@Operation(data="models.AgentV3", raises=(errors.NotFound,), examples="examples.READ_AGENT_VERSION", tag="agents")
+@Operation(data="models.AgentV3", raises=(errors.NotFound,), tag="agents")
 def read_agent_version(agent_id: str, number: str) -> Response:
     """Read a version of an agent: the agent as it was, in the v3 form without its tools, also of a deleted agent."""
     workspace_id = auth.caller().workspace_id
@@ -70,7 +68,6 @@ def read_agent_version(agent_id: str, number: str) -> Response:
     data="models.AgentV3",
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
-    examples="examples.RESTORE_AGENT",
     tag="agents",
 )
 def restore_agent(agent_id: str, number: str) -> Response:
@@ -92,7 +89,6 @@ def restore_agent(agent_id: str, number: str) -> Response:
     query=_PAGE,
     bounded=True,
     raises=(errors.NotFound,),
-    examples="examples.LIST_TOOL_VERSIONS",
     tag="tools",
 )
 def list_tool_versions(tool_id: str) -> Response:
@@ -102,7 +98,7 @@ def list_tool_versions(tool_id: str) -> Response:
 
 
 @routes.route("/v3/tools/{tool_id}/versions/{number}", methods=["GET"])
-@Operation(data="models.Tool", raises=(errors.NotFound,), examples="examples.READ_TOOL_VERSION", tag="tools")
+@Operation(data="models.Tool", raises=(errors.NotFound,), tag="tools")
 def read_tool_version(tool_id: str, number: str) -> Response:
     """Read a version of a tool: the tool as it was, also of a deleted tool."""
     workspace_id = auth.caller().workspace_id
@@ -115,7 +111,6 @@ def read_tool_version(tool_id: str, number: str) -> Response:
     data="models.Tool",
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
-    examples="examples.RESTORE_TOOL",
     tag="tools",
 )
 def restore_tool(tool_id: str, number: str) -> Response:

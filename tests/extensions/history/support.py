@@ -6,11 +6,11 @@ from typing import Any
 from chalicelib import clock, storage
 from chalicelib.extensions.history import coverage, rows
 from chalicelib.extensions.history.extension import TABLES
-from chalicelib.openapi.examples import shared
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import webhook_body
+from tests.examples import NOW
 from tests.webhooks import pipeline
 
 NUMBER = "1795000000000"
@@ -20,7 +20,7 @@ _NEVER = 4_000_000_000
 CHOSEN = {"number": NUMBER}
 # The examples have changed the record whose version they read this often, each time a millisecond later.
 _CHANGES = {"agents": 2, "tools": 1}
-PATH_VALUES = {"number": lambda path: shared.NOW_MILLISECONDS + _CHANGES[path.split("/")[2]]}
+PATH_VALUES = {"number": lambda path: NOW * 1000 + _CHANGES[path.split("/")[2]]}
 _RESTORE = "POST /v3/{}/versions/{{number}}/restore"
 TESTED_PARAMETERS = ("resource",)
 TESTED_SAVES = [_RESTORE.format(record) for record in ("agents/{agent_id}", "tools/{tool_id}")]

@@ -1,0 +1,41 @@
+"""The examples of the operations: `examples.json` of this folder, and of the folders of extensions.
+
+The file has the examples of a view under its name, or the name of another view with the same examples. An example has
+a summary, the request if there is a body, and the answer. Tests run them in the order of the files, deletions last.
+`CAMS_UPDATE_DOCS=1 make test ARGS=tests/test_openapi.py` writes the answers.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from chalicelib import extensions
+
+
+class Example(NamedTuple):
+    """A request and its response. `request` is None if there is no body."""
+
+    summary: str
+    request: dict[str, Any] | None = None
+    answer: dict[str, Any] | None = None
+
+
+FILES = [Path(__file__).with_suffix(".json")] + [
+    path
+    for extension in extensions.enabled()
+    if (path := Path(extensions.__file__).parent / extension.name / "examples.json").exists()
+]
+_READ: dict[str, Any] = {view: read for file in FILES for view, read in json.loads(file.read_text("utf-8")).items()}
+
+# By view.
+EXAMPLES: dict[str, dict[str, Example]] = {
+    view: {name: Example(**example) for name, example in _READ[view].items()}
+    for view in sorted(_READ, key=lambda view: view.startswith("delete_"))
+    if isinstance(_READ[view], dict)
+}
+
+
+def of(view: str) -> dict[str, Example]:
+    """Return the examples of a view, by name."""
+    same = _READ.get(view)
+    return EXAMPLES.get(same if isinstance(same, str) else view, {})
