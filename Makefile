@@ -19,7 +19,7 @@ endif
 
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
-	@echo "make demo [PORT=8000] [STATE=.local]  fills the service with 90 days of data, and prints webhooks as they come"
+	@echo "make demo [STATE=.local]              fills the running service with 90 days of data"
 	@echo "make test [ARGS=...]                  the quick tests: each behaviour once; four minutes"
 	@echo "make test-all                         the whole suite; ten minutes"
 	@echo "make test-long                        the long tests, and all tests of a guarantee; half an hour"
@@ -41,9 +41,9 @@ help:  # the first target, so that a bare `make` starts nothing
 run: install-run
 	@exec .venv/bin/python -m infra.local.run --port "$(PORT)" --state "$(STATE)" $(ARGS)
 
-# Fills the run that uses STATE, or starts one.
+# Fills the run that uses STATE.
 demo: install-run
-	@exec .venv/bin/python -m infra.demo --port "$(PORT)" --state "$(STATE)" $(ARGS)
+	@exec .venv/bin/python -m infra.demo --state "$(STATE)" $(ARGS)
 
 # Two workers: on a small machine, more would slow down the tests that start and kill processes. All tests of a module
 # run in one worker, so that module fixtures are set up once.

@@ -1,44 +1,53 @@
-"""Fills the workspace of a run: agents, tools and people through the API, their history through the stores."""
+"""Fill the workspace of a run: agents, tools and people through the API, their history through the stores."""
 
 import secrets
 from collections.abc import Callable
-from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
+import click
+
+from chalicelib import clock
 from chalicelib.storage import keyring
 from infra.demo import history, plan, texts
-from infra.demo.service import Service
-from infra.local.children import RunError
 
 _PASSWORD_BYTES = 12
-_DAY = 24 * 60 * 60
+_SECONDS = plan.DAYS * 24 * 60 * 60
+
+
+class Service(Protocol):
+    """The API of a workspace."""
+
+    workspace_id: str
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """Send a request. Return its `data`, or None if a GET finds no record."""
 
 
 def is_filled(service: Service) -> bool:
-    """Whether the demonstration data is complete: the organisation is made last.
+    """Whether the demonstration data is complete: the organisation is created last.
 
-    Raises RunError if one of its agents has been deleted since.
+    Raises ClickException if its agents have been deleted since.
     """
     if service.call("GET", f"/v2/orgs/{texts.ORGANISATION}") is None:
         return False
     for agent_id in texts.AGENTS:
         if service.call("GET", f"/v3/agents/{agent_id}") is None:
-            raise RunError(f"The agent {agent_id} has been deleted. Choose another STATE for a new demonstration.")
+            raise click.ClickException(
+                f"The agent {agent_id} has been deleted. Choose another STATE for a new demonstration."
+            )
     return True
 
 
 def fill(service: Service, conversations: int, progress: Callable[[int], Any]) -> list[plan.Visit]:
-    """Make everything that is missing; return the visits. `progress` takes the number of records to a progress bar.
+    """Create everything that is missing; return the visits. `progress` takes the number of records to a progress bar.
 
-    The history ends where the first tool was made, so an interrupted run continues with the same records.
+    The history ends when the agents were created, so an interrupted run continues with the same records.
     """
-    moment = min(_make_agent(service, agent_id) for agent_id in texts.AGENTS)
+    keyring.ensure_data_key()
+    moment = min(_create_agent(service, agent_id) for agent_id in texts.AGENTS)
     for client_id, client in texts.CLIENTS.items():
         service.call("POST", f"/v2/clients/{client_id}", {**client, "orgId": texts.ORGANISATION})
     visits = plan.draw(moment, conversations)
-    keyring.ensure_data_key()
-    for agent_id in texts.AGENTS:
-        history.backdate(service.workspace_id, agent_id, moment - plan.DAYS * _DAY)
     with progress(history.count_rows(visits)) as bar:
         history.write(service.workspace_id, moment, visits, bar.update)
     organisation = {"name": "Harbour Group", "widgetIDs": [*texts.AGENTS], "adminIDs": [*texts.CLIENTS]}
@@ -54,19 +63,17 @@ def let_sign_in(service: Service) -> dict[str, str]:
     return {"email": client["email"], "password": password}
 
 
-def _make_agent(service: Service, agent_id: str) -> int:
-    """Make an agent with its tools unless it exists; return when its first tool was made, in Unix seconds."""
+def _create_agent(service: Service, agent_id: str) -> int:
+    """Create an agent with its tools unless it exists, as of 90 days before. Return the Unix second of the creation."""
     path = f"/v3/agents/{agent_id}"
-    found = service.call("GET", path)
-    if found is None:
-        service.call(
-            "POST", f"/v2/agents/{agent_id}", {"agentPlatform": "vg", "title": texts.AGENTS[agent_id]["title"]}
-        )
+    if service.call("GET", path) is None:
+        first = {"agentPlatform": "vg", "title": texts.AGENTS[agent_id]["title"]}
+        service.call("POST", f"/v2/agents/{agent_id}", first)
         service.call("PATCH", path, {"agent": texts.AGENTS[agent_id]})
-        found = service.call("GET", path)
-    made = {tool["name"] for tool in found["tools"]}
-    for tool in texts.TOOLS[agent_id]:
-        if tool["name"] not in made:
+        for tool in texts.TOOLS[agent_id]:
             service.call("POST", f"{path}/tools", {"tool": tool})
-    tools = service.call("GET", f"{path}/tools")
-    return min(int(datetime.fromisoformat(tool["createdAt"].replace("Z", "+00:00")).timestamp()) for tool in tools)
+    created: int = service.call("GET", path)["createdAtUNIX"]
+    if created + _SECONDS // 2 < clock.seconds():  # an earlier, interrupted run has backdated the agent
+        return created + _SECONDS
+    history.backdate(service.workspace_id, agent_id, created - _SECONDS)
+    return created

@@ -80,7 +80,7 @@ def draw(moment: int, conversations: int, seed: int = SEED) -> list[Visit]:
     return _open_handoffs(visits)
 
 
-def pick(weights: dict[str, int], chance: random.Random) -> str:
+def _pick(weights: dict[str, int], chance: random.Random) -> str:
     """One of the names, as often as its weight says."""
     return chance.choices([*weights], [*weights.values()])[0]
 
@@ -91,8 +91,8 @@ def _weight(hour: int, age: float, chance: random.Random) -> float:
 
 
 def _visit(at: int, talks: bool, chance: random.Random) -> Visit:
-    agent = pick({texts.HOTEL: 62, texts.SHOP: 38}, chance)
-    language, ident = pick(texts.LANGUAGES, chance), chance.getrandbits(80)
+    agent = _pick({texts.HOTEL: 62, texts.SHOP: 38}, chance)
+    language, ident = _pick(texts.LANGUAGES, chance), chance.getrandbits(80)
     return Visit(
         agent,
         f"visitor-{ident & 0xFFFFFFFFFF:010x}",
@@ -100,9 +100,9 @@ def _visit(at: int, talks: bool, chance: random.Random) -> Visit:
         ident,
         language,
         chance.choice(texts.COUNTRIES[language]),
-        pick(texts.ORIGINS, chance),
-        pick(texts.BROWSERS, chance),
-        pick(texts.PLATFORMS, chance),
+        _pick(texts.ORIGINS, chance),
+        _pick(texts.BROWSERS, chance),
+        _pick(texts.PLATFORMS, chance),
         [at + chance.randrange(*_AGAIN) for _ in range(chance.choices((0, 1, 2), _LOADS)[0])],
         _talk(agent, language, at // 1_000, chance) if talks else None,
     )
@@ -116,7 +116,7 @@ def _talk(agent: str, language: str, start: int, chance: random.Random) -> Talk:
     ended = "ended_chat" if asks or chance.random() < _ENDED else None
     return Talk(
         name,
-        email_of(name),
+        f"{name.lower().replace(' ', '.')}@example.com".encode("ascii", "ignore").decode(),
         lines,
         [dialogue.tag, *(["vip"] if chance.random() < 0.04 else [])],
         lines[-2][0] if asks else None,
@@ -124,11 +124,6 @@ def _talk(agent: str, language: str, start: int, chance: random.Random) -> Talk:
         None,
         chance.random() < _LEADS,
     )
-
-
-def email_of(name: str) -> str:
-    """An email address at a reserved domain."""
-    return f"{name.lower().replace(' ', '.')}@example.com".encode("ascii", "ignore").decode()
 
 
 def _timed(said: Sequence[str], start: int, chance: random.Random) -> Iterator[tuple[int, str]]:

@@ -26,7 +26,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         run = runs.begin(Path(directory), runs.free_port())
         try:
-            demonstration = [sys.executable, "-m", "infra.demo", "--state", directory, "--seconds", "1"]
+            demonstration = [sys.executable, "-m", "infra.demo", "--state", directory]
             subprocess.run(demonstration, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
             _take_all(run)
         finally:
