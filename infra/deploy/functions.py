@@ -161,9 +161,8 @@ _CORE = (
         tables={
             **READ_KEYRING,
             "workspaces": "BatchWriteItem DeleteItem GetItem PutItem Query",
-            "agents": "GetItem",
             "agents/index/by_workspace": "Query",
-            "conversations": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
+            "conversations": "ConditionCheckItem DeleteItem GetItem Query",
             "conversations/index/by_creation": "Query",
             "analytics": "BatchWriteItem Query",
             "leads": "BatchWriteItem Query",

@@ -54,7 +54,7 @@ def every_operation(service: Service) -> None:
             if write in case.costs:
                 with refuse_operation(write, "ConditionalCheckFailedException"):
                     expected = 409 if write == PUT else 200  # a deletion that finds nothing is done
-                    assert service.api.call(method, path, case.body).status == expected
+                    assert service.api.call(method, path, case.body).status == expected, case.id
         assert service.api.call(method, path, case.body).status in (200, 404), case.id
 
 

@@ -128,7 +128,7 @@ def test_a_refused_write_is_an_error_in_one_line(full: NewWorkspace) -> None:
     refusal = {"Error": {"Code": "AccessDeniedException", "Message": "You may not write."}, "ResponseMetadata": {}}
 
     def refuse(model: Any, **_: Any) -> Any:
-        return (SimpleNamespace(status_code=400), refusal) if model.name == "BatchWriteItem" else None
+        return (SimpleNamespace(status_code=400), refusal) if model.name == "PutItem" else None
 
     database = storage.sdk_client("dynamodb").meta.events
     database.register_first("before-call.dynamodb", refuse)

@@ -8,7 +8,7 @@ from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 
 from chalicelib import storage
 
-_KEY = "coverage"  # of no record: the key of a record has three parts, of which the first is a workspace
+KEY = "coverage"  # of no record: the key of a record has three parts, of which the first is a workspace
 _known: dict[str, int] = {}
 
 
@@ -28,9 +28,9 @@ def start(milliseconds: int) -> int:
 
     A process reads it once. A stream has the changes of 24 hours before its first reader, so all later ones are kept.
     """
-    if _KEY not in _known:
-        _known[_KEY] = int((_find() or _begin(milliseconds)).start)
-    return _known[_KEY]
+    if KEY not in _known:
+        _known[KEY] = int((_find() or _begin(milliseconds)).start)
+    return _known[KEY]
 
 
 def clear_cache() -> None:
@@ -39,7 +39,7 @@ def clear_cache() -> None:
 
 
 def _begin(milliseconds: int) -> CoverageRow:
-    row = CoverageRow(_KEY, _KEY, start=milliseconds)
+    row = CoverageRow(KEY, KEY, start=milliseconds)
     try:
         with storage.unit_of_work():
             storage.put(row, CoverageRow.record.does_not_exist())
@@ -49,4 +49,4 @@ def _begin(milliseconds: int) -> CoverageRow:
 
 
 def _find() -> CoverageRow | None:
-    return storage.find(CoverageRow, _KEY, _KEY)
+    return storage.find(CoverageRow, KEY, KEY)

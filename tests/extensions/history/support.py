@@ -50,7 +50,7 @@ def cost_values(api: Api) -> dict[str, str]:
     """Return the ids and numbers of the first versions of an agent and a tool that have changed since."""
     stream, tools = pipeline.Stream(), "/v3/agents/busy/tools"
     tool_id = api.post(tools, {"tool": {"name": "Kept"}}).data["id"]
-    for title in ("Kept", "other"):
+    for title in ("Kept", "Changed"):
         api.patch("/v3/agents/other", {"agent": {"title": title}})
     api.patch(f"/v3/tools/{tool_id}", {"tool": {"name": "Changed"}})
     pipeline.follow(stream.read("agents"))
@@ -76,6 +76,7 @@ def clear_caches() -> None:
 
 def run_functions() -> None:
     """Keep a change of each resource, and a version that was written without history."""
+    storage.delete_many([coverage.CoverageRow(coverage.KEY, coverage.KEY)])
     new, stream = workspaces.create("Kept"), pipeline.Stream()
     api = Api(new.workspace_key)
     assert api.post("/v2/agents/support", {"title": "Before"}).status == 200
