@@ -5,8 +5,8 @@ Every file of it is optional.
 `functions.py` declares functions, permissions and alarms:
 - `FUNCTIONS`: a tuple of `infra.deploy.function.Function`. `follow(table, …)` makes one that reads the stream of a
   table. If core or another extension declares a function with the same name, the two are merged.
-- `GRANTS`: further permissions of functions of core: `{"api_handler": {"history": "PutItem Query"}}`.
-- `SENDS`: further queues that functions of core send to: `{"follow_conversations": ("notifications",)}`.
+- `GRANTS`: further permissions of other functions: `{"api_handler": {"history": "PutItem Query"}}`.
+- `SENDS`: further queues that other functions send to: `{"follow_conversations": ("notifications",)}`.
 - `LATE_ALARM`: the name and the first sentence of an alarm that rings when a stream reader in `FUNCTIONS` is late:
   `("HistoryLate", "Changes take more than five minutes to appear in the history.")`.
 - `DEAD_LETTER_ALARMS`: the description of an alarm for each dead-letter queue in `template.yaml`. The name is that of

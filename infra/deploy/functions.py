@@ -8,7 +8,6 @@ names of `infra/template.yaml`, without the prefix.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import ModuleType
 from typing import Any
 
 from infra import extension_parts
@@ -181,8 +180,8 @@ _CORE = (
 def declared_functions(extensions: Iterable[str] | None = None) -> tuple[Function, ...]:
     """Return the functions of core and of these extensions, by default of all that are present.
 
-    Two declarations with one name are merged, so that two extensions can follow one stream. Raises ValueError if an
-    extension grants something to a function that does not exist.
+    Two declarations with one name are merged, so that two extensions can follow one stream. A permission for a function
+    of an extension that is off has no effect.
     """
     merged: dict[str, Function] = {}
     declarations = extension_parts.modules("functions", extensions)
@@ -190,14 +189,7 @@ def declared_functions(extensions: Iterable[str] | None = None) -> tuple[Functio
         known = merged.get(function.name)
         merged[function.name] = known.merge(function) if known else function
     for module in declarations:
-        for name, tables in getattr(module, "GRANTS", {}).items():
-            merged[name] = _function(merged, name, module).with_rights(tables=tables)
-        for name, queues in getattr(module, "SENDS", {}).items():
-            merged[name] = _function(merged, name, module).with_rights(sends_to=queues)
+        grants, sends = getattr(module, "GRANTS", {}), getattr(module, "SENDS", {})
+        for name in merged.keys() & {*grants, *sends}:
+            merged[name] = merged[name].with_rights(grants.get(name), sends.get(name, ()))
     return tuple(merged.values())
-
-
-def _function(by_name: Mapping[str, Function], name: str, module: ModuleType) -> Function:
-    if name not in by_name:
-        raise ValueError(f"{module.__name__} grants something to {name}, which is no function.")
-    return by_name[name]

@@ -29,6 +29,11 @@ def require(*names: str) -> None:
             pytest.skip(f"The extension {name} is off.", allow_module_level=True)
 
 
+def are_all_on() -> bool:
+    """Return whether every extension with tests is on."""
+    return all(extensions.has(path.parent.name) for path in Path(__file__).parent.glob("*/__init__.py"))
+
+
 def joined(member: str) -> dict[str, Any]:
     """Return the entries of a mapping in all `support` modules."""
     return {name: value for one in _support() for name, value in getattr(one, member, {}).items()}
