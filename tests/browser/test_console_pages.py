@@ -32,7 +32,7 @@ OTHERS = (
     "/settings/orgs/acme/new-client",
     "/account",
 )
-PAGES = (*pages.OPENED, *OTHERS)
+PAGES = (*pages.NAVIGATION, *OTHERS)
 _STOPS = "a[href], button, input:not([type=hidden]), select, textarea, summary"
 _FOCUS = """
 const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
@@ -189,7 +189,7 @@ def test_nothing_is_too_wide(path: str, person: Person) -> None:
 
 def test_nothing_is_too_wide_with_the_navigation_at_the_top(stranger: Person) -> None:
     stranger.be_signed_in(hostile.EMAIL_AT_THE_TOP)
-    for path in pages.OPENED:
+    for path in pages.NAVIGATION:
         check_width(path, stranger)
         check(stranger, "light")
 

@@ -11,7 +11,7 @@ from chalicelib.extensions.console.rendering import texts as texts
 from chalicelib.http import current_request
 
 # The pages that the navigation shows.
-OPENED = ("/overview", "/convos", "/analytics", "/leads", "/agents", "/settings")
+NAVIGATION = ("/overview", "/convos", "/analytics", "/leads", "/agents", "/settings")
 _HTML = "text/html; charset=utf-8"
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 _POLICY = (
@@ -33,7 +33,7 @@ def page(template: str, language: str, status: int = 200, **context: Any) -> Res
         "root": root(),
         "now": clock.seconds(),
         "form_id": ids.new_id(),
-        "opened_pages": OPENED,
+        "navigation": NAVIGATION,
         **context,
     }
     text = rendering.environment().get_template(template).render(**values)

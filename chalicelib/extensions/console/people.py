@@ -95,7 +95,7 @@ def _to_organisation(session: Session, org_id: str) -> Response:
 def _values(client: Document) -> dict[str, Any]:
     """Return the values of the fields for a client. No page shows the password."""
     allowed = client.get(_ACCESS)
-    opened = {f"{_ACCESS}.{page}": "on" if allowed is None or page in allowed else "" for page in pages.OPENED}
+    opened = {f"{_ACCESS}.{page}": "on" if allowed is None or page in allowed else "" for page in pages.NAVIGATION}
     notify = {_NOTIFY: "on" if preferences.by_email(client) else ""}
     return {**fields.values([*_fields(client).fields, *_RIGHTS], client), **opened, **notify}
 
@@ -105,7 +105,7 @@ def _fields(client: Document) -> fields.FieldsThatFit:
 
 
 def _submitted_values(client: Document, sent: dict[str, str]) -> dict[str, Any]:
-    flags = (_NOTIFY, *(f"{_ACCESS}.{page}" for page in pages.OPENED))
+    flags = (_NOTIFY, *(f"{_ACCESS}.{page}" for page in pages.NAVIGATION))
     return {
         **fields.submitted_values([*_fields(client).fields, *_RIGHTS], sent),
         **{name: "on" if sent.get(name) else "" for name in flags},
@@ -129,11 +129,11 @@ def _access(session: Session, client: Document, values: dict[str, Any]) -> Docum
 
     Without the member, a client opens all pages, also those of later releases. Only such a client may grant that.
     """
-    if all(values[f"{_ACCESS}.{page}"] == _values(client)[f"{_ACCESS}.{page}"] for page in pages.OPENED) and client:
+    if all(values[f"{_ACCESS}.{page}"] == _values(client)[f"{_ACCESS}.{page}"] for page in pages.NAVIGATION) and client:
         return {}
-    allowed = [page for page in pages.OPENED if values[f"{_ACCESS}.{page}"]]
-    others = [page for page in client.get(_ACCESS) or () if page not in pages.OPENED]
-    is_all = len(allowed) == len(pages.OPENED) and not others and session.client.get(_ACCESS) is None
+    allowed = [page for page in pages.NAVIGATION if values[f"{_ACCESS}.{page}"]]
+    others = [page for page in client.get(_ACCESS) or () if page not in pages.NAVIGATION]
+    is_all = len(allowed) == len(pages.NAVIGATION) and not others and session.client.get(_ACCESS) is None
     return {_ACCESS: None if is_all else [*allowed, *others]}
 
 

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chalicelib import extensions
 from chalicelib.extensions.console import template_filters
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def environment() -> "Environment":
         auto_reload=False,
     )
     made.filters.update(template_filters.FILTERS)
+    made.globals["has"] = extensions.has
     made.globals["assets"] = {file.name: hashed(file, text) for file, text in assets().items()}
     return made
 

@@ -1,7 +1,7 @@
 """The routes of the console, and the view behind each: a function of a module of this package.
 
-A view is imported when its page is asked for. What serves the API or a stream imports nothing of the console but this,
-and the entry point of notifications.
+A view is imported at the first request of its page. Functions that serve the API or a stream import only this module
+and the entry point of the mails.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from typing import Any
 
 from chalice.app import Blueprint, Request, Response
 
+from chalicelib import extensions
 from chalicelib.http import current_request
 
 routes = Blueprint(__name__)
@@ -18,6 +19,8 @@ _FORM = ["application/x-www-form-urlencoded"]
 # What a mail program sends (RFC 8058). The service reads nothing of it.
 _ONE_CLICK = [*_FORM, "multipart/form-data"]
 _AGENT = "/agents/{agent_id}"
+_VERSIONS = f"{_AGENT}/versions"
+_VERSION = f"{_VERSIONS}/{{number}}"
 _CONVERSATION = "/convos/{agent_id}/{convo_id}"
 _ORGANISATION = "/settings/orgs/{org_id}"
 _WEBHOOK = "/settings/webhooks/{webhook_id}"
@@ -39,9 +42,6 @@ _PAGES = {
     "/agents": "agents.list_agents",
     _AGENT: "agents.read_agent",
     f"{_AGENT}/text": "full_texts.read_agent",
-    f"{_AGENT}/versions": "versions.list_versions",
-    f"{_AGENT}/versions/{{number}}": "versions.read_version",
-    f"{_AGENT}/versions/{{number}}/text": "full_texts.read_version",
     "/settings": "operators.read_settings",
     _ORGANISATION: "settings.read_organisation",
     f"{_ORGANISATION}/text": "full_texts.read_organisation",
@@ -58,7 +58,6 @@ _FORMS = {
     _CONVERSATION: "conversations.act",
     _AGENT: "agents.save_agent",
     f"{_AGENT}/tools/{{tool_id}}": "agents.test_tool",
-    f"{_AGENT}/versions/{{number}}": "versions.restore_version",
     _ORGANISATION: "settings.save_organisation",
     f"{_ORGANISATION}/new-client": "people.create_client",
     f"{_ORGANISATION}/clients/{{client_id}}": "people.save_client",
@@ -67,6 +66,15 @@ _FORMS = {
     f"{_WEBHOOK}/deliveries/{{delivery_id}}": "operators.redeliver",
     "/account": "settings.save_account",
 }
+# Pages and forms that exist only with another extension, by its name.
+_PAGES_WITH = {
+    "history": {
+        _VERSIONS: "versions.list_versions",
+        _VERSION: "versions.read_version",
+        f"{_VERSION}/text": "full_texts.read_version",
+    },
+}
+_FORMS_WITH = {"history": {_VERSION: "versions.restore_version"}}
 
 
 def show_errors(request: Request, get_response: Callable[[Request], Response]) -> Response:
@@ -96,8 +104,12 @@ def _view(name: str) -> Callable[..., Response]:
 
 def _register() -> None:
     in_workspace = "/console/{workspace}"
-    pages = {**_ENTRANCE, **{f"{in_workspace}{path}": name for path, name in _PAGES.items()}}
-    forms = {"/console": "sign_in.enter", **{f"{in_workspace}{path}": name for path, name in _FORMS.items()}}
+    pages, forms = {**_PAGES}, {**_FORMS}
+    for extension in filter(extensions.has, _PAGES_WITH):
+        pages |= _PAGES_WITH[extension]
+        forms |= _FORMS_WITH.get(extension, {})
+    pages = {**_ENTRANCE, **{f"{in_workspace}{path}": name for path, name in pages.items()}}
+    forms = {"/console": "sign_in.enter", **{f"{in_workspace}{path}": name for path, name in forms.items()}}
     for path, name in pages.items():
         routes.route(path, methods=["GET"], name=name)(_view(name))
     for path, name in forms.items():

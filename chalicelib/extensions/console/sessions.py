@@ -17,7 +17,7 @@ from chalicelib.clients import store as clients
 from chalicelib.credentials import store, tokens
 from chalicelib.credentials.store import CredentialRow, Issued
 from chalicelib.extensions.console import session_store
-from chalicelib.extensions.console.pages import OPENED
+from chalicelib.extensions.console.pages import NAVIGATION
 from chalicelib.extensions.console.template_filters import display_name
 from chalicelib.http import auth
 from chalicelib.ids import IDENTIFIER
@@ -81,7 +81,7 @@ class Session(NamedTuple):
     @property
     def pages(self) -> list[str]:
         """The pages of the person's navigation."""
-        return [one for one in OPENED if self.may_open(one) and (one != "/settings" or self.is_admin)]
+        return [one for one in NAVIGATION if self.may_open(one) and (one != "/settings" or self.is_admin)]
 
     @property
     def first_page(self) -> str:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
+from chalicelib.extensions import has
 from chalicelib.extensions.console import session_store
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
@@ -59,10 +60,6 @@ ROWS: dict[Route, Row] = {
     ("POST", _AGENT): Row(PERSON, page=_AGENT, typed={"title": "Changed"}),
     ("POST", f"{_AGENT}/tools/{{tool_id}}"): Row(PERSON, page=_AGENT, typed={"arguments": "{}"}),
     ("GET", f"{_AGENT}/text"): Row(PERSON),
-    ("GET", f"{_AGENT}/versions"): Row(PERSON),
-    ("GET", _VERSION): Row(PERSON),
-    ("GET", f"{_VERSION}/text"): Row(PERSON),
-    ("POST", _VERSION): Row(PERSON, page=_VERSION),
     ("GET", f"{_HOME}/settings"): Row(ADMIN, shows=False),
     ("GET", _ORG): Row(ADMIN),
     ("GET", f"{_ORG}/text"): Row(ADMIN, shows=False),
@@ -83,6 +80,13 @@ ROWS: dict[Route, Row] = {
     ("POST", _UNSUBSCRIBE): Row(ALL, page=_UNSUBSCRIBE),
     ("POST", f"{_HOME}/sign-out"): Row(OWN, page=f"{_HOME}/overview"),
 }  # fmt: skip
+if has("history"):
+    ROWS |= {
+        ("GET", f"{_AGENT}/versions"): Row(PERSON),
+        ("GET", _VERSION): Row(PERSON),
+        ("GET", f"{_VERSION}/text"): Row(PERSON),
+        ("POST", _VERSION): Row(PERSON, page=_VERSION),
+    }
 # A test of a tool stores nothing, nor does a link that names nobody.
 UNSTORED = {("POST", f"{_AGENT}/tools/{{tool_id}}"), ("POST", "/console"), ("POST", _UNSUBSCRIBE)}
 MAY = {PERSON: {ALL, OWN, PERSON}, ADMIN: {ALL, OWN, PERSON, ADMIN}, OPERATOR: {ALL, PERSON, ADMIN, OPERATOR}}

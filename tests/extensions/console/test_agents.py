@@ -1,4 +1,4 @@
-"""Agents in the console: the form, what is refused at its fields, two editors at once, tools and versions."""
+"""Agents in the console: the form, what is refused at its fields, two editors at once, and tools."""
 
 import html
 import json
@@ -7,14 +7,10 @@ from typing import Any
 
 import pytest
 
-from chalicelib.workspaces.store import NewWorkspace
-from tests import extensions
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import snapshot
-
-NUMBER = extensions.joined("CHOSEN").get("number")
 
 AGENT = "/agents/support"
 CANARY = "canary-5b1c"
@@ -184,29 +180,18 @@ def test_a_tool_is_tested_with_its_reason_if_it_is_not(signed_in: Browser, works
     assert signed_in.submit(page, f"/tools/{ids[0]}", {"arguments": "["}).status == 400
 
 
-@pytest.mark.parametrize("number", ["x", "1.5", "0", "99999999999999999999"])
-def test_an_unknown_version_is_not_found(number: str, signed_in: Browser) -> None:
-    assert signed_in.open(f"{AGENT}/versions/{number}").status == 404
-
-
 def test_another_organisations_agents_and_tools_are_not_found(signed_in: Browser, workspace_api: Api) -> None:
     tool = workspace_api.post("/v3/agents/other/tools", {"tool": {"name": "T", "serverUrl": "https://a.test"}}).data
     fields, before = filled(signed_in.open(AGENT)), snapshot()
-    for path in ("/agents/other", "/agents/other/versions", "/agents/other/versions/1"):
-        assert signed_in.open(path).status == 404
-    for path in (
-        "/agents/other",
-        f"/agents/other/tools/{tool['id']}",
-        f"{AGENT}/tools/{tool['id']}",
-        "/agents/other/versions/1",
-    ):
+    assert signed_in.open("/agents/other").status == 404
+    for path in ("/agents/other", f"/agents/other/tools/{tool['id']}", f"{AGENT}/tools/{tool['id']}"):
         assert signed_in.post(path, fields).status == 404
     assert snapshot() == before
 
 
 def test_secrets_are_on_no_page(signed_in: Browser, workspace_api: Api) -> None:
     key = workspace_api.get(f"/v3{AGENT}").data.get("SECRET_API_KEY") or CANARY
-    for path in ("/agents", AGENT, f"{AGENT}/versions"):
+    for path in ("/agents", AGENT):
         page = signed_in.open(path)
         assert page.status == 200
         assert CANARY not in page.text and key not in page.text and "unknownMember" not in page.text
@@ -230,20 +215,16 @@ LARGE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_the_largest_agents_make_pages_below_a_megabyte(
-    name: str, signed_in: Browser, workspace_api: Api, workspace: NewWorkspace
-) -> None:
-    extensions.populate(workspace.workspace_id, {"agent_id": "support"}, "Kept")
+def test_the_largest_agents_make_pages_below_a_megabyte(name: str, signed_in: Browser, workspace_api: Api) -> None:
     page = signed_in.open(AGENT)
     assert "Too large" not in page.text
     assert workspace_api.patch(f"/v3{AGENT}", {"agent": {"nodes": None}}).status == 200
     assert workspace_api.patch(f"/v3{AGENT}", {"agent": LARGE[name]}).status == 200
     before = stored(workspace_api)
-    sizes = [len(signed_in.open(path).text.encode()) for path in ("/agents", f"{AGENT}/versions", "/overview")]
+    sizes = [len(signed_in.open(path).text.encode()) for path in ("/agents", "/overview")]
     shown, conflict = signed_in.open(AGENT), save(signed_in, {"description": "Mine"}, page)
-    compared = signed_in.open(f"{AGENT}/versions/{NUMBER}")
-    assert (shown.status, conflict.status, compared.status) == (200, 412, 200)
-    assert max(*sizes, *(len(one.text.encode()) for one in (shown, conflict, compared))) < 1_000_000
+    assert (shown.status, conflict.status) == (200, 412)
+    assert max(*sizes, *(len(one.text.encode()) for one in (shown, conflict))) < 1_000_000
     assert "Too large for this page" in shown.text
     assert "Saved." in save(signed_in, {"description": "Mine"}).text
     assert stored(workspace_api) == {**before, "description": "Mine"}
@@ -256,30 +237,6 @@ def test_many_tools_make_a_small_page(signed_in: Browser, workspace_api: Api) ->
         assert workspace_api.post(f"/v3{AGENT}/tools", {"tool": tool}).status == 200
     page = signed_in.open(AGENT)
     assert (page.status, len(page.text.encode()) < 200_000, "Only the first tools" in page.text) == (200, True, True)
-
-
-def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: Api, workspace: NewWorkspace) -> None:
-    workspace_api.patch(f"/v3{AGENT}", {"agent": {"title": "Support", "theme": "<dark>"}})
-    extensions.populate(workspace.workspace_id, {"agent_id": "support"}, "Kept")
-    save(signed_in, {"title": "Help"})
-    listed = signed_in.open(f"{AGENT}/versions")
-    assert f"{AGENT}/versions/{NUMBER}" in listed.text
-    page = signed_in.open(f"{AGENT}/versions/{NUMBER}")
-    assert "<code>title</code>" in page.text and CANARY not in page.text
-    workspace_api.patch(f"/v3{AGENT}", {"agent": {"description": "Meanwhile"}})
-    stale = signed_in.submit(page, f"/versions/{NUMBER}", {})
-    assert (stale.status, "<code>description</code>" in stale.text) == (412, True)
-    assert stored(workspace_api)["title"] == "Help"
-    assert "Saved." in signed_in.submit(stale, f"/versions/{NUMBER}", {}).text
-    assert stored(workspace_api)["title"] == "Kept before"
-
-
-def test_a_restoration_without_the_compared_version_is_refused(signed_in: Browser, workspace: NewWorkspace) -> None:
-    extensions.populate(workspace.workspace_id, {"agent_id": "support"}, "Kept")
-    fields, before = filled(signed_in.open(AGENT)), snapshot()
-    for tag in ("", '"none"', "?"):
-        assert signed_in.post(f"{AGENT}/versions/{NUMBER}", {"form": fields["form"], "tag": tag}).status in (400, 412)
-    assert snapshot() == before
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,11 @@ from chalicelib.extensions.console import calls, pages, rights, sessions
 from chalicelib.http import auth
 from chalicelib.storage import Document
 from chalicelib.workspaces.store import NewWorkspace
-from tests import extensions
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import items, snapshot
-
-NUMBER = extensions.joined("CHOSEN").get("number")
 
 ORG, TOP = "/settings/orgs/acme", "/settings/orgs/acme/clients/top"
 SUPERIOR = {
@@ -35,7 +32,7 @@ CHANGES: dict[str, dict[str, str]] = {
     "the password": {"dashboardPassword": "my password"},
     "the administration": {"isOrgAdmin": ""},
     "the notifications": {"notify": "on"},
-    "fewer pages": {f"canAccess.{page}": "" for page in pages.OPENED if page != "/settings"},
+    "fewer pages": {f"canAccess.{page}": "" for page in pages.NAVIGATION if page != "/settings"},
 }
 
 
@@ -51,11 +48,11 @@ def admin(browser: Browser, workspace_api: Api) -> Browser:
 def form_of(client: Document) -> dict[str, str]:
     """The checked pages of the form of a client."""
     allowed = client.get("canAccess")
-    return {f"canAccess.{page}": "on" for page in pages.OPENED if allowed is None or page in allowed}
+    return {f"canAccess.{page}": "on" for page in pages.NAVIGATION if allowed is None or page in allowed}
 
 
 @pytest.mark.parametrize("changed", CHANGES.values(), ids=CHANGES)
-@pytest.mark.parametrize("pages_of_top", [None, [*pages.OPENED], ["/convos", "/leads"], ["/convos", "/billing"]])
+@pytest.mark.parametrize("pages_of_top", [None, [*pages.NAVIGATION], ["/convos", "/leads"], ["/convos", "/billing"]])
 def test_an_administrator_changes_nothing_of_a_person_with_more_pages(
     admin: Browser, workspace_api: Api, changed: dict[str, str], pages_of_top: list[str] | None
 ) -> None:
@@ -77,12 +74,12 @@ def test_an_administrator_cannot_lower_a_superior_and_then_sign_in_as_them(admin
 
 
 def test_an_administrator_who_lists_all_pages_gives_no_later_ones(admin: Browser, workspace_api: Api) -> None:
-    workspace_api.post("/v2/clients/bo", {"canAccess": [*pages.OPENED]})
+    workspace_api.post("/v2/clients/bo", {"canAccess": [*pages.NAVIGATION]})
     sessions.clear_cache()
-    every = {f"canAccess.{page}": "on" for page in pages.OPENED}
+    every = {f"canAccess.{page}": "on" for page in pages.NAVIGATION}
     admin.submit(admin.open(f"{ORG}/new-client"), "/new-client", {"email": "lee@acme.test", **every})
     (lee,) = [one for one in workspace_api.get("/v2/clients").data if one.get("email") == "lee@acme.test"]
-    assert lee["canAccess"] == [*pages.OPENED]
+    assert lee["canAccess"] == [*pages.NAVIGATION]
 
 
 def test_an_administrator_changes_an_equal_and_an_operator_everyone(
@@ -211,18 +208,3 @@ def test_only_administrators_and_operators_change_limits(
         assert " readonly" not in page.text
         assert "Saved." in one.submit(page, "/agents/support", {"title": "Help", **fields}).text
         assert workspace_api.get("/v3/agents/support").data[member] == stored
-
-
-def test_a_restored_version_changes_no_limits_without_an_administrator(
-    browser: Browser, workspace_api: Api, workspace: NewWorkspace
-) -> None:
-    extensions.populate(workspace.workspace_id, {"agent_id": "support"}, "Before")
-    workspace_api.patch("/v3/agents/support", {"agent": {"limits": {"maxMonthlyCreditsUsage": 100}}})
-    browser.sign_in("bo@acme.test", PASSWORD)
-    path, before = f"/agents/support/versions/{NUMBER}", snapshot()
-    assert browser.submit(browser.open(path), path, {}).status == 403
-    assert snapshot() == before
-    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
-    sessions.clear_cache()
-    assert "Saved." in browser.submit(browser.open(path), path, {}).text
-    assert "limits" not in workspace_api.get("/v3/agents/support").data

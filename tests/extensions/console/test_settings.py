@@ -166,7 +166,7 @@ def test_an_administrator_gives_only_pages_that_they_have(admin: Browser, worksp
     sessions.clear_cache()
     new, kim, before = admin.open(f"{ORG}/new-client"), admin.open(f"{ORG}/clients/kim"), items()
     assert opened(new).keys() == {"canAccess./convos", "canAccess./settings"}
-    everything = {f"canAccess.{page}": "on" for page in pages.OPENED}
+    everything = {f"canAccess.{page}": "on" for page in pages.NAVIGATION}
     for page, action in ((new, "/new-client"), (kim, "/clients/kim")):
         for given in (everything, {"canAccess./agents": "on"}):
             answer = admin.submit(page, action, {"email": "kim@acme.test", **given})

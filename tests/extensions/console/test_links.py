@@ -1,0 +1,86 @@
+"""Every link of a page or a mail works: with the longest ids, and with every other extension off."""
+
+import html
+import os
+import re
+import subprocess
+import sys
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from chalicelib import extensions
+from chalicelib.extensions.console.notifications import unsubscribe_token
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Answer, Api
+from tests.conftest import PassTime
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.notified import Notified, request_person, settings, text_of
+from tests.test_longest_ids import AGENT, CLIENT, CONVERSATION, ORG, OTHER, PASSWORD, longest
+from tests.test_longest_ids import longest_ids as longest_ids
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+@pytest.mark.parametrize("email", ["", f"{CLIENT[-1]}@acme.test"], ids=["operator", "client"])
+def test_every_link_of_a_page_works(
+    email: str, workspace: NewWorkspace, longest_ids: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = Browser(workspace.workspace_id)
+    signed_in = browser.sign_in(email, PASSWORD) if email else browser.post("", {"key": workspace.workspace_key})
+    assert signed_in.status == 200
+    paths, seen = ["/overview", "/account"], set[str]()
+    while paths:
+        path = paths.pop()
+        if path not in seen and not path.startswith("/assets"):
+            seen.add(path)
+            answer = browser.open(path)
+            assert answer.status == 200, path
+            paths += [one.removeprefix(browser.home) for one in links(answer, f"{browser.home}{path}")]
+    assert all(any(one in unquote(path) for path in seen) for one in (AGENT, OTHER, ORG, CLIENT, CONVERSATION))
+
+
+def links(answer: Answer, here: str) -> list[str]:
+    """The paths that a page of the console links to."""
+    found = [html.unescape(one) for one in re.findall(r'<a [^>]*href="([^"]*)"', answer.text)]
+    return [urlsplit(here).path + one if one.startswith("?") else one.partition("#")[0] for one in found]
+
+
+def test_a_mail_links_to_the_conversation_and_ends_mails(
+    longest_ids: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime
+) -> None:
+    notified = Notified(monkeypatch, pass_time)
+    request_person(longest_ids, longest("h"), AGENT)
+    notified.happen()
+    assert len(notified.mails) == 2
+    for mail, raw in zip(notified.mails, notified.raw_mails, strict=True):
+        (shown,) = set(re.findall(r"https://cams\.test/prod(/console/\S*/unsubscribe/\S*)", text_of(mail)))
+        (stop,) = re.findall(r"^List-Unsubscribe: <https://cams\.test/prod(/console/.*)>\r?$", raw, re.M)
+        assert shown == stop
+        assert Api().call("GET", stop, None, {}).status == 200
+        assert Api().call("POST", stop, b"List-Unsubscribe=One-Click", FORM).status == 200
+    for client in (CLIENT, longest("g")):
+        assert longest_ids.get(f"/v2/clients/{client}").data["notificationsSettings"] == {
+            "notifyThrough": None,
+            "notifyIf": None,
+        }
+
+
+@pytest.mark.parametrize("length", [1, 59, 60, 61, 127, 128])
+def test_the_link_to_end_mails_works_for_every_length(length: int, workspace: NewWorkspace, api: Api) -> None:
+    client = longest("x")[-length:]
+    assert api.post(f"/v2/clients/{client}", {"name": "Bo", **settings()}).status == 200
+    token = unsubscribe_token.token(workspace.workspace_id, client)
+    path = f"/console/{workspace.workspace_id}/unsubscribe/{token}"
+    assert Api().call("POST", path, b"", FORM).status == 200
+    assert api.get(f"/v2/clients/{client}").data["notificationsSettings"]["notifyThrough"] is None
+
+
+@pytest.mark.parametrize("others", [(), *((name,) for name in extensions.present() if name != "console")])
+def test_every_link_works_without_other_extensions(others: tuple[str, ...]) -> None:
+    """In a process of its own, because an extension is on or off for the life of a process."""
+    environment = {**os.environ, "CAMS_EXTENSIONS": ",".join(("console", *others))}
+    test = f"{__file__}::{test_every_link_of_a_page_works.__name__}"
+    line = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", test]
+    ran = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout

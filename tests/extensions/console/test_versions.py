@@ -1,0 +1,88 @@
+"""Versions of an agent in the console, which the extension history keeps."""
+
+import pytest
+
+from chalicelib.extensions.console import sessions
+from chalicelib.workspaces.store import NewWorkspace
+from tests import extensions
+from tests.api import Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.test_agents import AGENT, CANARY, LARGE, filled, save, stored
+from tests.extensions.console.test_agents import signed_in as signed_in
+from tests.moto_tables import snapshot
+
+extensions.require("history")
+NUMBER = extensions.joined("CHOSEN")["number"]
+
+
+@pytest.fixture
+def version(workspace: NewWorkspace, workspace_api: Api) -> None:
+    """A version of the agent."""
+    extensions.populate(workspace.workspace_id, {"agent_id": "support"}, "Kept")
+
+
+@pytest.mark.parametrize("number", ["x", "1.5", "0", "99999999999999999999"])
+def test_an_unknown_version_is_not_found(number: str, signed_in: Browser) -> None:
+    assert signed_in.open(f"{AGENT}/versions/{number}").status == 404
+
+
+def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: Api, version: None) -> None:
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"title": "Support", "theme": "<dark>"}})
+    save(signed_in, {"title": "Help"})
+    listed = signed_in.open(f"{AGENT}/versions")
+    assert f"{AGENT}/versions/{NUMBER}" in listed.text
+    page = signed_in.open(f"{AGENT}/versions/{NUMBER}")
+    assert "<code>title</code>" in page.text and CANARY not in page.text
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"description": "Meanwhile"}})
+    stale = signed_in.submit(page, f"/versions/{NUMBER}", {})
+    assert (stale.status, "<code>description</code>" in stale.text) == (412, True)
+    assert stored(workspace_api)["title"] == "Help"
+    assert "Saved." in signed_in.submit(stale, f"/versions/{NUMBER}", {}).text
+    assert stored(workspace_api)["title"] == "Kept before"
+
+
+def test_a_restoration_without_the_compared_version_is_refused(signed_in: Browser, version: None) -> None:
+    fields, before = filled(signed_in.open(AGENT)), snapshot()
+    for tag in ("", '"none"', "?"):
+        assert signed_in.post(f"{AGENT}/versions/{NUMBER}", {"form": fields["form"], "tag": tag}).status in (400, 412)
+    assert snapshot() == before
+
+
+def test_another_organisations_versions_are_not_found(signed_in: Browser) -> None:
+    fields = filled(signed_in.open(AGENT))
+    for path in ("/agents/other/versions", "/agents/other/versions/1"):
+        assert signed_in.open(path).status == 404
+    assert signed_in.post("/agents/other/versions/1", fields).status == 404
+
+
+def test_secrets_are_on_no_page_of_versions(signed_in: Browser, version: None) -> None:
+    for path in (f"{AGENT}/versions", f"{AGENT}/versions/{NUMBER}"):
+        page = signed_in.open(path)
+        assert page.status == 200
+        assert CANARY not in page.text and "unknownMember" not in page.text
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_versions_of_the_largest_agents_make_pages_below_a_megabyte(
+    name: str, signed_in: Browser, workspace_api: Api, version: None
+) -> None:
+    assert workspace_api.patch(f"/v3{AGENT}", {"agent": {"nodes": None}}).status == 200
+    assert workspace_api.patch(f"/v3{AGENT}", {"agent": LARGE[name]}).status == 200
+    for path in (f"{AGENT}/versions", f"{AGENT}/versions/{NUMBER}"):
+        page = signed_in.open(path)
+        assert (page.status, len(page.text.encode()) < 1_000_000) == (200, True)
+
+
+def test_a_restored_version_changes_no_limits_without_an_administrator(
+    browser: Browser, workspace_api: Api, version: None
+) -> None:
+    workspace_api.patch("/v3/agents/support", {"agent": {"limits": {"maxMonthlyCreditsUsage": 100}}})
+    browser.sign_in("bo@acme.test", PASSWORD)
+    path, before = f"/agents/support/versions/{NUMBER}", snapshot()
+    assert browser.submit(browser.open(path), path, {}).status == 403
+    assert snapshot() == before
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    sessions.clear_cache()
+    assert "Saved." in browser.submit(browser.open(path), path, {}).text
+    assert "limits" not in workspace_api.get("/v3/agents/support").data
