@@ -1,7 +1,8 @@
 """The examples of the operations: `examples.json` of this folder, and of the folders of extensions.
 
-The file has the examples of a view under its name, or the name of another view with the same examples. An example has
-a summary, the request if there is a body, and the answer. Tests run them in the order of the files, deletions last.
+The file has the examples of a view under its name, or the name of an entry with the same examples. An example has a
+summary, the request if there is a body, and the answer. Tests run the examples in the order of the files, deletions
+last, without entries that begin with `_`: their real answers are too long.
 `CAMS_UPDATE_DOCS=1 make test ARGS=tests/test_openapi.py` writes the answers.
 """
 
@@ -27,15 +28,20 @@ FILES = [Path(__file__).with_suffix(".json")] + [
 ]
 _READ: dict[str, Any] = {view: read for file in FILES for view, read in json.loads(file.read_text("utf-8")).items()}
 
-# By view.
+
+def _parse(examples: dict[str, Any]) -> dict[str, Example]:
+    return {name: Example(**example) for name, example in examples.items()}
+
+
+# By view, in the order of the tests.
 EXAMPLES: dict[str, dict[str, Example]] = {
-    view: {name: Example(**example) for name, example in _READ[view].items()}
+    view: _parse(_READ[view])
     for view in sorted(_READ, key=lambda view: view.startswith("delete_"))
-    if isinstance(_READ[view], dict)
+    if isinstance(_READ[view], dict) and not view.startswith("_")
 }
 
 
 def of(view: str) -> dict[str, Example]:
     """Return the examples of a view, by name."""
-    same = _READ.get(view)
-    return EXAMPLES.get(same if isinstance(same, str) else view, {})
+    read = _READ.get(view, {})
+    return _parse(_READ[read] if isinstance(read, str) else read)
