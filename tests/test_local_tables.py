@@ -78,7 +78,7 @@ def indexes(table: Any) -> dict[str, Any]:
 
 
 def test_tables_that_match_the_template_are_not_changed(engine: None) -> None:
-    """Otherwise each start of the local run would add a record to its journal."""
+    """Otherwise each start of the local run would change its data file."""
     calls: list[str] = []
     dynamodb = boto3.client("dynamodb")
     dynamodb.meta.events.register("before-call.dynamodb", lambda model, **_: calls.append(model.name))
@@ -87,7 +87,7 @@ def test_tables_that_match_the_template_are_not_changed(engine: None) -> None:
 
 
 def test_queues_that_match_the_template_are_not_changed(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise each start of the local run would add a record to its journal."""
+    """Otherwise each start of the local run would change its data file."""
     calls = []
     sqs = boto3.client("sqs")
     sqs.meta.events.register("before-call.sqs", lambda model, **_: calls.append(model.name))

@@ -48,11 +48,9 @@ class Child:
 
 @dataclass(frozen=True)
 class Engine(Child):
-    """The running engine: its port, the replayed records, the seconds that took, and the engine's credentials."""
+    """The running engine: its port and its credentials."""
 
     port: int = 0
-    records: int = 0
-    seconds: float = 0.0
     access_key: str = ""
     secret_key: str = field(default="", repr=False)
 

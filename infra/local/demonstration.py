@@ -69,7 +69,7 @@ def renew(directory: Path, port: int, environment: Mapping[str, str]) -> Credent
 
 
 def _forget_if_lost(directory: Path, environment: Mapping[str, str]) -> None:
-    """Drop the stored credentials if their workspace does not exist: it was in a part of the journal that is gone."""
+    """Drop the stored credentials if their workspace does not exist, because the data file was moved away."""
     path = directory / _FILE
     try:
         _run_command(environment, "workspace", "show", _load(path)[0].workspace_id)

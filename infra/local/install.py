@@ -40,23 +40,23 @@ def main() -> None:
 
 def _install(directory: Path, locks: list[Path]) -> None:
     stamp, python = directory / _STAMP, directory / "bin" / "python"
-    found = stamp.read_text() if stamp.exists() and python.exists() else ""
-    lock = next((larger for larger in locks[1:] if f" {larger.name} " in found), locks[0])
-    wanted = f"{_PYTHON} {lock.name} {hashlib.sha256(lock.read_bytes()).hexdigest()}"
-    if found == wanted:
+    current = stamp.read_text() if stamp.exists() and python.exists() else ""
+    lock = next((larger for larger in locks[1:] if f" {larger.name} " in current), locks[0])
+    target = f"{_PYTHON} {lock.name} {hashlib.sha256(lock.read_bytes()).hexdigest()}"
+    if current == target:
         return
     uv.install()
     started = time.monotonic()
     print(f"Setting up {directory} from {lock.name} (Python {_PYTHON})", flush=True)
     # The stamp goes first and comes back last: whatever interrupts this, the next run starts over.
     stamp.unlink(missing_ok=True)
-    if found.partition(" ")[0] != _PYTHON:
+    if current.partition(" ")[0] != _PYTHON:
         _run(f"Creating {directory}", "venv", "--clear", "--python", sys.executable, str(directory))
     _run(
         f"Installing {lock.name}",
         *("pip", "sync", "--python", str(python), "--require-hashes", "--only-binary", ":all:", str(lock)),
     )
-    stamp.write_text(wanted)
+    stamp.write_text(target)
     print(f"{directory} is ready ({time.monotonic() - started:.0f} s).", flush=True)
 
 

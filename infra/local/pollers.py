@@ -2,7 +2,7 @@
 
 `worker` calls the `step` of each poller again and again, and reports its exceptions. A failed step loses nothing: the
 records or messages come again. After the last record or message, `seconds_to_wait` returns how long the next step may
-wait if the journal of the engine has no new record for the poller.
+wait if the engine saves nothing for the poller.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent import futures
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from chalice.app import DynamoDBEventConfig, SQSEventConfig
 
 from chalicelib import storage
 from infra import event_filters, lambda_events
-from infra.local import fair_queues, state
+from infra.local import data_file, fair_queues, state
 
 Function = Callable[[dict[str, Any], Any], Any]
 Sdk = Callable[[str], Any]
@@ -31,9 +31,9 @@ _SLOTS_FOR_WORK = 2
 _MAX_MESSAGES = 10  # the limit of ReceiveMessage
 _MAX_RECORDS = 1_000  # the limit of GetRecords, which also returns at most 1 MB
 _MAX_PAGES = 6  # Lambda passes at most 6 MB to a function
-# Delayed messages, and those of a failed batch, become visible without a new journal record.
+# Delayed messages, and those of a failed batch, become visible without a new row.
 _SECONDS_BETWEEN_RECEIVES = 1.0
-# Nothing comes without a journal record. A step keeps the iterator of a stream valid, which expires after 15 minutes.
+# Nothing comes without a new row. A step keeps the iterator of a stream valid, which expires after 15 minutes.
 _SECONDS_WITHOUT_NEWS = 60.0
 _COUNTS = [f"ApproximateNumberOfMessages{kind}" for kind in ("", "Delayed", "NotVisible")]
 
@@ -43,25 +43,33 @@ class PartialFailure(Exception):
 
 
 class Positions:
-    """The sequence number of the last processed record of each shard, in a file of the state directory."""
+    """The sequence number of the last processed record by `<table>/<function>`, in a file of the state directory.
 
-    def __init__(self, path: Path) -> None:
+    A function that has processed no record has the empty number. The engine drops what all functions have processed.
+    """
+
+    def __init__(self, path: Path, places: Iterable[str]) -> None:
         self._path, self._lock = path, threading.Lock()
         try:
-            self._known: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+            known = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             # Without positions, the streams are read from their start. The ledger prevents duplicate deliveries.
-            self._known = {}
+            known = {}
+        self._known: dict[str, str] = {place: known.get(place, "") for place in places}
+        self._save()
 
-    def last(self, shard: str) -> str | None:
-        """The sequence number of the last processed record, None for a new shard."""
-        return self._known.get(shard)
+    def last(self, place: str) -> str:
+        """Return the sequence number of the last processed record."""
+        return self._known.get(place, "")
 
-    def advance(self, shard: str, sequence_number: str) -> None:
+    def advance(self, place: str, sequence_number: str) -> None:
         """Save that every record up to this one has been processed."""
         with self._lock:
-            self._known[shard] = sequence_number
-            state.write(self._path, json.dumps(self._known, indent=2) + "\n")
+            self._known[place] = sequence_number
+            self._save()
+
+    def _save(self) -> None:
+        state.write(self._path, json.dumps(self._known, indent=2) + "\n")
 
 
 class StreamPoller:
@@ -75,11 +83,10 @@ class StreamPoller:
         self._source, self._sdk, self._positions = source, sdk, positions
         self._function = _import_function(source.handler_string)
         self._passes_filter = event_filters.of_function(source.name)
-        # The name of the function ends with the table. A deployment passes the stream in CAMS_STREAM_<TABLE>, which
-        # must exist when the app is imported. The local run creates its tables later.
-        self._table = storage.table(source.name.rpartition("_")[2])
+        self._table = stream_table(source)
+        self._position = f"{self._table}/{source.name}"
         self._next_batch = 0.0
-        self.journal_marker = f'"{self._table}\\"'
+        self.news = (data_file.RECORD, self._table)
         self._arn = self._shard = ""
         self._iterator: str | None = None
 
@@ -134,11 +141,6 @@ class StreamPoller:
         if failed:
             raise PartialFailure
 
-    @property
-    def _position(self) -> str:
-        """Two functions read the stream of conversations, each at its own position."""
-        return f"{self._source.name}/{self._arn}/{self._shard}"
-
     def _first_iterator(self) -> str:
         streams = self._sdk("dynamodbstreams")
         self._arn = self._sdk("dynamodb").describe_table(TableName=self._table)["Table"]["LatestStreamArn"]
@@ -147,13 +149,12 @@ class StreamPoller:
         self._shard = shard["ShardId"]
         where = {"StreamArn": self._arn, "ShardId": self._shard}
         start = {"ShardIteratorType": self._source.starting_position}
-        last = self._positions.last(self._position)
-        if last is not None:
+        if last := self._positions.last(self._position):
             start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last}
         try:
             answer = streams.get_shard_iterator(**where, **start)
         except streams.exceptions.TrimmedDataAccessException:
-            # The position is more than 24 hours old, or the engine's journal was moved away.
+            # The position is more than 24 hours old, or the engine's data file was moved away.
             answer = streams.get_shard_iterator(**where, ShardIteratorType="TRIM_HORIZON")
         iterator: str = answer["ShardIterator"]
         return iterator
@@ -165,7 +166,7 @@ class QueuePoller:
     def __init__(self, source: SQSEventConfig, sdk: Sdk, report_failure: Callable[[str, Exception], None]) -> None:
         self._source, self._sdk, self._report_failure = source, sdk, report_failure
         self._function = _import_function(source.handler_string)
-        self.journal_marker = f'/{source.queue}\\"'
+        self.news = (data_file.MESSAGE, source.queue or "")
         # A batch for a hanging receiver takes 30 seconds.
         self._slots = fair_queues.SLOTS if source.batch_size > 1 else _SLOTS_FOR_WORK
         self._pool = futures.ThreadPoolExecutor(self._slots, source.name)
@@ -220,6 +221,15 @@ class QueuePoller:
                 raise PartialFailure
         except Exception as error:
             self._report_failure(self._source.name, error)
+
+
+def stream_table(source: DynamoDBEventConfig) -> str:
+    """Return the table of a function, whose name ends with it.
+
+    A deployment passes the stream in CAMS_STREAM_<TABLE>, which must exist when the app is imported. The local run
+    creates its tables later.
+    """
+    return storage.table(source.name.rpartition("_")[2])
 
 
 def _reported(returned: Any) -> set[str]:

@@ -21,7 +21,7 @@ from typing import IO
 
 import click
 
-from infra.local import children, demonstration, mail, progress, repair, state
+from infra.local import children, demonstration, mail, progress, state
 from infra.local.children import Child, Engine, RunError
 from infra.local.demonstration import Credentials
 
@@ -35,8 +35,7 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.command(help="Run the service on this machine.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
 @click.option("--state", "directory", default=".local", show_default=True, type=click.Path())
-@click.option(repair.OPTION, "agreed", is_flag=True, help="Cut a damaged journal at the damage without asking.")
-def main(port: int, directory: str, agreed: bool) -> None:
+def main(port: int, directory: str) -> None:
     """Run until a signal, or until one of the processes ends. On failure, print one line and exit with 1."""
     for number in _STOP_SIGNALS:
         signal.signal(number, signal.default_int_handler)
@@ -44,14 +43,14 @@ def main(port: int, directory: str, agreed: bool) -> None:
         lock = _lock(directory)
         _require_free(port)
         with lock:
-            _run(port, Path(directory).resolve(), agreed)
+            _run(port, Path(directory).resolve())
     except RunError as reason:
         sys.exit(str(reason))
     except KeyboardInterrupt:
         print("\nStopped. The data is kept.", flush=True)
 
 
-def _run(port: int, directory: Path, agreed: bool) -> None:
+def _run(port: int, directory: Path) -> None:
     started = time.monotonic()
     print("Starting CAMS ...", flush=True)
     # The presence of this file signals that the run is ready.
@@ -59,18 +58,14 @@ def _run(port: int, directory: Path, agreed: bool) -> None:
     running: list[Child] = []
     try:
         with progress.step("Starting the database"):
-            engine, rest = repair.start_engine(directory, _reuse_port(state.last_engine_port(directory)), agreed)
+            engine = children.start_engine(directory, _reuse_port(state.last_engine_port(directory)))
         running.append(engine)
-        if engine.records:
-            print(f"Restored {engine.records:,} writes of earlier runs in {engine.seconds:.1f} s.", flush=True)
         console = {"CAMS_CONSOLE_URL": f"http://127.0.0.1:{port}/console"}
         settings = (
             _DEFAULT_SETTINGS
             | console
             | {name: value for name, value in os.environ.items() if name.startswith("CAMS_")}
         )
-        if rest:
-            print(f"Cut the damaged journal; what was cut is in {rest}.", flush=True)
         address = engine.address
         log = directory / "requests.log"
         state.write_environment(directory, address | settings | {"CAMS_REQUEST_LOG": str(log)})
@@ -130,16 +125,16 @@ def _publish(port: int, directory: Path, credentials: Credentials, seconds: floa
     state.write(directory / "curlrc", f'header = "Authorization: Bearer {credentials.workspace_key}"\n')
     members = {"base_url": url, "edge_url": url, **credentials._asdict()}
     state.write(directory / "credentials.json", json.dumps(members, indent=2) + "\n")
-    (directory / mail.FOLDER).mkdir(mode=0o700, exist_ok=True)  # it is shown before the first mail
-    shown = directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
+    (directory / mail.FOLDER).mkdir(mode=0o700, exist_ok=True)  # it exists before the first mail
+    folder = directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
     print(
         f"CAMS is ready at {url} ({seconds:.1f} s).\n\n"
         f"  In a browser: {url}/docs\n"
         f"                {url}/console/{credentials.workspace_id}\n"
-        f"                Authorize, or sign in, with the workspace_key in {shown / 'credentials.json'}\n"
-        f"  In a shell:   curl -K {shlex.quote(str(shown / 'curlrc'))} {url}/v3/agents\n"
-        f"  Mails:        {shown / mail.FOLDER}\n\n"
-        f"Ctrl-C stops it. The data stays in {shown}.\n",
+        f"                Authorize, or sign in, with the workspace_key in {folder / 'credentials.json'}\n"
+        f"  In a shell:   curl -K {shlex.quote(str(folder / 'curlrc'))} {url}/v3/agents\n"
+        f"  Mails:        {folder / mail.FOLDER}\n\n"
+        f"Ctrl-C stops it. The data stays in {folder}.\n",
         flush=True,
     )
 

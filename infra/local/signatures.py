@@ -67,10 +67,10 @@ def is_signed(request: Request, credentials: Credentials) -> bool:
     for name, value in request.headers:
         text = " ".join(value.decode("latin-1").split())
         headers[name.decode()] = f"{headers[name.decode()]},{text}" if name.decode() in headers else text
-    given = _AUTHORIZATION.fullmatch(headers.get("authorization", ""))
-    if given is None or given["access_key"] != credentials.access_key:
+    authorization = _AUTHORIZATION.fullmatch(headers.get("authorization", ""))
+    if authorization is None or authorization["access_key"] != credentials.access_key:
         return False
-    signed = given["signed"].split(";")
+    signed = authorization["signed"].split(";")
     if "host" not in signed or not headers.keys() >= set(signed):
         return False
     canonical = "\n".join(
@@ -80,14 +80,14 @@ def is_signed(request: Request, credentials: Credentials) -> bool:
             "&".join(sorted(request.query.split("&"))),
             *(f"{name}:{headers[name]}" for name in signed),
             "",
-            given["signed"],
+            authorization["signed"],
             hashlib.sha256(request.body).hexdigest(),
         )
     )
     digest = hashlib.sha256(canonical.encode("latin-1")).hexdigest()
-    text = f"AWS4-HMAC-SHA256\n{headers.get('x-amz-date', '')}\n{given['scope']}\n{digest}"
-    key = _signing_key(credentials.secret_key, given["date"], given["region"], given["service"])
-    return hmac.compare_digest(hmac.new(key, text.encode("latin-1"), "sha256").hexdigest(), given["signature"])
+    text = f"AWS4-HMAC-SHA256\n{headers.get('x-amz-date', '')}\n{authorization['scope']}\n{digest}"
+    key = _signing_key(credentials.secret_key, authorization["date"], authorization["region"], authorization["service"])
+    return hmac.compare_digest(hmac.new(key, text.encode("latin-1"), "sha256").hexdigest(), authorization["signature"])
 
 
 @lru_cache(maxsize=64)

@@ -1,10 +1,9 @@
 """The state directory of a run: its lock, and files that are replaced atomically and that only their owner can read.
 
-It contains `engine.journal` (the data), `demonstration.json` (the workspace's secrets), `environment`, `curlrc`,
+It contains `engine.sqlite` (the data), `demonstration.json` (the workspace's secrets), `environment`, `curlrc`,
 `positions.json` (the worker's position in each stream), `requests.log` (a line for each request, for `infra.cams
 usage`), `mail` (a file for each mail), `engine.credentials`, `engine.log` and two lock files. `credentials.json` is
-written when a run is ready and removed when the next run starts. `engine.journal.cut-…` is what was cut from a damaged
-journal.
+written when a run is ready and removed when the next run starts.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 `app.event_sources` lists the functions with their tables, queues and batch sizes; `chalice deploy` creates event source
 mappings from the same list. Like Lambda, the worker invokes at least once, keeps the order of a stream, and retries
-after a failure. This module manages threads, failures and shutdown; `pollers` reads and invokes, `journal_watch` wakes.
+after a failure. This module manages threads, failures and shutdown; `pollers` reads and invokes.
 
 It prints one line when it is ready. Afterwards it logs failures only, to standard error.
 """
@@ -28,11 +28,11 @@ from chalice.app import DynamoDBEventConfig, SQSEventConfig
 from app import app
 from chalicelib import errors
 from chalicelib.storage import client
-from infra.local import lifeline
-from infra.local.journal_watch import JournalWatch
-from infra.local.pollers import PartialFailure, Positions, QueuePoller, Sdk, StreamPoller
+from infra.local import data_file, lifeline
+from infra.local.data_file import Watch
+from infra.local.pollers import PartialFailure, Positions, QueuePoller, Sdk, StreamPoller, stream_table
 
-# Seconds between two looks at the journal.
+# Seconds between two looks at the data file.
 _WATCH_INTERVAL = 0.02
 _PAUSE_AFTER_FAILURE = 1.0
 _PAUSE_AFTER_TRANSIENT_ERROR = 0.1
@@ -57,7 +57,7 @@ class Poller(Protocol):
         """Process the next batch; return False at the end."""
 
     def seconds_to_wait(self) -> float:
-        """Return how long to wait at the end without news from the journal."""
+        """Return how long to wait at the end without news from the engine."""
 
 
 def main() -> None:
@@ -74,7 +74,7 @@ def main() -> None:
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
     # The list of deliveries has the successful ones; the terminal shows failures only.
     logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)
-    watch = JournalWatch(arguments.state / "engine.journal")
+    watch = Watch(arguments.state / data_file.NAME)
     queues = start_pollers(client.sdk_client, arguments.state, watch, stopped)
     print(f"{len(app.event_sources)} functions read streams and queues", flush=True)
     sys.stdout = sys.stderr  # the parent does not read standard output after this line
@@ -89,9 +89,11 @@ def main() -> None:
     os._exit(0)
 
 
-def start_pollers(sdk: Sdk, directory: Path, watch: JournalWatch, stopped: threading.Event) -> list[QueuePoller]:
+def start_pollers(sdk: Sdk, directory: Path, watch: Watch, stopped: threading.Event) -> list[QueuePoller]:
     """Start one thread per function; returns the pollers of the queues."""
-    positions = Positions(directory / "positions.json")
+    streams = [source for source in app.event_sources if isinstance(source, DynamoDBEventConfig)]
+    places = [f"{stream_table(source)}/{source.name}" for source in streams]
+    positions = Positions(directory / "positions.json", places)
     queues = []
     for source in app.event_sources:
         poller: StreamPoller | QueuePoller
@@ -103,7 +105,7 @@ def start_pollers(sdk: Sdk, directory: Path, watch: JournalWatch, stopped: threa
         else:
             _log.warning("The local run does not invoke %s: its event source is neither stream nor queue.", source.name)
             continue
-        arguments = (source.name, poller, watch.subscribe(poller.journal_marker), stopped)
+        arguments = (source.name, poller, watch.subscribe(*poller.news), stopped)
         threading.Thread(target=poll_until_stopped, args=arguments, name=source.name, daemon=True).start()
     return queues
 

@@ -6,6 +6,8 @@ tests must pass before that version changes.
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import subprocess
 import threading
 import time
@@ -18,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import HTTPClientError
 
 from infra import tables
-from infra.local import children, journal
+from infra.local import children, data_file
 from infra.local.children import Engine, RunError
 from tests.promises import Shown
 from tests.reliability.engine_fixture import client, kill, running_engine
@@ -89,45 +92,43 @@ def test_twenty_kills_lose_nothing(tmp_path: Path, shown: Shown) -> None:
     shown(faults=20, states=len(killed.load.written) + len(killed.records))
 
 
-@kept
-def test_a_torn_last_record_is_dropped_and_overwritten(tmp_path: Path) -> None:
-    with running_engine(tmp_path) as running:
-        _create_table(running)
-        _put(running, "before")
-        kill(running)
-    with (tmp_path / "engine.journal").open("ab") as file:
-        file.write(b'0badcafe {"at":1,"call":"DynamoDB_20120810.PutIt')
-
-    with running_engine(tmp_path) as running:
-        _put(running, "after")
-        kill(running)
-
-    with running_engine(tmp_path) as running:
-        assert {item["id"]["S"] for item in _all_items(running)} == {"before", "after"}
-
-
-def test_a_journal_damaged_in_the_middle_is_rejected_in_one_sentence(tmp_path: Path) -> None:
+def test_a_damaged_data_file_is_rejected_in_one_sentence(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
         _create_table(running)
         _put(running, "one")
-        _put(running, "two")
-    path = tmp_path / "engine.journal"
-    path.write_bytes(path.read_bytes().replace(b"one", b"eno"))
+    path = tmp_path / data_file.NAME
+    path.write_bytes(path.read_bytes().replace(b"engine", b"enigne").replace(b"\x8c", b"\x00"))
 
-    with pytest.raises(RunError, match=r"engine\.journal is damaged at byte \d+\.$"):
+    with pytest.raises(RunError, match=r"engine\.sqlite is damaged: move it away to start with empty tables\.$"):
         children.start_engine(tmp_path)
 
 
-def test_a_record_with_a_different_answer_in_the_replay_is_rejected(tmp_path: Path) -> None:
+def test_a_data_file_of_another_version_is_rejected_in_one_sentence(tmp_path: Path) -> None:
+    file = data_file.DataFile(tmp_path / data_file.NAME)
+    file.save([data_file.Row("version", "", "", "9.9")])
+    file.close()
+
+    with pytest.raises(RunError, match=r"Another version of MiniStack wrote the data file: move it away"):
+        children.start_engine(tmp_path)
+
+
+def test_a_data_file_that_contains_code_is_rejected(tmp_path: Path) -> None:
+    file = data_file.DataFile(tmp_path / data_file.NAME)
+    file.save([data_file.Row("item", "", "", threading.Event)])
+
+    with pytest.raises(data_file.DataFileError):
+        file.values()
+
+
+def test_an_engine_that_cannot_save_a_change_ends(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
         _create_table(running)
-        _put(running, "one")
-    path = tmp_path / "engine.journal"
-    records = [record for record, _ in journal.read_records(path)]
-    journal.replace(path, (record for record in records if not str(record.get("call")).endswith("CreateTable")))
-
-    with pytest.raises(RunError, match="PutItem returned 200 originally, but 400 in the replay"):
-        children.start_engine(tmp_path)
+        with sqlite3.connect(tmp_path / data_file.NAME) as connection:
+            connection.execute("DROP TABLE rows")
+        with pytest.raises(HTTPClientError):
+            _put(running, "one")
+        running.process.wait()
+        assert running.exit_reason().startswith("The engine stops: it cannot write to its data file")
 
 
 @kept
@@ -158,7 +159,7 @@ def test_what_was_signed_before_an_end_can_be_verified_after_it(tmp_path: Path, 
         if end == "kill":
             kill(running)
 
-    for _ in range(2):  # the second start reads the snapshot of the first
+    for _ in range(2):  # the second start loads what the first has loaded
         with running_engine(tmp_path) as running:
             kms = client(running, "kms")
             assert kms.get_public_key(KeyId=key_id)["PublicKey"] == public
@@ -180,8 +181,7 @@ def test_a_queue_keeps_its_attributes_after_a_kill(tmp_path: Path) -> None:
 
 
 @kept
-@pytest.mark.parametrize("compacted", [False, True])
-def test_messages_survive_a_kill_until_they_are_deleted(tmp_path: Path, compacted: bool) -> None:
+def test_messages_survive_a_kill_until_they_are_deleted(tmp_path: Path) -> None:
     """A received message is visible at once, because its receiver was killed, too."""
     with running_engine(tmp_path) as running:
         sqs = client(running, "sqs")
@@ -194,15 +194,9 @@ def test_messages_survive_a_kill_until_they_are_deleted(tmp_path: Path, compacte
         entries = [{"Id": str(number), "ReceiptHandle": receipts[number]} for number in (0, 1)]
         sqs.delete_message_batch(QueueUrl=url, Entries=entries)
         sqs.send_message(QueueUrl=url, MessageBody="later", DelaySeconds=600)
-        if compacted:
-            _create_table(running)
-            for number in range(20):
-                _put(running, "large", f"{number}" * 60_000)
-        else:
-            kill(running)
+        kill(running)
 
     with running_engine(tmp_path) as running:
-        assert (running.records == 0) is compacted
         sqs = client(running, "sqs")
         url = sqs.get_queue_url(QueueName="deliveries")["QueueUrl"]
         found = _receive(sqs, url)
@@ -228,32 +222,69 @@ def test_a_long_poll_does_not_block_other_requests(tmp_path: Path) -> None:
             assert [one["Body"] for one in waiting.result()] == ["here"]
 
 
+@kept
+def test_a_message_moved_to_the_dead_letter_queue_survives_a_kill(tmp_path: Path) -> None:
+    with running_engine(tmp_path) as running:
+        sqs = client(running, "sqs")
+        sqs.create_queue(QueueName="dead")
+        policy = {"maxReceiveCount": "1", "deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead"}
+        attributes = {"VisibilityTimeout": "0", "RedrivePolicy": json.dumps(policy)}
+        url = sqs.create_queue(QueueName="alive", Attributes=attributes)["QueueUrl"]
+        sqs.send_message(QueueUrl=url, MessageBody="failing")
+        assert [len(_receive(sqs, url)) for _ in range(2)] == [1, 0]
+        sqs.send_message(QueueUrl=url, MessageBody="next")
+        kill(running)
+
+    with running_engine(tmp_path) as running:
+        sqs = client(running, "sqs")
+        urls = [sqs.get_queue_url(QueueName=name)["QueueUrl"] for name in ("alive", "dead")]
+        assert [[one["Body"] for one in _receive(sqs, url)] for url in urls] == [["next"], ["failing"]]
+
+
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_a_large_journal_is_compacted_without_loss(tmp_path: Path, end: str) -> None:
-    """The engine compacts at an orderly stop, or else at the next start."""
+def test_an_engine_is_the_same_after_its_end(tmp_path: Path, end: str) -> None:
     with running_engine(tmp_path) as running:
         _create_table(running)
         for number in range(20):
             _put(running, f"large-{number % 10}", "x" * 60_000)
         key = client(running, "kms").create_key()["KeyMetadata"]
-        client(running, "sqs").create_queue(QueueName="deliveries")
+        table = client(running, "dynamodb").describe_table(TableName=TABLE)["Table"]
         rows, records = _all_items(running), _stream(running)
         if end == "kill":
             kill(running)
 
     with running_engine(tmp_path) as running:
-        assert (running.records == 0) == (end == "stop")
+        assert client(running, "dynamodb").describe_table(TableName=TABLE)["Table"] == table
+        assert (_all_items(running), _stream(running)) == (rows, records)
+        assert client(running, "kms").describe_key(KeyId=key["KeyId"])["KeyMetadata"] == key
         _put(running, "next")
         stream = _stream(running)
         kill(running)
 
     with running_engine(tmp_path) as running:
-        assert running.records == 1
-        assert [item for item in _all_items(running) if item["id"]["S"] != "next"] == rows
-        assert stream[: len(records)] == records
+        assert stream[:-1] == records
         assert _stream(running) == stream
-        assert client(running, "kms").describe_key(KeyId=key["KeyId"])["KeyMetadata"] == key
-        assert client(running, "sqs").get_queue_url(QueueName="deliveries")["QueueUrl"].endswith("/deliveries")
+
+
+@kept
+def test_a_deleted_table_or_queue_leaves_no_content_behind(tmp_path: Path) -> None:
+    with running_engine(tmp_path) as running:
+        _create_table(running)
+        _put(running, "old")
+        client(running, "dynamodb").delete_table(TableName=TABLE)
+        url = client(running, "sqs").create_queue(QueueName="deliveries")["QueueUrl"]
+        client(running, "sqs").send_message(QueueUrl=url, MessageBody="old")
+        client(running, "sqs").delete_queue(QueueUrl=url)
+        kill(running)
+
+    with running_engine(tmp_path) as running:
+        _create_table(running)
+        url = client(running, "sqs").create_queue(QueueName="deliveries")["QueueUrl"]
+        kill(running)
+
+    with running_engine(tmp_path) as running:
+        assert (_all_items(running), _stream(running)) == ([], [])
+        assert _receive(client(running, "sqs"), url) == []
 
 
 @kept
@@ -296,7 +327,7 @@ def test_a_ttl_deletion_is_permanent_and_has_a_stream_record(tmp_path: Path) -> 
     assert events == [("INSERT", None), ("REMOVE", service), ("INSERT", None)]
 
 
-def test_a_second_engine_on_the_same_journal_is_rejected(tmp_path: Path) -> None:
+def test_a_second_engine_on_the_same_state_is_rejected(tmp_path: Path) -> None:
     with running_engine(tmp_path):
         command = [str(children.ENGINE_PYTHON), "-c", _SECOND_ENGINE, str(tmp_path)]
         second = subprocess.run(command, cwd=children.ROOT, capture_output=True, text=True, check=False, timeout=20)

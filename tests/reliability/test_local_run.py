@@ -56,7 +56,7 @@ def start(run: Run, tmp_path: Path) -> Iterator[Callable[..., Run]]:
     """Start runs on a copy of the first run's data, and kill their remaining processes at the end."""
     started: list[Run] = []
     (tmp_path / "state").mkdir(mode=0o700)
-    for name in ("engine.journal", "demonstration.json"):
+    for name in ("engine.sqlite", "demonstration.json"):
         shutil.copy(run.directory / name, tmp_path / "state")
 
     def start_here(port: int | None = None) -> Run:
@@ -74,7 +74,7 @@ def test_credentials_have_the_documented_members_and_only_their_owner_can_read_t
     assert list(run.credentials) == _MEMBERS
     assert (run.credentials["base_url"], run.credentials["edge_url"]) == (url, url)
     assert all(isinstance(value, str) and value for value in run.credentials.values())
-    for name in ("credentials.json", "demonstration.json", "environment", "curlrc", "engine.journal"):
+    for name in ("credentials.json", "demonstration.json", "environment", "curlrc", "engine.sqlite"):
         assert stat.S_IMODE((run.directory / name).stat().st_mode) == 0o600, name
 
 

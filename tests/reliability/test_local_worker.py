@@ -22,9 +22,9 @@ from chalice.app import DynamoDBEventConfig, SQSEventConfig
 
 from chalicelib import errors, settings
 from infra import lambda_events, tables
-from infra.local import journal, worker
+from infra.local import data_file, worker
 from infra.local.children import REGION, Engine
-from infra.local.journal_watch import JournalWatch
+from infra.local.data_file import DataFile, Row, Watch
 from infra.local.pollers import PartialFailure, Positions, QueuePoller, StreamPoller
 from tests.reliability.engine_fixture import running_engine
 from tests.selection import one_of_each, whole
@@ -286,9 +286,7 @@ def test_a_function_with_a_window_reads_all_changes_before_it_waits(
     """Each page opened a window of 60 s, because it was smaller than a batch of 10,000."""
     engine = FakeEngine(records=changes)
     engine.page = page
-    stream = StreamPoller(
-        _stream_source("record_invocation", 10_000, 60), engine.client, Positions(tmp_path / "positions.json")
-    )
+    stream = StreamPoller(_stream_source("record_invocation", 10_000, 60), engine.client, _positions(tmp_path))
 
     while stream.step():
         pass
@@ -406,7 +404,7 @@ def test_an_unreachable_engine_is_retried_and_reported_in_one_line(
 
 
 def test_a_hanging_stream_does_not_block_another(tmp_path: Path) -> None:
-    hanging = StreamPoller(_stream_source("hang"), FakeEngine(records=2).client, Positions(tmp_path / "one"))
+    hanging = StreamPoller(_stream_source("hang"), FakeEngine(records=2).client, _positions(tmp_path))
     other = _stream(FakeEngine(records=3), tmp_path)
 
     with _running({"hanging": hanging, "other": other}):
@@ -468,7 +466,7 @@ def test_an_idle_worker_sends_no_requests_and_news_wake_it_at_once(tmp_path: Pat
     with running_engine(tmp_path) as engine:
         clients = {name: _counting_client(engine, name, sent) for name in ("dynamodb", "dynamodbstreams", "kms", "sqs")}
         tables.create_missing(clients.__getitem__, settings.table_prefix())
-        watch = JournalWatch(tmp_path / "engine.journal")
+        watch = Watch(tmp_path / data_file.NAME)
         worker.start_pollers(clients.__getitem__, tmp_path, watch, stopped)
         _wait_until(lambda: watch.look() or time.monotonic() - sent[-1] > 1)
         sent.clear()
@@ -478,8 +476,8 @@ def test_an_idle_worker_sends_no_requests_and_news_wake_it_at_once(tmp_path: Pat
             watch.look()
         assert len(sent) == 0
 
-        key = {"partition": {"S": "unknown"}, "item": {"S": "unknown"}}
-        clients["dynamodb"].delete_item(TableName="cams-agents", Key=key)
+        item = {"partition": {"S": "unknown"}, "item": {"S": "unknown"}}
+        clients["dynamodb"].put_item(TableName="cams-agents", Item=item)
         watch.look()
         _wait_until(lambda: len(sent) > 2)
         assert len(sent) > 2
@@ -487,59 +485,29 @@ def test_an_idle_worker_sends_no_requests_and_news_wake_it_at_once(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("source", "record", "matches"),
+    ("source", "kind", "place", "matches"),
     [
-        pytest.param("stream", {"call": "PutItem", "body": '{"TableName": "cams-agents", "Item": {}}'}, True),
-        pytest.param("stream", {"call": "PutItem", "body": '{"TableName": "cams-events", "Item": {}}'}, False),
-        pytest.param("stream", {"call": "expire", "body": ""}, True),
-        pytest.param("queue", {"call": "SendMessage", "body": '{"QueueUrl": "http://h:1/0/cams-deliveries"}'}, True),
-        pytest.param(
-            "queue", {"call": "SendMessage", "body": '{"QueueUrl": "http://h:1/0/cams-deliveries-slow"}'}, False
-        ),
-        pytest.param("queue", {"call": "PutItem", "body": '{"TableName": "cams-deliveries"}'}, False),
+        pytest.param("stream", "record", "cams-agents", True),
+        pytest.param("stream", "record", "cams-events", False),
+        pytest.param("stream", "item", "cams-agents", False),
+        pytest.param("queue", "message", "cams-deliveries", True),
+        pytest.param("queue", "message", "cams-deliveries-slow", False),
     ],
 )
 @one_of_each(lambda: None)
-def test_a_journal_watch_detects_records_of_its_table_or_queue(
-    tmp_path: Path, source: str, record: dict[str, str], matches: bool
+def test_a_watch_detects_records_of_its_table_and_messages_of_its_queue(
+    tmp_path: Path, source: str, kind: str, place: str, matches: bool
 ) -> None:
     poller = _stream(FakeEngine(), tmp_path) if source == "stream" else _queue(FakeEngine())
-    path = tmp_path / "engine.journal"
-    journal.replace(path, [])
-    watch = JournalWatch(path)
-    news = watch.subscribe(poller.journal_marker)
+    file = DataFile(tmp_path / data_file.NAME)
+    file.save([Row(kind, place, "1", "before")])
+    watch = Watch(tmp_path / data_file.NAME)
+    news = watch.subscribe(*poller.news)
     assert _is_news(watch, news) is False
 
-    descriptor = journal.open_for_append(path, path.stat().st_size)
-    journal.append(descriptor, record)
+    file.save([Row(kind, place, "1", None), Row(kind, place, "2", "after")])
 
     assert [_is_news(watch, news), _is_news(watch, news)] == [matches, False]
-
-
-def test_a_half_written_record_is_news_when_it_is_complete(tmp_path: Path) -> None:
-    path = tmp_path / "engine.journal"
-    path.write_bytes(b"head\n")
-    watch = JournalWatch(path)
-    news = watch.subscribe('"cams-agents\\"')
-    with path.open("ab", buffering=0) as file:
-        file.write(b'{\\"TableName\\": \\"cams-')
-        assert _is_news(watch, news) is False
-        file.write(b'agents\\"}\n')
-
-    assert [_is_news(watch, news), _is_news(watch, news)] == [True, False]
-
-
-def test_a_replaced_journal_is_news_for_every_poller(tmp_path: Path) -> None:
-    """The last records before a compaction may be in the snapshot only."""
-    path = tmp_path / "engine.journal"
-    journal.replace(path, [{"state": "x" * 1000}])
-    watch = JournalWatch(path)
-    news = [watch.subscribe(marker) for marker in ('"cams-agents\\"', '/cams-deliveries\\"')]
-
-    journal.replace(path, [])
-
-    assert [_is_news(watch, each) for each in news] == [True, True]
-    assert [_is_news(watch, each) for each in news] == [False, False]
 
 
 @pytest.mark.parametrize(("messages", "delayed", "seconds"), [(0, 0, 60), (0, 1, 1), (1, 0, 1)])
@@ -554,7 +522,11 @@ def test_a_queue_is_polled_without_news_only_while_it_has_messages(messages: int
 
 
 def _stream(engine: FakeEngine, directory: Path, function: str = "record_invocation") -> StreamPoller:
-    return StreamPoller(_stream_source(function), engine.client, Positions(directory / "positions.json"))
+    return StreamPoller(_stream_source(function), engine.client, _positions(directory))
+
+
+def _positions(directory: Path) -> Positions:
+    return Positions(directory / "positions.json", ["cams-agents/fan_out_agents"])
 
 
 def _stream_source(function: str, batch_size: int = 2, window: int = 0) -> DynamoDBEventConfig:
@@ -594,7 +566,7 @@ def _running(pollers: dict[str, worker.Poller]) -> Iterator[None]:
         assert not thread.is_alive()
 
 
-def _is_news(watch: JournalWatch, news: threading.Event) -> bool:
+def _is_news(watch: Watch, news: threading.Event) -> bool:
     watch.look()
     is_set = news.is_set()
     news.clear()

@@ -1,0 +1,207 @@
+"""Saves what each call has changed in the emulator's memory to the data file, and loads it at the start.
+
+MiniStack keeps its state in dictionaries. After a writing call and before its answer, the changed entries are saved in
+one transaction: items, stream records, tokens of transactions and messages one by one, everything else (descriptions of
+tables and queues, keys, tags) if the call is not one of `_DATA_CALLS`.
+
+The receipt of a message is not saved. After a restart, a received message is visible at once, because its receiver has
+stopped, too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import takewhile
+from types import ModuleType
+from typing import Any
+
+from infra.local.data_file import MESSAGE, RECORD, DataFile, DataFileError, Range, Row
+
+# How long the token of a transaction is kept. The SDK repeats a request within a minute.
+_SECONDS_OF_TRANSACTIONS = 60
+
+_ITEM, _TOKEN, _ENTRY, _VERSION = "item", "token", "entry", "version"
+# Calls that change items or messages only.
+_DATA_CALLS = {
+    *("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"),
+    *("SendMessage", "SendMessageBatch", "DeleteMessage", "DeleteMessageBatch"),
+}
+# Members of a table and of a queue that are derived or have rows for their entries.
+_CONTENT = {"items", "messages", "_index_members", "ItemCount", "TableSizeBytes"}
+_STORES_OF_CONTENT = {"_stream_records", "_stream_trimmed", "_txn_idempotency"}
+
+Record = dict[str, Any]
+Scoped = tuple[str, str, str]
+"""A key of the emulator's dictionaries: account, region, name."""
+
+
+class Persistence:
+    """The emulator's state in memory and what of it is in the data file. The modules are MiniStack's, by service."""
+
+    def __init__(self, data: DataFile, modules: dict[str, ModuleType], version: str) -> None:
+        self._data, self._modules = data, modules
+        self._dynamodb, self._sqs = modules["dynamodb"], modules["sqs"]
+        self._changed_items: set[tuple[Scoped, str, str]] = set()
+        self._saved_entries: dict[tuple[str, str, Scoped], str] = {}
+        self._saved_messages: dict[Scoped, set[str]] = {}
+        self._saved_tokens: set[Scoped] = set()
+        self._last_records: dict[Scoped, Record] = {}
+        values = data.values()
+        if values and values[_VERSION] != [version]:
+            raise DataFileError(
+                "Another version of MiniStack wrote the data file: move it away to start with empty tables."
+            )
+        data.save([Row(_VERSION, "", "", version)])
+        self._load(values)
+        for name in ("_set_item", "_remove_item"):
+            setattr(self._dynamodb, name, self._noted(getattr(self._dynamodb, name)))
+        vars(self._dynamodb)["_items_replaced"] = self._noted_replacement(self._dynamodb._items_replaced)
+
+    def save(self, call: str = "") -> None:
+        """Save the changes of the call of this name, or of any call."""
+        rows = [*self._item_rows(), *self._record_rows(), *self._token_rows(), *self._message_rows()]
+        gone: list[Range] = []
+        if call not in _DATA_CALLS:
+            rows += self._entry_rows(gone)
+        self._data.save(rows, gone)
+
+    def forget(self, positions: dict[str, str]) -> None:
+        """Drop processed stream records and old tokens, and delete what is dropped from the data file.
+
+        `positions` has the sequence number of the last record that a function has processed, by `<table>/<function>`.
+        """
+        gone = []
+        for scoped, records in self._dynamodb._stream_records.all_items():
+            numbers = [int(number or 0) for place, number in positions.items() if place.startswith(f"{scoped[2]}/")]
+            last = min(numbers, default=0)
+            count = next((n for n, record in enumerate(records) if int(_key(record)) > last), len(records))
+            del records[:count]
+            trimmed = self._dynamodb._stream_trimmed.get_scoped(*scoped, 0)
+            self._dynamodb._stream_trimmed.set_scoped(*scoped, trimmed + count)
+            gone.append(Range(RECORD, scoped[2], _key(records[0]) if records else ""))
+        tokens, old = self._dynamodb._txn_idempotency._data, time.time() - _SECONDS_OF_TRANSACTIONS
+        expired = [scoped for scoped in tokens if tokens[scoped]["completed_at"] <= old]
+        for scoped in expired:
+            del tokens[scoped]
+            self._saved_tokens.discard(scoped)
+        self._data.save((Row(_TOKEN, "", scoped[2], None) for scoped in expired), gone)
+        self._data.checkpoint()
+
+    def _load(self, values: dict[str, list[Any]]) -> None:
+        tables, queues = self._dynamodb._tables._data, self._sqs._queues._data
+        for service, store, scoped, value in values[_ENTRY]:
+            self._saved_entries[service, store, scoped] = repr(value)
+            if (service, store) == ("kms", "_keys"):
+                key = type(self._modules["kms"]._keys)()
+                key._data[scoped] = value
+                self._modules["kms"].load_persisted_state({"keys": key})
+            else:
+                getattr(self._modules[service], store)._data[scoped] = value
+        for table in tables.values():
+            table["items"] = defaultdict(dict)
+        for queue in queues.values():
+            queue["messages"] = []
+        for scoped, hash_value, range_value, item in values[_ITEM]:
+            tables[scoped]["items"][hash_value][range_value] = item
+        for table in tables.values():
+            self._dynamodb._update_counts(table)
+        for scoped, record in values[RECORD]:
+            self._dynamodb._stream_records._data.setdefault(scoped, []).append(record)
+            self._last_records[scoped] = record
+        for scoped, token in values[_TOKEN]:
+            self._dynamodb._txn_idempotency._data[scoped] = token
+            self._saved_tokens.add(scoped)
+        for scoped, message in values[MESSAGE]:
+            queues[scoped]["messages"].append(message)
+            self._saved_messages.setdefault(scoped, set()).add(message["id"])
+
+    def _noted(self, change: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a function that sets or removes an item of a table."""
+
+        def noted(table: dict[str, Any], hash_value: str, range_value: str, *item: Any) -> Any:
+            self._changed_items.add((self._scoped(table["TableName"]), hash_value, range_value))
+            return change(table, hash_value, range_value, *item)
+
+        return noted
+
+    def _noted_replacement(self, replaced: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+        """Wrap the function that is called after all items of a table were replaced."""
+
+        def noted(table: dict[str, Any]) -> None:
+            scoped = self._scoped(table["TableName"])
+            self._changed_items |= {(scoped, key, other) for key, bucket in table["items"].items() for other in bucket}
+            replaced(table)
+
+        return noted
+
+    def _scoped(self, name: str) -> Scoped:
+        return (self._dynamodb.get_account_id(), self._dynamodb.get_region(), name)
+
+    def _item_rows(self) -> Iterator[Row]:
+        changed, self._changed_items = self._changed_items, set()
+        for scoped, hash_value, range_value in changed:
+            table = self._dynamodb._tables._data.get(scoped, {"items": {}})
+            item = table["items"].get(hash_value, {}).get(range_value)
+            value = None if item is None else (scoped, hash_value, range_value, item)
+            yield Row(_ITEM, scoped[2], repr((scoped, hash_value, range_value)), value)
+
+    def _record_rows(self) -> Iterator[Row]:
+        for scoped, records in self._dynamodb._stream_records.all_items():
+            last, count = self._last_records.get(scoped), len(records)
+            # Compared by identity, because a clock that steps back leads to lower numbers.
+            saved = next((n for n in range(count, 0, -1) if records[n - 1] is last), 0)
+            for record in records[saved:]:
+                self._last_records[scoped] = record
+                yield Row(RECORD, scoped[2], _key(record), (scoped, record))
+
+    def _token_rows(self) -> Iterator[Row]:
+        tokens = self._dynamodb._txn_idempotency._data
+        for scoped in [*takewhile(lambda scoped: scoped not in self._saved_tokens, reversed(tokens))]:
+            self._saved_tokens.add(scoped)
+            yield Row(_TOKEN, "", scoped[2], (scoped, tokens[scoped]))
+
+    def _message_rows(self) -> Iterator[Row]:
+        for scoped, queue in self._sqs._queues.all_items():
+            messages = {message["id"]: message for message in queue["messages"]}
+            saved = self._saved_messages.get(scoped, set())
+            for gone in saved - messages.keys():
+                yield Row(MESSAGE, queue["name"], gone, None)
+            for message_id, message in messages.items():
+                if message_id not in saved:
+                    yield Row(MESSAGE, queue["name"], message_id, (scoped, message))
+            self._saved_messages[scoped] = {*messages}
+
+    def _entry_rows(self, gone: list[Range]) -> Iterator[Row]:
+        """Yield the rows of changed entries; append the content of deleted tables and queues to `gone`."""
+        entries = {place: value for service in self._modules for place, value in self._entries(service)}
+        for place in self._saved_entries.keys() - entries.keys():
+            del self._saved_entries[place]
+            service, store, scoped = place
+            yield Row(_ENTRY, f"{service}.{store}", repr(scoped), None)
+            kinds = {"_tables": (_ITEM, RECORD), "_queues": (MESSAGE,)}.get(store, ())
+            gone += [Range(kind, scoped[2].rpartition("/")[2]) for kind in kinds]
+        for place, value in entries.items():
+            if self._saved_entries.get(place) != repr(value):
+                self._saved_entries[place] = repr(value)
+                service, store, scoped = place
+                yield Row(_ENTRY, f"{service}.{store}", repr(scoped), (*place, value))
+
+    def _entries(self, service: str) -> Iterator[tuple[tuple[str, str, Scoped], Any]]:
+        """Yield the place and value of each entry of a service's stores, without content that has its own rows."""
+        module = self._modules[service]
+        for store, value in vars(module).items():
+            if not isinstance(value, module.AccountRegionScopedDict) or store in _STORES_OF_CONTENT:
+                continue
+            # The objects of signing keys are not plain data.
+            entries = module.get_state()["keys"] if (service, store) == ("kms", "_keys") else value
+            for scoped, entry in entries.all_items():
+                has_content = store in ("_tables", "_queues")
+                plain = {name: entry[name] for name in entry if name not in _CONTENT} if has_content else entry
+                yield (service, store, scoped), plain
+
+
+def _key(record: Record) -> str:
+    sequence_number: str = record["dynamodb"]["SequenceNumber"]
+    return sequence_number
