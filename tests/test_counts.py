@@ -16,7 +16,7 @@ from chalicelib.analytics import hours
 from chalicelib.analytics import store as analytics
 from chalicelib.conversations import functions as conversations
 from chalicelib.conversations import store
-from chalicelib.conversations.new_messages import Seen
+from chalicelib.conversations.new_messages import Totals
 from chalicelib.conversations.state import State
 from chalicelib.leads import functions as leads
 from chalicelib.leads.store import LeadRow
@@ -278,20 +278,20 @@ def _lead(workspace_id: str, number: int, tag: str, second: int, places: Places)
 def _conversation(workspace_id: str, number: int, tag: str, second: int, places: Places) -> Raw:
     """A new conversation, or one that has gained messages, got longer or shorter, and asks for a person."""
 
-    def row(state: str, seen: Seen, length: int) -> store.ConversationRow:
+    def row(state: str, totals: Totals, length: int) -> store.ConversationRow:
         row = store.ConversationRow(storage.key(workspace_id, "support", f"c{number}"), version_tag=tag)
         row.agent, row.created = storage.key(workspace_id, "support"), tag
         times = {"lastModified": second, "firstMessageTS": second - 1_000, "lastMessageTS": second - 1_000 + length}
         members = {"origin": places["origin"], "userBrowser": places["browser"], "userPlatform": places["platform"]}
-        return store.restore(row, State({**members, "state": state, **times}, b"[]", seen))
+        return store.restore(row, State({**members, "state": state, **times}, b"[]", totals))
 
     before, after = number % 90, number * 7 % 600
-    old = _image(row("new", Seen(1, 3), before)) if number % 2 else None
+    old = _image(row("new", Totals(1, 3), before)) if number % 2 else None
     expected = {"conversations": int(old is None), "handoffs": 1, "messages": 5, "interactions": 2, "seconds": after}
     if old:
         expected |= {"messages": 2, "interactions": 1, "seconds": max(after - before, 0)}
     own = {name: places[name] for name in ("origin", "browser", "platform")}
-    return Raw("conversations", _record(row("requested_chat", Seen(2, 5), after), old), second, own, expected)
+    return Raw("conversations", _record(row("requested_chat", Totals(2, 5), after), old), second, own, expected)
 
 
 def _record(row: storage.Row, old: Record | None) -> Record:

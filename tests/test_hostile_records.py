@@ -23,7 +23,7 @@ from chalicelib import clock, ids, maintenance, queues, storage
 from chalicelib.analytics import counts
 from chalicelib.analytics import functions as loads
 from chalicelib.conversations import store as conversations
-from chalicelib.conversations.new_messages import Seen
+from chalicelib.conversations.new_messages import Totals
 from chalicelib.conversations.state import State
 from chalicelib.extensions.console.notifications import functions as notifying
 from chalicelib.leads.store import LeadRow
@@ -344,4 +344,4 @@ def _store_conversation(workspace_id: str, name: str, created: str, member: str,
     row.agent, row.created = storage.key(workspace_id, "support"), created
     turns = b'[{"from":"human","ts":1,"messages":{"mid":"m","item":{"text":"Hello"}}}]'
     metadata = _with({"lastModified": 1, "tags": ["one"]}, member, value)
-    storage.save_many([conversations.restore(row, State(metadata, turns, Seen(1, 1)))])
+    storage.save_many([conversations.restore(row, State(metadata, turns, Totals(1, 1)))])

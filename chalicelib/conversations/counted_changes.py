@@ -8,9 +8,8 @@ them. Deleting any of it counts nothing, and takes nothing back.
 from typing import Any
 
 from chalicelib.analytics.store import Happened
-from chalicelib.conversations import store
+from chalicelib.conversations import store, transcript
 from chalicelib.conversations.rows import HEAD, ConversationRow
-from chalicelib.conversations.transcript import turns
 from chalicelib.storage import Document, images
 
 _HANDOFF = "requested_chat"
@@ -45,7 +44,7 @@ _MEMBERS = {"origin": "origin", "browser": "userBrowser", "platform": "userPlatf
 
 def _counts(row: ConversationRow, metadata: Document, old: ConversationRow | None) -> dict[str, int]:
     before = store.read_metadata(old) if old else {}
-    seen, seen_before = turns.read_seen(row), turns.read_seen(old) if old else None
+    seen, seen_before = transcript.read_totals(row), transcript.read_totals(old) if old else None
     return {
         "conversations": int(old is None),
         "messages": seen.messages - (seen_before.messages if seen_before else 0),

@@ -7,10 +7,10 @@ import json
 from typing import NamedTuple
 
 from chalicelib import clock, ids, storage
-from chalicelib.conversations import new_messages
+from chalicelib.conversations import new_messages, transcript
+from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.conversations.transcript import parser, reader
-from chalicelib.conversations.transcript.reader import Transcript
+from chalicelib.conversations.state import State
 from chalicelib.http import files
 
 # Bytes of a page as an escaped JSON string, in which Lambda sends it. One conversation always fits.
@@ -30,52 +30,50 @@ class Page(NamedTuple):
 
 
 def page(entries: list[ConversationRow], form: str) -> Page:
-    """Write the conversations of these entries of the index, at least one, as far as a page goes.
+    """Write the conversations of these entries of the index, at least one, until the page is full.
 
-    A conversation that was deleted in the meantime is left out. One request per 20 conversations, and one for each long
-    one.
+    A conversation that was deleted in the meantime is omitted. One request per 20 conversations, and one for each long
+    conversation.
     """
     texts: list[str] = []
     size = read = 0
-    position = ""
-    for one in reader.read(entries):
-        text = _WRITERS[form](one) if one.conversation else ""
+    last = ""
+    for position, row, state in transcript.read_transcripts(entries):
+        text = _WRITERS[form](row, state) if row else ""
         size += len(json.dumps(text))
         if texts and size > _MAX_PAGE:
             break
         texts.append(text)
-        position = one.position
-        read += len(one.turns)
+        last = position
+        read += len(state.turns)
         if read > _MAX_READ:
             break
-    return Page("".join(texts), len(texts), position)
+    return Page("".join(texts), len(texts), last)
 
 
 def heading(form: str) -> str:
-    """The line before the first conversation of a file; empty for a form without one."""
+    """Return the line before the first conversation of a file; empty for a form without a heading."""
     return files.heading(form, _COLUMNS)
 
 
-def _line(one: Transcript) -> str:
-    return (
-        storage.encode_json({"conversation": one.conversation, "messages": parser.all_messages(one.turns)}).decode()
-        + "\n"
-    )
+def _line(row: ConversationRow, state: State) -> str:
+    document = {"conversation": render_v3(row, state.metadata), "messages": transcript.all_messages(state.turns)}
+    return storage.encode_json(document).decode() + "\n"
 
 
-def _row(one: Transcript) -> str:
-    messages = parser.all_messages(one.turns)
-    tags = (one.conversation or {}).get("tags")
-    spoken = (f"{said.get('from', '')}: {new_messages.text_of(said.get('item'))}" for said in messages)
-    conversation = one.conversation or {}
+def _csv_line(row: ConversationRow, state: State) -> str:
+    conversation = render_v3(row, state.metadata)
+    messages = transcript.all_messages(state.turns)
+    texts = (f"{message.get('from', '')}: {new_messages.text_of(message.get('item'))}" for message in messages)
+    tags = conversation.get("tags")
     cells = {
         **conversation,
-        "created": clock.iso_or_none(ids.timestamp_of(one.position), units=1000),
+        "created": clock.iso_or_none(ids.timestamp_of(row.created), units=1000),
         "lastModified": clock.iso_or_none(conversation.get("lastModified")) or conversation.get("lastModified"),
         "tags": ", ".join(map(str, tags)) if isinstance(tags, list) else tags,
-        "transcript": "\n".join(spoken),
+        "transcript": "\n".join(texts),
     }
     return files.csv_line(cells.get(name) for name in _COLUMNS)
 
 
-_WRITERS = {files.NDJSON: _line, files.CSV: _row}
+_WRITERS = {files.NDJSON: _line, files.CSV: _csv_line}

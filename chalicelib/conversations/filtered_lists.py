@@ -11,10 +11,10 @@ from chalicelib.conversations import listing
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.http import pages
 
-# Entries that a request examines at most, and those per query after the first, which reads one page.
+# Entries that a request examines at most, and entries per query after the first, which reads a page.
 MAX_EXAMINED = 500
 PORTION = 100
-# Of these, the ones whose metadata is too long for the index: each is read with its turns.
+# At most this number of them has metadata that is too long for the index: such an entry is read with its turns.
 MAX_LONG = 20
 _LOWEST = "0"  # no ULID is lower
 
@@ -42,7 +42,7 @@ def entries_of_agent(
 
 
 def inbox(workspace_id: str, cursor: str | None, limit: int) -> Iterator[pages.Examined]:
-    """Yield the conversations of a workspace that wait for a person, latest activity first; requests as above."""
+    """Yield the conversations of a workspace that wait for a person, latest activity first; requests as `of_agent`."""
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
         condition = ConversationRow.activity <= before
@@ -75,22 +75,22 @@ def _examine(
     examined = long = 0
     while True:
         entries = fetch(start, portion + 1)
-        taken = _affordable(entries[:portion], MAX_LONG - long)
-        for number, (entry, row) in enumerate(zip(taken, listing.read_long(taken), strict=True), start=1):
+        batch = _affordable(entries[:portion], MAX_LONG - long)
+        for number, (entry, row) in enumerate(zip(batch, listing.read_long(batch), strict=True), start=1):
             yield pages.Examined(position(entry), row, number < len(entries))
-        examined += len(taken)
-        long += sum(entry.summary is None for entry in taken)
-        if len(taken) < portion or len(taken) == len(entries) or examined >= MAX_EXAMINED:
+        examined += len(batch)
+        long += sum(entry.summary is None for entry in batch)
+        if len(batch) < portion or len(batch) == len(entries) or examined >= MAX_EXAMINED:
             return
-        start, portion = _before(position(taken[-1])), min(PORTION, MAX_EXAMINED - examined)
+        start, portion = _before(position(batch[-1])), min(PORTION, MAX_EXAMINED - examined)
 
 
 def _affordable(entries: list[ConversationRow], most: int) -> list[ConversationRow]:
-    """The entries before the one that would be one long entry too many."""
+    """Return the entries up to the last one that leaves at most `most` long entries."""
     long = [number for number, entry in enumerate(entries) if entry.summary is None]
     return entries[: long[most]] if len(long) > most else entries
 
 
 def _before(position: str | None) -> str:
-    """The highest text that is lower than a position; None is the end."""
+    """Return the highest text that is lower than a position; None is the end."""
     return ids.highest_before(position) if position else ids.HIGHEST

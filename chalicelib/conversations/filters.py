@@ -12,7 +12,7 @@ _SEARCHED = ("userName", "userEmail", "userPhone", "title", "lastMessage")
 
 
 class Filters(NamedTuple):
-    """What a listed conversation has in common.
+    """The conditions that every listed conversation fulfils.
 
     It was created from `since` on and before `until`, and was active from `active_since` on; all in Unix seconds, None
     is no bound. `equal` maps members of the metadata to their values. `text` is case-folded.
@@ -25,8 +25,17 @@ class Filters(NamedTuple):
     active_since: int
     text: str
 
+    @classmethod
+    def from_request(cls) -> "Filters":
+        """Return the filters in the query of the request; an absent filter matches everything. Raise Invalid."""
+        members = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "userID": "userID"}
+        values = {member: parameters.text(name) for name, member in members.items()}
+        equal = {member: value for member, value in values.items() if value is not None}
+        active, text = parameters.seconds("activeSince") or 0, parameters.search_text("q")
+        return cls(parameters.seconds("from"), parameters.seconds("to"), equal, parameters.text("tag"), active, text)
+
     def match(self, row: ConversationRow, metadata: Document) -> bool:
-        """Whether a conversation with this row and metadata is listed."""
+        """Return whether a conversation with this row and metadata is listed."""
         created = ids.timestamp_of(row.created)
         return (
             (self.since is None or created >= self.since * 1000)
@@ -38,15 +47,6 @@ class Filters(NamedTuple):
         )
 
 
-def requested() -> Filters:
-    """The filters in the query of the request; those that it does not have match everything. Raises Invalid."""
-    members = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "userID": "userID"}
-    given = {member: parameters.text(name) for name, member in members.items()}
-    equal = {member: value for member, value in given.items() if value is not None}
-    active, text = parameters.seconds("activeSince") or 0, parameters.search_text("q")
-    return Filters(parameters.seconds("from"), parameters.seconds("to"), equal, parameters.text("tag"), active, text)
-
-
 def is_inbox() -> bool:
-    """Whether the query has `inbox=true`. Raises Invalid for a value other than true and false."""
+    """Return whether the query has `inbox=true`. Raise Invalid for a value other than true and false."""
     return bool(parameters.flag("inbox"))

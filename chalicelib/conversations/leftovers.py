@@ -11,8 +11,8 @@ from itertools import islice
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, ids, storage
+from chalicelib.conversations import transcript
 from chalicelib.conversations.rows import HEAD, ChunkRow, ConversationRow
-from chalicelib.conversations.transcript import turns
 from chalicelib.queues import tasks
 
 CLEAR_DELAY_SECONDS = 90  # longer than a request lasts
@@ -76,7 +76,7 @@ def _delete_earlier(conversation: str, batch: list[PartRow]) -> None:
     head = storage.find(ConversationRow, conversation, HEAD)
     if head is None:
         raise storage.ConditionFailed
-    named = {chunk.write_id for chunk in turns.chunks(head)}
+    named = {chunk.write_id for chunk in transcript.chunks(head)}
     began = ids.id_at(ids.timestamp_of(head.created) - _SKEW_MILLISECONDS, 0)
     with storage.unit_of_work():
         for part in batch:

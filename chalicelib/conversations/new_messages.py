@@ -22,7 +22,6 @@ Channel = Literal["chatapp", "photoapp", "socialnet", "cloudchat", "webchat"]
 _CHANNELS: tuple[str, ...] = get_args(Channel)
 # 48 bits: with the maximum of digests, one new message in 9 billion is mistaken for a known one.
 _DIGEST_BYTES = 6
-_EMPTY_DIGEST = hashlib.blake2b(digest_size=_DIGEST_BYTES)  # copying it takes half the time of making a new one
 # The digests are part of the conversation's own item, which DynamoDB limits to 400 KB.
 _MAX_DIGESTS = 30_000
 _COUNTS = struct.Struct(">II")
@@ -35,8 +34,8 @@ _LABEL_LIMIT = 1_000
 _TEXTS = ("message", "text", "content", "payload")
 
 
-class Seen(NamedTuple):
-    """What a conversation ever received: the number of the user's messages and of all messages.
+class Totals(NamedTuple):
+    """The numbers of the user's messages and of all messages that a conversation ever received.
 
     `gone` has the digests of received messages that are no longer stored, at most 30,000.
     """
@@ -50,23 +49,23 @@ class Seen(NamedTuple):
         return _COUNTS.pack(self.interactions, self.messages) + self.gone if self.messages else b""
 
 
-def unpack(packed: bytes) -> Seen:
-    """Return what `Seen.pack` has packed."""
+def unpack(packed: bytes) -> Totals:
+    """Return what `Totals.pack` has packed."""
     if not packed:
-        return Seen()
+        return Totals()
     interactions, messages = _COUNTS.unpack_from(packed)
-    return Seen(interactions, messages, packed[_COUNTS.size :])
+    return Totals(interactions, messages, packed[_COUNTS.size :])
 
 
 def find_new_messages(
-    turns: Iterable[Document], before: Iterable[Document], seen: Seen
-) -> tuple[tuple[Document, ...], Seen]:
-    """Return the user's new messages among `turns` as `{mid, content, type?, from?, channel?}`, and the updated `seen`.
+    turns: Iterable[Document], before: Iterable[Document], totals: Totals
+) -> tuple[tuple[Document, ...], Totals]:
+    """Return the user's new messages among `turns` as `{mid, content, type?, from?, channel?}`, and the new totals.
 
-    `turns` replace the turns `before`. A message is new if it was not stored before and has no digest in `seen`.
+    `turns` replace the turns `before`. A message is new if it was not stored before and has no digest in `totals`.
     """
     stored, kept = _senders(before), dict[str, bool]()
-    gone = {digest for (digest,) in struct.iter_unpack(f"{_DIGEST_BYTES}s", seen.gone)}
+    gone = {digest for (digest,) in struct.iter_unpack(f"{_DIGEST_BYTES}s", totals.gone)}
     new, count = [], 0
     for turn in turns:
         if "messages" not in turn:
@@ -80,8 +79,8 @@ def find_new_messages(
         if from_user and not was_theirs:
             new.append(_webhook_message(turn))
     removed = (_digest(mid, from_user) for mid, from_user in stored.items() if kept.get(mid) is not from_user)
-    digests = seen.gone + b"".join(digest for digest in removed if digest not in gone)
-    counted = Seen(seen.interactions + len(new), seen.messages + count, digests[-_MAX_DIGESTS * _DIGEST_BYTES :])
+    digests = totals.gone + b"".join(digest for digest in removed if digest not in gone)
+    counted = Totals(totals.interactions + len(new), totals.messages + count, digests[-_MAX_DIGESTS * _DIGEST_BYTES :])
     return tuple(new), counted
 
 
@@ -134,10 +133,8 @@ def _senders(turns: Iterable[Document]) -> dict[str, bool]:
 
 
 def _digest(mid: str, from_user: bool) -> bytes:
-    digest = _EMPTY_DIGEST.copy()
     # The first byte separates the two kinds: a caller that chooses ids must not get the digest of the other kind.
-    digest.update((f"u{mid}" if from_user else f"o{mid}").encode())
-    return digest.digest()
+    return hashlib.blake2b((f"u{mid}" if from_user else f"o{mid}").encode(), digest_size=_DIGEST_BYTES).digest()
 
 
 def _webhook_message(turn: Document) -> Document:

@@ -4,15 +4,14 @@ from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import clock, errors, ids, storage
+from chalicelib import clock, errors, ids
 from chalicelib.agents import store as agents
-from chalicelib.conversations import listing, retention, store, visitors
+from chalicelib.conversations import listing, records, retention, store, transcript, visitors
 from chalicelib.conversations.rendering import render_metadata, state_answer
 from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_BODY_VALUES, State, apply, check_limits, empty, prepare
 from chalicelib.http import auth, bodies, cors, current_request, etag, parameters, privileges, responses
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
-from chalicelib.storage import Document
 
 if TYPE_CHECKING:
     from chalicelib.agents import forms
@@ -48,42 +47,25 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     The answer has the new state, and the previous turns as `oldTurns`. If the answer is too large, it omits `oldTurns`,
     and then `agentData`.
     """
-    asked: models.StateIn = visitors.restrict_change(bodies.read())
-    agent, stored = _load(agent_id, user_id)
-    row = store.unless_expired(stored)
+    body: models.StateIn = visitors.restrict_change(bodies.read())
+    loaded = records.load(agent_id, user_id)
+    agent, row = privileges.for_agent_key(loaded.agent.open()), loaded.row
+    current_request.request().context["platformName"] = forms.platform(agent)  # errors from here on name it (§4.3)
+    visitors.require_own(agent, row)
     etag.check_preconditions(row)
 
     now = clock.seconds()
-    change = prepare(asked, now)
+    change = prepare(body, now)
     if change.turns is not None:
         etag.pin(row)  # a retry must not replace turns that the caller has not read
-    before = store.read_state(row, change.text) if row else empty(user_id)
+    before = transcript.read_state(row, change.text) if row else empty(user_id)
     after = apply(before, change, now)
     check_limits(agent, before, after)
     answer = state_answer(agent_id, user_id, agent, before, after)
-
     if after is not before:
-        name = agents.display_name(agent)
-        if row is None:
-            workspace_id = auth.caller().workspace_id
-            days = retention.days_of(workspace_id, agent)
-            row = store.create(workspace_id, agent_id, user_id, after, name, days=days, expired=stored)
-            visitors.bind(row)
-        else:
-            store.save(row, before, after, name)
+        row = records.save(loaded, agent, before, after)
         visitors.count_change(row)
     return etag.tagged(answer, row)
-
-
-def _load(agent_id: str, user_id: str) -> tuple[Document, store.ConversationRow | None]:
-    """Read the agent eventually and the conversation strongly consistently, in one request. Raises NotFound."""
-    workspace_id = auth.caller().workspace_id
-    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
-    agent_row, row = storage.find_many(keys)
-    agent = privileges.for_agent_key(agents.confirm(agent_row, workspace_id, agent_id).open())
-    current_request.request().context["platformName"] = forms.platform(agent)  # errors from here on name it (§4.3)
-    visitors.require_own(agent, store.unless_expired(row))
-    return agent, row
 
 
 @routes.route("/v3/agents/{agent_id}/convos", methods=["POST"])
@@ -97,14 +79,14 @@ def _load(agent_id: str, user_id: str) -> tuple[Document, store.ConversationRow 
 def create_conversation(agent_id: str) -> Response:
     """Create a conversation of an agent, with any of its metadata. The service assigns its id."""
     body: models.ConversationIn = bodies.read()
-    given = body.conversation.merge_into({})
+    members = body.conversation.merge_into({})
     workspace_id, conversation_id, now = auth.caller().workspace_id, ids.new_id(), clock.seconds()
     counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
     state = empty(conversation_id)
-    state = State({**state.metadata, **counts, **given}, state.turns)
+    state = State({**state.metadata, **counts, **members}, state.turns)
     days = retention.days_of(workspace_id, agents.read_eventually(workspace_id, agent_id).open())
     row = store.create(workspace_id, agent_id, conversation_id, state, days=days)
-    created = {"id": conversation_id, "title": given.get("title"), "createdAt": clock.iso(now)}
+    created = {"id": conversation_id, "title": members.get("title"), "createdAt": clock.iso(now)}
     return etag.tagged(responses.success("Conversation created successfully", created), row)
 
 
@@ -131,20 +113,15 @@ def list_conversations(agent_id: str) -> Response:
         agent, entries = listing.list_after(key, workspace_id, agent_id, cursor)
     agents.confirm(agent, workspace_id, agent_id)
     page = entries[: listing.PAGE_SIZE]
-    found = [store.read_metadata(row) for row in listing.with_metadata(page)]
-    shown = [render_metadata(metadata) for metadata in found if not store.has_expired(metadata)]
+    stored = [store.read_metadata(row) for row in listing.with_metadata(page)]
+    conversations = [render_metadata(metadata) for metadata in stored if not store.has_expired(metadata)]
     more = page[-1].created if len(entries) > len(page) else None
-    return responses.listing("Agent conversations retrieved successfully", shown, more)
+    return responses.listing("Agent conversations retrieved successfully", conversations, more)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_conversation(agent_id: str, convo_id: str) -> Response:
     """Delete a conversation. Later conversations move up in the list; the id can be used again."""
-    workspace_id = auth.caller().workspace_id
-    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id)]
-    agent, row = storage.find_many(keys)
-    agents.confirm(agent, workspace_id, agent_id)
-    found = etag.require_match(store.unless_expired(row), "conversation")
-    store.delete(found)
+    store.delete(etag.require_match(records.load(agent_id, convo_id).row, "conversation"))
     return responses.success("Conversation deleted successfully")

@@ -1,9 +1,10 @@
 """The items of the conversations table. `store` and `turns` define their content."""
 
-from pynamodb.attributes import BinaryAttribute, BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
+from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
 
-from chalicelib import storage
+from chalicelib import clock, storage
+from chalicelib.storage import Document
 
 HEAD = "conversation"
 
@@ -38,9 +39,9 @@ class ConversationRow(storage.VersionedRow):
 
     `created` is a ULID of the first write. The sealed metadata is in `summary` if it is short, which the indexes have
     too, otherwise in `metadata`. Only a conversation that waits for a person has `waiting`, the workspace id, and
-    `activity`, the time of its last change. `indexed` says how far the messages have index items (`message_index`), and
-    `indexed_at` when that last changed, in Unix seconds. `expires_at` follows from the days in the metadata, if it has
-    any. `changes_until` is when all changes by visitor tokens are forgotten that `visitors` counts, in Unix seconds.
+    `activity`, the time of its last change. Messages before the last mark in `indexed` have index items
+    (`message_index`); `indexed_at` is the time of the last change of the marks. `expires_at` follows from the days in
+    the metadata, if it has any. At `changes_until`, all changes by visitor tokens are forgotten that `visitors` counts.
     """
 
     class Meta:
@@ -61,10 +62,18 @@ class ConversationRow(storage.VersionedRow):
     indexed = UnicodeAttribute(null=True)
     indexed_at = NumberAttribute(null=True)
     received = BinaryAttribute(legacy_encoding=False, null=True)
-    # Only for the release before this one, which deletes these items in the request.
-    has_received_items = BooleanAttribute(null=True)
     expires_at = TTLAttribute(null=True)
     changes_until = NumberAttribute(null=True)
+
+
+def read_metadata(row: ConversationRow) -> Document:
+    """Return the metadata of a row from the table, or from the index if it has a summary."""
+    return storage.unseal(row, "metadata" if row.summary is None else "summary")
+
+
+def unless_expired(row: ConversationRow | None) -> ConversationRow | None:
+    """Return the conversation, or None if it has expired. DynamoDB may delete it two days later."""
+    return None if row is None or (row.expires_at and row.expires_at <= clock.to_datetime(clock.seconds())) else row
 
 
 class ReceivedRow(storage.TaggedRow):
@@ -92,9 +101,9 @@ class ChunkRow(storage.Row):
 
 
 class PlaceRow(storage.Row):
-    """Where a message of a long conversation begins, and its length, in bytes of the turns' JSON text.
+    """The position and length of a message of a long conversation, in bytes of the turns' JSON text.
 
-    It is right as long as the manifest names `writing`, the write id of the chunk in which the message begins.
+    They are valid as long as the manifest names `writing`, the write id of the chunk in which the message begins.
     """
 
     class Meta:

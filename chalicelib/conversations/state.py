@@ -8,15 +8,16 @@ import base64
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chalicelib import errors, storage
 from chalicelib.conversations import new_messages
-from chalicelib.conversations.new_messages import Seen
+from chalicelib.conversations.new_messages import Totals
 from chalicelib.storage import Document, json_equal
 
-if TYPE_CHECKING:  # event functions import this module and must not load pydantic
+if TYPE_CHECKING:  # event functions import this module, and must not load pydantic
     from chalicelib.conversations.models import StateIn
 
 # In bytes. An answer has the new turns and, if they fit, the old ones; Lambda limits a response to 6 MB.
@@ -28,68 +29,63 @@ MAX_BODY_VALUES = 160_000
 MAX_MESSAGES = 30_000
 _LAST_MESSAGE = 200  # characters of the newest message in the metadata, so that most metadata fit into the index
 NO_TURNS = b"[]"
-NOTHING_SEEN = Seen()
-_MID_FIRST = {"mid": ""}
-_SORTED = json.JSONEncoder(sort_keys=True, check_circular=False)  # json.dumps would make one for each message
 
 
 class State(NamedTuple):
     """A conversation: its metadata, and its turns as the JSON text of a list in the form of an answer.
 
-    `received` has the user's new messages of the last change; `seen` is what the conversation ever received. The end of
-    a long transcript has in `unread` the digests of the chunks before `turns`, which begins in the middle of the list.
+    `new_messages` has the user's new messages of the last change; `totals` counts all messages ever received. The end
+    of a long transcript has in `unread` the digests of the chunks before `turns`, which begins in the middle of the
+    list.
     """
 
     metadata: Document
     turns: bytes
-    seen: Seen = NOTHING_SEEN
-    received: tuple[Document, ...] = ()
-    unread: bytes = b""
+    totals: Totals = Totals()
+    new_messages: tuple[Document, ...] = ()
+    unread: Sequence[bytes] = ()
 
 
 class Change(NamedTuple):
-    """A requested change. `turns` are its turns in the form of an answer, if it has any; `text` is their JSON."""
+    """A requested change. `turns` are the turns of its body in the form of an answer, if any; `text` is their JSON."""
 
-    asked: "StateIn"
+    body: "StateIn"
     turns: list[Document] | None = None
     text: bytes = b""
 
 
-def prepare(asked: "StateIn", now: int) -> Change:
+def prepare(body: "StateIn", now: int) -> Change:
     """Prepare the change of a request at `now` (Unix seconds); this does not need the conversation.
 
-    Raises Invalid for a duplicate message id, and TooLarge for turns that cannot fit into an answer.
+    Raise Invalid for a duplicate message id, and TooLarge for turns that cannot fit into an answer.
     """
-    if asked.turns is None:
-        return Change(asked)
-    if sum([len(turn.get("messages") or ()) or 1 for turn in asked.turns]) > MAX_MESSAGES:
+    if body.turns is None:
+        return Change(body)
+    if sum(len(turn.get("messages") or ()) or 1 for turn in body.turns) > MAX_MESSAGES:
         raise errors.TooLarge(f"turns must have at most {MAX_MESSAGES:,} messages.")
-    turns = answer_form(asked.turns, now)
-    return Change(asked, turns, to_text(turns))
+    turns = answer_form(body.turns, now)
+    return Change(body, turns, to_text(turns))
 
 
 def apply(before: State, change: Change, now: int) -> State:
     """Apply a change to `before` at `now` (Unix seconds): replace turns, delete messages, then merge metadata.
 
-    Returns `before` itself if nothing changes. Raises TooLarge for turns of more than 2 MiB of JSON.
+    Return `before` itself if nothing changes. Raise TooLarge for turns of more than 2 MiB of JSON.
     """
-    (asked, turns, text), replaces = change, change.turns is not None
-    if asked.delete and asked.delete.mids:
-        turns = _without(json.loads(before.turns) if turns is None else turns, set(asked.delete.mids))
+    (body, turns, text), replaces = change, change.turns is not None
+    if body.delete and body.delete.mids:
+        turns = _without(json.loads(before.turns) if turns is None else turns, set(body.delete.mids))
         text = to_text(turns)
-    metadata = asked.metadata.merge_into(before.metadata) if asked.metadata else before.metadata
+    metadata = body.metadata.merge_into(before.metadata) if body.metadata else before.metadata
     if turns is None:
-        return (
-            before
-            if json_equal(metadata, before.metadata)
-            else State(stamped(metadata, now), before.turns, before.seen)
-        )
-    if replaces and len(text) > LIMIT and len(storage.encode_json(asked.turns)) > LIMIT:
+        is_same = json_equal(metadata, before.metadata)
+        return before if is_same else State(stamped(metadata, now), before.turns, before.totals)
+    if replaces and len(text) > LIMIT and len(storage.encode_json(body.turns)) > LIMIT:
         raise errors.TooLarge("turns must be at most 2 MiB of JSON.")
     if text == before.turns and json_equal(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
-    new, seen = _receive(before, turns, text)
-    return State(counted(metadata, turns, now), text, seen, new)
+    new, totals = _receive(before, turns, text)
+    return State(counted(metadata, turns, now), text, totals, new)
 
 
 def empty(conversation_id: str) -> State:
@@ -103,12 +99,12 @@ def last_message(message: Document) -> str:
 
 
 def check_limits(agent: Document, before: State, after: State) -> None:
-    """Check a change against the limits of the agent record (§8). Raises LimitReached.
+    """Check a change against the limits of the agent record (§8). Raise LimitReached.
 
     `limits.maxInteractionsPerUserId` limits the user's messages that the conversation ever received, `messagesLimit`
     all messages that it ever received; 0 is no limit. A change without new messages always passes.
     """
-    was, now = before.seen, after.seen
+    was, now = before.totals, after.totals
     for name, most, used, count in (
         (
             "limits.maxInteractionsPerUserId",
@@ -123,66 +119,43 @@ def check_limits(agent: Document, before: State, after: State) -> None:
             raise errors.LimitReached(message, name, most, used)
 
 
-def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[Document, ...], Seen]:
-    """Return the user's new messages, and what the conversation ever received with them."""
+def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[Document, ...], Totals]:
+    """Return the user's new messages, and the totals with them."""
     # A transcript grows at its end: then the stored turns, which are its beginning, need not be parsed.
     if text.startswith(before.turns[:-1]):
         stored = 0 if before.turns == NO_TURNS else before.metadata["messagesNum"]
         added = islice((turn for turn in turns if "messages" in turn), stored, None)
-        return new_messages.find_new_messages(added, (), before.seen)
-    return new_messages.find_new_messages(turns, json.loads(before.turns), before.seen)
+        return new_messages.find_new_messages(added, (), before.totals)
+    return new_messages.find_new_messages(turns, json.loads(before.turns), before.totals)
 
 
 def answer_form(turns: list[Any], now: int) -> list[Document]:
     """Convert turns of a request, with any number of messages, to turns of an answer, with one message each."""
-    seen: set[str] = set()
-    size = 0
+    sent = {message["mid"] for turn in turns for message in turn.get("messages") or [] if message.get("mid")}
+    mids: set[str] = set()
     occurrences: Counter[bytes] = Counter()
-    given: set[str] | None = None
     answered: list[Document] = []
+    size = 0
     for turn in turns:
-        messages, own_ts = turn.get("messages") or [], turn.get("ts")
-        own_ts = now if own_ts is None else own_ts
+        messages = turn.get("messages") or []
+        ts = now if turn.get("ts") is None else turn["ts"]
+        # `messages` and `ts` follow last, as in the wire models: a turn that is sent back unchanged has the same text.
+        rest = {name: value for name, value in turn.items() if name not in ("messages", "ts")}
         # Each message repeats the other members of its turn, so a small request could produce a huge answer.
         if len(messages) > 1:
-            size += len(storage.encode_json({**_without_messages(turn), "ts": own_ts})) * len(messages)
+            size += len(storage.encode_json({**rest, "ts": ts})) * len(messages)
         if size > 3 * LIMIT:
             raise errors.TooLarge("turns must be at most 6 MiB, counting the members of a turn for each message.")
         for message in messages:
-            mid = message.get("mid")
-            if not mid:
-                given = _given(turns) if given is None else given
-                mid = _mid(turn, message, occurrences, given)
-                message = {**_MID_FIRST, **message, "mid": mid}
-            if mid in seen:
-                raise errors.Invalid.member(_second_path(turns, mid), "is duplicated")
-            seen.add(mid)
-            ts = message.get("ts")
-            answer = turn.copy()  # as `_without_messages`, whose call takes longer than the rest
-            del answer["messages"]
-            answer.pop("ts", None)
-            answer["messages"] = message
-            answer["ts"] = own_ts if ts is None else ts
-            answered.append(answer)
+            if not message.get("mid"):
+                message = {"mid": ""} | message | {"mid": _mid(turn, message, occurrences, sent)}
+            if message["mid"] in mids:
+                raise errors.Invalid.member(_second_path(turns, message["mid"]), "is duplicated")
+            mids.add(message["mid"])
+            answered.append({**rest, "messages": message, "ts": ts if message.get("ts") is None else message["ts"]})
         if not messages:
-            answered.append({**_without_messages(turn), "ts": own_ts})
+            answered.append({**rest, "ts": ts})
     return answered
-
-
-def _without_messages(turn: Document) -> Document:
-    """Return a turn without `messages` and `ts`.
-
-    The caller adds them last, in the order of the wire models, so that a turn that is sent back unchanged has the same
-    text.
-    """
-    rest = turn.copy()
-    rest.pop("messages", None)
-    rest.pop("ts", None)
-    return rest
-
-
-def _given(turns: list[Any]) -> set[str]:
-    return {message["mid"] for turn in turns for message in turn.get("messages") or [] if message.get("mid")}
 
 
 def _second_path(turns: list[Any], mid: str) -> str:
@@ -195,19 +168,19 @@ def _second_path(turns: list[Any], mid: str) -> str:
     return list(paths)[1]
 
 
-def _mid(turn: Document, message: Document, occurrences: Counter[bytes], given: set[str]) -> str:
+def _mid(turn: Document, message: Document, occurrences: Counter[bytes], sent: set[str]) -> str:
     """Derive an id from the content of a message and the number of equal messages before it.
 
     A transcript that is sent again without ids gets the same ids, so its messages are not new.
     """
     # The turn's `ts` does not count: only answers have one (§2.7), and a turn that is sent back is not new.
-    text = _SORTED.encode([turn.get("from"), {**message, "mid": None}]).encode()
+    text = json.dumps([turn.get("from"), {**message, "mid": None}], sort_keys=True).encode()
     while True:
         occurrences[text] += 1
         digest = hashlib.blake2b(text + str(occurrences[text]).encode(), digest_size=9).digest()
         mid = base64.urlsafe_b64encode(digest).decode()
         # An equal message may have been sent back with the id that it got before.
-        if mid not in given:
+        if mid not in sent:
             return mid
 
 
@@ -223,14 +196,11 @@ def _without(turns: list[Document], mids: set[str]) -> list[Document]:
 
 
 def _counts(turns: list[Document]) -> Document:
-    """Return the counters: all messages, and the number and times of the user's messages (§2.6, §2.8).
-
-    With them, the beginning of the newest message.
-    """
+    """Return the number of messages, the number and times of the user's messages, and the newest text (§2.6, §2.8)."""
     newest = next((turn["messages"] for turn in reversed(turns) if "messages" in turn), None)
     times = [turn["ts"] for turn in turns if new_messages.is_of_user(turn)]
     return {
-        "messagesNum": sum(["messages" in turn for turn in turns]),
+        "messagesNum": sum("messages" in turn for turn in turns),
         "interactionsNum": len(times),
         "firstMessageTS": times[0] if times else None,
         "lastMessageTS": times[-1] if times else None,
@@ -239,7 +209,7 @@ def _counts(turns: list[Document]) -> Document:
 
 
 def _is_stored(state: State) -> bool:
-    """Whether the conversation is stored: each stored one has a `ts`. An empty list of turns creates one, too."""
+    """Return whether the conversation is stored: then it has a `ts`. An empty list of turns creates a conversation."""
     return "ts" in state.metadata
 
 

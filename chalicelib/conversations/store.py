@@ -1,8 +1,8 @@
 """Conversations in the database.
 
-One item holds the sealed metadata and the sealed turns. Long turns are split into chunk items (`turns`), written in the
-same transaction. An index lists an agent's conversations by creation (`listing`), and a sparse one those of a
-workspace that wait for a person by activity (`inbox`). They project only short metadata.
+One item holds the sealed metadata and the sealed turns. Long turns are split into chunk items (`transcript`), written
+in the same transaction. An index lists an agent's conversations by creation (`listing`), and a sparse index those of
+a workspace that wait for a person by activity (`filtered_lists`). They project only short metadata.
 
 The item also holds the new messages of the last write, sealed, so that fan-out needs nothing but the stream record.
 Messages that are too long or too many for it get items of their own, in the same transaction.
@@ -12,13 +12,14 @@ import hashlib
 from typing import Any
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.conversations import new_messages
+from chalicelib.conversations import new_messages, transcript
 from chalicelib.conversations.rows import HEAD
 from chalicelib.conversations.rows import ChunkRow as ChunkRow
 from chalicelib.conversations.rows import ConversationRow as ConversationRow
 from chalicelib.conversations.rows import ReceivedRow as ReceivedRow
+from chalicelib.conversations.rows import read_metadata as read_metadata
+from chalicelib.conversations.rows import unless_expired as unless_expired
 from chalicelib.conversations.state import NO_TURNS, State
-from chalicelib.conversations.transcript import message_index, turns
 from chalicelib.storage import Document, encryption, json_equal
 
 # Bytes of sealed metadata in the index: pages skip entries, and skipping reads them whole.
@@ -45,30 +46,8 @@ def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
     return storage.Key(ConversationRow, storage.key(workspace_id, agent_id, conversation_id), HEAD)
 
 
-def read_state(row: ConversationRow, expected: bytes = b"") -> State:
-    """Return the state of a row. One more request for a long conversation, unless `expected` contains its chunks.
-
-    Raises ConditionFailed if a concurrent write has replaced a chunk.
-    """
-    return State(read_metadata(row), *turns.read(row, expected))
-
-
-def read_end(row: ConversationRow) -> State:
-    """Return the end of the state of a row: the chunks with messages that are not in the index, and what follows.
-
-    No request without such chunks, otherwise one. Raises ConditionFailed if a concurrent write has replaced one.
-    """
-    text, seen, unread = turns.read_end(row, message_index.last_mark(row).end)
-    return State(read_metadata(row), text, seen, unread=unread)
-
-
-def read_metadata(row: ConversationRow) -> Document:
-    """Return the metadata of a row from the table, or from the index if it has a summary."""
-    return storage.unseal(row, "metadata" if row.summary is None else "summary")
-
-
 def mark(row: ConversationRow) -> str:
-    """A text that changes with each change of a conversation; empty for an index entry without its long metadata.
+    """Return a text that changes with each change of a conversation; empty for an index entry with long metadata.
 
     Each save seals the metadata with a new nonce, so the digest of a short one changes like the version tag.
     """
@@ -76,24 +55,19 @@ def mark(row: ConversationRow) -> str:
 
 
 def mark_of(workspace_id: str, agent_id: str, created: str) -> str:
-    """`mark` of the conversation that was `created` so, from the index alone; empty if there is none. One request."""
+    """Return `mark` of the conversation with this `created` from the index alone; empty if none. One request."""
     agent, condition = storage.key(workspace_id, agent_id), ConversationRow.created == created
     return "".join(mark(row) for row in storage.query(ConversationRow, agent, condition, index="by_creation", limit=1))
 
 
-def unless_expired(row: ConversationRow | None) -> ConversationRow | None:
-    """The conversation, or None if it has expired. DynamoDB may delete it two days later."""
-    return None if row is None or (row.expires_at and row.expires_at <= clock.to_datetime(clock.seconds())) else row
-
-
 def has_expired(metadata: Document) -> bool:
-    """Whether the conversation with this metadata has expired, for entries of the index."""
+    """Return whether the conversation with this metadata has expired, for entries of the index."""
     expiry = _expiry(metadata)
     return expiry is not None and expiry <= clock.seconds()
 
 
 def is_kept_for(row: ConversationRow, days: int | None) -> bool:
-    """Whether a conversation expires these days after its last change; None for never.
+    """Return whether a conversation expires these days after its last change; None for never.
 
     A release that does not know the expiry loses it when it saves.
     """
@@ -111,38 +85,38 @@ def keep_for(row: ConversationRow, days: int | None) -> None:
 
 
 def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document]:
-    """Read the new messages of a stored item. Returns the ids of workspace, agent and conversation, and a document
-    `{messages: [{mid, content, type?, from?, channel?}], first?, agentName?, origin?}`.
+    """Return the ids of workspace, agent and conversation of a stored item, and its new messages.
 
-    `first` is the position of the first message among all new messages of the write (default 0).
+    These are `{messages: [{mid, content, type?, from?, channel?}], first?, agentName?, origin?}`. `first` is the
+    position of the first message among all new messages of the write (default 0).
     """
     row = (ConversationRow if image["item"]["S"] == HEAD else ReceivedRow).from_raw_data(image)
     return storage.split_key(row.conversation), storage.unseal(row, "received")
 
 
 def save_metadata(row: ConversationRow, metadata: Document) -> None:
-    """Stage changed metadata, without reading the turns. Raises TooLarge for metadata that is too large."""
+    """Stage changed metadata, without reading the turns. Raise TooLarge for metadata that is too large."""
     _set_metadata(row, metadata)
     row.received = None
     storage.put(row)
 
 
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
-    """Stage a changed state. Raises TooLarge for metadata that is too large."""
-    has_new_turns = (after.turns, after.seen) != (before.turns, before.seen)
+    """Stage a changed state. Raise TooLarge for metadata that is too large."""
+    has_new_turns = (after.turns, after.totals) != (before.turns, before.totals)
     # Sealing again changes the entry of the index, also if all times in the metadata stay the same (`mark`).
     if has_new_turns or not json_equal(before.metadata, after.metadata):
         _set_metadata(row, after.metadata)
     storage.put(row)
     if has_new_turns:
-        turns.stage(row, before.turns, after)
-    _stage_received(row, after, agent_name)
+        transcript.stage(row, before.turns, after)
+    _stage_new_messages(row, after, agent_name)
 
 
 def delete(row: ConversationRow) -> None:
-    """Stage the deletion of a conversation with its turns. Its other items are deleted later (`parts`)."""
+    """Stage the deletion of a conversation with its turns. Its other items are deleted later (`leftovers`)."""
     storage.delete(row)
-    for chunk in turns.chunk_rows(row):
+    for chunk in transcript.chunk_rows(row):
         storage.delete(chunk)
 
 
@@ -154,14 +128,14 @@ def list_by_creation(workspace_id: str, agent_id: str, after: str | None, limit:
 
 
 def find(conversation: str) -> ConversationRow | None:
-    """The conversation with this partition key, or None. One request."""
+    """Return the conversation with this partition key, or None. One request."""
     return storage.find(ConversationRow, conversation, HEAD)
 
 
 def read_all(entries: list[ConversationRow]) -> list[ConversationRow]:
     """Return the conversations of these entries of the index that still exist. One request per 100."""
-    found = storage.find_many([storage.Key(ConversationRow, entry.conversation, HEAD) for entry in entries])
-    return [row for row in found if row]
+    rows = storage.find_many([storage.Key(ConversationRow, entry.conversation, HEAD) for entry in entries])
+    return [row for row in rows if row]
 
 
 def create(
@@ -174,19 +148,19 @@ def create(
     days: int | None = None,
     expired: ConversationRow | None = None,
 ) -> ConversationRow:
-    """Stage a new conversation of an existing agent, kept for `days`. Deletes the `expired` one with its id at once.
+    """Stage a new conversation of an existing agent, kept for `days`. Delete the `expired` one with its id at once.
 
     The commit raises ConditionFailed if it exists already.
     """
     if expired is not None:
-        with storage.unit_of_work():  # the stream reports it: tallies and `parts` need a deletion and a creation
+        with storage.unit_of_work():  # the stream reports it: tallies and `leftovers` need a deletion and a creation
             delete(expired)
     row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
     row.agent, row.created = storage.key(workspace_id, agent_id), ids.new_id()
     _set_metadata(row, state.metadata | ({_DAYS: days} if days else {}))
     storage.put(row)
-    turns.stage(row, NO_TURNS, state)
-    _stage_received(row, state, agent_name)
+    transcript.stage(row, NO_TURNS, state)
+    _stage_new_messages(row, state, agent_name)
     return row
 
 
@@ -197,7 +171,7 @@ def restore(row: ConversationRow, state: State) -> ConversationRow:
     """
     with storage.unit_of_work():
         _set_metadata(row, state.metadata)
-        turns.stage(row, NO_TURNS, state)
+        transcript.stage(row, NO_TURNS, state)
     return row
 
 
@@ -230,7 +204,7 @@ def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
 
 
 def _expiry(metadata: Document) -> int | None:
-    """When a conversation expires, in Unix seconds: its days after its last change."""
+    """Return the expiry of a conversation in Unix seconds: its days after its last change."""
     days = metadata.get(_DAYS)
     return int(metadata.get("lastModified") or clock.seconds()) + days * _DAY_SECONDS if days else None
 
@@ -239,21 +213,20 @@ def _too_large() -> errors.TooLarge:
     return errors.TooLarge("metadata must be at most 64,000 bytes of JSON, and 32,000 bytes compressed.")
 
 
-def _stage_received(row: ConversationRow, state: State, agent_name: str | None) -> None:
+def _stage_new_messages(row: ConversationRow, state: State, agent_name: str | None) -> None:
     """Put the new messages into the row, or stage items of their own if they are too long for it."""
     row.received = None
-    if not state.received:
+    if not state.new_messages:
         return
-    if len(state.received) > _MAX_NEW_MESSAGES:
+    if len(state.new_messages) > _MAX_NEW_MESSAGES:
         raise errors.TooLarge(f"A write may add at most {_MAX_NEW_MESSAGES:,} messages of the user.")
     metadata = {"agentName": agent_name, "origin": state.metadata.get("origin")}
-    sealed = _seal_received(row, {**metadata, "messages": state.received})
-    if len(sealed) <= _MAX_RECEIVED and len(state.received) <= new_messages.MAX_MESSAGES:
+    sealed = _seal_received(row, {**metadata, "messages": state.new_messages})
+    if len(sealed) <= _MAX_RECEIVED and len(state.new_messages) <= new_messages.MAX_MESSAGES:
         row.received = sealed
         return
-    row.has_received_items = True
     first, write_id = 0, ids.new_id()
-    for part in new_messages.split(state.received, _MAX_RECEIVED_JSON):
+    for part in new_messages.split(state.new_messages, _MAX_RECEIVED_JSON):
         storage.put(_received_row(row, write_id, {**metadata, "messages": part, "first": first}))
         first += len(part)
 

@@ -32,18 +32,18 @@ def search_conversations(agent_id: str) -> Response:
     transcripts. Those created after `searchedUntil` (Unix seconds) have been searched; continue with `nextCursor` as
     `cursor` while `hasMore` is true.
     """
-    limit, cursor, wanted = parameters.limit(), parameters.cursor(), filters.requested()
-    if not wanted.text:
+    limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
+    if not conditions.text:
         raise errors.Invalid.member("q", "is required")
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
     most = search.MAX_EXAMINED + 1  # one more shows that another one follows
-    entries = filtered_lists.entries_of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, most)
+    entries = filtered_lists.entries_of_agent(workspace_id, agent_id, conditions.since, conditions.until, cursor, most)
 
     def searched(position: str | None) -> dict[str, Any]:
-        return {"searchedUntil": ids.timestamp_of(position) // 1000 if position else wanted.since or 0}
+        return {"searchedUntil": ids.timestamp_of(position) // 1000 if position else conditions.since or 0}
 
-    examined = search.search(entries, wanted.text)
+    examined = search.search(entries, conditions.text)
     return pages.bounded_page("Conversations searched successfully", examined, limit, searched)
 
 
@@ -62,10 +62,17 @@ def export_conversations(agent_id: str) -> Response:
     row has the metadata of a conversation, and of its transcript up to 32,000 characters. The header `Link` has the
     next page.
     """
-    limit, cursor, wanted, form = parameters.limit(), parameters.cursor(), filters.requested(), files.requested_format()
+    limit, cursor, conditions, form = (
+        parameters.limit(),
+        parameters.cursor(),
+        filters.Filters.from_request(),
+        files.requested_format(),
+    )
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
-    entries = filtered_lists.entries_of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, limit + 1)
+    entries = filtered_lists.entries_of_agent(
+        workspace_id, agent_id, conditions.since, conditions.until, cursor, limit + 1
+    )
     page = export.page(entries[:limit], form)
     text = page.text if cursor else export.heading(form) + page.text
     return files.response(form, text, page.position if page.conversations < len(entries) else None)

@@ -1,18 +1,17 @@
 """The routes with which people work with conversations: lists, reads, changes and assignment."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, storage
 from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
-from chalicelib.conversations import filtered_lists, filters, store
+from chalicelib.conversations import filtered_lists, filters, records, store, transcript
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.state import stamped
-from chalicelib.conversations.transcript import parser, turns
 from chalicelib.http import auth, bodies, etag, pages, parameters, responses
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
@@ -44,14 +43,14 @@ def list_agent_conversations(agent_id: str) -> Response:
     A request examines up to 500 conversations. So a page may be short, or empty: as long as `hasMore` is true, continue
     with `nextCursor` as `cursor`. A change may appear in the list a second later.
     """
-    limit, cursor, wanted = parameters.limit(), parameters.cursor(), filters.requested()
+    limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
     workspace_id = auth.caller().workspace_id
     if filters.is_inbox():
-        found = filtered_lists.inbox(workspace_id, cursor, limit)
+        entries = filtered_lists.inbox(workspace_id, cursor, limit)
     else:
-        found = filtered_lists.of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, limit)
+        entries = filtered_lists.of_agent(workspace_id, agent_id, conditions.since, conditions.until, cursor, limit)
     agents.read_eventually(workspace_id, agent_id)
-    return pages.bounded_page(_LISTED, _matching(found, wanted, storage.key(workspace_id, agent_id)), limit)
+    return pages.bounded_page(_LISTED, _matching(entries, conditions, storage.key(workspace_id, agent_id)), limit)
 
 
 @routes.route("/v3/convos", methods=["GET"])
@@ -66,11 +65,11 @@ def list_inbox() -> Response:
 
     Only with `inbox=true`: there is no list of all conversations. Pages and filters are as in the list of an agent.
     """
-    limit, cursor, wanted = parameters.limit(), parameters.cursor(), filters.requested()
+    limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
     if not filters.is_inbox():
         raise errors.Invalid.member("inbox", "must be true")
-    found = filtered_lists.inbox(auth.caller().workspace_id, cursor, limit)
-    return pages.bounded_page(_LISTED, _matching(found, wanted), limit)
+    entries = filtered_lists.inbox(auth.caller().workspace_id, cursor, limit)
+    return pages.bounded_page(_LISTED, _matching(entries, conditions), limit)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["GET"])
@@ -85,7 +84,7 @@ def read_conversation(agent_id: str, convo_id: str) -> Response:
     `GET …/messages` has all messages.
     """
     row = _read(agent_id, convo_id)
-    newest = islice(parser.newest_messages([turns.read_last(row)]), parameters.PAGE_SIZE)
+    newest = islice(transcript.last_messages(row), parameters.PAGE_SIZE)
     data = {"conversation": render_v3(row, store.read_metadata(row)), "messages": [*newest]}
     return etag.tagged(responses.success("Conversation retrieved successfully", data), row)
 
@@ -94,7 +93,7 @@ def read_conversation(agent_id: str, convo_id: str) -> Response:
 @Operation(
     data="list[models.Message]",
     query=("limit", "cursor"),
-    position=parser.POSITION,
+    position=transcript.POSITION,
     bounded=True,
     raises=(errors.NotFound,),
 )
@@ -103,7 +102,8 @@ def list_messages(agent_id: str, convo_id: str) -> Response:
 
     `from` and `ts` are those of the turn where the message has none.
     """
-    limit, before = parameters.limit(), _position()
+    limit, cursor = parameters.limit(), parameters.cursor()
+    before = int(cursor) if cursor else None
     return storage.retry_on_conflict(lambda: _messages_page(agent_id, convo_id, before, limit))
 
 
@@ -118,9 +118,8 @@ def list_messages(agent_id: str, convo_id: str) -> Response:
 def change_conversation(agent_id: str, convo_id: str) -> Response:
     """Change the metadata of a conversation: lists replace, and `null` clears a member. The turns stay as they are."""
     body: models.ConversationChange = bodies.read()
-    (row,) = _load(agent_id, convo_id)
-    found = etag.require_match(row, "conversation")
-    return _save("Conversation updated successfully", found, body.conversation.merge_into)
+    row = etag.require_match(records.load(agent_id, convo_id).row, "conversation")
+    return _save("Conversation updated successfully", row, body.conversation.merge_into)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/assign", methods=["POST"])
@@ -139,64 +138,48 @@ def assign_conversation(agent_id: str, convo_id: str) -> Response:
     """
     body: models.AssignmentIn = bodies.read()
     to, state = body.assign.to, body.assign.state or (_WITHOUT_PERSON if body.assign.to is None else _WITH_PERSON)
-    named = [clients.key(auth.caller().workspace_id, to)] if to else []
-    row, *found = _load(agent_id, convo_id, *named)
-    conversation = etag.require_match(row, "conversation")
-    if None in found:
+    assignee = [clients.key(auth.caller().workspace_id, to)] if to else []
+    loaded = records.load(agent_id, convo_id, *assignee)
+    row = etag.require_match(loaded.row, "conversation")
+    if None in loaded.others:
         raise errors.NotFound.of("client")
     change = {"chatAssignedTo": to, "state": state}
-    return _save("Conversation assigned successfully", conversation, lambda metadata: {**metadata, **change})
+    return _save("Conversation assigned successfully", row, lambda metadata: {**metadata, **change})
 
 
 def _matching(
-    found: Iterator[pages.Examined], wanted: filters.Filters, agent: str | None = None
+    examined: Iterable[pages.Examined], conditions: filters.Filters, agent: str | None = None
 ) -> Iterator[pages.Examined]:
-    """What a list has examined, with the records of those that match, and belong to the agent if one is named."""
-    for position, row, has_more in found:
+    """Yield the examined entries, with the records of those that match, and belong to `agent` unless it is None."""
+    for position, row, has_more in examined:
         record = None
         if row is not None and agent in (None, row.agent):
             metadata = store.read_metadata(row)
-            is_listed = wanted.match(row, metadata) and not store.has_expired(metadata)
+            is_listed = conditions.match(row, metadata) and not store.has_expired(metadata)
             record = render_v3(row, metadata) if is_listed else None
         yield pages.Examined(position, record, has_more)
 
 
 def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int) -> Response:
-    """The messages before a position, counted from the first message as 1. Raises ConditionFailed (`turns`)."""
+    """Answer the messages before a position, counted from the first message as 1.
+
+    Raise ConditionFailed as `transcript.read_state` does.
+    """
     row = _read(agent_id, convo_id)
     # Without messages, this number may be any that a caller has set. `count` accepts each.
     numbers = count(store.read_metadata(row)["messagesNum"], -1)
-    numbered = zip(numbers, parser.newest_messages(turns.read_backwards(row)), strict=False)
+    numbered = zip(numbers, transcript.newest_messages(row), strict=False)
     earlier = ((number, message) for number, message in numbered if before is None or number < before)
     examined = (pages.Examined(str(number), message, number > 1) for number, message in earlier)
     return pages.bounded_page("Messages retrieved successfully", examined, limit)
 
 
-def _position() -> int | None:
-    """The position that the cursor names. Raises Invalid."""
-    cursor = parameters.cursor()
-    return int(cursor) if cursor else None
-
-
 def _read(agent_id: str, convo_id: str) -> store.ConversationRow:
-    """The conversation. Raises NotFound."""
-    row: store.ConversationRow | None
-    (row,) = _load(agent_id, convo_id)
+    """Return the conversation. Raise NotFound."""
+    row = records.load(agent_id, convo_id).row
     if row is None:
         raise errors.NotFound.of("conversation")
     return row
-
-
-def _load(agent_id: str, convo_id: str, *further: storage.Key) -> list[Any]:
-    """The rows of a conversation and of further keys, None for each that does not exist. One request.
-
-    Raises NotFound for an unknown agent.
-    """
-    workspace_id = auth.caller().workspace_id
-    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id), *further]
-    agent, row, *found = storage.find_many(keys)
-    agents.confirm(agent, workspace_id, agent_id)
-    return [store.unless_expired(row), *found]
 
 
 def _save(message: str, row: store.ConversationRow, change: Callable[[Document], Document]) -> Response:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors
 from chalicelib.agents import store as agents
-from chalicelib.conversations import store
+from chalicelib.conversations import records
 from chalicelib.credentials import visitors as credentials
 from chalicelib.http import auth, bodies, cors, responses
 from chalicelib.http.operation import Operation
@@ -31,10 +31,10 @@ def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
     default, and never works longer than the credential that issued it. It ends when the conversation is deleted.
     """
     body: models.VisitorTokenIn = bodies.read()
-    agent, row = _find(agent_id, convo_id)
-    if row is None:
+    loaded = records.load(agent_id, convo_id)
+    if loaded.row is None:
         raise errors.NotFound.of("conversation")
-    return _issue(agent, convo_id, row.created, body.token.expiresInSeconds)
+    return _issue(loaded, body.token.expiresInSeconds)
 
 
 @routes.route("/agents/{agent_id}/interact/{user_id}/visitor-tokens", methods=["POST"], cors=cors.CORS)
@@ -50,31 +50,22 @@ def issue_visitor_token_at_edge(agent_id: str, user_id: str) -> Response:
     creates the conversation.
     """
     body: models.VisitorTokenIn = bodies.read()
-    agent, row = _find(agent_id, user_id)
-    return _issue(agent, user_id, row.created if row else None, body.token.expiresInSeconds)
+    return _issue(records.load(agent_id, user_id), body.token.expiresInSeconds)
 
 
-def _find(agent_id: str, conversation_id: str) -> tuple[agents.AgentRow, store.ConversationRow | None]:
-    """Return the agent, and the conversation or None. One request. Raises NotFound for an unknown agent."""
-    workspace_id = auth.caller().workspace_id
-    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, conversation_id)]
-    agent, row = storage.find_many(keys)
-    return agents.confirm(agent, workspace_id, agent_id), store.unless_expired(row)
-
-
-def _issue(agent: agents.AgentRow, conversation_id: str, created: str | None, asked: int | None) -> Response:
-    """Stage a token for the `asked` seconds, but not beyond the end of the credential that asks for it."""
+def _issue(loaded: records.Records, lifetime: int | None) -> Response:
+    """Stage a token for `lifetime` seconds, but not beyond the end of the credential that asks for it."""
     caller, now = auth.caller(), clock.seconds()
-    ends_at = min(now + (asked or credentials.LIFETIME), caller.ends_at or math.inf)
+    ends_at = min(now + (lifetime or credentials.LIFETIME), caller.ends_at or math.inf)
     issued = credentials.issue(
         caller.workspace_id,
-        agent.agent_id,
-        conversation_id,
-        created,
+        loaded.agent.agent_id,
+        loaded.conversation_id,
+        loaded.row.created if loaded.row else None,
         int(ends_at) - now,
-        agent_created=agent.open().get(agents.CREATED),
+        agent_created=loaded.agent.open().get(agents.CREATED),
         issuer=caller.token_hash,
         issuer_id=caller.credential_id,
     )
-    shown = {"token": issued.token, "expiresAt": clock.iso(int(ends_at)), "createdAt": clock.iso(now)}
-    return responses.success("Visitor token created successfully", shown)
+    token = {"token": issued.token, "expiresAt": clock.iso(int(ends_at)), "createdAt": clock.iso(now)}
+    return responses.success("Visitor token created successfully", token)

@@ -20,41 +20,41 @@ _MOST_CHANGES = 10
 _CHANGE_SECONDS = 360
 
 
-def restrict_change(asked: "models.StateIn") -> "models.StateIn":
-    """Return `asked`, a body of the state route; without `metadata.ts` if a visitor token sends it.
+def restrict_change(body: "models.StateIn") -> "models.StateIn":
+    """Return the body of the state route, without `metadata.ts` if a visitor token sends it.
 
-    Raises Forbidden if a visitor token changes more than its user's own data.
+    Raise Forbidden if a visitor token changes more than its user's own data.
     """
     if not _is_visitor():
-        return asked
-    sent = asked.metadata.model_fields_set if asked.metadata else frozenset[str]()
-    changed = [name for name in ("turns", "delete") if getattr(asked, name) is not None]
+        return body
+    sent = body.metadata.model_fields_set if body.metadata else frozenset[str]()
+    changed = [name for name in ("turns", "delete") if getattr(body, name) is not None]
     for path in (*changed, *(f"metadata.{name}" for name in sorted(sent - _OWN - {"ts"}))):
         raise errors.Forbidden(f"A visitor token does not change {path}.")
-    own = asked.metadata and asked.metadata.model_construct(
-        **{name: getattr(asked.metadata, name) for name in sent & _OWN}
+    own = body.metadata and body.metadata.model_construct(
+        **{name: getattr(body.metadata, name) for name in sent & _OWN}
     )
-    return asked.model_copy(update={"metadata": own})
+    return body.model_copy(update={"metadata": own})
 
 
-def restrict_messages(asked: "models.NewMessages") -> "models.NewMessages":
-    """Return `asked`; with the user as the sender, and without `ts` and `channel`, if a visitor token sends it.
+def restrict_messages(body: "models.NewMessages") -> "models.NewMessages":
+    """Return the body. If a visitor token sends it, the sender is the user, and `ts` and `channel` are removed.
 
-    Raises Forbidden for another sender.
+    Raise Forbidden for another sender.
     """
     if _is_visitor():
-        for index, message in enumerate(asked.messages):
+        for index, message in enumerate(body.messages):
             if message.get("from") not in (None, new_messages.HUMAN):
                 raise errors.Forbidden(f"messages.{index}.from must be human, or be left out, with a visitor token.")
             message["from"] = new_messages.HUMAN
             # Receivers of webhooks and readers of reports trust both.
             message.pop("ts", None)
             cast("Document", message).pop("channel", None)
-    return asked
+    return body
 
 
 def count_change(row: ConversationRow) -> None:
-    """Count a staged change of the metadata if a visitor token makes it. Raises LimitReached for too many changes.
+    """Count a staged change of the metadata if a visitor token makes it. Raise LimitReached for too many changes.
 
     This is a leaky bucket: the row has the time at which all counted changes are forgotten.
     """

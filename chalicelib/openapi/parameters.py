@@ -7,7 +7,7 @@ from typing import Any
 from chalicelib import extensions
 from chalicelib.agents import filters as agents
 from chalicelib.analytics import hours, series
-from chalicelib.conversations.transcript import parser
+from chalicelib.conversations import transcript
 from chalicelib.http import etag, files, idempotency, parameters
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE, ULID
 from chalicelib.openapi.schemas import Schema, reference
@@ -54,7 +54,7 @@ _FLAG: Schema = {"type": "boolean"}
 _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
 
 # The component of the query parameter `cursor`, by the form that an operation declares.
-CURSORS = {IDENTIFIER: "cursor", ULID: "ulidCursor", parser.POSITION: "messageCursor"}
+CURSORS = {IDENTIFIER: "cursor", ULID: "ulidCursor", transcript.POSITION: "messageCursor"}
 
 
 def _cursor(position: re.Pattern[str]) -> Schema:
@@ -104,7 +104,7 @@ QUERY: dict[str, Schema] = {
             "default": parameters.PAGE_SIZE,
         },
     },
-    "messageCursor": _cursor(parser.POSITION),
+    "messageCursor": _cursor(transcript.POSITION),
     "orgId": {"description": "Only what belongs to this organisation.", "schema": _TEXT},
     "page": {
         "description": "The page number, from 1. Pages after the last one are empty.",

@@ -23,6 +23,7 @@ from pynamodb.attributes import BinaryAttribute, TTLAttribute
 
 from chalicelib import errors, storage
 from chalicelib.conversations import store as conversations
+from chalicelib.conversations import transcript
 from chalicelib.credentials import tokens
 from chalicelib.credentials.store import CredentialRow
 from chalicelib.webhooks.endpoints import WebhookRow
@@ -149,14 +150,14 @@ def _credentials(entries: Iterator[Any]) -> Iterator[tuple[str, Record]]:
 def _conversations(entries: Iterator[Any]) -> Iterator[tuple[str, Record]]:
     while batch := [*islice(entries, _BATCH)]:
         for row in conversations.read_all(batch):
-            state = conversations.read_state(row)
+            state = transcript.read_state(row)
             yield (
                 row.created,
                 {
                     "conversation": storage.split_key(row.conversation)[2],
                     "version_tag": row.version_tag,
                     "metadata": state.metadata,
-                    "seen": {**state.seen._asdict(), "gone": state.seen.gone.hex()},
+                    "seen": {**state.totals._asdict(), "gone": state.totals.gone.hex()},
                     "turns": json.loads(state.turns),
                 },
             )

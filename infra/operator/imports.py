@@ -153,7 +153,7 @@ def _conversation(workspace_id: str, agent_id: str, created: str, record: Record
     row.version_tag = record["version_tag"]
     seen = {**record["seen"], "gone": bytes.fromhex(record["seen"]["gone"])}
     # The encoder that wrote them first: the stored text is the same.
-    return conversations.restore(row, State(record["metadata"], to_json(record["turns"]), new_messages.Seen(**seen)))
+    return conversations.restore(row, State(record["metadata"], to_json(record["turns"]), new_messages.Totals(**seen)))
 
 
 def _save_credential(workspace_id: str, record: Record) -> None:

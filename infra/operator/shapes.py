@@ -95,7 +95,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
             "lastModified": rules.SECONDS,
             "retentionDays?": rules.DAYS,
         },
-        "seen": Only(zip(new_messages.Seen._fields, (rules.COUNT, rules.COUNT, rules.DIGESTS), strict=True)),
+        "seen": Only(zip(new_messages.Totals._fields, (rules.COUNT, rules.COUNT, rules.DIGESTS), strict=True)),
         "turns": [{"ts": rules.NUMBER, "messages?": {"mid": rules.ANY_TEXT}}],
     },
 }

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from chalicelib import storage
-from chalicelib.conversations import store
+from chalicelib.conversations import store, transcript
 from chalicelib.conversations.state import State
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -54,14 +54,16 @@ def test_another_conversation_is_not_in_the_index(state: str | None, api: Api, w
 def test_a_change_of_the_metadata_alone_keeps_the_turns(api: Api, workspace: NewWorkspace) -> None:
     api.post(STATE, {"turns": [{"from": "human", "messages": [{"mid": "a", "item": {"text": "Hello"}}]}]})
     row = row_of(workspace)
-    before = store.read_state(row)
+    before = transcript.read_state(row)
     assert row.received is not None
     with storage.unit_of_work():
         store.save_metadata(row, {**before.metadata, "state": "requested_chat"})
     after = row_of(workspace)
     assert after.received is None
     assert after.waiting == workspace.workspace_id
-    assert store.read_state(after) == State({**before.metadata, "state": "requested_chat"}, before.turns, before.seen)
+    assert transcript.read_state(after) == State(
+        {**before.metadata, "state": "requested_chat"}, before.turns, before.totals
+    )
 
 
 def test_the_v2_form_has_no_newest_message(api: Api) -> None:
@@ -77,5 +79,5 @@ def test_an_imported_conversation_is_in_the_index_if_it_waits(state: str, api: A
     before = row_of(workspace)
     row = store.ConversationRow(storage.key(workspace.workspace_id, "support", "ann"))
     row.agent, row.created, row.version_tag = before.agent, before.created, before.version_tag
-    restored = store.restore(row, store.read_state(before))
+    restored = store.restore(row, transcript.read_state(before))
     assert (restored.waiting, restored.activity) == (before.waiting, before.activity)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from chalicelib import storage
-from chalicelib.conversations import leftovers, store
+from chalicelib.conversations import leftovers, store, transcript
 from chalicelib.conversations.rows import PlaceRow
 from chalicelib.conversations.transcript import message_index, turns
 from chalicelib.workspaces.store import NewWorkspace
@@ -112,7 +112,7 @@ def test_an_index_item_of_a_write_that_failed_is_not_relied_on(
 
 def test_a_crash_between_the_index_and_the_commit_changes_nothing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     grow(api, 3)
-    real = message_index.extend
+    real = transcript.extend_index
 
     def extend(*arguments: Any) -> None:
         real(*arguments)
@@ -120,7 +120,7 @@ def test_a_crash_between_the_index_and_the_commit_changes_nothing(api: Api, monk
 
     for number in range(3, 12):
         with monkeypatch.context() as patch:
-            patch.setattr(message_index, "extend", extend)
+            patch.setattr(transcript, "extend_index", extend)
             assert api.post(MESSAGES, {"messages": [message(number)]}).status == 500
         assert mids(api) == names(number)
         add(api, number)
@@ -189,14 +189,14 @@ def test_an_append_that_a_deletion_overtakes_leaves_no_index(
 ) -> None:
     """Its index items are written before its commit, which fails."""
     grow(api, length)
-    real = message_index.extend
+    real = transcript.extend_index
 
     def extend(*arguments: Any) -> None:
         real(*arguments)
-        monkeypatch.setattr(message_index, "extend", real)
+        monkeypatch.setattr(transcript, "extend_index", real)
         assert delete(api) == 200
 
-    monkeypatch.setattr(message_index, "extend", extend)
+    monkeypatch.setattr(transcript, "extend_index", extend)
     more = {"messages": [message(number) for number in range(20, 40)]}
     assert api.post(f"{V3}/messages", more).status == 404
     assert index_items(workspace)
@@ -247,7 +247,7 @@ def test_the_removal_of_an_expired_conversation_spares_the_index_of_the_next_one
 ) -> None:
     """The queue's message comes after the new index items are written, and before their commit."""
     grow(api, 20)
-    real, key = message_index.extend, storage.key(workspace.workspace_id, "support", "ann")
+    real, key = transcript.extend_index, storage.key(workspace.workspace_id, "support", "ann")
     with storage.unit_of_work():
         storage.delete(row_of(workspace))
     pass_time(100)
@@ -256,7 +256,7 @@ def test_the_removal_of_an_expired_conversation_spares_the_index_of_the_next_one
         real(*arguments)
         leftovers.clear(key)
 
-    monkeypatch.setattr(message_index, "extend", extend)
+    monkeypatch.setattr(transcript, "extend_index", extend)
     for number in range(100, 120):
         pass_time(1)
         add(api, number)

@@ -130,5 +130,5 @@ def test_messages_are_those_of_a_list(
     }
     assert {member: state["chatState"][member] for member in counts} == counts
     row: Any = storage.find(*store.key(workspace.workspace_id, "support", name)[:3])
-    assert json.loads(store.read_state(row).turns) == state["turns"]
+    assert json.loads(turns.read_state(row).turns) == state["turns"]
     shown(states=len(steps))

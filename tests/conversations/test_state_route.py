@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from chalicelib import storage
-from chalicelib.conversations import store
+from chalicelib.conversations import store, transcript
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conversations.turns import STATE, items, message, mids, turns
@@ -14,7 +14,7 @@ from tests.conversations.turns import STATE, items, message, mids, turns
 
 def stored(workspace: NewWorkspace, conversation_id: str = "user-1") -> Any:
     row: Any = storage.find(*store.key(workspace.workspace_id, "support", conversation_id)[:3])
-    return row and store.read_state(row)
+    return row and transcript.read_state(row)
 
 
 def test_the_answer_has_exactly_the_documented_members(api: Api) -> None:

@@ -16,7 +16,7 @@ import logging
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -68,9 +68,9 @@ def delay_chunk_reads() -> None:
     """Delay the reads of chunks, so that writes occur between the reads of the item and its chunks."""
     read_chunks = turns._read_chunks
 
-    def late(row: store.ConversationRow, wanted: dict[int, turns.Chunk]) -> dict[int, bytes]:
+    def late(row: store.ConversationRow, indexes: Sequence[int]) -> dict[int, bytes]:
         time.sleep(random.uniform(0, 0.5))
-        return read_chunks(row, wanted)
+        return read_chunks(row, indexes)
 
     turns._read_chunks = late
 

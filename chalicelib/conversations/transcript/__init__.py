@@ -1,1 +1,47 @@
-"""Transcripts: how the turns of a conversation are stored, parsed, indexed, extended and edited."""
+"""Transcripts: how the turns of a conversation are stored, read, extended and edited.
+
+This module is the package's public interface.
+"""
+
+from chalicelib.conversations.transcript.append import add_turns, new_turns
+from chalicelib.conversations.transcript.edit import as_turns, edit_message
+from chalicelib.conversations.transcript.message_index import Places, extend_index, find_stored, index_keys
+from chalicelib.conversations.transcript.parser import POSITION, all_messages, by_mid, flat
+from chalicelib.conversations.transcript.reader import Transcript, last_messages, newest_messages, read_transcripts
+from chalicelib.conversations.transcript.turns import (
+    chunk_rows,
+    chunks,
+    first_byte,
+    last_mark,
+    read_end,
+    read_state,
+    read_totals,
+    stage,
+)
+
+__all__ = [
+    "POSITION",
+    "Places",
+    "Transcript",
+    "add_turns",
+    "all_messages",
+    "as_turns",
+    "by_mid",
+    "chunk_rows",
+    "chunks",
+    "edit_message",
+    "extend_index",
+    "find_stored",
+    "first_byte",
+    "flat",
+    "index_keys",
+    "last_mark",
+    "last_messages",
+    "new_turns",
+    "newest_messages",
+    "read_end",
+    "read_state",
+    "read_totals",
+    "read_transcripts",
+    "stage",
+]

@@ -9,10 +9,10 @@ from chalicelib.conversations.state import LIMIT, State, counted, to_text
 from chalicelib.storage import Document, json_equal
 
 
-def edit(before: State, mid: str, members: Document, now: int) -> State:
+def edit_message(before: State, mid: str, members: Document, now: int) -> State:
     """Merge members into the message `mid` at `now` (Unix seconds); null clears, `mid` stays.
 
-    It does not become a new message. Returns `before` itself if nothing changes. Raises NotFound and TooLarge.
+    It does not become a new message. Returns `before` itself if nothing changes. Raise NotFound and TooLarge.
     """
     turns: list[Document] = json.loads(before.turns)
     index = next((index for index, turn in enumerate(turns) if turn.get("messages", {}).get("mid") == mid), None)
@@ -25,18 +25,18 @@ def edit(before: State, mid: str, members: Document, now: int) -> State:
     text = to_text(turns)
     if len(text) > LIMIT:
         raise errors.TooLarge("The turns of a conversation must be at most 2 MiB of JSON.")
-    return State(counted(before.metadata, turns, now), text, before.seen)
+    return State(counted(before.metadata, turns, now), text, before.totals)
 
 
-def as_turns(asked: Sequence[Any]) -> list[Document]:
-    """Return messages of a request as turns of a request, one each. Raises Invalid for an id that it has twice."""
-    seen: set[str] = set()
-    for index, mid in enumerate(message.get("mid") for message in asked):
-        if mid in seen:
+def as_turns(messages: Sequence[Any]) -> list[Document]:
+    """Return messages of a request as turns of a request, one each. Raise Invalid for an id that it has twice."""
+    mids: set[str] = set()
+    for index, mid in enumerate(message.get("mid") for message in messages):
+        if mid in mids:
             raise errors.Invalid.member(f"messages.{index}.mid", "is duplicated")
         if mid:
-            seen.add(mid)
-    return [_turn(message) for message in asked]
+            mids.add(mid)
+    return [_turn(message) for message in messages]
 
 
 def _turn(message: Document) -> Document:

@@ -1,33 +1,55 @@
-"""The messages of a transcript as a flat list; newest first from the end of its JSON text, or all of them. Pure."""
+"""The turns and messages in the JSON text of a transcript. Pure: no clock and no database."""
 
 import json
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from chalicelib.storage import Document
 
-# Both read reversed text. Outside strings every quote ends one; the quote that begins it has no backslash, or an even
-# number of them, before it. Neither matches until the byte that decides it has been read.
+# Both read reversed text. Outside strings every quote ends a string; the quote that begins a string has no backslash,
+# or an even number of them, before it. Neither matches until the byte that decides it has been read.
 _OUTSIDE = re.compile(rb'["\[\]{}]')
 _INSIDE = re.compile(rb'"(?=(?:\\\\)*[^\\])')
-# The cursor of a list of messages: the number of a message, counted from the first one as 1.
+_DECODER = json.JSONDecoder()
+# The cursor of a list of messages: the number of a message, counted from the first message as 1.
 POSITION = re.compile(r"[1-9][0-9]{0,8}")
 
 
-def all_messages(turns: bytes) -> list[Document]:
-    """Return the messages of the JSON text of whole turns, oldest first, in the form of `flat`."""
-    return [flat(turn) for turn in json.loads(turns) if "messages" in turn]
+class Element(NamedTuple):
+    """A turn in the JSON text of a list: the positions of its first byte and of the byte after it, and its content."""
+
+    start: int
+    end: int
+    turn: Document
 
 
-def newest_messages(parts: Iterable[bytes]) -> Iterator[Document]:
-    """Yield messages, newest first. `parts` are those of the JSON text of the turns, last one first.
+def elements(text: bytes, start: int) -> Iterator[Element]:
+    """Yield the turns in the JSON text of a list from position `start` on, which is not inside a turn.
 
-    `from` and `ts` are those of the turn where the message has none. Takes no part before it is needed. A message that
-    begins in a part that is missing is left out.
+    The text is as `state.to_text` writes it.
     """
-    for turn in _newest_turns(parts):
-        if "messages" in turn:
-            yield flat(turn)
+    rest = text[start:].decode()
+    at, position = 0, start  # in characters, and in bytes
+    while True:
+        if rest[at] in "[,":
+            at, position = at + 1, position + 1
+        if rest[at] == "]":
+            return
+        turn, end = _DECODER.raw_decode(rest, at)
+        after = position + (end - at if rest.isascii() else len(rest[at:end].encode()))
+        yield Element(position, after, turn)
+        at, position = end, after
+
+
+def by_mid(turns: Iterable[Document]) -> dict[str, Document]:
+    """Return the turns that have a message, by its id."""
+    return {turn["messages"]["mid"]: turn for turn in turns if "messages" in turn}
+
+
+def all_messages(turns: bytes) -> list[Document]:
+    """Return the messages of the JSON text of all turns, oldest first, in the form of `flat`."""
+    return [flat(turn) for turn in json.loads(turns) if "messages" in turn]
 
 
 def flat(turn: Document) -> Document:
@@ -37,9 +59,17 @@ def flat(turn: Document) -> Document:
     return {**message, **{name: value for name, value in of_turn.items() if value is not None}}
 
 
+def newest_messages(parts: Iterable[bytes]) -> Iterator[Document]:
+    """Yield messages in the form of `flat`, newest first. `parts` are those of the turns' JSON text, last part first.
+
+    Take no part before it is needed. A message that begins in a missing part is omitted.
+    """
+    return (flat(turn) for turn in _newest_turns(parts) if "messages" in turn)
+
+
 def _newest_turns(parts: Iterable[bytes]) -> Iterator[Document]:
-    """Yield the turns, last one first. Looks at each byte once, so a turn may have any number of parts."""
-    text = b""  # reversed, from the end of the last turn that is not whole yet
+    """Yield the turns, last turn first. Look at each byte once, so a turn may have any number of parts."""
+    text = b""  # reversed, from the end of the last turn that is not complete yet
     position = depth = 0
     is_inside = False
     for number, part in enumerate(filter(None, parts)):
@@ -59,6 +89,6 @@ def _newest_turns(parts: Iterable[bytes]) -> Iterator[Document]:
 
 
 def _undecided(text: bytes) -> int:
-    """The position of the quote, with backslashes up to the end, whose meaning the next part decides; else the end."""
+    """Return the position of a quote whose meaning the next part decides: only backslashes follow it. Else the end."""
     rest = text.rstrip(b"\\")
     return len(rest) - 1 if rest.endswith(b'"') else len(text)

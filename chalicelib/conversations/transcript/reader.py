@@ -1,13 +1,13 @@
-"""Whole conversations, read one after the other for search and export."""
+"""Reading transcripts: the newest messages of a conversation, and whole conversations one after the other."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
 from chalicelib import storage
-from chalicelib.conversations import store
-from chalicelib.conversations.rendering import render_v3
-from chalicelib.conversations.rows import HEAD, ConversationRow
+from chalicelib.conversations.rows import HEAD, ConversationRow, unless_expired
+from chalicelib.conversations.state import NO_TURNS, State
+from chalicelib.conversations.transcript import parser, turns
 from chalicelib.storage import Document
 
 # Rows in memory at once. A row has up to 400 KB.
@@ -15,23 +15,33 @@ _BATCH = 20
 
 
 class Transcript(NamedTuple):
-    """A conversation of an index: its position there, its v3 form, and its turns as JSON text.
+    """A conversation of an index: its position there, its row, and its state.
 
-    `conversation` is None and `turns` an empty list if it was deleted after it was listed.
+    If it was deleted after it was listed, the row is None and the state is empty.
     """
 
     position: str
-    conversation: Document | None
-    turns: bytes
+    row: ConversationRow | None
+    state: State
 
 
-def read(entries: Iterable[ConversationRow]) -> Iterator[Transcript]:
+def newest_messages(row: ConversationRow) -> Iterator[Document]:
+    """Yield all messages, newest first. One request for each chunk. Raise ConditionFailed as `turns.read_state`."""
+    return parser.newest_messages(turns.read_backwards(row))
+
+
+def last_messages(row: ConversationRow) -> Iterator[Document]:
+    """Yield the messages that the row itself holds, newest first. No request."""
+    return parser.newest_messages([turns.read_last(row)])
+
+
+def read_transcripts(entries: Iterable[ConversationRow]) -> Iterator[Transcript]:
     """Read the conversations of these entries of an index, in their order.
 
-    One request per 20 conversations, and one for each long one. Eventually consistent, as the index is.
+    One request per 20 conversations, and one for each long conversation. Eventually consistent, as the index is.
     """
-    found = iter(entries)
-    while batch := [*islice(found, _BATCH)]:
+    remaining = iter(entries)
+    while batch := [*islice(remaining, _BATCH)]:
         keys = [storage.Key(ConversationRow, entry.conversation, HEAD, consistent=False) for entry in batch]
         for entry, row in zip(batch, storage.find_many(keys), strict=True):
             yield _transcript(entry, row)
@@ -47,8 +57,7 @@ def _transcript(entry: ConversationRow, row: ConversationRow | None) -> Transcri
 
 
 def _open(entry: ConversationRow, row: ConversationRow | None) -> Transcript:
-    row = store.unless_expired(row)
+    row = unless_expired(row)
     if row is None or row.created != entry.created:
-        return Transcript(entry.created, None, b"[]")
-    state = store.read_state(row)
-    return Transcript(entry.created, render_v3(row, state.metadata), state.turns)
+        return Transcript(entry.created, None, State({}, NO_TURNS))
+    return Transcript(entry.created, row, turns.read_state(row))

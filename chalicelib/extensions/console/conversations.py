@@ -11,8 +11,8 @@ from chalicelib import errors, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
 from chalicelib.conversations import store as conversations
+from chalicelib.conversations import transcript
 from chalicelib.conversations.rendering import render_v3
-from chalicelib.conversations.transcript import parser, turns
 from chalicelib.extensions.console import bubbles, calls, guard, overview, pages
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
@@ -144,9 +144,7 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     One request, and one for each further chunk. Raises NotFound.
     """
     agent, row = find(session, agent_id, convo_id)
-    newest = bubbles.bubbles_that_fit(
-        islice(parser.newest_messages(turns.read_backwards(row)), _before(), _before() + MAX_MESSAGES)
-    )
+    newest = bubbles.bubbles_that_fit(islice(transcript.newest_messages(row), _before(), _before() + MAX_MESSAGES))
     metadata, until = metadata_of(row), _before() + len(newest)
     return {
         "meta": metadata,

@@ -5,7 +5,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.conversations.transcript import parser, turns
+from chalicelib.conversations import transcript
 from chalicelib.extensions.console import bubbles, calls, conversations, pages, settings, template_filters
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
@@ -23,7 +23,7 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
     _, row = conversations.find(session, agent_id, convo_id)
     if not digest:
         return _record("conversation", conversations.metadata_of(row))
-    for message in parser.newest_messages(turns.read_backwards(row)):
+    for message in transcript.newest_messages(row):
         if bubbles.digest(message) == digest:
             return pages.download("message.txt", _MEDIA, bubbles.full_text(message))
     raise errors.NotFound.of("message")

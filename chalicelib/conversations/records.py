@@ -1,0 +1,49 @@
+"""The records that a request on a conversation reads and writes: its agent and the conversation."""
+
+from typing import Any, NamedTuple
+
+from chalicelib import storage
+from chalicelib.agents import store as agents
+from chalicelib.conversations import retention, store, visitors
+from chalicelib.conversations.rows import ConversationRow
+from chalicelib.conversations.state import State
+from chalicelib.http import auth
+from chalicelib.storage import Document
+
+
+class Records(NamedTuple):
+    """The agent and the conversation that a request names, and other records that were read with them.
+
+    The conversation is `row`, or `expired` if it has expired; neither if it does not exist.
+    """
+
+    agent: agents.AgentRow
+    conversation_id: str
+    row: ConversationRow | None
+    expired: ConversationRow | None
+    others: list[Any]
+
+
+def load(agent_id: str, conversation_id: str, *others: storage.Key) -> Records:
+    """Read the agent with eventual, the conversation with strong consistency, and `others`, in one request.
+
+    Raise NotFound for an unknown agent.
+    """
+    workspace_id = auth.caller().workspace_id
+    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, conversation_id), *others]
+    agent_row, stored, *rest = storage.find_many(keys)
+    agent, row = agents.confirm(agent_row, workspace_id, agent_id), store.unless_expired(stored)
+    return Records(agent, conversation_id, row, None if row else stored, rest)
+
+
+def save(records: Records, agent: Document, before: State, after: State) -> ConversationRow:
+    """Stage a changed state, of a new conversation if it does not exist. `agent` is its document. Raise TooLarge."""
+    name, row = agents.display_name(agent), records.row
+    if row:
+        store.save(row, before, after, name)
+        return row
+    workspace_id, days = records.agent.workspace_id, retention.days_of(records.agent.workspace_id, agent)
+    place = (workspace_id, records.agent.agent_id, records.conversation_id)
+    row = store.create(*place, after, name, days=days, expired=records.expired)
+    visitors.bind(row)
+    return row
