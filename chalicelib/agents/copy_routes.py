@@ -25,12 +25,7 @@ _AROUND = 100
 
 
 @routes.route("/v3/agents/{agent_id}/clone", methods=["POST"])
-@Operation(
-    data="record.AgentV3",
-    creates=True,
-    warns=True,
-    raises=(errors.NotFound, errors.TooLarge),
-)
+@Operation(data="record.AgentV3", creates=True, warns=True, raises=(errors.NotFound, errors.TooLarge))
 def clone_agent(agent_id: str) -> Response:
     """Create an agent with the members and the tools of another one. Agent and tools get new ids.
 
@@ -44,11 +39,7 @@ def clone_agent(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/template", methods=["GET"])
-@Operation(
-    data="record.Template",
-    warns=True,
-    raises=(errors.NotFound, errors.TooLarge),
-)
+@Operation(data="record.Template", warns=True, raises=(errors.NotFound, errors.TooLarge))
 def read_template(agent_id: str) -> Response:
     """Read an agent and its tools without secrets and ids, for `POST /v3/agents/import`.
 

@@ -18,12 +18,7 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v3/orgs/{org_id}/agents", methods=["GET"])
-@Operation(
-    data="list[record.AgentV3]",
-    query=("limit", "cursor"),
-    bounded=True,
-    raises=(errors.NotFound,),
-)
+@Operation(data="list[record.AgentV3]", query=("limit", "cursor"), bounded=True, raises=(errors.NotFound,))
 def list_organisation_agents(org_id: str) -> Response:
     """List the agents of an organisation in the v3 form, those in its `widgetIDs`, ordered by id.
 

@@ -40,11 +40,7 @@ def read_agent(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents", methods=["GET"])
-@Operation(
-    data="list[record.AgentV3]",
-    query=("limit", "cursor", *filters.NAMES),
-    bounded=True,
-)
+@Operation(data="list[record.AgentV3]", query=("limit", "cursor", *filters.NAMES), bounded=True)
 def list_agents() -> Response:
     """List the agents of the workspace that match all given filters, in the v3 form, ordered by id.
 

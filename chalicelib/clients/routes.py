@@ -38,11 +38,7 @@ def list_clients() -> Response:
 
 @routes.route("/v2/clients", methods=["PUT"])
 @Operation(
-    body="models.Client",
-    data="models.Client",
-    creates=True,
-    warns=True,
-    raises=(store.EmailTaken, errors.TooLarge),
+    body="models.Client", data="models.Client", creates=True, warns=True, raises=(store.EmailTaken, errors.TooLarge)
 )
 def put_client() -> Response:
     """Create a client. The service generates its id, so each request creates one.
@@ -88,11 +84,7 @@ def delete_client_v2(client_id: str) -> Response:
 
 
 @routes.route("/v3/clients", methods=["GET"])
-@Operation(
-    data="list[models.Client]",
-    query=("limit", "cursor", "orgId", "q"),
-    bounded=True,
-)
+@Operation(data="list[models.Client]", query=("limit", "cursor", "orgId", "q"), bounded=True)
 def list_clients_v3() -> Response:
     """List the clients of the workspace that match all given filters, ordered by id.
 
@@ -103,12 +95,7 @@ def list_clients_v3() -> Response:
 
 
 @routes.route("/v3/orgs/{org_id}/clients", methods=["GET"])
-@Operation(
-    data="list[models.Client]",
-    query=("limit", "cursor"),
-    bounded=True,
-    raises=(errors.NotFound,),
-)
+@Operation(data="list[models.Client]", query=("limit", "cursor"), bounded=True, raises=(errors.NotFound,))
 def list_organisation_clients(org_id: str) -> Response:
     """List the clients of an organisation, those with its `orgId`, ordered by id.
 
@@ -122,11 +109,7 @@ def list_organisation_clients(org_id: str) -> Response:
 
 @routes.route("/v3/clients", methods=["POST"])
 @Operation(
-    body="models.ClientIn",
-    data="models.Client",
-    creates=True,
-    warns=True,
-    raises=(store.EmailTaken, errors.TooLarge),
+    body="models.ClientIn", data="models.Client", creates=True, warns=True, raises=(store.EmailTaken, errors.TooLarge)
 )
 def create_client() -> Response:
     """Create a client. The service generates its id. An email address can belong to only one client of a workspace.

@@ -222,13 +222,7 @@ def rotate(row: CredentialRow, overlap: int = OVERLAP) -> Issued:
     """
     lifetime = None if row.lifetime is None else int(row.lifetime)
     issued = prepare(
-        row.workspace,
-        row.kind,
-        row.name,
-        lifetime,
-        agent_id=row.agent_id,
-        read_only=row.read_only,
-        granted=row.scopes,
+        row.workspace, row.kind, row.name, lifetime, agent_id=row.agent_id, read_only=row.read_only, granted=row.scopes
     )
     stage(issued)
     retire(row, overlap)

@@ -66,7 +66,4 @@ def _error_response(request: Request, response: Response) -> Response:
     return Response(storage.encode_json(error_body).decode(), headers=headers, status_code=response.status_code)
 
 
-_RETRY_HEADERS = {
-    "UNAUTHORIZED": {"WWW-Authenticate": "Bearer"},
-    "UNAVAILABLE": {"Retry-After": "1"},
-}
+_RETRY_HEADERS = {"UNAUTHORIZED": {"WWW-Authenticate": "Bearer"}, "UNAVAILABLE": {"Retry-After": "1"}}

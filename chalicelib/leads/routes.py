@@ -23,11 +23,7 @@ _DEFAULTS = {"channel": "web-chat"}
 
 @routes.route("/v3/leads", methods=["POST"])
 @Operation(
-    body="models.LeadIn",
-    data="models.Lead",
-    creates=True,
-    warns=True,
-    raises=(errors.NotFound, errors.TooLarge),
+    body="models.LeadIn", data="models.Lead", creates=True, warns=True, raises=(errors.NotFound, errors.TooLarge)
 )
 def create_lead() -> Response:
     """Create a lead of an agent. Webhooks receive it as `lead_captured`."""
@@ -47,12 +43,7 @@ def list_leads(agent_id: str) -> Response:
 
 
 @routes.route("/v3/leads", methods=["GET"])
-@Operation(
-    data="list[models.Lead]",
-    query=("limit", "cursor", *browse.NAMES),
-    position=ids.ULID,
-    bounded=True,
-)
+@Operation(data="list[models.Lead]", query=("limit", "cursor", *browse.NAMES), position=ids.ULID, bounded=True)
 def list_all_leads() -> Response:
     """List the leads of the workspace that match all given filters, newest first.
 

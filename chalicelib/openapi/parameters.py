@@ -87,10 +87,7 @@ QUERY: dict[str, Schema] = {
         "description": "Only what was created, or happened, at this time or later, Unix seconds.",
         "schema": _SECONDS,
     },
-    "inbox": {
-        "description": "`true`: only what waits for a person, latest activity first.",
-        "schema": _FLAG,
-    },
+    "inbox": {"description": "`true`: only what waits for a person, latest activity first.", "schema": _FLAG},
     "interval": {
         "description": "The length of the intervals of the series; `day` by default.",
         "schema": reference("Interval"),
@@ -175,15 +172,9 @@ QUERY: dict[str, Schema] = {
         "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern})?$"},
     },
     "starred": {"description": "`true`: only what is starred. `false`: only what is not.", "schema": _FLAG},
-    "start_ts": {
-        "description": "Only what was last written at this time or later, Unix seconds.",
-        "schema": _SECONDS,
-    },
+    "start_ts": {"description": "Only what was last written at this time or later, Unix seconds.", "schema": _SECONDS},
     "state": {"description": "Only what is in this state.", "schema": _TEXT},
-    "status": {
-        "description": "Only deliveries with this status.",
-        "schema": reference("DeliveryStatus"),
-    },
+    "status": {"description": "Only deliveries with this status.", "schema": reference("DeliveryStatus")},
     "stop_ts": {"description": "Only what was last written before this time, Unix seconds.", "schema": _SECONDS},
     "tag": {"description": "Only what has this tag.", "schema": _TEXT},
     "to": {"description": "Only what was created, or happened, before this time, Unix seconds.", "schema": _SECONDS},

@@ -36,13 +36,7 @@ def list_organisations() -> Response:
 
 
 @routes.route("/v2/orgs", methods=["PUT"])
-@Operation(
-    body="models.Organisation",
-    data="models.Organisation",
-    creates=True,
-    warns=True,
-    raises=(errors.TooLarge,),
-)
+@Operation(body="models.Organisation", data="models.Organisation", creates=True, warns=True, raises=(errors.TooLarge,))
 def put_organisation() -> Response:
     """Create an organisation. The service generates its id, so each request creates one.
 
@@ -52,11 +46,7 @@ def put_organisation() -> Response:
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["GET"])
-@Operation(
-    data="models.Organisation",
-    headers=("If-None-Match",),
-    raises=(errors.NotFound,),
-)
+@Operation(data="models.Organisation", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_organisation(org_id: str) -> Response:
     """Read an organisation. `userId` is the id of the workspace."""
     row = store.read(auth.caller().workspace_id, org_id)
@@ -91,11 +81,7 @@ def delete_organisation_v2(org_id: str) -> Response:
 
 
 @routes.route("/v3/orgs", methods=["GET"])
-@Operation(
-    data="list[models.Organisation]",
-    query=("limit", "cursor"),
-    bounded=True,
-)
+@Operation(data="list[models.Organisation]", query=("limit", "cursor"), bounded=True)
 def list_organisations_v3() -> Response:
     """List the organisations of the workspace, ordered by id.
 
@@ -108,11 +94,7 @@ def list_organisations_v3() -> Response:
 
 @routes.route("/v3/orgs", methods=["POST"])
 @Operation(
-    body="models.OrganisationIn",
-    data="models.Organisation",
-    creates=True,
-    warns=True,
-    raises=(errors.TooLarge,),
+    body="models.OrganisationIn", data="models.Organisation", creates=True, warns=True, raises=(errors.TooLarge,)
 )
 def create_organisation() -> Response:
     """Create an organisation. The service generates its id.

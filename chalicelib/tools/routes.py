@@ -35,11 +35,7 @@ def list_tools(agent_id: str) -> Response:
 
 @routes.route("/v3/agents/{agent_id}/tools", methods=["POST"])
 @Operation(
-    body="models.ToolIn",
-    data="models.Tool",
-    creates=True,
-    warns=True,
-    raises=(errors.NotFound, errors.TooLarge),
+    body="models.ToolIn", data="models.Tool", creates=True, warns=True, raises=(errors.NotFound, errors.TooLarge)
 )
 def create_tool(agent_id: str) -> Response:
     """Create a tool of an agent. `name` is required; `method` defaults to `GET`."""
@@ -83,10 +79,7 @@ def change_tool(tool_id: str) -> Response:
 
 @routes.route("/v3/tools/{tool_id}/test", methods=["POST"])
 @Operation(
-    body="models.ToolTestIn",
-    max_bytes=1_000_000,
-    data="models.ToolTest",
-    raises=(errors.NotFound, calls.NotCallable),
+    body="models.ToolTestIn", max_bytes=1_000_000, data="models.ToolTest", raises=(errors.NotFound, calls.NotCallable)
 )
 def test_tool(tool_id: str) -> Response:
     """Call a tool's server with `arguments`, as an agent does, and show the request and the response.

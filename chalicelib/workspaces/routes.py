@@ -58,12 +58,7 @@ def revoke_token(token_id: str) -> Response:
 
 
 @routes.route("/v3/workspace/key/rotate", methods=["POST"])
-@Operation(
-    body="models.Rotation",
-    body_optional=True,
-    data="models.RotatedKey",
-    raises=(errors.NotFound,),
-)
+@Operation(body="models.Rotation", body_optional=True, data="models.RotatedKey", raises=(errors.NotFound,))
 def rotate_key() -> Response:
     """Replace the workspace key of this request. The old key works until its overlap ends. The body is optional.
 
@@ -88,11 +83,7 @@ def read_workspace() -> Response:
 
 @routes.route("/v3/workspace", methods=["PATCH"])
 @Operation(
-    body="models.WorkspaceIn",
-    data="models.Workspace",
-    warns=True,
-    headers=("If-Match",),
-    raises=(errors.Stale,),
+    body="models.WorkspaceIn", data="models.Workspace", warns=True, headers=("If-Match",), raises=(errors.Stale,)
 )
 def change_workspace() -> Response:
     """Change the workspace of the workspace key. Members that you leave out stay as they are.
@@ -110,12 +101,7 @@ def change_workspace() -> Response:
 def _render_workspace(row: store.WorkspaceRow) -> dict[str, Any]:
     document = row.open()
     retention = {"retentionDays": document["retentionDays"]} if "retentionDays" in document else {}
-    return {
-        "id": row.workspace,
-        "name": document["name"],
-        **retention,
-        "createdAt": clock.iso(document["createdAt"]),
-    }
+    return {"id": row.workspace, "name": document["name"], **retention, "createdAt": clock.iso(document["createdAt"])}
 
 
 def _render(row: credentials.CredentialRow) -> dict[str, Any]:
