@@ -24,7 +24,6 @@ from chalicelib.analytics.report_routes import routes as reports
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.analytics.usage_routes import routes as usage
 from chalicelib.clients.routes import routes as clients
-from chalicelib.conversations.functions import functions as tallies
 from chalicelib.conversations.message_routes import routes as conversation_messages
 from chalicelib.conversations.routes import routes as conversations
 from chalicelib.conversations.transcript_routes import routes as transcripts
@@ -88,7 +87,6 @@ for blueprint in (
     openapi,
     functions,
     maintenance.functions,
-    tallies,
     loads,
     captures,
     erasing,

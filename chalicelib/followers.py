@@ -19,7 +19,7 @@ from chalicelib.queues import stream_batches
 
 functions = Blueprint(__name__)
 
-CORE: Mapping[str, str] = {}
+CORE: Mapping[str, str] = {"conversations": "chalicelib.conversations.follower:FOLLOWER"}
 """By table: the module and name of core's follower."""
 
 # An extension that shares a stream with core may hold core up for so long. Then its records become dead letters.

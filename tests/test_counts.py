@@ -10,11 +10,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from chalicelib import clock, errors, ids, queues, storage
+from chalicelib import clock, errors, followers, ids, queues, storage
 from chalicelib.analytics import functions as loads
 from chalicelib.analytics import hours
 from chalicelib.analytics import store as analytics
-from chalicelib.conversations import functions as conversations
 from chalicelib.conversations import store
 from chalicelib.conversations.new_messages import Totals
 from chalicelib.conversations.state import State
@@ -181,7 +180,7 @@ def _size(changes: Sequence[Raw]) -> int:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "conversations": conversations.tally_conversations,
+    "conversations": followers.follow_conversations,
     "leads": leads.tally_leads,
     "analytics": loads.tally_analytics,
 }

@@ -26,6 +26,7 @@ from chalicelib.conversations import store as conversations
 from chalicelib.conversations.new_messages import Totals
 from chalicelib.conversations.state import State
 from chalicelib.extensions.console.notifications import functions as notifying
+from chalicelib.extensions.console.notifications.queue import Notify
 from chalicelib.leads.store import LeadRow
 from chalicelib.queues import messages, stream_batches, tasks
 from chalicelib.storage import encryption, parent_scoped_ids
@@ -259,7 +260,7 @@ TEXTS = ("", "x", "7", "null", "[]", "{}", '["w"]', "[7, 7, 7]", '["w", "t", [["
          '["RecountQuarter", "w#support", "2026-11-22", "x"]', '["RecountHour", "w#support", 253402300800, 0]',
          '["RecountHour", "w#support", "x", 0]', '["ResumeCascade", "w", "support"]', '["ClearLeftovers", "w", 7]',
          '["ContinueFanOut", "w", "t", [["x"]]]', '["ApplyRetention", "w", "a", 0]', '["ApplyRetention"]',
-         '["w", "support", 1e999]', '["requested", 7, 7, 7, 7]', '["notify", "w", [], {}]',
+         '["w", "support", 1e999]', '["FindRecipients", 7, 7, 7, 7]', '["Notify", "w", [], {}]',
          '["RecountQuarter", "#", "2026-11-22", 96]', "[" * 100_000)  # fmt: skip
 
 
@@ -280,7 +281,7 @@ def test_a_message_is_processed_beside_wrong_messages(
         "deliver_slow": (webhook_functions.deliver_slow, delivered),
         "maintain": (maintenance.maintain, messages.pack(tasks.RecountQuarter(agent, "2026-11-22", 0))),
         "count_hours": (loads.count_hours, messages.pack(counts.RecountHour(agent, 0, 0))),
-        "notify_people": (notifying.notify_people, json.dumps(["notify", workspace.workspace_id, "ann", 0])),
+        "notify_people": (notifying.notify_people, messages.pack(Notify(workspace.workspace_id, "ann", 0))),
     }
     assert good.keys() == {one.name for one in declared_functions() if one.queue and reports(one)}
     for name, (function, text) in good.items():

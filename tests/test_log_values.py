@@ -23,6 +23,7 @@ from chalicelib.analytics import functions as loads
 from chalicelib.erasures import functions as erasing
 from chalicelib.erasures.queue import Erase
 from chalicelib.extensions.console.notifications import functions as notifying
+from chalicelib.extensions.console.notifications.queue import FindRecipients, Notify
 from chalicelib.queues import messages, tasks
 from chalicelib.storage import encryption
 from chalicelib.webhooks import functions, queue
@@ -154,10 +155,10 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
         tasks.RecountQuarter(agent, "2026-11-22", 0),
         counts.RecountHour(agent, clock.seconds(), 0),
         Erase(workspace.workspace_id, CANARY),
+        FindRecipients(workspace.workspace_id, 0, (CHOSEN["agent_id"],)),
+        Notify(workspace.workspace_id, CHOSEN["client_id"], 0),
     ]
     texts = [*map(messages.pack, packed), CANARY]
-    texts += [json.dumps(["requested", workspace.workspace_id, 0, [CHOSEN["agent_id"]], ""])]
-    texts += [json.dumps(["notify", workspace.workspace_id, CHOSEN["client_id"], 0])]
     queued = [{"messageId": "1", "receiptHandle": "1", "body": text} for text in texts]
     printed()
     if fault == "errors of the database":

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from chalicelib import clock, errors, maintenance, queues, storage
-from chalicelib.conversations import functions as following
 from chalicelib.conversations import leftovers
+from chalicelib.conversations.follower import RECOUNT_DELAY_SECONDS
 from chalicelib.conversations.rows import PlaceRow
 from chalicelib.queues.messages import pack, parse
 from chalicelib.queues.tasks import ApplyRetention, ClearLeftovers, ContinueFanOut, RecountQuarter, ResumeCascade
@@ -47,7 +47,7 @@ def test_an_invalid_task_is_refused(text: str) -> None:
 
 def test_no_count_is_written_after_a_newer_one() -> None:
     (function,) = (one for one in declared_functions() if one.name == "maintain")
-    assert maintenance._SECONDS < function.timeout_seconds < following._DELAY_SECONDS
+    assert maintenance._SECONDS < function.timeout_seconds < RECOUNT_DELAY_SECONDS
 
 
 @pytest.fixture

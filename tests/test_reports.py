@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from chalicelib import clock, ids, queues, storage
+from chalicelib import clock, followers, ids, queues, storage
 from chalicelib.analytics import counts, hours, reports
 from chalicelib.analytics import functions as loads
 from chalicelib.analytics.counts import DayRow
 from chalicelib.analytics.hours import Happened
-from chalicelib.conversations import functions as conversations
 from chalicelib.leads import functions as leads
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
@@ -30,7 +29,7 @@ Record = dict[str, Any]
 REPORT = "/v3/agents/support/analytics"
 STATE = "/agents/support/interact/{}/state"
 _FUNCTIONS = {
-    "conversations": conversations.tally_conversations,
+    "conversations": followers.follow_conversations,
     "leads": leads.tally_leads,
     "analytics": loads.tally_analytics,
 }

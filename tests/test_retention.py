@@ -7,7 +7,6 @@ import pytest
 from moto.sqs.models import sqs_backends
 
 from chalicelib import clock, ids, maintenance, storage
-from chalicelib.conversations import functions as tallying
 from chalicelib.conversations import retention, tallies
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rows import HEAD, PlaceRow
@@ -21,6 +20,7 @@ from tests.api import Api
 from tests.builders import message, state_body
 from tests.cascades import as_record, maintain, task_messages
 from tests.conftest import PassTime
+from tests.follow import follow
 from tests.requests import counted
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import stream as stream
@@ -74,7 +74,7 @@ def expire(stream: pipeline.Stream, *names: str) -> list[dict[str, Any]]:
 
 def clear_deleted(stream: pipeline.Stream) -> None:
     """Delete what is left of deleted conversations, as the stream and the queue ask for it."""
-    tallying.tally_conversations({"Records": stream.read("conversations")}, None)
+    follow("conversations", stream.read("conversations"))
     maintain(task_messages(ClearLeftovers))
 
 
@@ -175,7 +175,7 @@ def count_changed(stream: pipeline.Stream) -> None:
     """Count the conversations of the quarter hours that the stream reports."""
     reported = ("INSERT", "REMOVE")  # the filter of the function drops other changes
     changes = [one for one in stream.read("conversations") if one["eventName"] in reported]
-    tallying.tally_conversations({"Records": changes}, None)
+    follow("conversations", changes)
     maintain(task_messages(RecountQuarter))
 
 
@@ -307,7 +307,7 @@ def test_an_expired_conversation_is_deleted_with_its_parts_and_without_a_webhook
     write(api, "bo")
     records = expire(stream, "ann")
     assert pipeline.events_of(records) == []
-    tallying.tally_conversations({"Records": records}, None)
+    follow("conversations", records)
     assert len(task_messages(RecountQuarter)) == 1
     taken = task_messages(ClearLeftovers)
     assert [one["body"] for one in taken] == [pack(ClearLeftovers(f"{workspace.workspace_id}#support#ann"))]
@@ -323,7 +323,7 @@ def test_what_a_deletion_by_a_caller_leaves_is_deleted_when_no_request_can_add_t
     fill_parts(api)
     assert api.delete("/v3/agents/support/convos/ann").status == 200
     assert parts_of("ann") == {"received"}
-    tallying.tally_conversations({"Records": stream.read("conversations")}, None)
+    follow("conversations", stream.read("conversations"))
     assert all(one.delayed for one in sqs_backends["123456789012"]["eu-west-1"].queues["cams-maintenance"]._messages)
     maintain(task_messages(ClearLeftovers))
     assert parts_of("ann") == set()
@@ -339,7 +339,7 @@ def test_the_parts_of_a_new_conversation_with_the_id_stay(
     many = [message(f"new {number} " + "y" * 300) for number in range(300)]
     assert api.post(STATE, {"turns": [{"from": "human", "messages": many}]}).status == 200
     before = api.post(STATE).json
-    tallying.tally_conversations({"Records": records}, None)
+    follow("conversations", records)
     maintain(task_messages(ClearLeftovers))
     assert api.post(STATE).json == before
     chunks = {one["item"]["S"] for one in moto_tables.items()["cams-conversations"] if "turns#" in one["item"]["S"]}
@@ -363,7 +363,7 @@ def index(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_index_of_messages_expires_with_its_conversation(index: None, stream: pipeline.Stream) -> None:
-    tallying.tally_conversations({"Records": expire(stream, "ann")}, None)
+    follow("conversations", expire(stream, "ann"))
     maintain(task_messages(ClearLeftovers))
     assert moto_tables.items()["cams-conversations"] == []
 
@@ -373,7 +373,7 @@ def test_a_message_that_is_being_added_to_a_new_conversation_keeps_its_index(
 ) -> None:
     """Index items are written before the commit that adds their chunk to the conversation."""
     pass_time(DAY)
-    tallying.tally_conversations({"Records": expire(stream, "ann")}, None)
+    follow("conversations", expire(stream, "ann"))
     write(api)
     own = PlaceRow(storage.key(workspace.workspace_id, "support", "ann"), "mid#new", writing=ids.new_id())
     own.start, own.length = 1, 2

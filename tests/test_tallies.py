@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from chalicelib import clock, errors, ids, maintenance, queues, storage
-from chalicelib.conversations import counted_changes, functions, store, tallies
+from chalicelib.conversations import counted_changes, store, tallies
 from chalicelib.conversations.page_position import quarter_of
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.conversations.state import State, empty
@@ -22,6 +22,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
 from tests.api import Api
 from tests.capacity import metered
+from tests.follow import follow
 from tests.promises import Shown
 from tests.webhooks.pipeline import Stream
 from tests.writes import put_now
@@ -55,7 +56,7 @@ class Pipeline:
 
 
 def tally(records: Sequence[Record]) -> None:
-    functions.tally_conversations({"Records": list(records)}, None)
+    follow("conversations", records)
 
 
 def count_again(texts: Sequence[str]) -> list[str]:

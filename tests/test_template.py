@@ -119,7 +119,7 @@ def test_the_queues_of_the_template_are_created(engine: None) -> None:
         pytest.param(queues.MAINTENANCE, "maintenance-dead", id="maintenance"),
         pytest.param(queues.COUNTS, "counts-dead", id="counts"),
         pytest.param(queues.ERASURES, "erasures-dead", id="erasures"),
-        pytest.param(queues.NOTIFICATIONS, "notifications-dead", id="notifications"),
+        pytest.param("notifications", "notifications-dead", id="notifications"),
     ],
 )
 @one_of_each(lambda: None)

@@ -7,7 +7,7 @@ them. Deleting any of it counts nothing, and takes nothing back.
 
 from typing import Any
 
-from chalicelib.analytics.store import Happened
+from chalicelib.analytics.store import Happened, is_imported
 from chalicelib.conversations import store, transcript
 from chalicelib.conversations.rows import HEAD, ConversationRow
 from chalicelib.storage import Document, images
@@ -17,11 +17,26 @@ _HANDOFF = "requested_chat"
 _MAX_SECONDS = 30 * 24 * 60 * 60
 _LAST_MOMENT = 10**15
 _CONTENT = ("turns", "summary", "metadata")
+_MOST_COMPUTED = 10_000  # the records of a batch
+_computed: dict[int, tuple[dict[str, Any], "Happened | None"]] = {}  # by identity of the record
 
 
 def in_record(record: dict[str, Any]) -> Happened | None:
-    """What a record of a stream counts; None for nothing. Raises UnknownLayout; the stream repeats the record."""
-    if record["eventName"] == "REMOVE" or record["dynamodb"]["Keys"]["item"]["S"] != HEAD:
+    """Return what a record of a stream counts; None for nothing, or if an import wrote it.
+
+    Computed once for all followers of a batch. Raises UnknownLayout; the stream repeats the record.
+    """
+    known = _computed.get(id(record))
+    if known is None or known[0] is not record:
+        if len(_computed) == _MOST_COMPUTED:
+            _computed.clear()
+        known = _computed[id(record)] = record, _read(record)
+    return known[1]
+
+
+def _read(record: dict[str, Any]) -> Happened | None:
+    is_head = record["dynamodb"]["Keys"]["item"]["S"] == HEAD
+    if record["eventName"] == "REMOVE" or not is_head or is_imported(record):
         return None
     return _of_change(record["dynamodb"])
 

@@ -18,8 +18,6 @@ MAINTENANCE = "maintenance"
 ERASURES = "erasures"
 # To count what happened in an hour again.
 COUNTS = "counts"
-# To notify people by email of conversations that wait for a person. `console.notifications` does.
-NOTIFICATIONS = "notifications"
 _BATCH = 10
 # Error codes of SQS for messages that it never accepts, such as one that is too large.
 _REJECTIONS = (

@@ -11,7 +11,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from infra import extension_parts
-from infra.deploy.function import API, DEAD_LETTER_QUEUE, PARTIAL_FAILURES, READ_KEYRING, Function, stream_settings
+from infra.deploy.function import (
+    API,
+    DEAD_LETTER_QUEUE,
+    PARTIAL_FAILURES,
+    READ_KEYRING,
+    Function,
+    follow,
+    stream_settings,
+)
 
 
 def _fan_out(table: str, parallelization: int = 1, event_filter: Mapping[str, Any] | None = None) -> Function:
@@ -57,7 +65,7 @@ def _tally(table: str, memory_mb: int = 256, event_filter: Mapping[str, Any] | N
         memory_mb=memory_mb,
         timeout_seconds=60,
         tables={**READ_KEYRING, "tallies": "BatchWriteItem"},
-        sends_to=("counts", *(("maintenance",) if table == "conversations" else ()), DEAD_LETTER_QUEUE),
+        sends_to=("counts", DEAD_LETTER_QUEUE),
         stream=table,
         mapping_settings=stream_settings(event_filter=event_filter),
     )
@@ -111,7 +119,13 @@ _CORE = (
     # The bulkhead: hanging receivers occupy at most 50 concurrent executions of the account.
     _deliver("deliver_slow", "deliveries-slow", sends_to=(DEAD_LETTER_QUEUE,), max_concurrency=50),
     # The filter drops the parts of conversations. Memory, which is also a share of a processor, to unseal the others.
-    _tally("conversations", memory_mb=512, event_filter={"dynamodb": {"Keys": {"item": {"S": ["conversation"]}}}}),
+    follow(
+        "conversations",
+        {"tallies": "BatchWriteItem"},
+        ("maintenance", "counts"),
+        memory_mb=512,
+        event_filter={"dynamodb": {"Keys": {"item": {"S": ["conversation"]}}}},
+    ),
     _tally("leads", event_filter={"eventName": ["INSERT"]}),
     _tally("analytics", event_filter={"eventName": ["INSERT", "MODIFY"]}),
     _tally("deliveries", event_filter={"dynamodb": {"NewImage": {"outcome": {"S": ["delivered", "failed"]}}}}),

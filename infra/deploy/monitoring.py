@@ -26,9 +26,12 @@ _DOC = "See docs/operate.md, section Alarms."
 REDRIVE = "Then run `aws sqs start-message-move-task`: docs/operate.md, section Dead letters."
 """The last sentence of the alarm for a dead-letter queue whose messages can be repeated."""
 _REDRIVE_STREAMS = "python -m infra.cams redrive-streams"
-# The name and the first sentence of an alarm, by the prefix of its functions.
+# The name and the first sentence of an alarm, by the prefixes of its functions.
 _LATE_BY_PREFIX = {
-    "tally_": ("TalliesLate", "Reports and counts take more than five minutes to follow changes."),
+    ("follow_conversations", "tally_"): (
+        "TalliesLate",
+        "Reports and counts take more than five minutes to follow changes.",
+    ),
 }
 _DEAD_LETTERS = {
     "DeadDeliveries": f"Webhooks or stream records are dead letters. Run `{_REDRIVE_STREAMS}` today. {REDRIVE}",

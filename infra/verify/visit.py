@@ -48,7 +48,7 @@ _HISTORIES = {
     "tokens": "follow_credentials",
 }
 _COUNTS = {
-    "conversations": "tally_conversations",
+    "conversations": "follow_conversations",
     "leads": "tally_leads",
     "loads": "tally_analytics",
     "deliveries": "tally_deliveries",

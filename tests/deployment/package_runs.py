@@ -21,6 +21,7 @@ from app import app
 from chalicelib import clock, ids, queues, settings
 from chalicelib.analytics import counts
 from chalicelib.erasures.queue import Erase
+from chalicelib.extensions.console.notifications.queue import FindRecipients, Notify
 from chalicelib.queues import messages, tasks
 from chalicelib.webhooks import queue
 from infra import lambda_events, tables
@@ -33,9 +34,9 @@ from tests.reliability.engine_fixture import client
 from tests.webhooks.receivers import OK, answers, receiver
 
 API = "app"
-_NAMES = ("webhooks", "conversations", "erasures", "analytics", "leads", "history", "extensions.console.notifications")
-MAINTENANCE = "chalicelib.maintenance"
-WEBHOOKS, COUNTING, ERASING, LOADS, CAPTURES, KEEPING, NOTIFYING = (f"chalicelib.{name}.functions" for name in _NAMES)
+_NAMES = ("webhooks", "erasures", "analytics", "leads", "history", "extensions.console.notifications")
+MAINTENANCE, FOLLOWING = "chalicelib.maintenance", "chalicelib.followers"
+WEBHOOKS, ERASING, LOADS, CAPTURES, KEEPING, NOTIFYING = (f"chalicelib.{name}.functions" for name in _NAMES)
 # Pages of the console; each module of a view has one.
 PAGES = (
     "/overview",
@@ -152,7 +153,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         tasks.ApplyRetention(workspace_id),
     ]
     maintained = run(package, MAINTENANCE, [("maintain", _message(task)) for task in done], where)
-    counted = run(package, COUNTING, [("tally_conversations", _records(engine, "conversations"))], where)
+    counted = run(package, FOLLOWING, [("follow_conversations", _records(engine, "conversations"))], where)
     erased = run(package, ERASING, [("erase", _message(Erase(workspace_id, "unknown")))], where)
     hour = ("count_hours", _message(counts.RecountHour(agent, clock.seconds(), 0)))
     loads = run(package, LOADS, [("tally_analytics", _records(engine, "analytics")), hour], where)
@@ -160,8 +161,8 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
     watched = ("agents", "webhooks", "credentials")
     kept = run(package, KEEPING, [(f"history_{table}", _records(engine, table)) for table in watched], where)
     mail = {"CAMS_MAIL_SENDER": "CAMS <cams@example.com>", "CAMS_CONSOLE_URL": "https://example.com/console"}
-    notifying = [["requested", workspace_id, 0, ["support"], ""], ["notify", workspace_id, "bo", 0]]
-    asked = [("notify_people", {"Records": [{"body": json.dumps(one), "messageId": "1"}]}) for one in notifying]
+    notices = (FindRecipients(workspace_id, 0, ("support",)), Notify(workspace_id, "bo", 0))
+    asked = [("notify_people", _message(notice)) for notice in notices]
     notified = run(package, NOTIFYING, asked, where | mail)
     return {
         "preparing": prepared,

@@ -14,7 +14,6 @@ import tests.api
 from app import app
 from chalicelib import followers, maintenance, storage
 from chalicelib.analytics import functions as loads
-from chalicelib.conversations import functions as tallies
 from chalicelib.erasures import functions as erasing
 from chalicelib.extensions.console.notifications import functions as notifying
 from chalicelib.leads import functions as captures
@@ -26,7 +25,7 @@ from tests.conftest import clear_caches
 KEY, RECEIPT_KEY = "key/1", "key/2"
 """Placeholders: a Decrypt call does not contain the ARN of its key, and a Sign call has an alias."""
 
-MODULES = (functions, maintenance, tallies, loads, captures, followers, erasing, notifying)
+MODULES = (functions, maintenance, loads, captures, followers, erasing, notifying)
 
 
 class Right(NamedTuple):

@@ -15,7 +15,6 @@ from chalicelib.agents import store as agents
 from chalicelib.analytics import functions as loads
 from chalicelib.analytics import store as analytics
 from chalicelib.analytics.counts import RecountHour
-from chalicelib.conversations import functions as counting
 from chalicelib.conversations import listing, tallies
 from chalicelib.conversations.page_position import Quarter, quarter_of
 from chalicelib.credentials import tokens
@@ -33,6 +32,7 @@ from tests.builders import lead_body, state_body, webhook_body
 from tests.cascades import as_record, cascade_messages, fill, maintain, task_messages
 from tests.deployment import rights
 from tests.extensions.console.browser import Browser
+from tests.follow import follow
 from tests.requests import refuse_operation
 from tests.test_erasures import ZARA, messages
 from tests.test_erasures import fill as fill_person
@@ -149,7 +149,7 @@ def conversations_are_counted(patch: pytest.MonkeyPatch) -> None:
 
 def _count(workspace_id: str, stream: pipeline.Stream) -> None:
     records = stream.read("conversations")
-    counting.tally_conversations({"Records": records}, None)
+    follow("conversations", records)
     own = next(change for one in records if (change := one["dynamodb"])["Keys"]["item"]["S"] == "conversation")
     image = own.get("NewImage") or own["OldImage"]
     task = tasks.RecountQuarter(storage.key(workspace_id, "support"), *quarter_of(image["created"]["S"]))
@@ -172,7 +172,7 @@ def what_happens_is_counted(patch: pytest.MonkeyPatch) -> None:
     assert api.post("/v3/leads", lead_body(name="Ann")).status == 200
     loads.tally_analytics({"Records": stream.read("analytics")}, None)
     captures.tally_leads({"Records": stream.read("leads")}, None)
-    counting.tally_conversations({"Records": stream.read("conversations")}, None)
+    follow("conversations", stream.read("conversations"))
     (hourly,) = set(requests)
     assert loads.count_hours({"Records": [as_record(hourly)]}, None) == {"batchItemFailures": []}
     assert api.get("/v3/agents/support/analytics").data["totals"]["loads"] == 1
@@ -214,7 +214,7 @@ def conversations_expire(patch: pytest.MonkeyPatch) -> None:
     storage.sdk_client("dynamodb").delete_item(TableName=storage.table("conversations"), Key=key)
     identity = {"principalId": "dynamodb.amazonaws.com", "type": "Service"}
     records = [{**one, "userIdentity": identity} for one in stream.read("conversations")]
-    counting.tally_conversations({"Records": records}, None)
+    follow("conversations", records)
     turns = {"turns": [{"from": "human", "messages": [{"item": {"text": "New"}}]}]}
     assert api.post("/agents/support/interact/zara/state", turns).status == 200
     cleared = task_messages(ClearLeftovers)
@@ -239,7 +239,7 @@ def people_are_notified(patch: pytest.MonkeyPatch) -> None:
     for name in ("ann", "bob"):
         metadata = {"state": "requested_chat", "userName": ids.random_text(3_000) if name == "ann" else name}
         assert api.post(f"/agents/support/interact/{name}/state", {"metadata": metadata}).status == 200
-        counting.tally_conversations({"Records": stream.read("conversations")}, None)
+        follow("conversations", stream.read("conversations"))
         for _ in range(2):
             records = [{"messageId": "1", "body": one["body"]} for one in messages("notifications")]
             assert notifying.notify_people({"Records": records}, None) == {"batchItemFailures": []}

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from chalicelib import clock, storage
-from chalicelib.conversations import functions as tallying
 from chalicelib.conversations import leftovers
 from chalicelib.erasures import functions
 from chalicelib.erasures.queue import Erase
@@ -15,6 +14,7 @@ from chalicelib.workspaces import store as workspaces
 from infra import tables
 from tests.api import Api
 from tests.cascades import as_record, maintain
+from tests.follow import follow
 from tests.reliability.engine_fixture import running_engine
 from tests.reliability.faults import line_to
 from tests.test_erasures import COUNTS, ZARA, fill
@@ -80,7 +80,7 @@ def test_an_expired_conversation_is_removed_with_its_parts(
     assert pipeline.events_of(records) == []
     assert all_items(new.workspace_id, "conversations") != []  # its chunks
     monkeypatch.setattr(leftovers, "CLEAR_DELAY_SECONDS", 0)
-    tallying.tally_conversations({"Records": records}, None)
+    follow("conversations", records)
     sqs = storage.sdk_client("sqs")
     waiting = sqs.receive_message(
         QueueUrl=sqs.get_queue_url(QueueName="cams-maintenance")["QueueUrl"], MaxNumberOfMessages=10

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock, queues
+from chalicelib import clock, followers, queues
 from chalicelib.analytics import functions as loads
 from chalicelib.analytics import usage
 from chalicelib.analytics.counts import record
 from chalicelib.analytics.hours import Happened
-from chalicelib.conversations import functions as conversations
 from chalicelib.ids import id_at
 from chalicelib.leads import functions as leads
 from chalicelib.storage import key
@@ -85,7 +84,7 @@ def test_everything_that_is_used_is_counted_once_on_its_day(
     sent = stream.read("deliveries")
     for batch in (sent, sent[2:], sent[:4]):  # at least once
         functions.tally_deliveries({"Records": batch}, None)
-    for function, table in ((conversations.tally_conversations, "conversations"), (leads.tally_leads, "leads")):
+    for function, table in ((followers.follow_conversations, "conversations"), (leads.tally_leads, "leads")):
         function({"Records": [one for one in records if f"cams-{table}/" in one["eventSourceARN"]]}, None)
     counting.run()
     entries = api.get("/v3/usage").data

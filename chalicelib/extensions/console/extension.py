@@ -6,6 +6,7 @@ EXTENSION = Extension(
     name="console",
     routes=("routes:routes",),
     functions=("notifications.functions:functions",),
+    follows={"conversations": "notifications.handoff_notices:FOLLOWER"},
     hooks={"middleware": "routes:show_errors"},
     open_prefixes=("/console",),
     storable_routes=("/console/assets/{name}",),

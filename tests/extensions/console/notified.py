@@ -10,11 +10,11 @@ import pytest
 from moto.ses.models import ses_backends
 
 from chalicelib import clock, queues, storage
-from chalicelib.conversations import functions as tallying
-from chalicelib.conversations import handoff_notices
-from chalicelib.extensions.console.notifications import functions, mail
+from chalicelib.extensions.console.notifications import functions, handoff_notices, mail
+from chalicelib.extensions.console.notifications import queue as queue_module
 from tests.api import Api
 from tests.conftest import PassTime
+from tests.follow import follow
 from tests.webhooks.pipeline import Record, Stream
 
 SENDER, CONSOLE = "CAMS <notifications@cams.test>", "https://cams.test/prod/console"
@@ -43,7 +43,7 @@ class Notified:
 
         def capture(queue: str, texts: Sequence[str], group: str, delay_seconds: int = 0) -> None:
             assert 0 <= delay_seconds <= 900
-            if queue == queues.NOTIFICATIONS:
+            if queue == queue_module.NAME:
                 self.queued += [(clock.milliseconds() + delay_seconds * 1000, text) for text in texts]
                 self.groups += [group] * len(texts)
             else:
@@ -68,7 +68,7 @@ class Notified:
 
     def feed(self, *records: Record) -> None:
         """Run the function of the stream."""
-        tallying.tally_conversations({"Records": list(records)}, None)
+        follow("conversations", records)
 
     def run(self, seconds: int) -> None:
         """Let time pass, and run the function for each message when it is visible."""

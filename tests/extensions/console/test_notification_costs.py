@@ -2,7 +2,7 @@
 
 import pytest
 
-from chalicelib.conversations import handoff_notices
+from chalicelib.extensions.console.notifications import handoff_notices
 from tests.api import Api
 from tests.capacity import metered
 from tests.extensions.console.notified import Notified, request_person

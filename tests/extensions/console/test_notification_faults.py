@@ -1,6 +1,5 @@
 """Faults lose no mail and send none twice at once: crashes, refusals of SES, damaged records, and two processes."""
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +11,9 @@ from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
 from chalicelib import clock, storage
-from chalicelib.conversations import handoff_notices
-from chalicelib.extensions.console.notifications import allowance, inbox
+from chalicelib.extensions.console.notifications import allowance, handoff_notices, inbox
+from chalicelib.extensions.console.notifications.queue import Notify
+from chalicelib.queues.messages import pack
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.extensions.console.notified import Crash, Notified, request_person, take_over, text_of
@@ -161,7 +161,7 @@ def test_of_two_processes_at_the_same_mail_one_sends_it(
 ) -> None:
     request_person(workspace_api, "ann")
     notified.run(handoff_notices.DELAY_SECONDS)
-    text = json.dumps(["notify", workspace.workspace_id, "bo", clock.milliseconds() - 8_000])
+    text = pack(Notify(workspace.workspace_id, "bo", clock.milliseconds() - 8_000))
     find_waiting, others = inbox.find_waiting, [text]
 
     def overtaken(*arguments: Any) -> Any:

@@ -1,14 +1,14 @@
 """The search for conversations that wait: a flood at other agents hides none, and each search ends."""
 
-import json
 import re
 from typing import Any
 
 import pytest
 
 from chalicelib import clock
-from chalicelib.conversations import handoff_notices
-from chalicelib.extensions.console.notifications import inbox
+from chalicelib.extensions.console.notifications import handoff_notices, inbox
+from chalicelib.extensions.console.notifications.queue import Notify
+from chalicelib.queues.messages import pack
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered
@@ -73,7 +73,7 @@ def test_a_search_ends_where_the_last_mail_began(
     for number in range(22):
         request_person(workspace_api, f"visitor{number}")
     notified.happen(600)
-    notified.invoke(json.dumps(["notify", workspace.workspace_id, "bo", clock.milliseconds() - 8_000]))
+    notified.invoke(pack(Notify(workspace.workspace_id, "bo", clock.milliseconds() - 8_000)))
     assert (len(notified.mails), notified.queued) == (1, [])
 
 
@@ -84,5 +84,5 @@ def test_a_search_ends_an_hour_before_the_request(
     flooded.happen()
     later = clock.milliseconds() + 3_700_000
     with metered() as meter:
-        flooded.invoke(json.dumps(["notify", workspace.workspace_id, "bo", later]))
+        flooded.invoke(pack(Notify(workspace.workspace_id, "bo", later)))
     assert (flooded.mails, flooded.queued, meter.requests["Query"]) == ([], [], 2)

@@ -28,6 +28,9 @@ FUNCTIONS = (
     ),
 )
 # A save of a person requires that the rights of the administrator have not changed.
-GRANTS = {"api_handler": {"clients": "ConditionCheckItem", "credentials": "ConditionCheckItem"}}
-SENDS = {"tally_conversations": ("notifications",)}
+GRANTS = {
+    "api_handler": {"clients": "ConditionCheckItem", "credentials": "ConditionCheckItem"},
+    "follow_conversations": READ_KEYRING,
+}
+SENDS = {"follow_conversations": ("notifications",)}
 DEAD_LETTER_ALARMS = {"DeadNotifications": f"Mails about waiting conversations have failed. {REDRIVE}"}

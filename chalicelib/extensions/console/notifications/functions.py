@@ -1,19 +1,18 @@
 """Lambda entry point of notifications.
 
-A message is either of the stream, `["requested", workspace, ms, [agent ids], after]`: conversations of the agents have
-requested a person. It becomes a message for each client to notify, `["notify", workspace, client, ms, cursor?]`. Of 100
-clients at a time, so that each invocation does a bounded amount of work.
+A message of the stream becomes a message for each client to notify (`queue`), for 100 clients at a time, so that each
+invocation does a bounded amount of work.
 
 It imports neither `app.py` nor wire models.
 """
 
-import json
 import logging
 
 from chalice.app import Blueprint, SQSEvent
 
 from chalicelib import queues, telemetry
-from chalicelib.conversations import handoff_notices
+from chalicelib.extensions.console.notifications import queue
+from chalicelib.queues import messages
 
 functions = Blueprint(__name__)
 
@@ -21,7 +20,7 @@ _log = logging.getLogger(__name__)
 _MAX_MESSAGES = 10
 
 
-@functions.on_sqs_message(queues.name(queues.NOTIFICATIONS), _MAX_MESSAGES, "notify_people")
+@functions.on_sqs_message(queues.name(queue.NAME), _MAX_MESSAGES, "notify_people")
 def notify_people(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
     """Send mails, or find out to whom. Reports the failed messages; the queue repeats only these."""
     telemetry.begin_invocation(event)
@@ -34,11 +33,11 @@ def _is_done(text: str) -> bool:
     from chalicelib.extensions.console.notifications import notifier  # with what the API does not need
 
     try:
-        kind, workspace_id, *rest = json.loads(text)
-        if kind == handoff_notices.KIND:
-            notifier.request_each(workspace_id, *rest)
+        message = messages.parse(text, queue.KINDS)
+        if isinstance(message, queue.FindRecipients):
+            notifier.find_recipients(message)
         else:
-            notifier.notify(workspace_id, *rest)
+            notifier.notify(message)
     except Exception:
         _log.exception("Cannot notify people; the queue repeats the message")
         return False

@@ -9,14 +9,13 @@ Each search is bounded. If visitors flood the agents of other people, it may fin
 continues it, up to an hour before the request.
 """
 
-import json
 import logging
 from math import ceil
 
-from chalicelib import clock, errors, queues, storage
-from chalicelib.conversations import handoff_notices
-from chalicelib.extensions.console.notifications import allowance, inbox, notices, recipients
+from chalicelib import clock, errors, storage
+from chalicelib.extensions.console.notifications import allowance, inbox, notices, queue, recipients
 from chalicelib.extensions.console.notifications.notices import NoticeRow
+from chalicelib.extensions.console.notifications.queue import FindRecipients, Notify
 from chalicelib.extensions.console.notifications.recipients import Recipient
 from chalicelib.workspaces import store as workspaces
 
@@ -25,52 +24,44 @@ _SEARCHED_MILLISECONDS = 3_600_000
 _log = logging.getLogger(__name__)
 
 
-def request_each(workspace_id: str, requested_at: int, agent_ids: list[str], after: str) -> None:
-    """Send a message for each of the next 100 clients after the id `after` who is notified, and one for the rest."""
+def find_recipients(message: FindRecipients) -> None:
+    """Send a message for each of the next 100 clients who is notified, and one for the rest."""
+    workspace_id, requested_at, agent_ids, after = message
     client_ids, following = recipients.list_page(workspace_id, agent_ids, after)
-    texts = [_message(workspace_id, client_id, requested_at) for client_id in client_ids]
+    queue.send(workspace_id, [Notify(workspace_id, client_id, requested_at) for client_id in client_ids])
     if following:
-        texts.append(json.dumps([handoff_notices.KIND, workspace_id, requested_at, agent_ids, following]))
-    queues.send(queues.NOTIFICATIONS, texts, workspace_id)
+        queue.send(workspace_id, [message._replace(after=following)])
 
 
-def notify(workspace_id: str, client_id: str, requested_at: int, cursor: str | None = None) -> None:
-    """Send the mail that a message asks for, or send the message again for later, or do nothing.
+def notify(message: Notify) -> None:
+    """Send the mail that a message requests, or send the message again for later, or do nothing.
 
-    `requested_at` is when a conversation requested a person, in ms; `cursor` is where a search continues. Raises what
-    the database, KMS or SES fail with.
+    Raises the errors of the database, KMS and SES.
     """
-    storage.retry_on_conflict(lambda: _notify(workspace_id, client_id, requested_at, cursor))
+    storage.retry_on_conflict(lambda: _notify(message))
 
 
-def _message(workspace_id: str, client_id: str, requested_at: int, *cursor: str) -> str:
-    return json.dumps(["notify", workspace_id, client_id, requested_at, *cursor])
-
-
-def _notify(workspace_id: str, client_id: str, requested_at: int, cursor: str | None) -> None:
-    row = notices.find(workspace_id, client_id)
-    if row and row.covers(requested_at):
+def _notify(message: Notify) -> None:
+    row = notices.find(message.workspace_id, message.client_id)
+    if row and row.covers(message.requested_at):
         return
     if row and (left := row.milliseconds_left()) > 0:
-        message = _message(workspace_id, client_id, requested_at)
-        queues.send(queues.NOTIFICATIONS, [message], workspace_id, ceil(left / 1000))
+        queue.send(message.workspace_id, [message._replace(cursor=None)], ceil(left / 1000))
         return
-    recipient = recipients.find(workspace_id, client_id)
-    if recipient and _is_in_use(workspace_id):
-        _send(workspace_id, recipient, row, requested_at, cursor)
+    recipient = recipients.find(message.workspace_id, message.client_id)
+    if recipient and _is_in_use(message.workspace_id):
+        _send(message, recipient, row)
 
 
-def _send(
-    workspace_id: str, recipient: Recipient, row: NoticeRow | None, requested_at: int, cursor: str | None
-) -> None:
+def _send(message: Notify, recipient: Recipient, row: NoticeRow | None) -> None:
     from chalicelib.extensions.console.notifications import mail
 
+    workspace_id, _, requested_at, cursor = message
     listed_at, since = clock.milliseconds(), row.covered_until if row else 0
     waiting, rest = inbox.find_waiting(workspace_id, recipient.agent_ids, cursor)
     if not any(_is_after(one.changed_at, since) for one in waiting):
         if rest and _is_after(inbox.second_of(rest), max(since, requested_at - _SEARCHED_MILLISECONDS)):
-            message = _message(workspace_id, recipient.client_id, requested_at, rest)
-            queues.send(queues.NOTIFICATIONS, [message], workspace_id)
+            queue.send(workspace_id, [message._replace(cursor=rest)])
         return
     content = mail.compose(workspace_id, recipient, waiting)
     if not allowance.take(workspace_id):

@@ -1,0 +1,67 @@
+"""What core does with the stream of conversations: it requests recounts, and the removal of what deletions leave.
+
+The stream contains in which quarter hours conversations were created or deleted. Each shard is read once a minute, or
+when there are 10,000 changes, which debounces the changes of a quarter hour. A queue delays a recount until the index
+contains the change. A count is an absolute number, so repeating one does no harm.
+"""
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from chalicelib import storage
+from chalicelib.analytics import store as analytics
+from chalicelib.conversations import counted_changes, leftovers
+from chalicelib.conversations.page_position import quarter_of
+from chalicelib.conversations.rows import HEAD
+from chalicelib.queues import tasks
+from chalicelib.queues.stream_batches import Follower
+
+RECOUNT_DELAY_SECONDS = 30
+
+
+class _Change(NamedTuple):
+    """What a record requests: the row of a counted change, and the tasks."""
+
+    row: analytics.ChangeRow | None
+    recount: tasks.RecountQuarter | None
+    clear: tasks.ClearLeftovers | None
+
+
+def _read(record: dict[str, Any]) -> _Change:
+    counted = counted_changes.in_record(record)
+    row = analytics.change_row(counted) if counted else None
+    return _Change(row, _recount(record), _clear(record))
+
+
+def _recount(record: dict[str, Any]) -> tasks.RecountQuarter | None:
+    """Return the task for a conversation that was created or deleted, otherwise None."""
+    change = record["dynamodb"]
+    if record["eventName"] == "MODIFY" or change["Keys"]["item"]["S"] != HEAD:
+        return None
+    image = change.get("NewImage") or change["OldImage"]
+    return tasks.RecountQuarter(image["agent"]["S"], *quarter_of(image["created"]["S"]))
+
+
+def _clear(record: dict[str, Any]) -> tasks.ClearLeftovers | None:
+    """Return the task for a conversation that was deleted, by a caller or by TTL, otherwise None."""
+    keys = record["dynamodb"]["Keys"]
+    is_deleted = record["eventName"] == "REMOVE" and keys["item"]["S"] == HEAD
+    return tasks.ClearLeftovers(str(keys["conversation"]["S"])) if is_deleted else None
+
+
+def _write(changes: list[_Change]) -> None:
+    analytics.save([change.row for change in changes if change.row])
+    _send((change.clear for change in changes), leftovers.CLEAR_DELAY_SECONDS)
+    _send((change.recount for change in changes), RECOUNT_DELAY_SECONDS)
+
+
+def _send(requested: Iterable[tasks.Task | None], delay_seconds: int) -> None:
+    """Send each task once. The first member of a task is the partition key of an agent or of a conversation."""
+    for workspace_id, of_workspace in groupby(
+        sorted({task for task in requested if task}), lambda task: storage.split_key(task[0])[0]
+    ):
+        tasks.send(workspace_id, of_workspace, delay_seconds)
+
+
+FOLLOWER = Follower(_read, _write)

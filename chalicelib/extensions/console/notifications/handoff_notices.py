@@ -1,0 +1,46 @@
+"""What the console does with the stream of conversations: it asks to notify people of those that request a person.
+
+A batch causes one message per workspace and reads nothing else. `notifier` decides who is notified when it arrives.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from chalicelib import ids, settings, storage
+from chalicelib.conversations import counted_changes
+from chalicelib.extensions.console.notifications import queue
+from chalicelib.extensions.console.notifications.queue import FindRecipients
+from chalicelib.queues.stream_batches import Follower
+
+# The index of the inbox is eventually consistent, and clocks differ: when the message is read, the conversations are in
+# it, and their time is before what the next mail counts as covered (`notices`).
+DELAY_SECONDS = 8
+_MAX_AGENTS = 500
+
+
+def _read(record: dict[str, Any]) -> tuple[str, int] | None:
+    """Return the agent's key and the time in Unix milliseconds if a conversation requests a person, otherwise None."""
+    if not (settings.mail_sender() and settings.console_url()):
+        return None
+    change = counted_changes.in_record(record)
+    return (change.agent, ids.timestamp_of(change.version_tag)) if change and change.counts["handoffs"] else None
+
+
+def _write(requests: list[tuple[str, int]]) -> None:
+    newest: dict[str, dict[str, int]] = defaultdict(dict)
+    for agent, requested_at in sorted(requests):
+        workspace_id, agent_id = storage.split_key(agent)
+        newest[workspace_id][agent_id] = requested_at
+    for workspace_id, by_agent in newest.items():
+        queue.send(workspace_id, _messages(workspace_id, by_agent), DELAY_SECONDS)
+
+
+def _messages(workspace_id: str, by_agent: dict[str, int]) -> Iterable[FindRecipients]:
+    agent_ids = sorted(by_agent)
+    for start in range(0, len(agent_ids), _MAX_AGENTS):
+        part = agent_ids[start : start + _MAX_AGENTS]
+        yield FindRecipients(workspace_id, max(by_agent[agent_id] for agent_id in part), tuple(part))
+
+
+FOLLOWER = Follower(_read, _write)

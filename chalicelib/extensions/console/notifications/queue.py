@@ -1,0 +1,38 @@
+"""The queue `notifications`: mails to people whose conversations wait for a person."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from chalicelib import queues
+from chalicelib.queues import messages
+
+NAME = "notifications"
+
+
+class FindRecipients(NamedTuple):
+    """Conversations of these agents request a person, the newest since `requested_at` in Unix milliseconds.
+
+    Each client with an id after `after` who is notified of one of the agents gets a mail.
+    """
+
+    workspace_id: str
+    requested_at: int
+    agent_ids: tuple[str, ...]
+    after: str = ""
+
+
+class Notify(NamedTuple):
+    """Send a client a mail about the conversations that wait. `cursor` is where a search continues."""
+
+    workspace_id: str
+    client_id: str
+    requested_at: int
+    cursor: str | None = None
+
+
+KINDS: tuple[type[FindRecipients | Notify], ...] = (FindRecipients, Notify)
+
+
+def send(workspace_id: str, notices: Iterable[FindRecipients | Notify], delay_seconds: int = 0) -> None:
+    """Send messages of a workspace. Raises Unavailable if the queue does not accept all of them."""
+    queues.send(NAME, [messages.pack(notice) for notice in notices], workspace_id, delay_seconds)

@@ -1,0 +1,31 @@
+"""The counted change of a record is computed once for all followers of a batch."""
+
+from copy import deepcopy
+
+import pytest
+
+from chalicelib.conversations import counted_changes
+from tests.api import Api
+from tests.webhooks import pipeline
+from tests.webhooks.conftest import stream as stream
+
+
+def test_a_record_is_decrypted_once_for_all_followers(
+    stream: pipeline.Stream,
+    api: Api,
+    agent_id: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert api.post("/v3/agents/support/convos", {"conversation": {}}).status == 200
+    records = [one for one in stream.read("conversations") if one["dynamodb"]["Keys"]["item"]["S"] == "conversation"]
+    computed, of_change = [], counted_changes._of_change
+    monkeypatch.setattr(counted_changes, "_of_change", lambda change: computed.append(change) or of_change(change))
+    again = deepcopy(records)
+    results = [counted_changes.in_record(record) for _ in range(3) for record in (*records, *again)]
+    assert results == results[:1] * 6
+    assert results[0] is not None
+    assert results[0].counts["conversations"] == 1
+    assert len(computed) == 2
+    monkeypatch.setattr(counted_changes, "_MOST_COMPUTED", len(counted_changes._computed))
+    counted_changes.in_record(deepcopy(records[0]))
+    assert len(counted_changes._computed) == 1
