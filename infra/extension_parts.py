@@ -18,6 +18,8 @@ project has their versions.
 `package.py` has `prepare(directory)`, which changes the copy of the extension in the package `directory` and returns
 the folders whose modules ship as bytecode only.
 
+`settings.py` has `problems(settings, stage_name)`, which yields a sentence for each invalid setting of a stage.
+
 `template.yaml` has the members of a CloudFormation template that the extension adds to `infra/template.yaml`, such as
 `Resources` and `Outputs`. It may add members to a resource of core, such as a stream to a table, but change none.
 """

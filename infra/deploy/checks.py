@@ -18,11 +18,11 @@ from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import is_valid_uri
 
+from infra import extension_parts
 from infra.deploy import (
     chalice_state,
     extensions,
     limits,
-    mail,
     operator_email,
     runtimes,
     sdk_errors,
@@ -70,9 +70,10 @@ def run_all(session: Session, name: str, stage_name: str) -> None:
 
 
 def check_settings(settings: stage.Settings, stage_name: str) -> None:
-    """Raise NotReady for a setting that AWS would reject, or with which no mail could be sent."""
+    """Raise NotReady for a setting that AWS or an extension of the stage would reject."""
     _check_limits(settings, stage_name)
-    for problem in mail.problems(settings, stage_name):
+    modules = extension_parts.modules("settings", stage.extensions(settings))
+    for problem in (one for module in modules for one in module.problems(settings, stage_name)):
         raise NotReady(problem)
 
 

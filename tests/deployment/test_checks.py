@@ -209,18 +209,6 @@ def test_a_new_stack_is_created_with_the_settings(monkeypatch: pytest.MonkeyPatc
     ]
 
 
-def test_settings_for_mail_may_be_in_the_file_and_in_the_account() -> None:
-    variables = {"CAMS_MAIL_SENDER": "cams@example.com"}
-    (stage.CHALICE_DIRECTORY / "config.json").write_text(
-        json.dumps({"stages": {"prod": {"environment_variables": variables}}})
-    )
-    checks.run_all(boto3.session.Session(), "cams-prod", "prod")
-    with pytest.raises(checks.NotReady, match="CAMS_CONSOLE_URL of stage prod is no https address"):
-        checks.check_settings(stage.read("prod"), "prod")
-    variables["CAMS_CONSOLE_URL"] = "https://cams.example.com/console"
-    checks.check_settings({"environment_variables": variables}, "prod")
-
-
 def test_an_unsupported_python_version_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 9, 0))
     assert "A deployment runs on Python 3.10 to 3.14, not " in failure()

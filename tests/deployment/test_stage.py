@@ -60,14 +60,6 @@ def test_every_function_gets_its_own_policy_file(tmp_path: Path) -> None:
     assert len([*(tmp_path / ".chalice").iterdir()]) == len(declared_functions()) + 1
 
 
-def test_the_function_that_sends_mail_may_use_the_sender_of_the_stage_only(tmp_path: Path) -> None:
-    generate(tmp_path, {"environment_variables": {"CAMS_MAIL_SENDER": "CAMS <cams@example.com>"}})
-    policy = tmp_path / ".chalice" / "policy-prod-notify_people.json"
-    (found,) = (one for one in json.loads(policy.read_text())["Statement"] if one["Action"] == ["ses:SendRawEmail"])
-    assert found["Condition"] == {"StringEquals": {"ses:FromAddress": "cams@example.com"}}
-    assert "ses:" not in policy.with_name("policy-prod-api_handler.json").read_text()
-
-
 def test_generating_replaces_an_earlier_configuration_and_keeps_the_state_of_chalice(tmp_path: Path) -> None:
     state = tmp_path / ".chalice" / "deployed" / "prod.json"
     state.parent.mkdir(parents=True)

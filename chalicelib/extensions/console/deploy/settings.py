@@ -12,7 +12,7 @@ _SENDER, _CONSOLE = "CAMS_MAIL_SENDER", "CAMS_CONSOLE_URL"
 
 
 def problems(settings: Settings, stage_name: str) -> Iterator[str]:
-    """A sentence for each setting with which no mail could be sent."""
+    """Yield a sentence for each setting with which no mail could be sent."""
     variables = settings.get("environment_variables", {})
     if not variables.get(_SENDER):
         return
