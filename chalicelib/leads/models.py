@@ -28,17 +28,10 @@ class Lead(Wire):
     createdAt: OptionalNumber = read_only()
 
 
-class LeadChange(Wire):
+class LeadChange(Lead):
     """A change of a lead, which stays with its agent."""
 
-    id: OptionalText = read_only()
-    agentId: OptionalText = read_only()
-    agentName: OptionalText = read_only()
-    name: OptionalText = None
-    email: OptionalText = None
-    phone: OptionalText = None
-    channel: LeadChannel | None = None
-    createdAt: OptionalNumber = read_only()
+    agentId: OptionalText = read_only()  # type: ignore[assignment]
 
 
 class LeadChangeIn(Wire):

@@ -176,7 +176,7 @@ def _request_body(view: _View, built: schemas.Schemas) -> dict[str, Any]:
 def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:
     files = {media: {"schema": {"type": "string"}} for media in view.operation.files}
     if files and view.operation.data is None:
-        return {"description": "Success.", "headers": parameters.LINK, "content": files}
+        return {"description": "Success.", "headers": _response_headers("Link"), "content": files}
     whole = view.operation.bare is not None
     schema = built.by_key[view.name, "response"] if whole else reference(_envelope_name(view, built))
     answers = {key: (one, one.answer) for key, one in examples.of(view.name).items()}
@@ -187,13 +187,15 @@ def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:
 def _headers(view: _View) -> Schema:
     """Return the headers of a success: `ETag` of one record, `Idempotency-Replayed` of a replay, and those of files."""
     has_record = view.operation.creates or (view.operation.headers and view.method != "DELETE")
-    headers = {**(parameters.ETAG if has_record else {}), **(parameters.REPLAYED if view.is_repeatable else {})}
-    if view.operation.files:
-        headers |= {
-            **(parameters.LINK if view.operation.bounded else {}),
-            **(parameters.WARNING if view.operation.warns else {}),
-        }
-    return {"headers": headers} if headers else {}
+    names = ["ETag"] if has_record else []
+    names += [idempotency.REPLAYED] if view.is_repeatable else []
+    names += ["Link"] if view.operation.files and view.operation.bounded else []
+    names += ["Warning"] if view.operation.files and view.operation.warns else []
+    return {"headers": _response_headers(*names)} if names else {}
+
+
+def _response_headers(*names: str) -> Schema:
+    return {name: schemas.COMPONENTS["headers"][name] for name in names}
 
 
 def _not_modified(view: _View) -> dict[str, Schema]:
@@ -201,7 +203,7 @@ def _not_modified(view: _View) -> dict[str, Schema]:
     if view.method != "GET" or etag.IF_NONE_MATCH not in view.operation.headers:
         return {}
     description = f"The record has the ETag in `{etag.IF_NONE_MATCH}`. The response has no body."
-    return {"304": {"description": description, "headers": parameters.ETAG}}
+    return {"304": {"description": description, "headers": _response_headers("ETag")}}
 
 
 def _envelopes(views: list[_View], built: schemas.Schemas) -> dict[str, Schema]:

@@ -12,7 +12,7 @@ from chalicelib.clients.store import EmailTaken
 from chalicelib.http import etag, idempotency
 from chalicelib.http.operation import Operation
 from chalicelib.ids import IDENTIFIER_RULE
-from chalicelib.openapi.schemas import Schema, reference
+from chalicelib.openapi.schemas import COMPONENTS, Schema, reference
 from chalicelib.openapi.text import without_sections
 
 # One response component per status: the first class with that status in `errors`. The base class is the 500.
@@ -28,32 +28,6 @@ _HEADERS = {
 _SCHEMAS = ("Error", "InteractionError")
 # Codes that only Chalice and the gateway use; no operation raises them.
 _GATEWAY_CODES = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
-
-_ISSUE: Schema = {
-    "description": "An issue of an error, or a warning of a success.",
-    "type": "object",
-    "properties": {
-        "path": {"type": "string", "description": "The dotted path of the member."},
-        "message": {"type": "string", "description": "The rule."},
-    },
-    "required": ["path", "message"],
-    "additionalProperties": False,
-}
-
-
-_REACHED_LIMIT: Schema = {
-    "type": "object",
-    "description": "The limit that is reached (429), and how much of it was used and left before this request.",
-    "properties": {
-        "name": {
-            "type": "string",
-            "description": "The member of the agent record, `webhooks`, `erasures` or `visitorChanges`.",
-        },
-        **{name: {"type": "number"} for name in ("max", "used", "left")},
-    },
-    "required": ["name", "max", "used", "left"],
-    "additionalProperties": False,
-}
 
 _INVALID_ID = errors.Invalid.member("agent_id", f"must be {IDENTIFIER_RULE}")
 _CHANGED = errors.PreconditionFailed("If-Match does not match the record's current ETag; read it and try again.")
@@ -160,45 +134,19 @@ def schemas(operations: Iterable[Operation]) -> dict[str, Schema]:
         {one.code for one in _CLASSES.values()}
         | _GATEWAY_CODES
         | {errors.WorkspaceSuspended.code, idempotency.KeyReused.code}
-        | {one.code for declared in operations for one in _conflicts(declared)}
+        | {one.code for operation in operations for one in _conflicts(operation)}
     )
-    error = {
-        "description": "The envelope of every error. It never repeats values from the request.",
-        "type": "object",
-        "properties": {
-            "success": {"type": "boolean", "const": False},
-            "message": {"type": "string", "description": "What is wrong and what to do, for people."},
-            "code": {
-                "type": "string",
-                "description": "The error code, for programs. Known codes: "
-                + ", ".join(f"`{code}`" for code in codes)
-                + ".",
-                "examples": codes,
-            },
-            "issues": {
-                "type": "array",
-                "description": "The violated rules, at most 20. Of turns and of messages, only the first invalid one.",
-                "items": reference("Issue"),
-            },
-            "limit": reference("ReachedLimit"),
-        },
-        "required": ["success", "message", "code"],
-        "additionalProperties": False,
+    known = ", ".join(f"`{code}`" for code in codes)
+    code = {
+        "type": "string",
+        "description": f"The error code, for programs. Known codes: {known}.",
+        "examples": codes,
     }
-    interaction_members = {
-        "appError": {"type": "string", "description": "The same text as `message`."},
-        "platformName": {
-            **reference("Platform"),
-            "description": "The agent's platform; absent if the error occurs before the agent is read.",
-        },
-    }
-    interaction = {
-        **error,
-        "description": "The error envelope of the interaction route, with two more members.",
-        "properties": {**error["properties"], **interaction_members},  # type: ignore[dict-item]
-        "required": ["success", "message", "code", "appError"],
-    }
-    return {"Error": error, "InteractionError": interaction, "Issue": _ISSUE, "ReachedLimit": _REACHED_LIMIT}
+    declared = COMPONENTS["schemas"]
+    error = {**declared["Error"], "properties": {**declared["Error"]["properties"], "code": code}}
+    further = declared["InteractionError"]
+    interaction = {**error, **further, "properties": {**error["properties"], **further["properties"]}}
+    return {**declared, "Error": error, "InteractionError": interaction}
 
 
 def _response(schema_name: str, status: int) -> Schema:

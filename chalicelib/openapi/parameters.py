@@ -216,39 +216,6 @@ _HEADERS: dict[str, Schema] = {
     },
 }
 
-# A header of every replayed response.
-REPLAYED: Schema = {
-    idempotency.REPLAYED: {
-        "description": "`true` if this is the response to an earlier request with the same key.",
-        "schema": {"type": "string", "const": "true"},
-    }
-}
-
-# A header of every response with one record, and of 304.
-ETAG: Schema = {
-    "ETag": {
-        "description": "The version of the record, in quotes. It changes with each save. Absent if nothing is saved.",
-        "schema": {"type": "string"},
-        "example": '"06fgz0x9w52n6p1x4c9r3k7thb"',
-    }
-}
-
-# A header of every page of a file but the last.
-LINK: Schema = {
-    "Link": {
-        "description": 'The next page, `<…>; rel="next"` (RFC 8288), relative to the request; absent on the last page.',
-        "schema": {"type": "string"},
-    }
-}
-
-# A header of a file whose JSON form would have `warnings`.
-WARNING: Schema = {
-    "Warning": {
-        "description": 'What the JSON has in `warnings`, each as `299 - "member: text"`; absent without any.',
-        "schema": {"type": "string"},
-    }
-}
-
 
 def references(path: str, query: tuple[str, ...], headers: tuple[str, ...]) -> dict[str, Any]:
     """Return references to the parameters of an operation; empty without parameters."""

@@ -20,6 +20,15 @@ from chalicelib.openapi.text import without_sections
 Schema = dict[str, Any]
 
 _PREFIX = "#/components/schemas/"
+
+
+def _read(name: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text("utf-8"))
+    return read
+
+
+# The parts of the document that do not follow from the code: the schemas of errors, and the headers of responses.
+COMPONENTS = _read("components.json")
 _HIDDEN = "Not shown to tokens with scopes."
 # A text member with such a name is a time in ISO 8601.
 _MOMENT = re.compile(r"at|\w+(At|Until)")
@@ -120,8 +129,7 @@ def notes() -> dict[str, dict[str, Any]]:
     A note is a description, the known values of an open enumeration (section 2 of the specification), or a part of the
     schema. A model that is `like` another one has its notes, too.
     """
-    read: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("members.json").read_text("utf-8"))
-    return read
+    return _read("members.json")
 
 
 def notes_of(model: str) -> dict[str, Schema]:
