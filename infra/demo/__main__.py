@@ -10,7 +10,6 @@ import json
 import os
 import shlex
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -67,8 +66,8 @@ def main(directory: Path, conversations: int) -> None:
         print("The demonstration data exists already; nothing was added.", flush=True)
     else:
         started = time.monotonic()
-        bar = partial(click.progressbar, label="Writing 90 days")
-        visits = fill.fill(service, conversations, lambda length: bar(length=length))
+        print("Writing 90 days of two agents", flush=True)
+        visits = fill.fill(service, conversations)
         seconds = time.monotonic() - started
         print(f"Two agents with {conversations:,} conversations and {len(visits):,} visitors in {seconds:.0f} s.")
     path = directory / "credentials.json"

@@ -1,7 +1,6 @@
 """Fill the workspace of a run: agents, tools and people through the API, their history through the stores."""
 
 import secrets
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import click
@@ -38,8 +37,8 @@ def is_filled(service: Service) -> bool:
     return True
 
 
-def fill(service: Service, conversations: int, progress: Callable[[int], Any]) -> list[plan.Visit]:
-    """Create everything that is missing; return the visits. `progress` takes the number of records to a progress bar.
+def fill(service: Service, conversations: int) -> list[plan.Visit]:
+    """Create everything that is missing; return the visits.
 
     The history ends when the agents were created, so an interrupted run continues with the same records.
     """
@@ -48,8 +47,7 @@ def fill(service: Service, conversations: int, progress: Callable[[int], Any]) -
     for client_id, client in texts.CLIENTS.items():
         service.call("POST", f"/v2/clients/{client_id}", {**client, "orgId": texts.ORGANISATION})
     visits = plan.draw(moment, conversations)
-    with progress(history.count_rows(visits)) as bar:
-        history.write(service.workspace_id, moment, visits, bar.update)
+    history.write(service.workspace_id, moment, visits)
     organisation = {"name": "Harbour Group", "widgetIDs": [*texts.AGENTS], "adminIDs": [*texts.CLIENTS]}
     service.call("POST", f"/v2/orgs/{texts.ORGANISATION}", organisation)
     return visits

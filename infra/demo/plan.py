@@ -5,8 +5,7 @@ the agent, a few of those ask for a person, and some leave their address.
 """
 
 import random
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from infra.demo import texts
 from infra.demo.texts import Dialogue
@@ -15,8 +14,8 @@ DAYS = 90
 SEED = 7
 _HOUR = 3_600
 _DAY = 24 * _HOUR
-# The last planned hour begins this long before the moment, so that every conversation has ended.
-_QUIET = 2 * _HOUR
+# The last planned hour begins this long before the moment, so that nothing is planned in the hour of the moment.
+_QUIET = 3 * _HOUR
 # By the hour of UTC.
 _CLOCK = (2, 1, 1, 1, 2, 4, 9, 18, 34, 48, 54, 50, 40, 44, 52, 54, 50, 42, 36, 38, 40, 30, 16, 7)
 _WEEK = (100, 96, 92, 95, 104, 62, 54)  # from Monday on
@@ -48,16 +47,16 @@ class Visit(NamedTuple):
 
 
 class Talk(NamedTuple):
-    """What a visitor and the agent said, as lines with their Unix seconds, and how it ended.
+    """The lines of a visitor and the agent with their Unix seconds, and the state of the conversation now.
 
-    `asked` is when the visitor asked for a person, `state` the state now; both None without either.
+    `handoff_at` is when the visitor asked for a person, None without such a request.
     """
 
     name: str
     email: str
     lines: list[tuple[int, str]]
     tags: list[str]
-    asked: int | None
+    handoff_at: int | None
     state: str | None
     assigned: str | None
     lead: bool
@@ -111,36 +110,28 @@ def _visit(at: int, talks: bool, chance: random.Random) -> Visit:
 def _talk(agent: str, language: str, start: int, chance: random.Random) -> Talk:
     dialogue: Dialogue = chance.choice(texts.DIALOGUES[agent, language])
     asks, name = chance.random() < _HANDOFFS, chance.choice(texts.NAMES[language])
-    said = (*dialogue.lines, *(texts.HANDOFF[language] if asks else ()))
-    lines = [*_timed(said, start, chance)]
-    ended = "ended_chat" if asks or chance.random() < _ENDED else None
+    second, lines = start + chance.randint(3, 25), []
+    for number, line in enumerate((*dialogue.lines, *(texts.HANDOFF[language] if asks else ()))):
+        lines.append((second, line))
+        second += chance.randint(1, 4) if number % 2 == 0 else chance.randint(10, 75)
     return Talk(
         name,
         f"{name.lower().replace(' ', '.')}@example.com".encode("ascii", "ignore").decode(),
         lines,
         [dialogue.tag, *(["vip"] if chance.random() < 0.04 else [])],
         lines[-2][0] if asks else None,
-        ended,
+        "ended_chat" if asks or chance.random() < _ENDED else None,
         None,
         chance.random() < _LEADS,
     )
 
 
-def _timed(said: Sequence[str], start: int, chance: random.Random) -> Iterator[tuple[int, str]]:
-    second = start + chance.randint(3, 25)
-    for number, line in enumerate(said):
-        yield second, line
-        second += chance.randint(1, 4) if number % 2 == 0 else chance.randint(10, 75)
-
-
 def _open_handoffs(visits: list[Visit]) -> list[Visit]:
-    """The same visits, but the last handoffs are open: they wait for a person, or are with one."""
-    asked = [number for number, visit in enumerate(visits) if visit.talk and visit.talk.asked][::-1]
-    with_person: list[dict[str, Any]] = [
-        {"state": "human-chatting", "assigned": person} for person in texts.CLIENTS
-    ] * (_WITH_PERSON // 2)
-    changes: list[dict[str, Any]] = [{"state": "requested_chat"}] * _WAITING + with_person
-    for number, change in zip(asked, changes, strict=False):
+    """Return the same visits, but the last handoffs are open: they wait for a person, or are with a person."""
+    handoffs = [number for number, visit in enumerate(visits) if visit.talk and visit.talk.handoff_at][::-1]
+    states: list[tuple[str, str | None]] = [("requested_chat", None)] * _WAITING
+    states += [("human-chatting", person) for person in texts.CLIENTS] * (_WITH_PERSON // 2)
+    for number, (state, person) in zip(handoffs, states, strict=False):
         visit = visits[number]
-        visits[number] = visit._replace(talk=visit.talk and visit.talk._replace(**change))
+        visits[number] = visit._replace(talk=visit.talk and visit.talk._replace(state=state, assigned=person))
     return visits
