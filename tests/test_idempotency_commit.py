@@ -91,7 +91,7 @@ def look_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no request run its view before all requests have looked up the key and found none."""
     start, find = threading.Barrier(THREADS), idempotency.find
 
-    def find_together(key: idempotency.Key) -> idempotency.StoredResponseRow | None:
+    def find_together(key: idempotency.RequestKey) -> idempotency.StoredResponseRow | None:
         stored = find(key)
         start.wait()
         return stored

@@ -16,7 +16,7 @@ from chalicelib.tools.store import ToolRow
 _AGENT = "agent"
 
 
-class ByWorkspace(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-call]
+class AgentsByWorkspace(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-call]
     """An index of the agents of a workspace by id. A row from it has no document, so it must never be saved."""
 
     class Meta:
@@ -53,7 +53,7 @@ class AgentRow(storage.AuthoredRow, storage.DocumentRow):
 
     partition = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
-    by_workspace = ByWorkspace()
+    by_workspace = AgentsByWorkspace()
     by_change = ByChange()
     workspace = UnicodeAttribute(null=True)
     agent_id = UnicodeAttribute()

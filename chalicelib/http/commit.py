@@ -46,7 +46,7 @@ def commit(routes: Mapping[str, Container[str]], request: Request, get_response:
 
 
 def _run(
-    request: Request, get_response: _GetResponse, key: idempotency.Key | None
+    request: Request, get_response: _GetResponse, key: idempotency.RequestKey | None
 ) -> tuple[Response, StoredResponseRow | None]:
     """Run the view once and commit its writes, with the key if there is one. Return the response.
 

@@ -10,8 +10,8 @@ from chalice.app import Request
 from chalicelib import errors
 
 
-class Exchange:
-    """A request, with its parsed body and what the response warns of, once they are known."""
+class CurrentRequest:
+    """A request with its parsed body and the warnings of the response, once the body is parsed."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -19,21 +19,21 @@ class Exchange:
         self.warnings: list[errors.Issue] = []
 
 
-_current: ContextVar[Exchange] = ContextVar("exchange")
+_current: ContextVar[CurrentRequest] = ContextVar("current_request")
 
 
 @contextmanager
 def request_context(request: Request) -> Iterator[None]:
     """Make `request` the current request inside the block."""
-    token = _current.set(Exchange(request))
+    token = _current.set(CurrentRequest(request))
     try:
         yield
     finally:
         _current.reset(token)
 
 
-def current() -> Exchange:
-    """Return the exchange of the current request."""
+def current() -> CurrentRequest:
+    """Return the current request with its parsed body and warnings."""
     return _current.get()
 
 

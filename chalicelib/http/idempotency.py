@@ -45,7 +45,7 @@ class AlreadyAnswered(errors.Conflict):
         self.stored = stored
 
 
-class Key(NamedTuple):
+class RequestKey(NamedTuple):
     """The partition of a key, which is scoped to one credential, and the fingerprint and path values of its request."""
 
     partition: str
@@ -53,7 +53,7 @@ class Key(NamedTuple):
     path: dict[str, str]
 
 
-def key_of(request: Request) -> Key | None:
+def key_of(request: Request) -> RequestKey | None:
     """Return the key of a POST, PUT or PATCH, None without one.
 
     Raise Invalid for a malformed key, and for any key of a visitor, because each new key would store a response.
@@ -71,20 +71,20 @@ def key_of(request: Request) -> Key | None:
     if not KEY.fullmatch(key):
         raise errors.Invalid.member(HEADER, "must be 1 to 255 visible ASCII characters")
     name = hashlib.sha256(f"{caller.credential_id} {key}".encode()).hexdigest()
-    return Key(storage.key(caller.workspace_id, name), _fingerprint(request), request.uri_params or {})
+    return RequestKey(storage.key(caller.workspace_id, name), _fingerprint(request), request.uri_params or {})
 
 
-def find(key: Key) -> StoredResponseRow | None:
+def find(key: RequestKey) -> StoredResponseRow | None:
     """Return the stored response, or None. An eventually consistent read. Raise KeyReused."""
     return _matching(key, storage.find(StoredResponseRow, key.partition, "answer", consistent=False))
 
 
-def find_committed(key: Key) -> StoredResponseRow | None:
+def find_committed(key: RequestKey) -> StoredResponseRow | None:
     """Return the stored response as of the last commit, or None. A transactional read. Raise KeyReused."""
     return _matching(key, storage.find_serializable(storage.Key(StoredResponseRow, key.partition, "answer")))
 
 
-def stage(key: Key, response: Response, messages: Sequence[tuple[str, str]]) -> None:
+def stage(key: RequestKey, response: Response, messages: Sequence[tuple[str, str]]) -> None:
     """Stage the key with its response, on the condition that the key is new. Its error takes precedence.
 
     The commit raises AlreadyAnswered or KeyReused if the key exists.
@@ -120,7 +120,7 @@ def _fingerprint(request: Request) -> str:
     return hashlib.sha256(head + b"\x00" + raw).hexdigest()
 
 
-def _matching(key: Key, stored: StoredResponseRow | None) -> StoredResponseRow | None:
+def _matching(key: RequestKey, stored: StoredResponseRow | None) -> StoredResponseRow | None:
     """Return the stored response, None without one or if it has expired. Raise KeyReused if its request was another."""
     if stored is None or stored.expires_at <= clock.to_datetime(clock.seconds()):
         return None
@@ -129,7 +129,7 @@ def _matching(key: Key, stored: StoredResponseRow | None) -> StoredResponseRow |
     return stored
 
 
-def _failure(key: Key, item: storage.Item | None) -> errors.ApiError:
+def _failure(key: RequestKey, item: storage.Item | None) -> errors.ApiError:
     """Return the error of a commit whose key exists. Raise KeyReused if its request was another."""
     stored = _matching(key, StoredResponseRow.from_raw_data(item) if item else None)
     return AlreadyAnswered(stored) if stored else storage.ConditionFailed()

@@ -131,7 +131,7 @@ class ConditionFailed(errors.Stale, ChaliceUnhandledError):
     """
 
 
-class Rejected(Exception):
+class FailedConditions(Exception):
     """A condition of a write failed. Only `storage.unit` handles it.
 
     `reasons` has one entry per item of the request, in order; `None` for an item whose condition held.
@@ -151,7 +151,7 @@ class TransactionConflict(errors.Unavailable):
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Translate the database errors of the block into errors of the API, or Rejected for a failed condition."""
+    """Translate the database errors of the block into errors of the API, or FailedConditions for a failed condition."""
     try:
         yield
     except DoesNotExist:
@@ -190,7 +190,7 @@ def _to_api_error(error: Exception) -> Exception:
         return errors.Unavailable() if isinstance(error, PutError) else error
     code = cause.response.get("Error", {}).get("Code", "")
     if code == "ConditionalCheckFailedException":
-        return Rejected([CancellationReason(code="ConditionalCheckFailed", raw_item=_stored_item(cause))])
+        return FailedConditions([CancellationReason(code="ConditionalCheckFailed", raw_item=_stored_item(cause))])
     if code == "TransactionCanceledException":
         return _cancelled(getattr(cause, "cancellation_reasons", ()))
     if code == "ResourceNotFoundException":
@@ -220,7 +220,7 @@ def _cancelled(reasons: Sequence[CancellationReason | None]) -> Exception:
     if codes and codes <= {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}:
         return TransactionConflict()
     if codes and codes <= {"ConditionalCheckFailed", "TransactionConflict"}:
-        return Rejected(reasons)
+        return FailedConditions(reasons)
     if "ValidationError" in codes:
         return errors.TooLarge("The record is too large to store.")
     return errors.Unavailable()

@@ -19,7 +19,7 @@ _INDEX = "by_workspace"
 _ANSWER = "answer"
 
 
-class ByWorkspace(GlobalSecondaryIndex["PieceRow"]):  # type: ignore[no-untyped-call]
+class PiecesByWorkspace(GlobalSecondaryIndex["PieceRow"]):  # type: ignore[no-untyped-call]
     """The keys of the items of a workspace. Items of a version without erasures lack `shard`: they expire in a day."""
 
     class Meta:
@@ -60,7 +60,7 @@ class PieceRow(Row):
 
     request = UnicodeAttribute(hash_key=True)
     part = UnicodeAttribute(range_key=True)
-    by_workspace = ByWorkspace()
+    by_workspace = PiecesByWorkspace()
     shard = UnicodeAttribute(null=True)
     piece = BinaryAttribute(legacy_encoding=False, null=True)
     expires_at = TTLAttribute()

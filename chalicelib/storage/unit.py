@@ -25,7 +25,14 @@ from pynamodb.expressions.update import Action
 
 from chalicelib import errors, ids
 from chalicelib.storage.authors import AuthoredRow, current_author
-from chalicelib.storage.client import ConditionFailed, Item, Rejected, TransactionConflict, connection, translate_errors
+from chalicelib.storage.client import (
+    ConditionFailed,
+    FailedConditions,
+    Item,
+    TransactionConflict,
+    connection,
+    translate_errors,
+)
 from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import Key, Row, TaggedRow, VersionedRow
 
@@ -106,10 +113,10 @@ class Unit:
                 return
             except TransactionConflict:
                 pause(attempt)
-            except Rejected as rejected:
-                if self._is_done(rejected):
+            except FailedConditions as failed:
+                if self._is_done(failed):
                     return
-                self._raise_unless_conflict(rejected)
+                self._raise_unless_conflict(failed)
                 pause(attempt)
         raise errors.Unavailable("Too many writers at the same record; try again.")
 
@@ -122,22 +129,22 @@ class Unit:
         # The token makes repetitions by the SDK idempotent for ten minutes.
         return "TransactWriteItems", {"TransactItems": steps, "ClientRequestToken": ids.new_id()}
 
-    def _is_done(self, rejected: Rejected) -> bool:
+    def _is_done(self, failed: FailedConditions) -> bool:
         """Return whether an earlier attempt of this request was applied and only its response was lost."""
-        pairs = zip(self._steps, rejected.reasons, strict=True)
+        pairs = zip(self._steps, failed.reasons, strict=True)
         if any(reason and step.wrote(reason.raw_item) for step, reason in pairs):
             return True
         # A deleted item has no tag to compare. If a single deletion finds no item, its goal is reached.
-        (first, *others), (reason, *_) = self._steps, rejected.reasons
+        (first, *others), (reason, *_) = self._steps, failed.reasons
         return not others and first.action == "Delete" and reason is not None and not reason.raw_item
 
-    def _raise_unless_conflict(self, rejected: Rejected) -> None:
+    def _raise_unless_conflict(self, failed: FailedConditions) -> None:
         """Raise the error of the first failed step; return if another transaction held its item."""
-        for step, reason in zip(self._steps, rejected.reasons, strict=True):
+        for step, reason in zip(self._steps, failed.reasons, strict=True):
             if reason is not None:
                 if reason.code == "TransactionConflict":
                     return
-                raise step.failure(reason.raw_item) from rejected
+                raise step.failure(reason.raw_item) from failed
 
 
 _open: ContextVar[Unit | None] = ContextVar("unit_of_work", default=None)
