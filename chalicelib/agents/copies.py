@@ -21,8 +21,6 @@ _MAX_TRANSACTION = 4_000_000
 _MAX_JSON = 6_000_000
 _TOO_LARGE = "The agent and its tools are too large."
 _AGENT_KEY = "SECRET_API_KEY"
-# The reference to a tool at a path of the agent, replaced; None leaves it out.
-_Translate = Callable[[str, str], str | None]
 
 
 def open_all(rows: Sequence[DocumentRow]) -> list[Document]:
@@ -70,31 +68,17 @@ def clone(workspace_id: str, source: store.AgentAndTools) -> Copy:
     whole, *opened = open_all([agent, *source.tools])
     document = {name: value for name, value in whole.items() if name != _AGENT_KEY}
     owned = [_owned_by(agent_id, agent.agent_id, tool) for tool in opened]
-    numbers = {tool.tool_id: number for number, tool in enumerate(source.tools)}
-
-    def refer(made: list[tools.ToolRow]) -> _Translate:
-        return lambda tool_id, path: made[numbers[tool_id]].tool_id if tool_id in numbers else tool_id
-
-    return create(workspace_id, agent_id, document, owned, refer)
+    made = tools.create(workspace_id, agent_id, owned)
+    copies = {tool.tool_id: copy.tool_id for tool, copy in zip(source.tools, made, strict=True)}
+    document = with_references(document, lambda tool_id, path: copies.get(tool_id, tool_id))
+    return Copy(*store.create(workspace_id, agent_id, document), made)
 
 
-def create(
-    workspace_id: str,
-    agent_id: str,
-    document: Document,
-    opened: list[Document],
-    refer: Callable[[list[tools.ToolRow]], _Translate],
-) -> Copy:
-    """Stage a new agent with new tools; `refer` returns for these tools how the agent's references are replaced.
+def with_references(document: Document, translate: Callable[[str, str], str | None]) -> Document:
+    """Return the document of an agent with other references to tools.
 
-    The commit raises what that of `store.create` raises, and TooLarge for more than 96 tools or 4 MB.
+    `translate` returns the new reference for a reference and its path, None to omit it.
     """
-    made = tools.create(workspace_id, agent_id, opened)
-    return Copy(*store.create(workspace_id, agent_id, with_references(document, refer(made))), made)
-
-
-def with_references(document: Document, translate: _Translate) -> Document:
-    """Return the document of an agent with its references to tools translated."""
     changed = _translated(document, "assignedToolsIds", "", translate)
     if "nodes" in document:
         nodes = enumerate(document["nodes"])
@@ -114,7 +98,7 @@ def _while_small(
         yield tool
 
 
-def _translated(document: Document, name: str, path: str, translate: _Translate) -> Document:
+def _translated(document: Document, name: str, path: str, translate: Callable[[str, str], str | None]) -> Document:
     if name not in document:
         return dict(document)
     found = (translate(one, f"{path}{name}.{number}") for number, one in enumerate(document[name]))

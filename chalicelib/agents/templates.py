@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from chalicelib import errors, ids
-from chalicelib.agents import copies, forms
+from chalicelib.agents import copies, forms, store
 from chalicelib.agents.record import AgentV3, Template
 from chalicelib.http import projections
 from chalicelib.http.wire import Location
@@ -49,9 +49,10 @@ def create(workspace_id: str, document: Document, template: Template) -> copies.
     opened = [tool.merge_into({}) for tool in template.tools or ()]
     if len(opened) > copies.MAX_TOOLS:
         raise errors.TooLarge(f"The template has more than {copies.MAX_TOOLS} tools.")
-    return copies.create(
-        workspace_id, ids.new_id(), document, opened, lambda made: lambda place, path: _tool_at(made, place, path)
-    )
+    agent_id = ids.new_id()
+    made = tools.create(workspace_id, agent_id, opened)
+    document = copies.with_references(document, lambda place, path: _tool_at(made, place, path))
+    return copies.Copy(*store.create(workspace_id, agent_id, document), made)
 
 
 def _named(tool: Document) -> Document:

@@ -51,7 +51,7 @@ def find_many(keys: Sequence[Key]) -> list[Any]:
     batch.
     """
     items: dict[_Identity, dict[str, Any]] = {}
-    reads = [_Read(key.row.Meta.table_name, _raw_key(key), key.consistent) for key in keys]
+    reads = [_ItemRead(key.row.Meta.table_name, _raw_key(key), key.consistent) for key in keys]
     distinct = [*{_identity(read.table, read.key, read.key): read for read in reads}.values()]
     for start in range(0, len(distinct), _BATCH):
         items |= _batch(distinct[start : start + _BATCH])
@@ -63,7 +63,7 @@ _Identity = tuple[str, ...]
 _RawKey = dict[str, dict[str, str]]
 
 
-class _Read(NamedTuple):
+class _ItemRead(NamedTuple):
     table: str
     key: _RawKey
     consistent: bool
@@ -78,7 +78,7 @@ def _identity(table_name: str, item_key: _RawKey, item: dict[str, Any]) -> _Iden
     return (table_name, *(item[name]["S"] for name in sorted(item_key)))
 
 
-def _batch(reads: list[_Read]) -> dict[_Identity, dict[str, Any]]:
+def _batch(reads: list[_ItemRead]) -> dict[_Identity, dict[str, Any]]:
     key_of_table = {read.table: read.key for read in reads}
     rest: dict[str, Any] = {}
     for read in reads:
