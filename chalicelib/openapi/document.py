@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document, built from the app's routes, the `@Operation` declarations of the views, and the models.
 
 Building takes some tenths of a second, so this module is imported by the first request for the document. Data that
-the code does not contain is in `members`, `error_responses`, `parameters` and `examples`. Tests run all examples.
+does not follow from the code is in `components.json`, `members.json` and `examples.json`. Tests run all examples.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,27 +14,10 @@ from chalicelib.http import auth, etag, idempotency
 from chalicelib.http.operation import Operation
 from chalicelib.openapi import error_responses, events, examples, parameters, schemas
 from chalicelib.openapi.examples import Example
-from chalicelib.openapi.schemas import Schema, reference
+from chalicelib.openapi.schemas import COMPONENTS, Schema, reference
 from chalicelib.openapi.text import summary_and_description, without_sections
 
 _JSON = "application/json"
-_ABOUT = (
-    "The system of record for conversational agents. The guide at `docs/guide.html` explains what all operations have "
-    "in common: credentials, bodies, errors, concurrent changes and retries."
-)
-# Further members of the envelopes of lists.
-_ENVELOPE_MEMBERS = {
-    "searchedUntil": {
-        "type": "integer",
-        "format": "int64",
-        "description": "Unix seconds. What was created later has been searched; at the end of the list `from`, or 0.",
-    }
-}
-_BEARER = {
-    "type": "http",
-    "scheme": "bearer",
-    "description": "The workspace key opens every operation. Each operation names the other credentials that open it.",
-}
 _CREDENTIALS = {
     tokens.WORKSPACE: "workspace key",
     tokens.AGENT: "agent key (`SECRET_API_KEY`)",
@@ -84,17 +67,8 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     for view in views:
         paths.setdefault(view.path, {})[view.method.lower()] = _operation(view, built)
     return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "CAMS",
-            "version": __version__,
-            "description": _ABOUT,
-            "contact": {"name": "The authors of CAMS"},
-            "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
-        },
-        # Relative to the document, so it is correct on localhost and below the stage of a gateway.
-        "servers": [{"url": ".", "description": "This deployment"}],
-        "security": [{"bearer": []}],
+        **COMPONENTS["document"],
+        "info": {**COMPONENTS["document"]["info"], "version": __version__},
         "tags": tags,
         "x-tagGroups": [
             {"name": "Core", "tags": [one["name"] for one in tags if "x-extension" not in one]},
@@ -112,7 +86,7 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             },
             "parameters": {**parameters.components(paths), **events.PARAMETERS},
             "responses": error_responses.shared_responses(set(schemas.references(paths))),
-            "securitySchemes": {"bearer": _BEARER},
+            "securitySchemes": COMPONENTS["securitySchemes"],
         },
     }
 
@@ -195,7 +169,7 @@ def _headers(view: _View) -> Schema:
 
 
 def _response_headers(*names: str) -> Schema:
-    return {name: schemas.COMPONENTS["headers"][name] for name in names}
+    return {name: COMPONENTS["headers"][name] for name in names}
 
 
 def _not_modified(view: _View) -> dict[str, Schema]:
@@ -228,29 +202,17 @@ def _envelope_name(view: _View, built: schemas.Schemas) -> str:
 
 def _envelope(views: list[_View], built: schemas.Schemas) -> Schema:
     """Return the schema of a success envelope."""
-    properties: Schema = {"success": {"type": "boolean", "const": True}, "message": {"type": "string"}}
+    operations = [view.operation for view in views]
+    required = ["success", "message"]
+    required += ["hasMore"] if any(operation.bounded for operation in operations) else []
+    required += sorted({name for operation in operations for name in operation.members})
+    optional = ["nextCursor"] if any("cursor" in operation.query for operation in operations) else []
+    optional += ["warnings"] if any(operation.warns for operation in operations) else []
+    properties = {name: COMPONENTS["envelope"][name] for name in (*required, *optional)}
     data = built.by_key.get((views[0].name, "response"))
     if data is not None:
         properties["data"] = data
-    required = list(properties)
-    if any(view.operation.bounded for view in views):
-        properties["hasMore"] = {"type": "boolean", "description": "Whether the list continues after this page."}
-        required.append("hasMore")
-    for name in sorted({name for view in views for name in view.operation.members}):
-        properties[name] = _ENVELOPE_MEMBERS[name]
-        required.append(name)
-    if any("cursor" in view.operation.query for view in views):
-        properties["nextCursor"] = {
-            "type": "string",
-            "description": "The `cursor` of the next page; absent on the last page.",
-        }
-    if any(view.operation.warns for view in views):
-        properties["warnings"] = {
-            "type": "array",
-            "items": reference("Issue"),
-            "description": "Members that are unknown, are ignored, name no record or outlive the token; absent if "
-            "there are none.",
-        }
+        required.insert(2, "data")
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
