@@ -55,9 +55,9 @@ def read_long(entries: list[ConversationRow]) -> list[ConversationRow | None]:
     None for such a conversation that was deleted in the meantime.
     """
     long = [entry.conversation for entry in entries if entry.summary is None]
-    rows_of_long = storage.find_many([storage.Key(ConversationRow, one, HEAD, consistent=False) for one in long])
-    found = dict(zip(long, rows_of_long, strict=True))
-    return [found[entry.conversation] if entry.summary is None else entry for entry in entries]
+    rows = storage.find_many([storage.Key(ConversationRow, partition, HEAD, consistent=False) for partition in long])
+    by_partition = dict(zip(long, rows, strict=True))
+    return [by_partition[entry.conversation] if entry.summary is None else entry for entry in entries]
 
 
 def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:
@@ -77,26 +77,26 @@ def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
 
     Reads the whole index of the agent, in requests of up to 1 MB.
     """
-    found, cursor = set(tallies.list_quarters(workspace_id, agent_id)), None
+    quarters, cursor = set(tallies.list_quarters(workspace_id, agent_id)), None
     while entries := _older(workspace_id, agent_id, cursor, _CHUNK):
-        found |= {quarter for entry in entries if (quarter := _quarter_of(entry))}
+        quarters |= {quarter for entry in entries if (quarter := _quarter_of(entry))}
         cursor = entries[-1].created
-    return sorted(found)
+    return sorted(quarters)
 
 
 def _quarter_of(entry: ConversationRow) -> Quarter | None:
-    """The quarter hour of an entry; None for one whose key is no time, which an earlier version may have imported."""
+    """Return the quarter hour of an entry; None if its key is no time: an earlier version imported such entries."""
     try:
         return page_position.quarter_of(entry.created)
     except (ValueError, OverflowError):
         return None
 
 
-def _from_jump(workspace_id: str, agent_id: str, found: Jump) -> list[ConversationRow]:
-    agent = storage.key(workspace_id, agent_id)
-    newer = min(found.newer, _LIMIT)
-    entries = _read(_query_newer, agent, ids.id_at(found.boundary, 0), found.newer - newer, newer)[::-1]
-    return entries + _read(_query_older, agent, ids.id_at(found.boundary, 0), found.skip, _LIMIT - newer)
+def _from_jump(workspace_id: str, agent_id: str, jump: Jump) -> list[ConversationRow]:
+    agent, boundary = storage.key(workspace_id, agent_id), ids.id_at(jump.boundary, 0)
+    newer = min(jump.newer, _LIMIT)
+    entries = _read(_query_newer, agent, boundary, jump.newer - newer, newer)[::-1]
+    return entries + _read(_query_older, agent, boundary, jump.skip, _LIMIT - newer)
 
 
 def _older(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[ConversationRow]:
@@ -107,7 +107,7 @@ _Query = Callable[[str, str | None, int], list[ConversationRow]]
 
 
 def _read(query: _Query, agent: str, start: str | None, skip: int, limit: int) -> list[ConversationRow]:
-    """Up to `limit` entries after `skip` others. One request per 1,000 entries, which bounds the memory."""
+    """Return up to `limit` entries after `skip` others. One request per 1,000 entries, which bounds the memory."""
     while skip + limit > _CHUNK:
         skipped = query(agent, start, _CHUNK - limit)
         if not skipped:

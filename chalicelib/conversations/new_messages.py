@@ -85,20 +85,20 @@ def find_new_messages(
 
 
 def is_of_user(turn: Document) -> bool:
-    """Whether a turn has a message that the user wrote: not a launch without a text.
+    """Return whether a turn has a message that the user wrote: not a launch without a text.
 
     A message without `from` has the `from` of its turn.
     """
     message = turn.get("messages")
     # Callers choose the type: a text counts whatever its type is, or a visitor would avoid the limits.
-    if message is None or (message.get("type") == _LAUNCH and not _has_text(message.get("item"))):
+    if message is None or (message.get("type") == _LAUNCH and not any(_texts(message.get("item")))):
         return False
     return (message.get("from") or turn.get("from")) == HUMAN
 
 
 def text_of(item: Any) -> str:
     """Return the text of a message's item, or the item as JSON if it has no text; empty for an empty item."""
-    text = _text(item)
+    text = next(_texts(item), None)
     if text is None:
         return storage.encode_json(item).decode() if item else ""
     return text
@@ -128,7 +128,7 @@ def _label(text: str | None) -> str | None:
 
 
 def _senders(turns: Iterable[Document]) -> dict[str, bool]:
-    """Return for each message, by its id, whether it is the user's."""
+    """Return whether each message is the user's, by its id."""
     return {turn["messages"]["mid"]: is_of_user(turn) for turn in turns if "messages" in turn}
 
 
@@ -150,15 +150,10 @@ def _webhook_message(turn: Document) -> Document:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _has_text(item: Any) -> bool:
-    """Whether any member of an item that usually holds a text holds one."""
-    if isinstance(item, dict):
-        return any(_has_text(item.get(name)) for name in _TEXTS)
-    return isinstance(item, str) and item != ""
-
-
-def _text(item: Any) -> str | None:
+def _texts(item: Any) -> Iterator[str]:
+    """Yield the texts in the members of an item that usually hold its text."""
     if isinstance(item, str):
-        return item
-    inner = (item.get(name) for name in _TEXTS) if isinstance(item, dict) else ()
-    return next((text for one in inner if (text := _text(one)) is not None), None)
+        yield item
+    elif isinstance(item, dict):
+        for name in _TEXTS:
+            yield from _texts(item.get(name))

@@ -93,22 +93,17 @@ def empty(conversation_id: str) -> State:
     return State({"ID": conversation_id, "userID": conversation_id}, NO_TURNS)
 
 
-def last_message(message: Document) -> str:
-    """Return the `lastMessage` of a conversation whose newest message this is: its first 200 characters."""
-    return new_messages.text_of(message.get("item"))[:_LAST_MESSAGE]
-
-
 def check_limits(agent: Document, before: State, after: State) -> None:
     """Check a change against the limits of the agent record (§8). Raise LimitReached.
 
     `limits.maxInteractionsPerUserId` limits the user's messages that the conversation ever received, `messagesLimit`
     all messages that it ever received; 0 is no limit. A change without new messages always passes.
     """
-    was, now = before.totals, after.totals
+    was, now, limits = before.totals, after.totals, agent.get("limits") or {}
     for name, most, used, count in (
         (
             "limits.maxInteractionsPerUserId",
-            (agent.get("limits") or {}).get("maxInteractionsPerUserId"),
+            limits.get("maxInteractionsPerUserId"),
             was.interactions,
             now.interactions,
         ),
@@ -195,27 +190,29 @@ def _without(turns: list[Document], mids: set[str]) -> list[Document]:
     return [turn for turn in turns if turn.get("messages", {}).get("mid") not in mids]
 
 
-def _counts(turns: list[Document]) -> Document:
-    """Return the number of messages, the number and times of the user's messages, and the newest text (§2.6, §2.8)."""
-    newest = next((turn["messages"] for turn in reversed(turns) if "messages" in turn), None)
-    times = [turn["ts"] for turn in turns if new_messages.is_of_user(turn)]
-    return {
-        "messagesNum": sum("messages" in turn for turn in turns),
-        "interactionsNum": len(times),
-        "firstMessageTS": times[0] if times else None,
-        "lastMessageTS": times[-1] if times else None,
-        "lastMessage": None if newest is None else last_message(newest),
-    }
-
-
 def _is_stored(state: State) -> bool:
     """Return whether the conversation is stored: then it has a `ts`. An empty list of turns creates a conversation."""
     return "ts" in state.metadata
 
 
-def counted(metadata: Document, turns: list[Document], now: int) -> Document:
-    """Return metadata with the counters of these turns, and the time of the write."""
-    return stamped({**metadata, **_counts(turns)}, now)
+def counted(metadata: Document, turns: Sequence[Document], now: int, before: Document | None = None) -> Document:
+    """Return metadata with the time of the write and the counters of these turns (§2.6, §2.8).
+
+    They follow the turns with the counters `before`, if any.
+    """
+    counts = before or {}
+    messages = [turn["messages"] for turn in turns if "messages" in turn]
+    times = [turn["ts"] for turn in turns if new_messages.is_of_user(turn)]
+    first, last = counts.get("firstMessageTS"), counts.get("lastMessageTS")
+    text = new_messages.text_of(messages[-1].get("item"))[:_LAST_MESSAGE] if messages else counts.get("lastMessage")
+    counters = {
+        "messagesNum": counts.get("messagesNum", 0) + len(messages),
+        "interactionsNum": counts.get("interactionsNum", 0) + len(times),
+        "firstMessageTS": times[0] if times and first is None else first,
+        "lastMessageTS": times[-1] if times else last,
+        "lastMessage": text,
+    }
+    return stamped(metadata | counters, now)
 
 
 def stamped(metadata: Document, now: int) -> Document:

@@ -8,7 +8,6 @@ The item also holds the new messages of the last write, sealed, so that fan-out 
 Messages that are too long or too many for it get items of their own, in the same transaction.
 """
 
-import hashlib
 from typing import Any
 
 from chalicelib import clock, errors, ids, storage
@@ -46,20 +45,6 @@ def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
     return storage.Key(ConversationRow, storage.key(workspace_id, agent_id, conversation_id), HEAD)
 
 
-def mark(row: ConversationRow) -> str:
-    """Return a text that changes with each change of a conversation; empty for an index entry with long metadata.
-
-    Each save seals the metadata with a new nonce, so the digest of a short one changes like the version tag.
-    """
-    return hashlib.sha256(row.summary).hexdigest()[:32] if row.summary else row.version_tag or ""
-
-
-def mark_of(workspace_id: str, agent_id: str, created: str) -> str:
-    """Return `mark` of the conversation with this `created` from the index alone; empty if none. One request."""
-    agent, condition = storage.key(workspace_id, agent_id), ConversationRow.created == created
-    return "".join(mark(row) for row in storage.query(ConversationRow, agent, condition, index="by_creation", limit=1))
-
-
 def has_expired(metadata: Document) -> bool:
     """Return whether the conversation with this metadata has expired, for entries of the index."""
     expiry = _expiry(metadata)
@@ -79,9 +64,7 @@ def is_kept_for(row: ConversationRow, days: int | None) -> bool:
 def keep_for(row: ConversationRow, days: int | None) -> None:
     """Stage another number of days. Without the new messages of the last write, which would be new events."""
     metadata = {name: value for name, value in read_metadata(row).items() if name != _DAYS}
-    _seal_metadata(row, metadata | ({_DAYS: days} if days else {}))
-    row.received = None
-    storage.put(row)
+    save_metadata(row, metadata | ({_DAYS: days} if days else {}))
 
 
 def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document]:
@@ -104,7 +87,7 @@ def save_metadata(row: ConversationRow, metadata: Document) -> None:
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
     """Stage a changed state. Raise TooLarge for metadata that is too large."""
     has_new_turns = (after.turns, after.totals) != (before.turns, before.totals)
-    # Sealing again changes the entry of the index, also if all times in the metadata stay the same (`mark`).
+    # Sealing again changes the entry of the index, also if all times in the metadata stay the same.
     if has_new_turns or not json_equal(before.metadata, after.metadata):
         _set_metadata(row, after.metadata)
     storage.put(row)
@@ -180,15 +163,6 @@ def _set_metadata(row: ConversationRow, metadata: Document) -> None:
     waits = metadata.get("state") in WAITING_STATES
     row.waiting = row.workspace_id if waits else None
     row.activity = activity_of(metadata, row.created) if waits else None
-    _seal_metadata(row, metadata)
-
-
-def activity_of(metadata: Document, created: str) -> str:
-    """Return the sort key of the inbox: the second of the last change, and a ULID that makes it unique."""
-    return f"{int(metadata['lastModified']):012}.{created}"
-
-
-def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
     payload = storage.encode_json(metadata)
     if len(payload) > _MAX_METADATA_JSON:
         raise _too_large()
@@ -201,6 +175,11 @@ def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
     row.summary, row.metadata = None, encryption.seal(row.workspace_id, row.associated_data("metadata"), payload)
     if len(row.metadata) > _MAX_METADATA:
         raise _too_large()
+
+
+def activity_of(metadata: Document, created: str) -> str:
+    """Return the sort key of the inbox: the second of the last change, and a ULID that makes it unique."""
+    return f"{int(metadata['lastModified']):012}.{created}"
 
 
 def _expiry(metadata: Document) -> int | None:

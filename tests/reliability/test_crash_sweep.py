@@ -167,7 +167,7 @@ def check(case: Case, target: Target, expected: list[Result], faults: list[Fault
         answer = send_with_fault(world, case, target, fault)
         assert answer is None or not fault.is_death or number, "the fault did not occur"
         now = result(world, case, target, answer)
-        is_done = now.totals != before.totals
+        is_done = now.seen != before.seen
         times += is_done
         assert now.plain == expected[times].plain, (faults, "the write is incomplete")
         assert now.events == (expected[times].events if is_done else []), (faults, "the events do not match the change")
@@ -256,9 +256,9 @@ def test_an_agent_s_deletion_with_a_fault_is_atomic_and_completed_later(
         before = result(world, case, target)
         answer = send_with_fault(world, case, target, Fault(kind, at))
         now = result(world, case, target)
-        is_gone = now.totals != before.totals
+        is_gone = now.seen != before.seen
         if is_gone:
-            assert_gone(before.totals, now.totals)
+            assert_gone(before.seen, now.seen)
         assert now.events == (first.events if is_gone else []), at
         assert is_gone or answer is None or answer.status == 503, at
         if again == REQUEST:

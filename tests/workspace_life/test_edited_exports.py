@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from chalicelib import clock, ids, storage
 from chalicelib.analytics import counts
 from chalicelib.analytics.hours import Happened
+from chalicelib.storage import layouts
 from chalicelib.webhooks import hosts
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
@@ -198,7 +199,7 @@ EDITS: list[tuple[str, str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize("layout", [2, 3])
+@pytest.mark.parametrize("layout", layouts.READABLE)
 def test_what_earlier_layouts_stored_is_accepted(layout: int, tmp_path: Path) -> None:
     recorded = json.loads(path_of(layout).read_text())
     with restored(recorded):

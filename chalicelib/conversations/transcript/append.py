@@ -9,15 +9,7 @@ from typing import Any
 
 from chalicelib import errors, ids
 from chalicelib.conversations import new_messages
-from chalicelib.conversations.state import (
-    MAX_MESSAGES,
-    NO_TURNS,
-    State,
-    answer_form,
-    last_message,
-    stamped,
-    to_text,
-)
+from chalicelib.conversations.state import MAX_MESSAGES, NO_TURNS, State, answer_form, counted, to_text
 from chalicelib.conversations.transcript.edit import as_turns
 from chalicelib.storage import Document
 
@@ -39,22 +31,9 @@ def add_turns(before: State, turns: Sequence[Document], stored: Collection[str],
     if not new:
         return before
     is_first = before.turns == NO_TURNS
-    counts = _counts({} if is_first else before.metadata, new)
-    if counts["messagesNum"] > MAX_MESSAGES:
+    metadata = counted(before.metadata, new, now, {} if is_first else before.metadata)
+    if metadata["messagesNum"] > MAX_MESSAGES:
         raise errors.TooLarge(f"A conversation has at most {MAX_MESSAGES:,} messages.")
     text = b"".join((before.turns[:-1], b"" if is_first else b",", to_text(new)[1:]))
     messages, totals = new_messages.find_new_messages(new, (), before.totals)
-    return State(stamped({**before.metadata, **counts}, now), text, totals, messages, before.unread)
-
-
-def _counts(counted: Document, new: Sequence[Document]) -> Document:
-    """Return the counters (§2.6) of a conversation that has `counted`, and its newest message, with the new turns."""
-    times = [turn["ts"] for turn in new if new_messages.is_of_user(turn)]
-    first, last = counted.get("firstMessageTS"), counted.get("lastMessageTS")
-    return {
-        "messagesNum": counted.get("messagesNum", 0) + len(new),
-        "interactionsNum": counted.get("interactionsNum", 0) + len(times),
-        "firstMessageTS": times[0] if times and first is None else first,
-        "lastMessageTS": times[-1] if times else last,
-        "lastMessage": last_message(new[-1]["messages"]),
-    }
+    return State(metadata, text, totals, messages, before.unread)

@@ -13,6 +13,7 @@ from chalicelib.clients import store as clients
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations import transcript
 from chalicelib.conversations.rendering import render_v3
+from chalicelib.conversations.rows import ConversationRow
 from chalicelib.extensions.console import bubbles, calls, guard, overview, pages
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
@@ -65,13 +66,13 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
 def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
     """Return the transcript if it has changed since the entity tag of the request. Otherwise, read one index entry."""
     created = current_request.query_value("created") or ""
-    mark = conversations.mark_of(session.workspace_id, agent_id, created) if ids.ULID.fullmatch(created) else ""
+    tag = _indexed_tag(session.workspace_id, agent_id, created) if ids.ULID.fullmatch(created) else ""
     has, unchanged = current_request.request().headers.get("if-none-match"), Response("", {}, status_code=304)
-    if mark and has == f'"{mark}"':
+    if tag and has == f'"{tag}"':
         return unchanged
-    transcript = _transcript(session, agent_id, convo_id)
-    answer = pages.page("turns.html", guard.language_of(session), session=session, **transcript)
-    answer.headers["ETag"] = f'"{transcript["tag"]}"'
+    values = _transcript(session, agent_id, convo_id)
+    answer = pages.page("turns.html", guard.language_of(session), session=session, **values)
+    answer.headers["ETag"] = f'"{values["tag"]}"'
     return unchanged if has == answer.headers["ETag"] else answer
 
 
@@ -113,7 +114,7 @@ def _page(
     )
 
 
-def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, conversations.ConversationRow]:
+def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, ConversationRow]:
     """Return the agent, and the row of the conversation. One request. Raises NotFound."""
     keys = [agents.key(session.workspace_id, agent_id), conversations.key(session.workspace_id, agent_id, convo_id)]
     agent, stored = storage.find_many(keys)
@@ -123,7 +124,7 @@ def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, conv
     return agents.confirm(agent, session.workspace_id, agent_id).open(), row
 
 
-def metadata_of(row: conversations.ConversationRow) -> Document:
+def metadata_of(row: ConversationRow) -> Document:
     """Return the metadata of a conversation as the API shows it."""
     return render_v3(row, conversations.read_metadata(row))
 
@@ -152,8 +153,22 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
         "earlier": until if newest and metadata.get("messagesNum", 0) > until else None,
         "agent": display_name(agent, "title") or agent_id,
         "created": row.created,
-        "tag": conversations.mark(row),
+        "tag": _entity_tag(row),
     }
+
+
+def _entity_tag(row: ConversationRow) -> str:
+    """Return a text that changes with each change of a conversation; empty for an index entry with long metadata.
+
+    Each save seals the metadata with a new nonce, so the digest of a short one changes like the version tag.
+    """
+    return hashlib.sha256(row.summary).hexdigest()[:32] if row.summary else row.version_tag or ""
+
+
+def _indexed_tag(workspace_id: str, agent_id: str, created: str) -> str:
+    """Return `_entity_tag` of the conversation with this `created` from the index alone; empty if none. One request."""
+    agent, condition = storage.key(workspace_id, agent_id), ConversationRow.created == created
+    return "".join(map(_entity_tag, storage.query(ConversationRow, agent, condition, index="by_creation", limit=1)))
 
 
 def _before() -> int:
