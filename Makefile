@@ -27,7 +27,7 @@ help:  # the first target, so that a bare `make` starts nothing
 	@echo "make check                            formatter, linter, types, known vulnerabilities"
 	@echo "make format                           apply the formatter"
 	@echo "make bench                            benchmarks against common alternatives; a quarter of an hour"
-	@echo "make bench-quick                      the same with fewer cases; five minutes"
+	@echo "make bench-quick                      the same with fewer cases; two minutes"
 	@echo "make rehearse                         deploy and destroy in an emulated account"
 	@echo "make deploy STAGE=prod                create or update a stage in your account"
 	@echo "make verify STAGE=prod                check a deployed stage in a temporary workspace, which it removes"

@@ -41,8 +41,7 @@ def measure(quick: bool) -> list[Row]:
     counted: Counts = {}
     with tempfile.TemporaryDirectory() as name:
         for stacks in ((OURS, FLOOR),) if quick else ((OURS, FLOOR), [*STACKS][2:]):
-            lengths = dict.fromkeys(_LENGTHS, 1) if quick else _LENGTHS
-            counted |= count(Path(name), dict.fromkeys(stacks, lengths))
+            counted |= count(Path(name), dict.fromkeys(stacks, _LENGTHS))
     millions = {
         stack: {case: counts / _MILLION for case, counts in {**cases, _MESSAGE: per_message(cases)}.items()}
         for stack, cases in counted.items()
