@@ -113,55 +113,6 @@ QUERY: dict[str, Schema] = {
         "same.",
         "schema": _TEXT,
     },
-    "requiredFormat": {
-        "name": "format",
-        "required": True,
-        "description": "`ndjson`: a JSON object per line. `csv`: a table for a spreadsheet.",
-        "example": "ndjson",
-        "schema": reference("ExportFormat"),
-    },
-    "requiredFrom": {
-        "name": "from",
-        "required": True,
-        "description": "Only what was written at this time or later, Unix seconds.",
-        "example": _NOW - 86_400,
-        "schema": _SECONDS,
-    },
-    "requiredInbox": {
-        "name": "inbox",
-        "required": True,
-        "description": "`true`: this is a list of what waits for a person only.",
-        "example": "true",
-        "schema": {"type": "string", "const": "true"},
-    },
-    "requiredQ": {
-        "name": "q",
-        "required": True,
-        "description": "The text to find. Upper and lower case are the same.",
-        "example": "1010",
-        "schema": _TEXT,
-    },
-    "requiredStart_ts": {
-        "name": "start_ts",
-        "required": True,
-        "description": "Only what was last written at this time or later, Unix seconds.",
-        "example": _NOW - 86_400,
-        "schema": _SECONDS,
-    },
-    "requiredStop_ts": {
-        "name": "stop_ts",
-        "required": True,
-        "description": "Only what was last written before this time, Unix seconds.",
-        "example": _NOW,
-        "schema": _SECONDS,
-    },
-    "requiredTo": {
-        "name": "to",
-        "required": True,
-        "description": "Only what was written before this time, Unix seconds.",
-        "example": _NOW,
-        "schema": _SECONDS,
-    },
     "sort": {
         "description": "`lastModified`: the latest change first. By default, by the id.",
         "schema": reference("AgentOrder"),
@@ -186,6 +137,30 @@ QUERY: dict[str, Schema] = {
     "userID": {"description": "Only conversations of this user.", "schema": _TEXT},
 }
 
+# The description, an example and the schema of required query parameters.
+_REQUIRED: dict[str, tuple[str, Any, Schema]] = {
+    "format": (
+        "`ndjson`: a JSON object per line. `csv`: a table for a spreadsheet.",
+        "ndjson",
+        reference("ExportFormat"),
+    ),
+    "from": ("Only what was written at this time or later, Unix seconds.", _NOW - 86_400, _SECONDS),
+    "inbox": ("`true`: this is a list of what waits for a person only.", "true", {"type": "string", "const": "true"}),
+    "q": ("The text to find. Upper and lower case are the same.", "1010", _TEXT),
+    "start_ts": ("Only what was last written at this time or later, Unix seconds.", _NOW - 86_400, _SECONDS),
+    "stop_ts": ("Only what was last written before this time, Unix seconds.", _NOW, _SECONDS),
+    "to": ("Only what was written before this time, Unix seconds.", _NOW, _SECONDS),
+}
+QUERY |= {
+    f"required{name.capitalize()}": {
+        "name": name,
+        "required": True,
+        "description": description,
+        "example": example,
+        "schema": schema,
+    }
+    for name, (description, example, schema) in _REQUIRED.items()
+}
 for _module in extensions.hooks("parameters"):
     SCHEMAS |= _module.SCHEMAS
     _PATH |= _module.PATH
