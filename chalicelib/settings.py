@@ -39,16 +39,6 @@ def cors_origin() -> str:
     return os.environ.get("CAMS_CORS_ORIGIN", "")
 
 
-def mail_sender() -> str:
-    """CAMS_MAIL_SENDER: the address that mails are from, which SES has verified; empty sends none (default)."""
-    return os.environ.get("CAMS_MAIL_SENDER", "")
-
-
-def console_url() -> str:
-    """CAMS_CONSOLE_URL: the address of the console in mails, such as `https://cams.example.com/console`."""
-    return os.environ.get("CAMS_CONSOLE_URL", "").rstrip("/")
-
-
 def stream(table: str) -> str:
     """CAMS_STREAM_<TABLE>: the ARN of the table's stream. The deployment sets it; the local run does not need it."""
     return os.environ.get(f"CAMS_STREAM_{table.upper()}", "")

@@ -25,8 +25,6 @@ from chalicelib.analytics import functions as loads
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.new_messages import Totals
 from chalicelib.conversations.state import State
-from chalicelib.extensions.console.notifications import functions as notifying
-from chalicelib.extensions.console.notifications.queue import Notify
 from chalicelib.leads.store import LeadRow
 from chalicelib.queues import messages, stream_batches, tasks
 from chalicelib.storage import encryption, parent_scoped_ids
@@ -36,6 +34,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.deploy.function import Function
 from infra.deploy.functions import declared_functions
 from infra.operator.commands import cams
+from tests import extensions
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.operations import populate
@@ -281,8 +280,9 @@ def test_a_message_is_processed_beside_wrong_messages(
         "deliver_slow": (webhook_functions.deliver_slow, delivered),
         "maintain": (maintenance.maintain, messages.pack(tasks.RecountQuarter(agent, "2026-11-22", 0))),
         "count_hours": (loads.count_hours, messages.pack(counts.RecountHour(agent, 0, 0))),
-        "notify_people": (notifying.notify_people, messages.pack(Notify(workspace.workspace_id, "ann", 0))),
     }
+    for name, (function, texts) in extensions.queue_functions(workspace.workspace_id, "support", "ann").items():
+        good[name] = function, texts[-1]
     assert good.keys() == {one.name for one in declared_functions() if one.queue and reports(one)}
     for name, (function, text) in good.items():
         queued = [{"messageId": str(number), "body": one} for number, one in enumerate((*TEXTS, text))]

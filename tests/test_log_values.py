@@ -22,13 +22,12 @@ from chalicelib.analytics import counts
 from chalicelib.analytics import functions as loads
 from chalicelib.erasures import functions as erasing
 from chalicelib.erasures.queue import Erase
-from chalicelib.extensions.console.notifications import functions as notifying
-from chalicelib.extensions.console.notifications.queue import FindRecipients, Notify
 from chalicelib.queues import messages, tasks
 from chalicelib.storage import encryption
 from chalicelib.webhooks import functions, queue
 from chalicelib.workspaces.store import NewWorkspace
 from infra.local import worker
+from tests import extensions
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.operations import GUARDED, named, populate, send
@@ -155,10 +154,9 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
         tasks.RecountQuarter(agent, "2026-11-22", 0),
         counts.RecountHour(agent, clock.seconds(), 0),
         Erase(workspace.workspace_id, CANARY),
-        FindRecipients(workspace.workspace_id, 0, (CHOSEN["agent_id"],)),
-        Notify(workspace.workspace_id, CHOSEN["client_id"], 0),
     ]
-    texts = [*map(messages.pack, packed), CANARY]
+    queue_functions = extensions.queue_functions(workspace.workspace_id, CHOSEN["agent_id"], CHOSEN["client_id"])
+    texts = [*map(messages.pack, packed), CANARY, *(text for _, texts in queue_functions.values() for text in texts)]
     queued = [{"messageId": "1", "receiptHandle": "1", "body": text} for text in texts]
     printed()
     if fault == "errors of the database":
@@ -177,7 +175,7 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
         raised.append(invoke(maintenance.maintain, [message]))
         raised.append(invoke(erasing.erase, [message]))
         raised.append(invoke(loads.count_hours, [message]))
-        raised.append(invoke(notifying.notify_people, [message]))
+        raised += [invoke(function, [message]) for function, _ in queue_functions.values()]
     monkeypatch.undo()
     lines = printed()
     assert lines

@@ -15,17 +15,17 @@ from app import app
 from chalicelib import followers, maintenance, storage
 from chalicelib.analytics import functions as loads
 from chalicelib.erasures import functions as erasing
-from chalicelib.extensions.console.notifications import functions as notifying
 from chalicelib.leads import functions as captures
 from chalicelib.webhooks import functions
 from infra.deploy.function import API
 from infra.deploy.functions import declared_functions
+from tests import extensions
 from tests.conftest import clear_caches
 
 KEY, RECEIPT_KEY = "key/1", "key/2"
 """Placeholders: a Decrypt call does not contain the ARN of its key, and a Sign call has an alias."""
 
-MODULES = (functions, maintenance, loads, captures, followers, erasing, notifying)
+MODULES = (functions, maintenance, loads, captures, followers, erasing, *extensions.listed("FUNCTION_MODULES"))
 
 
 class Right(NamedTuple):

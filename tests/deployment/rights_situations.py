@@ -19,7 +19,6 @@ from chalicelib.conversations import listing, tallies
 from chalicelib.conversations.page_position import Quarter, quarter_of
 from chalicelib.credentials import tokens
 from chalicelib.erasures import functions as erasing
-from chalicelib.extensions.console.notifications import functions as notifying
 from chalicelib.leads import functions as captures
 from chalicelib.queues import tasks
 from chalicelib.queues.messages import pack, parse
@@ -31,7 +30,6 @@ from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
 from tests.cascades import as_record, cascade_messages, fill, maintain, task_messages
 from tests.deployment import rights
-from tests.extensions.console.browser import Browser
 from tests.follow import follow
 from tests.requests import refuse_operation
 from tests.test_erasures import ZARA, messages
@@ -223,47 +221,12 @@ def conversations_expire(patch: pytest.MonkeyPatch) -> None:
         assert api.delete("/v3/agents/support/convos/zara").status in (200, 404)
 
 
-def people_are_notified(patch: pytest.MonkeyPatch) -> None:
-    """Two conversations request a person, the first one with metadata that is too long for the index."""
-    patch.setenv("CAMS_MAIL_SENDER", "cams@example.com")
-    patch.setenv("CAMS_CONSOLE_URL", "https://example.com/console")
-    storage.sdk_client("ses", attempts=1).verify_email_identity(EmailAddress="cams@example.com")
-    new, stream = workspaces.create("Notified"), pipeline.Stream()
-    api, settings = Api(new.workspace_key), {"notifyThrough": "email", "notifyIf": "all"}
-    for path, body in (
-        ("/v2/agents/support", {}),
-        ("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]}),
-        ("/v2/clients/bo", {"orgId": "acme", "email": "bo@example.com", "notificationsSettings": settings}),
-    ):
-        assert api.post(path, body).status == 200
-    for name in ("ann", "bob"):
-        metadata = {"state": "requested_chat", "userName": ids.random_text(3_000) if name == "ann" else name}
-        assert api.post(f"/agents/support/interact/{name}/state", {"metadata": metadata}).status == 200
-        follow("conversations", stream.read("conversations"))
-        for _ in range(2):
-            records = [{"messageId": "1", "body": one["body"]} for one in messages("notifications")]
-            assert notifying.notify_people({"Records": records}, None) == {"batchItemFailures": []}
-
-
 def records_become_dead_letters() -> None:
     """Each function of a stream gets a record that it cannot process."""
     for name in WATCHING:
         (module,) = (one for one in rights.MODULES if hasattr(one, name))
         getattr(module, name)({"Records": [{}]}, None)  # as its module has it now: with a recorder
     assert len(pipeline.waiting(queue.DEAD_LETTER)) == len(WATCHING)
-
-
-def an_administrator_changes_a_person() -> None:
-    """In the console, where the commit requires that the rights of the administrator have not changed."""
-    new = workspaces.create("Console")
-    api, browser = Api(new.workspace_key), Browser(new.workspace_id)
-    administrator = {"email": "bo@acme.test", "dashboardPassword": "correct horse", "isOrgAdmin": True}
-    assert api.post("/v2/orgs/acme", {"name": "Acme"}).status == 200
-    for client_id, members in (("bo", administrator), ("kim", {})):
-        assert api.post(f"/v2/clients/{client_id}", {"orgId": "acme", **members}).status == 200
-    browser.sign_in("bo@acme.test", "correct horse")
-    page = browser.open("/settings/orgs/acme/clients/kim")
-    assert browser.submit(page, "/clients/kim", {"name": "Kim"}).status == 200
 
 
 def webhooks(patch: pytest.MonkeyPatch) -> None:

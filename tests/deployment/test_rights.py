@@ -49,10 +49,7 @@ def used(service: Service) -> Iterator[set[Right]]:
         extensions.call("run_functions")
         situations.a_person_is_erased(patch)
         situations.conversations_expire(patch)
-        with patch.context() as mailing:
-            situations.people_are_notified(mailing)
         situations.records_become_dead_letters()
-        situations.an_administrator_changes_a_person()
         situations.webhooks(patch)
         yield rights
 

@@ -6,11 +6,14 @@ Each of its members is optional:
 - `TESTED_PARAMETERS`, `TESTED_SAVES`: query parameters, and operations with `If-Match`, that its own tests cover.
 - `COSTS`: arguments of `Case` in `test_requests_per_operation`, and `cost_values(api)`: the path values in them.
 - `populate(workspace_id, ids, mark)`: creates the records that its operations need.
+- `FUNCTION_MODULES`: the modules with its functions of queues.
+- `queue_functions(workspace_id, agent_id, client_id)`: these functions by name, each with a message of each kind.
+- `add_rows(workspace_id)`: adds the rows that no operation creates.
 - `run_functions()`: runs its functions through every call to DynamoDB, KMS and SQS.
 - `clear_caches()`: empties the caches that a process keeps between requests.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +23,9 @@ from typing import Any
 import pytest
 
 from chalicelib import extensions
+
+QueueFunctions = dict[str, tuple[Callable[..., Any], list[str]]]
+"""Functions of queues by name, each with a message of each kind."""
 
 
 def require(*names: str) -> None:
@@ -52,6 +58,12 @@ def populate(workspace_id: str, ids: Mapping[str, str], mark: str) -> None:
 def call(function: str, *arguments: Any) -> list[Any]:
     """Call a function of all `support` modules that have it; return the results."""
     return [getattr(one, function)(*arguments) for one in _support() if hasattr(one, function)]
+
+
+def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFunctions:
+    """Return the functions of queues of the extensions by name, each with a message of each kind."""
+    found = call("queue_functions", workspace_id, agent_id, client_id)
+    return {name: entry for functions in found for name, entry in functions.items()}
 
 
 @cache

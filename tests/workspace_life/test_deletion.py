@@ -11,7 +11,6 @@ from chalicelib.analytics import counts
 from chalicelib.analytics.hours import Happened
 from chalicelib.deletion import cascade
 from chalicelib.erasures import store as erasures
-from chalicelib.extensions.console.notifications import allowance, notices
 from chalicelib.http import auth
 from chalicelib.webhooks import functions as webhooks
 from chalicelib.workspaces import store as workspaces
@@ -19,6 +18,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.deploy.function import API
 from infra.deploy.functions import declared_functions
 from infra.operator import removal
+from tests import extensions
 from tests.api import Api
 from tests.capacity import metered
 from tests.moto_tables import items
@@ -32,8 +32,7 @@ def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
     full: NewWorkspace, neighbour: NewWorkspace, no_waiting: list[float]
 ) -> None:
     for made in (full, neighbour):
-        notices.claim(None, made.workspace_id, "ann", clock.milliseconds())
-        assert allowance.take(made.workspace_id)
+        extensions.call("add_rows", made.workspace_id)
     succeed("suspend", full.workspace_id, "--yes")
     before, untouched = of(full.workspace_id), rows_of(neighbour)
     stream = pipeline.Stream()
@@ -50,7 +49,7 @@ def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
     }  # fmt: skip
     assert (receipt["conversation"], receipt["analytics"], receipt["webhook"]) == (5, 2, 3)
     assert (receipt["event"], receipt["delivery"]) == (before["cams-events"], before["cams-deliveries"])
-    assert (receipt["credential"], receipt["notice"]) == (before["cams-credentials"], 2)
+    assert receipt["credential"] == before["cams-credentials"]
     pipeline.fan_out(stream.read())
     assert pipeline.drain() == 0, "a deletion made a webhook"
     assert of(full.workspace_id) == {}

@@ -7,7 +7,7 @@ EXTENSION = Extension(
     routes=("routes:routes",),
     functions=("notifications.functions:functions",),
     follows={"conversations": "notifications.handoff_notices:FOLLOWER"},
-    hooks={"middleware": "routes:show_errors"},
+    hooks={"middleware": "routes:show_errors", "removal": "notifications.removal:delete_all"},
     open_prefixes=("/console",),
     storable_routes=("/console/assets/{name}",),
 )

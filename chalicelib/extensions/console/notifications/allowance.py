@@ -57,9 +57,11 @@ def is_used_up(workspace_id: str) -> bool:
     return bool(row and row.mails >= MAX_MAILS)
 
 
-def list_all(workspace_id: str) -> list[AllowanceRow]:
-    """Return all rows of a workspace, to delete them with it."""
-    return storage.query(AllowanceRow, storage.key(workspace_id, _MAILS))
+def delete_all(workspace_id: str) -> int:
+    """Delete all rows of a workspace; return their number."""
+    rows = storage.query(AllowanceRow, storage.key(workspace_id, _MAILS))
+    storage.delete_many(rows)
+    return len(rows)
 
 
 def _today() -> int:

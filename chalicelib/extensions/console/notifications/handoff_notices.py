@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from chalicelib import ids, settings, storage
+from chalicelib import ids, storage
 from chalicelib.conversations import counted_changes
-from chalicelib.extensions.console.notifications import queue
+from chalicelib.extensions.console.notifications import mail_settings, queue
 from chalicelib.extensions.console.notifications.queue import FindRecipients
 from chalicelib.queues.stream_batches import Follower
 
@@ -21,7 +21,7 @@ _MAX_AGENTS = 500
 
 def _read(record: dict[str, Any]) -> tuple[str, int] | None:
     """Return the agent's key and the time in Unix milliseconds if a conversation requests a person, otherwise None."""
-    if not (settings.mail_sender() and settings.console_url()):
+    if not mail_settings.are_complete():
         return None
     change = counted_changes.in_record(record)
     return (change.agent, ids.timestamp_of(change.version_tag)) if change and change.counts["handoffs"] else None

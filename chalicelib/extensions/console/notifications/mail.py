@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 from botocore.exceptions import ClientError
 
-from chalicelib import settings, storage
+from chalicelib import storage
 from chalicelib.extensions.console import rendering
-from chalicelib.extensions.console.notifications import inbox, unsubscribe_token
+from chalicelib.extensions.console.notifications import inbox, mail_settings, unsubscribe_token
 from chalicelib.extensions.console.notifications.inbox import Waiting
 from chalicelib.extensions.console.notifications.recipients import Recipient
 from chalicelib.extensions.console.template_filters import moment
@@ -48,7 +48,7 @@ def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[Waiting])
     """Return the mail about conversations. Its headers have no text of a visitor or client but the recipient's name."""
     language = rendering.language_of(recipient.organisation)
     t, lines = rendering.texts(language), _lines(workspace_id, recipient, waiting[: inbox.MAX_LISTED])
-    home = f"{settings.console_url()}/{quote(workspace_id)}"
+    home = f"{mail_settings.console_url()}/{quote(workspace_id)}"
     stop = f"{home}/unsubscribe/{unsubscribe_token.token(workspace_id, recipient.client_id)}"
     has_more = len(waiting) > len(lines)
     count = f"{len(lines)}+" if has_more else len(lines)
@@ -58,7 +58,7 @@ def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[Waiting])
     links = {"stop": stop, "account": f"{home}/account", "everything": everything}
     message = EmailMessage(SMTP)
     message["Subject"] = subject
-    name, address = parseaddr(settings.mail_sender())
+    name, address = parseaddr(mail_settings.sender())
     message["From"] = Address(_plain(name), addr_spec=address)
     message["To"] = Address(_plain(recipient.client.get("name")), addr_spec=recipient.client["email"])
     message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
@@ -72,7 +72,7 @@ def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[Waiting])
 
 def send(message: bytes, address: str) -> None:
     """Send a mail, at most once: after an answer that was lost, the SDK does not repeat it. Raises Refused, NotSent."""
-    sender = parseaddr(settings.mail_sender())[1]
+    sender = parseaddr(mail_settings.sender())[1]
     try:
         storage.sdk_client("ses", attempts=1).send_raw_email(
             Source=sender, Destinations=[address], RawMessage={"Data": message}
@@ -105,7 +105,7 @@ def _link(workspace_id: str, recipient: Recipient, waiting: Waiting) -> str:
         if recipient.page == "/convos"
         else ""
     )
-    return f"{settings.console_url()}/{quote(workspace_id)}{recipient.page}{below}"
+    return f"{mail_settings.console_url()}/{quote(workspace_id)}{recipient.page}{below}"
 
 
 def _text(

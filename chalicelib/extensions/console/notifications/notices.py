@@ -66,6 +66,8 @@ def confirm(row: NoticeRow) -> None:
         storage.put(row)
 
 
-def list_all(workspace_id: str) -> list[NoticeRow]:
-    """Return all rows of a workspace, to delete them with it."""
-    return storage.query(NoticeRow, storage.key(workspace_id, _NOTICES))
+def delete_all(workspace_id: str) -> int:
+    """Delete all rows of a workspace; return their number."""
+    rows = storage.query(NoticeRow, storage.key(workspace_id, _NOTICES))
+    storage.delete_many(rows)
+    return len(rows)

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from chalicelib import settings
 from chalicelib.clients import store as clients
-from chalicelib.extensions.console.notifications import allowance, notices, preferences
+from chalicelib.extensions.console.notifications import allowance, mail_settings, notices, preferences
 from chalicelib.ids import IDENTIFIER
 from chalicelib.organisations import store as organisations
 from chalicelib.storage import Document, find_many
@@ -62,7 +61,7 @@ def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
     """Return why a client that wants mails gets none, as the end of a text's key, or None. At most two requests."""
     if not preferences.by_email(client):
         return None
-    if not (settings.mail_sender() and settings.console_url()):
+    if not mail_settings.are_complete():
         return "stage"
     if not _ADDRESS.fullmatch(client.get("email") or ""):
         return "address"

@@ -1,0 +1,71 @@
+"""The console in the tests of core: its function with its messages, and the rows of its mails."""
+
+import pytest
+
+from chalicelib import clock, ids, storage
+from chalicelib.extensions.console.notifications import allowance, functions, notices, queue
+from chalicelib.extensions.console.notifications.queue import FindRecipients, Notify
+from chalicelib.queues import messages
+from chalicelib.workspaces import store as workspaces
+from tests.api import Api
+from tests.extensions import QueueFunctions
+from tests.extensions.console.browser import Browser
+from tests.follow import follow
+from tests.test_erasures import messages as take_messages
+from tests.webhooks import pipeline
+
+FUNCTION_MODULES = (functions,)
+
+
+def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFunctions:
+    """Return the function of the queue by its name, with a message of each kind."""
+    kinds = (FindRecipients(workspace_id, 0, (agent_id,)), Notify(workspace_id, client_id, 0))
+    return {"notify_people": (functions.notify_people, [*map(messages.pack, kinds)])}
+
+
+def add_rows(workspace_id: str) -> None:
+    """Add the rows of a mail."""
+    notices.claim(None, workspace_id, "ann", clock.milliseconds())
+    assert allowance.take(workspace_id)
+
+
+def run_functions() -> None:
+    """Notify a person, and change one by an administrator."""
+    with pytest.MonkeyPatch.context() as patch:
+        _notify_people(patch)
+    _change_a_person()
+
+
+def _notify_people(patch: pytest.MonkeyPatch) -> None:
+    """Two conversations request a person, the first one with metadata that is too long for the index."""
+    patch.setenv("CAMS_MAIL_SENDER", "cams@example.com")
+    patch.setenv("CAMS_CONSOLE_URL", "https://example.com/console")
+    storage.sdk_client("ses", attempts=1).verify_email_identity(EmailAddress="cams@example.com")
+    new, stream = workspaces.create("Notified"), pipeline.Stream()
+    api, settings = Api(new.workspace_key), {"notifyThrough": "email", "notifyIf": "all"}
+    for path, body in (
+        ("/v2/agents/support", {}),
+        ("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]}),
+        ("/v2/clients/bo", {"orgId": "acme", "email": "bo@example.com", "notificationsSettings": settings}),
+    ):
+        assert api.post(path, body).status == 200
+    for name in ("ann", "bob"):
+        metadata = {"state": "requested_chat", "userName": ids.random_text(3_000) if name == "ann" else name}
+        assert api.post(f"/agents/support/interact/{name}/state", {"metadata": metadata}).status == 200
+        follow("conversations", stream.read("conversations"))
+        for _ in range(2):
+            records = [{"messageId": "1", "body": one["body"]} for one in take_messages(queue.NAME)]
+            assert functions.notify_people({"Records": records}, None) == {"batchItemFailures": []}
+
+
+def _change_a_person() -> None:
+    """The commit requires that the rights of the administrator have not changed."""
+    new = workspaces.create("Console")
+    api, browser = Api(new.workspace_key), Browser(new.workspace_id)
+    administrator = {"email": "bo@acme.test", "dashboardPassword": "correct horse", "isOrgAdmin": True}
+    assert api.post("/v2/orgs/acme", {"name": "Acme"}).status == 200
+    for client_id, members in (("bo", administrator), ("kim", {})):
+        assert api.post(f"/v2/clients/{client_id}", {"orgId": "acme", **members}).status == 200
+    browser.sign_in("bo@acme.test", "correct horse")
+    page = browser.open("/settings/orgs/acme/clients/kim")
+    assert browser.submit(page, "/clients/kim", {"name": "Kim"}).status == 200
