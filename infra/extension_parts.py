@@ -36,6 +36,7 @@ from typing import Any
 import yaml
 
 from chalicelib.extensions import present
+from infra import webhook_queues
 
 _ROOT = Path(__file__).resolve().parents[1]
 _EXTENSIONS = _ROOT / "chalicelib" / "extensions"
@@ -68,7 +69,7 @@ def template(extensions: Iterable[str] | None = None) -> Template:
 
     Raises ValueError if two of them have different values for a member.
     """
-    merged = _read(TEMPLATE)
+    merged = _merge(_read(TEMPLATE), webhook_queues.template(), "webhook_queues")
     for extension in sorted(present() if extensions is None else extensions):
         path = _EXTENSIONS / extension / "deploy" / "template.yaml"
         if path.exists():

@@ -9,7 +9,7 @@ import boto3
 import pytest
 
 from chalicelib import queues, settings, storage
-from chalicelib.webhooks import ledger, queue
+from chalicelib.webhooks import queue, retry_policy
 from infra import tables
 from tests.selection import one_of_each
 
@@ -134,8 +134,8 @@ def test_a_message_goes_to_the_dead_letter_queue_after_ten_attempts(waiting: str
 
 
 def test_a_delivery_expires_with_the_retention_period_of_its_queue(engine: None) -> None:
-    retention = {int(attributes(name)["MessageRetentionPeriod"]) * 1000 for name in (queue.FAST, queue.SLOW)}
-    assert retention == {ledger._WAIT_MILLISECONDS}
+    retention = {int(attributes(name)["MessageRetentionPeriod"]) for name in (queue.FAST, queue.SLOW)}
+    assert retention == {retry_policy.WAIT_DAYS * 24 * 60 * 60}
 
 
 def attributes(name: str) -> dict[str, str]:

@@ -53,7 +53,7 @@ def check_url(url: str) -> str | None:
     return None
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str], deadline_seconds: float = 30.0) -> Outcome:
+def post(url: str, body: bytes, headers: Mapping[str, str], deadline_seconds: float) -> Outcome:
     """POST a JSON body once. Returns by the deadline and does not raise, whatever the receiver does."""
     request = Request("POST", url, headers, body, "cams-webhooks")
     status, error, duration_ms = send(request, _read_status, deadline_seconds)

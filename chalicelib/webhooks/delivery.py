@@ -16,13 +16,12 @@ from typing import Any, NamedTuple
 from chalicelib import clock, errors, storage, telemetry
 from chalicelib.sending import sender
 from chalicelib.storage import Document
-from chalicelib.webhooks import endpoints, hosts, ledger, queue, signature
+from chalicelib.webhooks import endpoints, hosts, ledger, queue, retry_policy, signature
+from chalicelib.webhooks.retry_policy import KEPT_DAYS, WAIT_DAYS
 from chalicelib.workspaces import store as workspaces
 
 _log = logging.getLogger(__name__)
 
-# A host that takes longer hangs, and moves to the slow queue. An answer before promotes it.
-SLOW_SECONDS = 2.0
 _POLL_SECONDS = 0.25
 # Deliveries that start between two polls. The CPU time of hundreds at once would make every receiver look slow. The
 # batches of a process share them: a Lambda process has one batch, the local run many.
@@ -60,7 +59,7 @@ class _Observed:
         A host is demoted while it still hangs, so that new events do not queue up behind it. After a hang, the batch
         does not promote the host: other answers of it may be quick.
         """
-        late = clock.monotonic() - SLOW_SECONDS
+        late = clock.monotonic() - retry_policy.SLOW_SECONDS
         self.hanging |= {one.host for one in list(self.posting.values()) if one.since <= late}
         demoted = {(hosts.demote, host) for host in self.hanging}
         promoted = {(hosts.promote, host) for host in list(self.quick) if host not in self.hanging}
@@ -115,7 +114,7 @@ def deliver(messages: Sequence[queue.Message], queue_name: str) -> list[queue.Me
             del waiting[:share]
             if not waiting:
                 _starting.discard(id(batch))
-            unfinished = futures.wait(running, min(_POLL_SECONDS, SLOW_SECONDS)).not_done
+            unfinished = futures.wait(running, min(_POLL_SECONDS, retry_policy.SLOW_SECONDS)).not_done
             observed.record()
             if queue_name == queue.FAST:
                 for message, rest in _remove_hanging(waiting, observed.hanging).items():
@@ -209,14 +208,14 @@ def _deliver(ready: _Ready, observed: _Observed) -> None:
         return
     try:
         if event is None:
-            ledger.expire(row, "The event is no longer stored; events are kept for 30 days.")
+            ledger.expire(row, f"The event is no longer stored; events are kept for {KEPT_DAYS} days.")
         elif is_late:
-            ledger.expire(row, "The delivery waited for more than 4 days; request a redelivery.")
+            ledger.expire(row, f"The delivery waited for more than {WAIT_DAYS} days; request a redelivery.")
         else:
             observed.posting[delivery] = _Posting(ready.host, clock.monotonic())
             outcome = _post(delivery, ready.endpoint, event, ready.secret)
             del observed.posting[delivery]
-            if outcome.duration_ms >= SLOW_SECONDS * 1000:
+            if outcome.duration_ms >= retry_policy.SLOW_SECONDS * 1000:
                 observed.hanging.add(ready.host)
             elif outcome.status is not None and ready.state.awaits_promotion:
                 observed.quick.add(ready.host)
@@ -241,4 +240,4 @@ def _log_metrics(delivery: queue.Delivery, outcome: sender.Outcome) -> None:
 def _post(delivery: queue.Delivery, endpoint: Document, event: Document, secret: str) -> sender.Outcome:
     body = storage.encode_json({"type": event["type"], "payload": {**event["payload"], "workspaceSecret": secret}})
     headers = signature.sign(endpoints.active_secrets(endpoint), delivery.event_id, clock.seconds(), body)
-    return sender.post(endpoint["url"], body, headers)
+    return sender.post(endpoint["url"], body, headers, retry_policy.POST_SECONDS)

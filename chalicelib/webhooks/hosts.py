@@ -15,14 +15,13 @@ from pynamodb.attributes import UnicodeAttribute
 from chalicelib import clock, storage
 from chalicelib.sending.addresses import read_url
 from chalicelib.storage import DocumentRow, encryption
+from chalicelib.webhooks import retry_policy
 
 _log = logging.getLogger(__name__)
 
 SORT_KEY = "hosts#"
 """Greater than the id of any endpoint: ids are ULIDs, which begin with a digit. `#` is in no identifier of a path."""
 
-_DAY = 24 * 60 * 60
-_PENALTY = 10 * 60
 # Hosts that a workspace's row remembers: as many as it may have endpoints. A forgotten host is slow, like a new one, so
 # the first to go are those with the fewest demotions.
 _REMEMBERED = 50
@@ -54,20 +53,20 @@ class Host(NamedTuple):
     def awaits_promotion(self) -> bool:
         """Whether a quick answer changes its state. A promotion is written at most twice a day, not at each answer."""
         now = clock.seconds()
-        return self.slow_until <= now and self.quick_until < now + _DAY // 2
+        return self.slow_until <= now and self.quick_until < now + retry_policy.QUICK_SECONDS // 2
 
     def promoted(self) -> "Host":
         """Return its state after a quick answer."""
         if not self.awaits_promotion:
             return self
         # Still quick after half a day: it starts afresh.
-        return Host(clock.seconds() + _DAY, 0, 0 if self.is_quick else self.demotions)
+        return Host(clock.seconds() + retry_policy.QUICK_SECONDS, 0, 0 if self.is_quick else self.demotions)
 
     def demoted(self) -> "Host":
         """Return its state after a hang. A host that is slow already stays as it is."""
         if not self.is_quick:
             return self
-        penalty = min(_PENALTY * 2**self.demotions, _DAY)
+        penalty = min(retry_policy.PENALTY_SECONDS * 2**self.demotions, retry_policy.MOST_PENALTY_SECONDS)
         return Host(0, clock.seconds() + penalty, self.demotions + 1)
 
 

@@ -19,13 +19,10 @@ from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 from chalicelib import clock, errors, ids, storage
 from chalicelib.sending.sender import Outcome
 from chalicelib.storage import Document, SealedRow
+from chalicelib.webhooks import retry_policy
 from chalicelib.webhooks.events import Event
 
-_RETENTION_SECONDS = 30 * 24 * 60 * 60
-# Longer than any POST takes: after this, a claim without an outcome never gets one.
-_CLAIM_MILLISECONDS = 60_000
-# How long the queues keep a message (infra/template.yaml). A delivery that is not claimed by then is never sent.
-_WAIT_MILLISECONDS = 4 * 24 * 60 * 60 * 1000
+_DAY_SECONDS = 24 * 60 * 60
 # Deliveries that one page of a filtered list reads at most; its cursor continues after them.
 _MAX_SCANNED = 1_000
 _PARTITIONS = 8
@@ -88,8 +85,8 @@ class DeliveryRow(storage.TaggedRow):
             return str(self.outcome)
         now = clock.milliseconds()
         if self.claim is not None:
-            return UNKNOWN if now > ids.timestamp_of(self.claim) + _CLAIM_MILLISECONDS else PENDING
-        return EXPIRED if now > self.created_at + _WAIT_MILLISECONDS else PENDING
+            return UNKNOWN if now > ids.timestamp_of(self.claim) + retry_policy.CLAIM_SECONDS * 1000 else PENDING
+        return EXPIRED if now > self.created_at + retry_policy.WAIT_DAYS * _DAY_SECONDS * 1000 else PENDING
 
 
 def save_events(events: Iterable[Event]) -> None:
@@ -101,7 +98,7 @@ def _row(event: Event) -> EventRow:
     row = EventRow(
         _partition(event.workspace_id, event.id),
         event.id,
-        expires_at=clock.to_datetime(clock.seconds() + _RETENTION_SECONDS),
+        expires_at=clock.to_datetime(clock.seconds() + retry_policy.KEPT_DAYS * _DAY_SECONDS),
     )
     row.seal({"type": event.type, "payload": event.payload})
     return row
@@ -153,7 +150,7 @@ def new(workspace_id: str, webhook_id: str, event_id: str, type_: str, delivery_
         delivery_id,
         event_id=event_id,
         type=type_,
-        expires_at=clock.to_datetime(clock.seconds() + _RETENTION_SECONDS),
+        expires_at=clock.to_datetime(clock.seconds() + retry_policy.KEPT_DAYS * _DAY_SECONDS),
     )
 
 

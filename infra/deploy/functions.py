@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from chalicelib.webhooks import retry_policy
 from infra import extension_parts
 from infra.deploy.function import (
     API,
@@ -41,7 +42,7 @@ def _deliver(name: str, queue: str, sends_to: tuple[str, ...], max_concurrency: 
     return Function(
         name,
         memory_mb=512,
-        timeout_seconds=60,
+        timeout_seconds=retry_policy.INVOCATION_SECONDS,
         tables={
             **READ_KEYRING,
             "webhooks": "BatchGetItem GetItem PutItem",

@@ -23,7 +23,7 @@ import pytest
 from benchmarks import instructions
 from chalicelib import clock, ids, storage
 from chalicelib.sending import connection, lookups
-from chalicelib.webhooks import delivery, endpoints, events, ledger, queue
+from chalicelib.webhooks import delivery, endpoints, events, ledger, queue, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.selection import whole
 from tests.webhooks import pipeline
@@ -154,7 +154,7 @@ def test_a_delivery_takes_few_instructions(tmp_path: Path) -> None:
 def test_fifty_deliveries_are_in_flight_when_five_batches_are(
     stream: Stream, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery, "SLOW_SECONDS", 60.0)  # a loaded machine needs more than 2 s to start all of them
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)  # a loaded machine needs more than 2 s to start all of them
     all_arrived = threading.Barrier(50)
 
     def answer_when_all_arrived(connection: socket.socket, where: Receiver) -> None:

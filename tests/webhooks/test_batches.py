@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from chalicelib import errors
-from chalicelib.webhooks import delivery, endpoints, functions, hosts, queue
+from chalicelib.webhooks import delivery, endpoints, functions, hosts, queue, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import webhook_body
@@ -21,7 +21,7 @@ EVENTS = 12
 
 @pytest.fixture(autouse=True)
 def quick_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "SLOW_SECONDS", 0.2)
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 0.2)
     monkeypatch.setattr(delivery, "_STARTS", 1)
 
 
@@ -124,7 +124,7 @@ def test_a_hang_that_cannot_be_recorded_is_recorded_later(
 def test_the_deliveries_of_a_batch_start_in_turns_by_workspace(
     stream: Stream, api: Api, other_workspace: NewWorkspace, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery, "SLOW_SECONDS", 60.0)
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)
     monkeypatch.setattr(delivery, "_POLL_SECONDS", 60.0)  # a delivery starts when the one before has ended
     for number in range(3):
         listen(api, inbox.url(f"noisy-{number}"))

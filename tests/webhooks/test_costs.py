@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from chalicelib.webhooks import delivery
+from chalicelib.webhooks import retry_policy
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.capacity import metered
@@ -55,7 +55,7 @@ def test_a_failure_costs_a_write_more_for_its_index(stream: Stream, api: Api) ->
 def test_events_of_one_write_share_a_message_and_its_reads(
     stream: Stream, api: Api, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery, "SLOW_SECONDS", 60.0)  # a loaded machine needs more than 2 s for all of them
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)  # a loaded machine needs more than 2 s for all of them
     webhook = {"url": inbox.url(), "events": ["message_received"]}
     assert api.post("/v3/webhooks", {"webhook": webhook}).status == 200
     assert api.post("/v2/agents/support", {}).status == 200

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from chalicelib import clock, storage
-from chalicelib.webhooks import delivery, endpoints, hosts, queue
+from chalicelib.webhooks import endpoints, hosts, queue, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import webhook_body
@@ -31,7 +31,7 @@ def new_hosts_are_slow(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def hangs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inbox]:
     """A receiver that never answers a second request before the delivery counts as a hang."""
-    monkeypatch.setattr(delivery, "SLOW_SECONDS", 0.2)
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 0.2)
     answer = threading.Event()
 
     def late(connection: socket.socket, where: Receiver) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib import clock, errors, ids, queues, storage
-from chalicelib.webhooks import delivery, endpoints, events, fan_out, functions, ledger, queue
+from chalicelib.webhooks import delivery, endpoints, events, fan_out, functions, ledger, queue, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.cascades import as_record, maintain
@@ -153,7 +153,7 @@ def test_deliveries_of_a_batch_start_a_few_at_a_time(
     monkeypatch.setattr(ledger, "record_outcome", finished)
     monkeypatch.setattr(delivery, "_STARTS", 5)
     monkeypatch.setattr(delivery, "_POLL_SECONDS", 60)
-    monkeypatch.setattr(delivery, "SLOW_SECONDS", 60)
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60)
     listen(workspace.workspace_id, 1, inbox.url())
     pipeline.fan_out(write(stream, api, 80))
     pipeline.drain()

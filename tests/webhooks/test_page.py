@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from chalicelib import clock
-from chalicelib.webhooks import events
+from chalicelib.webhooks import events, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import lead_body
@@ -177,3 +177,19 @@ def posted_to(port: int) -> int:
         except ConnectionRefusedError:
             time.sleep(0.05)
     raise AssertionError("the receiver does not listen")
+
+
+def test_the_page_has_the_numbers_of_the_retry_policy() -> None:
+    text, policy = " ".join(PAGE.read_text(encoding="utf-8").split()), retry_policy
+    for phrase in (
+        f"Answer with status 200 within {policy.POST_SECONDS:.0f} seconds.",
+        f"a delivery after {policy.ATTEMPTS} failed claims, {policy.PAUSE_SECONDS // 60} minutes apart.",
+        f"listed as `unknown` after {policy.CLAIM_SECONDS} seconds.",
+        f"not sent within {policy.WAIT_DAYS} days",
+        f"you can redeliver it for {policy.KEPT_DAYS} days.",
+        f"An answer within {policy.SLOW_SECONDS:.0f} seconds, whatever its status, moves the host to the fast queue "
+        f"for {policy.QUICK_SECONDS // 3600} hours.",
+        f"for {policy.PENALTY_SECONDS // 60} minutes the first time, then for twice as long each time, "
+        f"up to {policy.MOST_PENALTY_SECONDS // 3600} hours.",
+    ):
+        assert phrase in text, phrase

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 
 def test_a_delivery_is_exactly_this_request(private: None) -> None:
     with receiver(receivers.acknowledges) as one:
-        outcome = post(f"{one.url}/a%20b?c=d", b'{"type":"t"}', {"webhook-id": "msg_1"})
+        outcome = post(f"{one.url}/a%20b?c=d", b'{"type":"t"}', {"webhook-id": "msg_1"}, 30)
     assert outcome[:2] == (200, None)
     assert one.requests[0].decode().split("\r\n") == [
         "POST /hook/a%20b?c=d HTTP/1.1",
@@ -52,7 +52,7 @@ INJECTIONS = {
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("headers", INJECTIONS.values(), ids=INJECTIONS)
 def test_a_header_cannot_inject_another_one(headers: dict[str, str], private: None, watch: Watch) -> None:
-    assert post("http://127.0.0.1:9/", BODY, headers)[:2] == (
+    assert post("http://127.0.0.1:9/", BODY, headers, 30)[:2] == (
         None,
         "A header has a reserved name or an invalid character.",
     )

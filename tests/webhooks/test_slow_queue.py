@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -22,8 +21,7 @@ from botocore.awsrequest import AWSResponse
 
 from chalicelib import storage
 from chalicelib.organisations import store as organisations
-from chalicelib.sending import sender
-from chalicelib.webhooks import delivery, endpoints, queue
+from chalicelib.webhooks import endpoints, queue, retry_policy
 from chalicelib.workspaces import store as workspaces
 from tests.selection import whole
 from tests.webhooks import pipeline
@@ -95,8 +93,8 @@ def run(
     hang_seconds: float,
 ) -> Waits:  # fmt: skip
     counts = {queue.FAST: workers, queue.SLOW: SLOW_WORKERS}
-    patch.setattr(delivery, "SLOW_SECONDS", slow_seconds)
-    patch.setattr(sender, "post", partial(sender.post, deadline_seconds=hang_seconds))
+    patch.setattr(retry_policy, "SLOW_SECONDS", slow_seconds)
+    patch.setattr(retry_policy, "POST_SECONDS", hang_seconds)
     arrived: dict[str, float] = {}
 
     def serve(connection: socket.socket, where: Receiver) -> None:
@@ -178,5 +176,5 @@ def test_five_hanging_receivers_of_a_hundred_do_not_delay_the_others(
 def test_five_hanging_receivers_of_a_hundred_do_not_delay_the_others_with_production_times(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waits = run(stream, monkeypatch, 1_500, 25, workers=32, slow_seconds=delivery.SLOW_SECONDS, hang_seconds=30.0)
+    waits = run(stream, monkeypatch, 1_500, 25, workers=32, slow_seconds=retry_policy.SLOW_SECONDS, hang_seconds=30.0)
     check(waits, 1_425)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.webhooks import delivery, endpoints, hosts, ledger, queue
+from chalicelib.webhooks import delivery, endpoints, hosts, ledger, queue, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.evidence import stored
@@ -23,7 +23,7 @@ from tests.webhooks.receivers import OK, Receiver, read_request
 def test_the_deliveries_of_a_batch_alone_start_at_once(
     stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery, "SLOW_SECONDS", 60.0)
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)
     monkeypatch.setattr(delivery, "_POLL_SECONDS", 60.0)  # the next ones start when all before have ended
     monkeypatch.setattr(delivery, "_STARTS", 5)
     all_arrived = threading.Barrier(5)
@@ -41,7 +41,7 @@ def test_the_deliveries_of_a_batch_alone_start_at_once(
 
 
 def test_the_batches_of_a_process_share_its_starts(stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "SLOW_SECONDS", 60.0)
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)
     monkeypatch.setattr(delivery, "_POLL_SECONDS", 60.0)
     monkeypatch.setattr(delivery, "_STARTS", 5)
     others = {1, 2, 3, 4}  # of five batches, this one has a fifth of the starts
@@ -91,7 +91,7 @@ def test_a_message_to_a_slow_host_moves_to_the_slow_queue(
 def test_a_slow_database_does_not_make_a_receiver_slow(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery, "SLOW_SECONDS", 0.1)
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 0.1)
     claim = ledger.claim
 
     def claimed_late(row: ledger.DeliveryRow) -> bool:
@@ -122,7 +122,7 @@ def test_a_host_that_hangs_is_demoted_once_per_batch(
             answer.set()
         return wait(*waited_for)
 
-    monkeypatch.setattr(delivery, "SLOW_SECONDS", 0.001)
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 0.001)
     monkeypatch.setattr(hosts, "demote", lambda *host: moved.append(host))
     monkeypatch.setattr(futures, "wait", poll)
     with pipeline.inbox(hangs) as slow:
@@ -135,7 +135,7 @@ def test_a_host_that_hangs_is_demoted_once_per_batch(
 def test_a_host_is_demoted_while_it_still_hangs(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivery, "SLOW_SECONDS", 0.3)
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 0.3)
     answer, asked = threading.Event(), threading.Event()
 
     def hangs(connection: socket.socket, where: Receiver) -> None:
