@@ -90,7 +90,7 @@ rehearse: install
 	@.venv/bin/python -m tests.deployment.rehearse
 
 deploy: install-app
-	@.venv/bin/python -m infra.deploy deploy --stage "$(STAGE)"
+	@.venv/bin/python -m infra.deploy deploy --stage "$(STAGE)" $(ARGS)
 
 verify: install-app
 	@.venv/bin/python -m infra.deploy verify --stage "$(STAGE)" $(ARGS)

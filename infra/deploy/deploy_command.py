@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from infra.deploy import (
     checks,
     concurrency,
     event_sources,
+    extension_data,
     extensions,
     gateway_responses,
     layouts,
@@ -57,40 +58,55 @@ class Plan(NamedTuple):
 
 @click.command()
 @stage_option
-def deploy(stage_name: str) -> None:
+@click.option("--delete-data", multiple=True, metavar="EXTENSION", help="Delete that of an extension that is off now.")
+def deploy(stage_name: str, delete_data: tuple[str, ...]) -> None:
     """Create or update a stage. Idempotent: after a failure, run it again."""
-    if not run(stage_name):
+    if not run(stage_name, delete_data):
         click.echo("\nThe stage has not passed a verification yet, so it is verified now:")
         verify_command.start(Session(), stage_name)
 
 
-def run(stage_name: str) -> bool:
-    """Deploy a stage and print each step; return whether it has ever passed its verification."""
+def run(stage_name: str, delete_data: Collection[str] = ()) -> bool:
+    """Deploy a stage and print each step; return whether it has ever passed its verification.
+
+    `delete_data` names extensions that are switched off together with their data.
+    """
     session, name = Session(), checks.stack_name(stage_name)
     with step("checks"):
         checks.run_all(session, name, stage_name)
         deployed = adopted.read(session.client, name)
         plan = _plan(session.client("lambda"), stage_name, deployed)
+        extension_data.check(session.client, name, stage_name, plan.extensions, delete_data)
     cloudformation = session.client("cloudformation")
     operators = {**adopted.parameters(plan.own), **operator_email.parameters(cloudformation, name, plan.own)}
     if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
         with step("new stack"):
-            stack.create(cloudformation, name, stage_name, operators)
+            stack.create(cloudformation, name, stage_name, operators | stack.extensions_parameter(plan.extensions))
             deployed = adopted.read(session.client, name)
     with stage_lock.hold(session.client, name, f"deploy --stage {stage_name}"):
         if adopted.read(session.client, name) != deployed:
             raise checks.NotReady(f"Another run has just changed stage {stage_name}: run the command again.")
-        return _deploy(session, name, stage_name, plan, operators)
+        return _deploy(session, name, stage_name, plan, operators, delete_data)
 
 
-def _deploy(session: Session, name: str, stage_name: str, plan: Plan, operators: Mapping[str, str]) -> bool:
+def _deploy(
+    session: Session,
+    name: str,
+    stage_name: str,
+    plan: Plan,
+    operators: Mapping[str, str],
+    delete_data: Collection[str],
+) -> bool:
     layout, settings = layouts.choose(session.client, name, stage_name), plan.settings
     with step("stack"):
         cloudformation, per_credential = session.client("cloudformation"), limits.requests_per_credential(settings)
         limited = {"RequestsPerCredential": str(per_credential)}
         parameters = {**limited, **operators, **layouts.parameters(layout)}
-        parameters |= stack.extensions_parameter(plan.extensions)
-        outputs = stack.apply(cloudformation, name, stage_name, parameters)
+        # The deployed functions use the resources of extensions that are switched off until they are replaced.
+        disabled = extension_data.disabled(cloudformation, name, plan.extensions)
+        former = stack.former_resources(cloudformation, name, plan.extensions)
+        extensions_of_both = stack.extensions_parameter([*plan.extensions, *disabled])
+        outputs = stack.apply(cloudformation, name, stage_name, parameters | extensions_of_both, former)
         outputs = streams.current_streams(session.client("dynamodb"), name, outputs, plan.extensions)
         variables = {**stage.variables(name, outputs, plan.extensions), **layouts.variables(layout)}
     with step("chalice state"):
@@ -114,6 +130,12 @@ def _deploy(session: Session, name: str, stage_name: str, plan: Plan, operators:
         scaled = concurrency.mapping_settings(settings, plan.executions)
         recursion.allow(session.client("lambda"), name, plan.functions)
         event_sources.configure(session.client("lambda"), name, outputs, scaled, plan.functions)
+    if disabled or former:
+        with step("removal"):
+            extension_data.check(session.client, name, stage_name, plan.extensions, delete_data)
+            for extension in disabled:
+                extension_data.delete(session.client, name, extension)
+            stack.apply(cloudformation, name, stage_name, limited | stack.extensions_parameter(plan.extensions))
     url = chalice_state.api_url(stage_name)
     with step("gateway responses"):
         api_id = url.removeprefix("https://").partition(".")[0]

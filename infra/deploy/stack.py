@@ -7,6 +7,7 @@ protection, so nobody deletes it by mistake.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ _KEPT = (
     "OperatorSettings",
     _EXTENSIONS,
 )
+_USED_BY_FUNCTIONS = ("AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::KMS::Key", "AWS::KMS::Alias")
 # A parameter that is empty has no output.
 _NO_EXTENSION = "none"
 IDENTIFIERS = {
@@ -82,15 +84,38 @@ def create(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, 
     _wait(cloudformation, name)
 
 
-def apply(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, str]) -> dict[str, str]:
-    """Update the stack to the template; returns its outputs. Raises ClickException on failure.
+def apply(
+    cloudformation: Any,
+    name: str,
+    stage: str,
+    parameters: Mapping[str, str],
+    former: Mapping[str, Any] | None = None,
+) -> dict[str, str]:
+    """Update the stack to the template; return its outputs. Raises ClickException on failure.
 
-    The stack keeps its API, and what `_KEPT` names, unless `parameters` has them.
+    The stack keeps its API, and what `_KEPT` names, unless `parameters` has them. It also keeps the resources `former`.
     """
     parameters = {**parameters_of(cloudformation, name, ("ApiId", *_KEPT)), **parameters}
-    _update(cloudformation, **_request(name, stage, parameters))
+    _update(cloudformation, **_request(name, stage, parameters, former=former))
     cloudformation.update_termination_protection(StackName=name, EnableTerminationProtection=True)
     return outputs(cloudformation, name)
+
+
+def former_resources(cloudformation: Any, name: str, extensions: Collection[str]) -> dict[str, Any]:
+    """Return the deployed tables, queues and keys that the stack would not have with these extensions.
+
+    The functions that are deployed use them. A mapping of their declarations by logical id; empty without a stack.
+    """
+    if status(cloudformation, name) in (None, *NEVER_CREATED):
+        return {}
+    body = cloudformation.get_template(StackName=name, TemplateStage="Original")["TemplateBody"]
+    deployed = (json.loads(body) if isinstance(body, str) else body)["Resources"]
+    kept = template.build(extensions)["Resources"]
+    return {
+        logical_id: resource
+        for logical_id, resource in deployed.items()
+        if resource["Type"] in _USED_BY_FUNCTIONS and logical_id not in kept
+    }
 
 
 def disassociate_api(cloudformation: Any, name: str) -> None:
@@ -199,12 +224,19 @@ def list_users(cloudformation: Any, key_arn: str) -> list[str]:
 
 
 def _request(
-    name: str, stage: str, parameters: Mapping[str, str], *, serving: bool = True, protected: bool = True
+    name: str,
+    stage: str,
+    parameters: Mapping[str, str],
+    *,
+    serving: bool = True,
+    protected: bool = True,
+    former: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     values = {"Name": name, "Stage": stage, "Serving": str(serving).lower(), "Protected": str(protected).lower()}
     values.update(parameters)
     values.setdefault(_EXTENSIONS, ",".join(present()))
     whole = template.build(_parse_extensions(values[_EXTENSIONS]))
+    whole["Resources"] = {**(former or {}), **whole["Resources"]}
     if values.get("MonthlyBudget", "0") == "0":
         # CloudFormation rejects a type that the region lacks, also of a resource whose condition is false.
         del whole["Resources"]["Budget"]

@@ -24,13 +24,12 @@ def delete_data(sdk: Callable[[str], Any], name: str) -> None:
     """Delete the tables, the keys unless shared, and the stack `name`. Deletion protection must be off. Idempotent."""
     cloudformation = sdk("cloudformation")
     for properties in declared("AWS::DynamoDB::Table"):
-        with _ignore_error("ResourceNotFoundException"):
+        with ignore_error("ResourceNotFoundException"):
             sdk("dynamodb").delete_table(TableName=properties["TableName"]["Fn::Sub"].replace("${Name}", name))
     outputs = stack.outputs(cloudformation, name)
     others = [outputs.get(f"{logical_id}Arn") for logical_id in template.key_ids() if logical_id != _ENCRYPTION_KEY]
     for key in filter(None, (key_to_delete(cloudformation, name), *others)):
-        with _ignore_error("KMSInvalidStateException"):
-            sdk("kms").schedule_key_deletion(KeyId=key, PendingWindowInDays=_KEY_DELETION_DAYS)
+        schedule_key_deletion(sdk("kms"), key)
     stack.delete(cloudformation, name)
 
 
@@ -43,6 +42,12 @@ def empty_packages(sdk: Callable[[str], Any], name: str) -> None:
         sdk("s3").delete_object(Bucket=bucket, Key=package["Key"])
 
 
+def schedule_key_deletion(kms: Any, key: str) -> None:
+    """Let KMS delete a key, unless it does already."""
+    with ignore_error("KMSInvalidStateException"):
+        kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=_KEY_DELETION_DAYS)
+
+
 def key_to_delete(cloudformation: Any, name: str) -> str | None:
     """The ARN of the stack's key; None if it belongs to another stage, or another stage was restored with it."""
     key = stack.outputs(cloudformation, name)["EncryptionKeyArn"]
@@ -53,10 +58,10 @@ def key_to_delete(cloudformation: Any, name: str) -> str | None:
 
 
 @contextmanager
-def _ignore_error(code: str) -> Iterator[None]:
-    """Ignore the error with this code: an earlier, interrupted run has already deleted the resource."""
+def ignore_error(*codes: str) -> Iterator[None]:
+    """Ignore an error with one of these codes: an earlier, interrupted run has already deleted the resource."""
     try:
         yield
     except ClientError as error:
-        if error.response.get("Error", {}).get("Code") != code:
+        if error.response.get("Error", {}).get("Code") not in codes:
             raise

@@ -101,16 +101,17 @@ def copy_project(project: Path, stage: dict[str, Any]) -> Path:
     # One installation of uv serves all.
     (project / ".uv").symlink_to(children.ROOT / ".uv")
     (project / ".chalice").mkdir()
-    _configure(project, {"local": {}, "rehearsal": {"python_version": PYTHON_VERSION, **stage}})
+    configure(project, {"local": {}, "rehearsal": {"python_version": PYTHON_VERSION, **stage}})
     return project
 
 
 def forget_settings(project: Path) -> None:
     """Remove the operator's settings, as in a new clone."""
-    _configure(project, {"local": {}})
+    configure(project, {"local": {}})
 
 
-def _configure(project: Path, stages: dict[str, Any]) -> None:
+def configure(project: Path, stages: dict[str, Any]) -> None:
+    """Write the operator's settings of these stages."""
     config = {"version": "2.0", "app_name": "cams", "stages": stages}
     (project / ".chalice" / "config.json").write_text(json.dumps(config))
 

@@ -1,0 +1,48 @@
+"""A deployment without extensions, after one with all: it is refused while they have data, and leaves core alone."""
+
+from typing import Any
+
+from chalicelib.extensions import present
+from infra.deploy.functions import declared_functions
+from infra.tables import declared
+from tests.deployment import cloud
+from tests.deployment.rehearsal import NAME, STAGE, Failed, run
+from tests.deployment.rehearsal_client import Gateway
+
+_DEPLOY = ("-m", "infra.deploy", "deploy", "--stage", STAGE)
+
+
+def switch_off(here: cloud.Cloud, api: Gateway) -> int:
+    """Switch all extensions off and delete their data; return the number of functions that are left. Raises Failed."""
+    cloud.configure(here.project, {"local": {}, STAGE: {"extensions": []}})
+    refused = here.run(*_DEPLOY)
+    if not refused.returncode or "--delete-data" not in refused.stderr:
+        raise Failed(f"Extensions with data were switched off:\n{refused.stdout}{refused.stderr}")
+    printed = run(here, *_DEPLOY, *(f"--delete-data={name}" for name in present()))
+    for name in present():
+        if f"extension {name} is off: " not in printed:
+            raise Failed(f"The deployment did not print that {name} is off:\n{printed}")
+    functions = declared_functions([])
+    expected = {
+        "functions": {f"{NAME}-check", *(function.deployed_name(NAME) for function in functions)},
+        "tables": _names("AWS::DynamoDB::Table", "TableName"),
+        "queues": _names("AWS::SQS::Queue", "QueueName"),
+    }
+    actual: dict[str, set[str]] = {
+        "functions": {one["FunctionName"] for one in here.sdk("lambda").list_functions()["Functions"]},
+        "tables": {*here.sdk("dynamodb").list_tables()["TableNames"]},
+        "queues": {url.rpartition("/")[2] for url in here.sdk("sqs").list_queues()["QueueUrls"]},
+    }
+    for kind, names in expected.items():
+        if actual[kind] != names:
+            raise Failed(f"The stage without extensions has other {kind}: {sorted(actual[kind] ^ names)}")
+    sources = here.sdk("lambda").list_event_source_mappings()["EventSourceMappings"]
+    if len(sources) != sum(bool(function.stream or function.queue) for function in functions):
+        raise Failed(f"The stage without extensions has other event sources: {sources}")
+    api.call("GET", "/v3/agents")
+    return len(functions)
+
+
+def _names(kind: str, member: str) -> set[str]:
+    declarations: list[dict[str, Any]] = declared(kind, [])
+    return {one[member]["Fn::Sub"].replace("${Name}", NAME) for one in declarations}
