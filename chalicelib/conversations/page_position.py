@@ -22,21 +22,21 @@ class Quarter(NamedTuple):
 
     @property
     def month(self) -> str:
-        """The month as `2026-11`."""
+        """Return the month as `2026-11`."""
         return self.day[:7]
 
     @property
     def day_number(self) -> int:
-        """The number of the day within the month, 0 to 30."""
+        """Return the number of the day within the month, 0 to 30."""
         return int(self.day[8:]) - 1
 
     def start(self) -> int:
-        """The first millisecond, in Unix time."""
+        """Return the first millisecond, in Unix time."""
         return clock.start_of_day(self.day) * 1000 + self.number * QUARTER_MILLISECONDS
 
 
 def quarter_of(created: str) -> Quarter:
-    """The quarter hour of a ULID. Raises ValueError for characters not in Crockford's base 32."""
+    """Return the quarter hour of a ULID. Raise ValueError for characters not in Crockford's base 32."""
     milliseconds = ids.timestamp_of(created)
     return Quarter(clock.iso(milliseconds // 1000)[:10], milliseconds // QUARTER_MILLISECONDS % QUARTERS)
 
@@ -49,7 +49,7 @@ class Depth(NamedTuple):
 
 
 def find_day(months: Iterable[tuple[str, Sequence[int]]], depth: int) -> Depth | None:
-    """The day of the conversation with `depth` newer ones; None if the tallies do not reach it.
+    """Return the day of the conversation with `depth` newer conversations; None if the tallies do not reach it.
 
     `months` has the tallies of each day by month, newest month first.
     """
@@ -62,7 +62,7 @@ def find_day(months: Iterable[tuple[str, Sequence[int]]], depth: int) -> Depth |
 
 
 class Jump(NamedTuple):
-    """How to read a page from a boundary, a Unix time in milliseconds.
+    """A way to read a page from a boundary, a Unix time in milliseconds.
 
     The page begins with the `newer` entries after the boundary or, if `newer` is 0, with the entry before the boundary
     that follows after `skip` others.
@@ -74,7 +74,7 @@ class Jump(NamedTuple):
 
 
 def find_jump(depth: Depth, quarters: Sequence[int], size: int) -> Jump:
-    """The cheapest way to read a page of `size` entries.
+    """Return the cheapest way to read a page of `size` entries.
 
     If the tallies of the day do not reach it, because they were read before or after those of the month, the page
     begins at the start of the day.

@@ -26,7 +26,7 @@ RESERVED = 500_000
 def state_answer(agent_id: str, user_id: str, agent: Document, before: State, after: State) -> Response:
     """Answer the state `after`, with the turns of `before` as `oldTurns`.
 
-    If the answer exceeds the size limit of a function's response, it omits `oldTurns`, and then `agentData`. Raises
+    If the answer exceeds the size limit of a function's response, it omits `oldTurns`, and then `agentData`. Raise
     TooLarge for a change whose turns alone exceed it.
     """
     done = "retrieved" if after is before else "saved"
@@ -64,8 +64,8 @@ def render_metadata(metadata: Document) -> Document:
 def render_v3(row: ConversationRow, metadata: Document) -> Document:
     """Return the v3 form of a conversation: the members that it defines, and the id of its agent."""
     defined = models.ConvoMetaV3.model_fields
-    shown = {name: value for name, value in metadata.items() if name in defined}
-    return {**shown, "agentId": storage.split_key(row.agent)[-1]}
+    members = {name: value for name, value in metadata.items() if name in defined}
+    return {**members, "agentId": storage.split_key(row.agent)[-1]}
 
 
 def _open_object(members: Document) -> str:

@@ -1,7 +1,7 @@
 """Search in the transcripts of an agent, newest conversation first.
 
 Transcripts are sealed, so no index can find a word in them: a search opens one conversation after the other. The work
-of a request is bounded, so it may find nothing yet and return the position that it has reached.
+of a request is bounded, so a page may be empty; it returns the position that the search has reached.
 """
 
 from collections.abc import Iterator, Sequence

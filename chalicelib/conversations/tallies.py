@@ -28,13 +28,13 @@ class TallyRow(storage.VersionedRow):
     counts = UnicodeAttribute()
 
     def tallies(self) -> list[int]:
-        """The numbers, oldest first."""
+        """Return the numbers, oldest first."""
         counts: list[int] = json.loads(self.counts)
         return counts
 
 
 def list_months(workspace_id: str, agent_id: str) -> list[tuple[str, list[int]]]:
-    """The months of an agent with their tallies by day, newest first. One request."""
+    """Return the months of an agent with their tallies by day, newest first. One request."""
     rows = storage.query(
         TallyRow,
         storage.key(workspace_id, agent_id),
@@ -45,12 +45,12 @@ def list_months(workspace_id: str, agent_id: str) -> list[tuple[str, list[int]]]
 
 
 def day_key(workspace_id: str, agent_id: str, day: str) -> storage.Key:
-    """The key of the tallies of a day, for an eventually consistent read in `storage.find_many`."""
+    """Return the key of the tallies of a day for an eventually consistent read in `storage.find_many`."""
     return storage.Key(TallyRow, storage.key(workspace_id, agent_id), _period(_DAY, day), consistent=False)
 
 
 def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[[], int]) -> None:
-    """Replace the tally of a quarter hour, and that of its day, by what `count` returns. Two requests and those of it.
+    """Replace the tallies of a quarter hour and of its day by the result of `count`. Two requests besides `count`.
 
     Both rows are read before the count and committed together under optimistic locking, even if only one has changed.
     So a recount that another one overtakes runs again.
@@ -71,7 +71,7 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[
 
 
 def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
-    """The quarter hours of an agent with a tally above 0. One request per MB."""
+    """Return the quarter hours of an agent with a tally above 0. One request per MB."""
     days = storage.query(TallyRow, storage.key(workspace_id, agent_id), TallyRow.period.startswith(_period(_DAY, "")))
     return [
         Quarter(storage.split_key(row.period)[1], number)
@@ -82,7 +82,7 @@ def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
 
 
 def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[TallyRow]:
-    """Up to `limit` rows of an agent, for the cascading delete."""
+    """Return up to `limit` rows of an agent for the cascading delete."""
     return storage.query(TallyRow, storage.key(workspace_id, agent_id), limit=limit)
 
 
@@ -92,7 +92,7 @@ def delete(row: TallyRow) -> None:
 
 
 def _rows(agent: str, quarter: Quarter) -> tuple[TallyRow, TallyRow]:
-    """The rows of the month and of the day; new ones where they do not exist."""
+    """Return the rows of the month and of the day; new rows where they do not exist."""
     periods = _period(_MONTH, quarter.month), _period(_DAY, quarter.day)
     month, day = storage.find_many([storage.Key(TallyRow, agent, period) for period in periods])
     return (

@@ -39,7 +39,7 @@ class Conversation(NamedTuple):
     turns: bytes = b"[]"
 
     @property
-    def shown(self) -> Document:
+    def document(self) -> Document:
         return {**self.metadata, "agentId": self.agent}
 
     def position(self, query: dict[str, Any]) -> str:
@@ -53,7 +53,7 @@ class Conversation(NamedTuple):
 
 def any_conversation(chance: random.Random, number: int) -> Conversation:
     created = START + chance.randrange(YEAR)
-    given: Document = {
+    members: Document = {
         "ts": created,
         "messagesNum": 3,
         "interactionsNum": 1,
@@ -70,8 +70,8 @@ def any_conversation(chance: random.Random, number: int) -> Conversation:
         "lastMessage": chance.choice(TEXTS),
     }
     if chance.random() < 0.02:
-        given["userBrowser"] = chance.randbytes(LONG_CHARACTERS // 2).hex()
-    metadata = {**empty(f"c{number}").metadata, **{name: one for name, one in given.items() if one is not None}}
+        members["userBrowser"] = chance.randbytes(LONG_CHARACTERS // 2).hex()
+    metadata = {**empty(f"c{number}").metadata, **{name: value for name, value in members.items() if value is not None}}
     agent = chance.choices(AGENTS, [8, 3, 0])[0]
     return Conversation(agent, ids.id_at(created * 1000 + chance.randrange(1000), chance.getrandbits(80)), metadata)
 
@@ -81,15 +81,15 @@ def fill(workspace: NewWorkspace, conversations: list[Conversation]) -> None:
 
     In the order of their creation: moto sorts all items of the table for each query of an index.
     """
-    conversations = sorted(conversations, key=lambda one: one.created)
+    conversations = sorted(conversations, key=lambda conversation: conversation.created)
     for start in range(0, len(conversations), 250):
         with storage.unit_of_work() as unit:
             rows = []
-            for one in conversations[start : start + 250]:
-                state = State(one.metadata, one.turns)
-                row = store.create(workspace.workspace_id, one.agent, one.metadata["ID"], state)
-                row.created = one.created
-                store._set_metadata(row, one.metadata)
+            for conversation in conversations[start : start + 250]:
+                state = State(conversation.metadata, conversation.turns)
+                row = store.create(workspace.workspace_id, conversation.agent, conversation.metadata["ID"], state)
+                row.created = conversation.created
+                store._set_metadata(row, conversation.metadata)
                 rows.append(row)
             unit.discard()
         storage.save_many(rows)
@@ -98,14 +98,14 @@ def fill(workspace: NewWorkspace, conversations: list[Conversation]) -> None:
 # ---- the model -----------------------------------------------------------------------------------
 
 
-def matches(one: Conversation, query: dict[str, Any]) -> bool:
-    metadata = one.metadata
+def matches(conversation: Conversation, query: dict[str, Any]) -> bool:
+    metadata = conversation.metadata
     members = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "userID": "userID"}
     searched = ("userName", "userEmail", "userPhone", "title", "lastMessage")
     rules: dict[str, Callable[[Any], bool]] = {
         "tag": lambda value: value in metadata.get("tags", []),
-        "from": lambda value: one.second >= value,
-        "to": lambda value: one.second < value,
+        "from": lambda value: conversation.second >= value,
+        "to": lambda value: conversation.second < value,
         "activeSince": lambda value: metadata["lastModified"] >= value,
         "q": lambda value: any(value.casefold() in metadata.get(name, "").casefold() for name in searched),
         "inbox": lambda value: metadata.get("state") in ("requested_chat", "human-chatting"),
@@ -119,13 +119,21 @@ def matches(one: Conversation, query: dict[str, Any]) -> bool:
 def expected(
     conversations: list[Conversation], agent: str | None, query: dict[str, Any], after: str = "~"
 ) -> list[Document]:
-    found = [one for one in conversations if agent in (None, one.agent) and matches(one, query)]
-    found = [one for one in found if one.position(query) < after]
+    listed = [
+        conversation
+        for conversation in conversations
+        if agent in (None, conversation.agent) and matches(conversation, query)
+    ]
+    listed = [conversation for conversation in listed if conversation.position(query) < after]
 
-    def order(one: Conversation) -> tuple[Any, ...]:
-        return (one.metadata["lastModified"], one.created) if "inbox" in query else (one.created,)
+    def order(conversation: Conversation) -> tuple[Any, ...]:
+        return (
+            (conversation.metadata["lastModified"], conversation.created)
+            if "inbox" in query
+            else (conversation.created,)
+        )
 
-    return [one.shown for one in sorted(found, key=order, reverse=True)]
+    return [conversation.document for conversation in sorted(listed, key=order, reverse=True)]
 
 
 def any_query(chance: random.Random) -> dict[str, Any]:
@@ -172,13 +180,13 @@ def compare(api: Api, conversations: list[Conversation], seed: int, queries: int
     chance = random.Random(seed)
     for _ in range(queries):
         query = any_query(chance)
-        for agent, path in ((None, "/v3/convos"), *((one, f"/v3/agents/{one}/convos") for one in AGENTS)):
-            asked = query | ({"inbox": "true"} if agent is None or chance.random() < 0.5 else {})
-            for after in ("", chance.choice(conversations).position(asked)):
-                wanted = expected(conversations, agent, asked, after or "~")
-                found = [*islice(pages(api, path, asked, after), most)]
-                shown = [one for page in found for one in page]
-                assert shown == (wanted[: len(shown)] if len(found) == most else wanted), (agent, asked, after)
+        for agent, path in ((None, "/v3/convos"), *((entry, f"/v3/agents/{entry}/convos") for entry in AGENTS)):
+            sent = query | ({"inbox": "true"} if agent is None or chance.random() < 0.5 else {})
+            for after in ("", chance.choice(conversations).position(sent)):
+                model = expected(conversations, agent, sent, after or "~")
+                read = [*islice(pages(api, path, sent, after), most)]
+                listed = [entry for page in read for entry in page]
+                assert listed == (model[: len(listed)] if len(read) == most else model), (agent, sent, after)
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_rivals_for_one_conversation_lose_no_update(api: Api, agent_id: str, req
 
 def costs(tenant: populate.Tenant, deleted: str) -> dict[str, tuple[dict[str, int], float, float]]:
     """Requests, read and write units of each operation; `deleted` is a conversation to delete."""
-    api, found = tenant.api, {}
+    api, counted = tenant.api, {}
     warm_up(tenant)
     cursor = api.get(LIST).json["nextCursor"]
     turns = {"turns": [{"from": "human", "messages": [{"item": {"text": "Hello"}}]}]}
@@ -105,8 +105,8 @@ def costs(tenant: populate.Tenant, deleted: str) -> dict[str, tuple[dict[str, in
     }.items():
         with metered() as meter:
             assert send().status == 200
-        found[name] = (dict(meter.requests), meter.reads, meter.writes)
-    return found
+        counted[name] = (dict(meter.requests), meter.reads, meter.writes)
+    return counted
 
 
 def test_costs_do_not_depend_on_the_number_of_conversations_or_deletions(engine: None) -> None:

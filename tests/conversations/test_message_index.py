@@ -83,12 +83,12 @@ def test_a_repeat_whose_index_item_was_read_too_early_is_found(
     real, left = storage.find_many, [1]
 
     def find_many(keys: Any) -> Any:
-        found = real(keys)
+        rows = real(keys)
         if left and any(key.row is PlaceRow for key in keys):
             left.pop()
             grow(api, 30)
-            found = [real([key])[0] if key.row is not PlaceRow else one for key, one in zip(keys, found, strict=True)]
-        return found
+            rows = [real([key])[0] if key.row is not PlaceRow else row for key, row in zip(keys, rows, strict=True)]
+        return rows
 
     monkeypatch.setattr(storage, "find_many", find_many)
     add(api, 0)

@@ -18,11 +18,11 @@ def created_at(chance: random.Random, days: int, count: int) -> list[int]:
     return sorted((NOVEMBER + time for time in around), reverse=True)
 
 
-def read(times: list[int], found: Jump) -> tuple[list[int], int]:
+def read(times: list[int], jump: Jump) -> tuple[list[int], int]:
     """The page that a jump leads to, and the number of entries read."""
-    newer = [time for time in reversed(times) if time >= found.boundary][: found.newer][::-1]
-    older = [time for time in times if time < found.boundary][: found.skip + max(0, SIZE - len(newer))]
-    return (newer + older[found.skip :])[:SIZE], len(newer) + len(older)
+    newer = [time for time in reversed(times) if time >= jump.boundary][: jump.newer][::-1]
+    older = [time for time in times if time < jump.boundary][: jump.skip + max(0, SIZE - len(newer))]
+    return (newer + older[jump.skip :])[:SIZE], len(newer) + len(older)
 
 
 @pytest.mark.parametrize("seed", range(8))

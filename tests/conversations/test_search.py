@@ -43,26 +43,28 @@ def any_searched(chance: random.Random, number: int, messages: int) -> Conversat
 
 def fill_long(workspace: NewWorkspace, conversations: list[Conversation]) -> None:
     """Store conversations whose transcripts have chunks."""
-    for one in conversations:
+    for conversation in conversations:
         with storage.unit_of_work():
-            state = State(one.metadata, one.turns)
-            row = store.create(workspace.workspace_id, one.agent, one.metadata["ID"], state)
-            row.created = one.created
-            store._set_metadata(row, one.metadata)
+            state = State(conversation.metadata, conversation.turns)
+            row = store.create(workspace.workspace_id, conversation.agent, conversation.metadata["ID"], state)
+            row.created = conversation.created
+            store._set_metadata(row, conversation.metadata)
 
 
-def found_in(one: Conversation, text: str) -> list[Document]:
+def matching_messages(conversation: Conversation, text: str) -> list[Document]:
     """The messages of the model that a search shows."""
-    flat = [{**turn["messages"], "from": turn["from"], "ts": turn["ts"]} for turn in json.loads(one.turns)]
-    return [said for said in flat if text.casefold() in said["item"]["text"].casefold()][: -20 - 1 : -1]
+    flat = [{**turn["messages"], "from": turn["from"], "ts": turn["ts"]} for turn in json.loads(conversation.turns)]
+    return [message for message in flat if text.casefold() in message["item"]["text"].casefold()][: -20 - 1 : -1]
 
 
 def expected(conversations: list[Conversation], query: dict[str, Any], after: str) -> list[Document]:
     since, until = query.get("from", 0), query.get("to", START + 2 * YEAR)
     return [
-        {"conversation": one.shown, "messages": messages}
+        {"conversation": one.document, "messages": messages}
         for one in sorted(conversations, key=lambda one: one.created, reverse=True)
-        if since <= one.second < until and one.created < (after or "~") and (messages := found_in(one, query["q"]))
+        if since <= one.second < until
+        and one.created < (after or "~")
+        and (messages := matching_messages(one, query["q"]))
     ]
 
 

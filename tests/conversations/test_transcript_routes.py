@@ -136,17 +136,17 @@ def test_every_page_of_a_search_equals_brute_force(api: Api, monkeypatch: pytest
     """Sixty conversations with random words, searched in pages of every kind."""
     monkeypatch.setattr(search, "MAX_EXAMINED", 7)
     generator = random.Random(16)
-    said = {f"u{number}": generator.choices(WORDS, k=3) for number in range(60)}
-    for user, texts in said.items():
+    written = {f"u{number}": generator.choices(WORDS, k=3) for number in range(60)}
+    for user, texts in written.items():
         say(api, user, *texts)
     for word in WORDS:
-        found = [one for page in pages(api, f"{CONVOS}/search", q=word, limit=3) for one in page["data"]]
+        results = [one for page in pages(api, f"{CONVOS}/search", q=word, limit=3) for one in page["data"]]
         expected = {
             user: {f"{user}-{number}" for number, text in enumerate(texts) if word.casefold() in text.casefold()}
-            for user, texts in said.items()
+            for user, texts in written.items()
         }
-        shown = {one["conversation"]["ID"]: {message["mid"] for message in one["messages"]} for one in found}
-        assert shown == {user: mids for user, mids in expected.items() if mids}
+        listed = {one["conversation"]["ID"]: {message["mid"] for message in one["messages"]} for one in results}
+        assert listed == {user: mids for user, mids in expected.items() if mids}
 
 
 def exported(api: Api, form: str, **query: Any) -> list[str]:

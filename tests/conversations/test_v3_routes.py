@@ -173,15 +173,15 @@ def test_pages_of_messages_together_have_every_message_once(limit: int, api: Api
     texts = [chance.randbytes(chance.choice([5, 300, 4_500])).hex() for _ in range(150)]
     texts[75] = '"\\{[' * 40_000  # longer than a chunk, and looks like JSON
     api.post(STATE, {"turns": [turn(number, text) for number, text in enumerate(texts)]})
-    shown, query = [], ""
+    listed, query = [], ""
     while True:
         answer = api.get(f"{ONE}/messages?limit={limit}{query}").json
-        shown += [(one["mid"], one["item"]["text"]) for one in answer["data"]]
+        listed += [(one["mid"], one["item"]["text"]) for one in answer["data"]]
         assert answer["hasMore"] == ("nextCursor" in answer)
         if not answer["hasMore"]:
             break
         query = f"&cursor={answer['nextCursor']}"
-    assert shown == [(f"m{number}", text) for number, text in enumerate(texts)][::-1]
+    assert listed == [(f"m{number}", text) for number, text in enumerate(texts)][::-1]
 
 
 def test_a_cursor_stays_right_while_messages_are_appended(api: Api) -> None:

@@ -40,7 +40,7 @@ PRIVATE: dict[type[Wire], str] = {
 
 
 @pytest.fixture
-def shown(api: Api, agent_id: str) -> Any:
+def visitor_view(api: Api, agent_id: str) -> Any:
     """The state route's answer to a visitor token, for an agent and a conversation that have every member."""
     every = {name: value for name, value in document("agent_v3", whole=True).items() if name != "SECRET_API_KEY"}
     of_v2 = {name: value for name, value in document("agent_v2", whole=True).items() if name != "SECRET_API_KEY"}
@@ -70,14 +70,14 @@ def test_no_public_member_is_secret_and_every_object_inside_is_in_a_list(model: 
     assert set(projections.nested_models(model).values()) <= PUBLIC.keys()
 
 
-def test_a_visitor_token_is_shown_the_public_members_and_no_others(shown: Any) -> None:
-    assert set(shown["agentData"]) == set(PUBLIC[AgentV2].split())
-    assert set(shown["agentData"]["customThemeJSONString"]) == set(PUBLIC[Theme].split())
+def test_a_visitor_token_is_shown_the_public_members_and_no_others(visitor_view: Any) -> None:
+    assert set(visitor_view["agentData"]) == set(PUBLIC[AgentV2].split())
+    assert set(visitor_view["agentData"]["customThemeJSONString"]) == set(PUBLIC[Theme].split())
     # The service counts messages and their times itself, and this conversation has no message of the user.
-    assert set(shown["chatState"]) == set(PUBLIC[ConvoMeta].split()) - {"firstMessageTS", "lastMessageTS"}
+    assert set(visitor_view["chatState"]) == set(PUBLIC[ConvoMeta].split()) - {"firstMessageTS", "lastMessageTS"}
 
 
-def test_the_key_of_the_agent_is_shown_everything_that_a_visitor_token_is_not(api: Api, shown: Any) -> None:
+def test_the_key_of_the_agent_is_shown_everything_that_a_visitor_token_is_not(api: Api, visitor_view: Any) -> None:
     key = api.get("/v2/agents/support").json["SECRET_API_KEY"]
     state = Api(key).post(STATE).json
     hidden = set(PRIVATE[AgentV2].split()) - {"SECRET_API_KEY"}

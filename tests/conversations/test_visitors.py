@@ -36,7 +36,7 @@ def visitor(caller: Api, path: str = EDGE, **settings: Any) -> Api:
     return Api(issue(caller, path, **settings)["token"])
 
 
-def said(answer: Answer) -> list[str]:
+def texts(answer: Answer) -> list[str]:
     assert answer.status == 200, answer.text
     return [turn["messages"]["item"]["text"] for turn in answer.json["turns"]]
 
@@ -57,7 +57,7 @@ def test_a_token_is_shown_once_and_stored_as_a_hash(api: Api, conversation: str,
     assert set(made) == {"token", "expiresAt", "createdAt"}
     assert tokens.kind(made["token"]) == tokens.VISITOR
     assert made["token"] not in repr(items())
-    assert said(Api(made["token"]).post(STATE)) == ["Hello"]
+    assert texts(Api(made["token"]).post(STATE)) == ["Hello"]
 
 
 def test_a_stored_token_does_not_tell_whose_conversation_it_opens(api: Api, agent_id: str) -> None:
@@ -85,7 +85,7 @@ def test_a_lifetime_is_bounded(api: Api, agent_id: str, seconds: Any) -> None:
 
 def test_only_the_v3_route_needs_the_conversation(api: Api, agent_id: str) -> None:
     refused(api.post(V3, {"token": {}}), 404)
-    assert said(visitor(api).post(STATE)) == []
+    assert texts(visitor(api).post(STATE)) == []
 
 
 @pytest.mark.parametrize("path", [EDGE, V3])
@@ -159,7 +159,7 @@ def test_a_visitor_adds_messages_of_the_user(api: Api, conversation: str, sender
     for _ in range(2):
         answer = holder.post(MESSAGES, {"messages": [message("And again", mid="m-1", **sender)]})
         assert [(one["mid"], one["from"]) for one in answer.data] == [("m-1", "human")]
-    assert said(holder.post(STATE)) == ["Hello", "And again"]
+    assert texts(holder.post(STATE)) == ["Hello", "And again"]
     state = api.post(STATE).json
     assert (state["chatState"]["interactionsNum"], {turn["from"] for turn in state["turns"]}) == (2, {"human"})
 
@@ -177,7 +177,7 @@ def test_a_visitor_adds_no_message_of_another_sender(api: Api, conversation: str
 def test_the_first_message_of_a_visitor_creates_the_conversation(api: Api, agent_id: str) -> None:
     holder = visitor(api)
     assert holder.post(MESSAGES, {"messages": [message("Hello")]}).status == 200
-    assert said(holder.post(STATE)) == said(api.post(STATE)) == ["Hello"]
+    assert texts(holder.post(STATE)) == texts(api.post(STATE)) == ["Hello"]
 
 
 def test_the_limits_of_the_agent_hold_for_a_visitor(api: Api, conversation: str) -> None:
@@ -195,7 +195,7 @@ def test_a_look_costs_what_it_costs_a_server(api: Api, agent_id: str) -> None:
         if is_cold:
             auth.clear_cache()
         with counted() as requests:
-            assert said(caller.post(STATE)) == ["Hello"]
+            assert texts(caller.post(STATE)) == ["Hello"]
         costs.append(requests)
     look, find = {"BatchGetItem": 1}, {"GetItem": 1}
     # A new process also finds the issuer. A token that is older than its conversation is bound to it once.
@@ -212,7 +212,7 @@ def test_a_token_ends_with_its_conversation_even_if_the_id_is_used_again(
     early = visitor(api)
     api.post(STATE, state_body("Hello"))
     holder = visitor(api) if known else early
-    assert said(holder.post(STATE)) == ["Hello"]
+    assert texts(holder.post(STATE)) == ["Hello"]
     assert api.delete("/v3/agents/support/convos/ann").status == 200
     refused(holder.post(STATE), 404, interaction=True, platform="vg")
     refused(holder.post(STATE, {"metadata": {"userName": "Ann"}}), 404, interaction=True, platform="vg")
@@ -229,7 +229,7 @@ def test_another_process_that_does_not_know_of_the_binding_keeps_to_it(
     monkeypatch.setattr(auth, "forget", lambda _: None)
     holder = visitor(api)
     api.post(STATE, state_body("Hello"))
-    assert [said(holder.post(STATE)), said(holder.post(STATE))] == [["Hello"], ["Hello"]]
+    assert [texts(holder.post(STATE)), texts(holder.post(STATE))] == [["Hello"], ["Hello"]]
     api.delete("/v3/agents/support/convos/ann")
     api.post(STATE, state_body("Somebody else"))
     refused(holder.post(STATE), 404, interaction=True, platform="vg")
@@ -254,7 +254,7 @@ def test_another_process_that_does_not_know_of_the_binding_creates_no_second_con
     monkeypatch.setattr(auth, "forget", lambda _: None)
     holder = visitor(api)
     api.post(STATE, state_body("Hello"))
-    assert said(holder.post(STATE)) == ["Hello"]
+    assert texts(holder.post(STATE)) == ["Hello"]
     api.delete("/v3/agents/support/convos/ann")
     refused(holder.post(MESSAGES, {"messages": [message("Anyone?")]}), 404)
     refused(holder.post(STATE, {"metadata": {"userName": "Ann"}}), 404, interaction=True, platform="vg")
