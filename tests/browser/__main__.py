@@ -1,6 +1,7 @@
 """Runs the tests in a browser: `make test-browser`. Without a browser, prints what is missing and passes."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,8 +17,9 @@ def main() -> int:
             "`apt-get install chromium chromium-driver`.\n"
         )
         return 0
-    # The configuration leaves out this folder, so that no other run needs a browser.
-    return pytest.main(["-n", "2", "--dist", "loadscope", "-o", "norecursedirs=.*", "tests/browser", *sys.argv[1:]])
+    # The configuration omits these folders, so that no other run needs a browser.
+    folders = ["tests/browser", *map(str, Path("tests/extensions").glob("*/in_browser"))]
+    return pytest.main(["-n", "2", "--dist", "loadscope", "-o", "norecursedirs=.*", *folders, *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Takes the pictures of docs/console.md: the console with the data of `make demo`, as its client sees it.
 
-.venv/bin/python -m tests.browser.pictures
+.venv/bin/python -m tests.extensions.console.in_browser.pictures
 """
 
 import base64
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from infra.local.children import ROOT
 from tests.browser import chromium, png
-from tests.browser.console import NARROW, Person, ask
+from tests.extensions.console.in_browser.person import NARROW, Person, ask
 from tests.reliability import runs
 from tests.reliability.runs import Run
 

@@ -10,8 +10,9 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from chalicelib.extensions.console import pages
-from tests.browser import axe, chromium, hostile
-from tests.browser.console import NARROW, WIDE, Person
+from tests.browser import axe, chromium
+from tests.extensions.console.in_browser import hostile
+from tests.extensions.console.in_browser.person import NARROW, WIDE, Person
 from tests.reliability import runs
 from tests.reliability.runs import Run
 from tests.selection import each_value_once, one_of_each, whole

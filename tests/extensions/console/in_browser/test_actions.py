@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver import Chrome
 
 from tests.browser import chromium
-from tests.browser.console import PASSWORD, Person, ask, converse
+from tests.extensions.console.in_browser.person import PASSWORD, Person, ask, converse
 from tests.reliability import runs
 from tests.reliability.runs import Run
 

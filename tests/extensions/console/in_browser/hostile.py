@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from tests.browser.console import EMAIL, PASSWORD, ask, converse, count
+from tests.extensions.console.in_browser.person import EMAIL, PASSWORD, ask, converse, count
 from tests.reliability.runs import Run
 
 EMAIL_AT_THE_TOP = "top@acme.test"  # of a client who has the navigation at the top
