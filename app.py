@@ -30,8 +30,6 @@ from chalicelib.conversations.transcript_routes import routes as transcripts
 from chalicelib.conversations.v3_routes import routes as conversations_v3
 from chalicelib.conversations.visitor_routes import routes as visitor_tokens
 from chalicelib.deletion.routes import routes as deletion
-from chalicelib.erasures.functions import functions as erasing
-from chalicelib.erasures.routes import routes as erasures
 from chalicelib.http import auth, caching, commit, cors, envelope, privileges
 from chalicelib.http.literal_paths import Service
 from chalicelib.leads.functions import functions as captures
@@ -79,7 +77,6 @@ resources = (
     leads,
     workspaces,
     deletion,
-    erasures,
 )
 for blueprint in (
     *resources,
@@ -89,7 +86,6 @@ for blueprint in (
     maintenance.functions,
     loads,
     captures,
-    erasing,
     *extensions.routes(),
     followers.functions,
     *extensions.functions(),

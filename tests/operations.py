@@ -53,8 +53,8 @@ CREATED_BY = {
     "lead_id": "POST /v3/leads",
     "token_id": "POST /v3/tokens",
     "webhook_id": "POST /v3/webhooks",
-    "erasure_id": "POST /v3/erasures",
     "delivery_id": "POST /v3/webhooks/{webhook_id}/test",
+    **extensions.joined("CREATED_BY"),
 }
 # Naming one of these ids creates its record; all other records must exist and belong to the caller.
 CREATED_WHEN_NAMED = {name: {variable} for variable, name in CREATED_BY.items() if variable in CHOSEN}

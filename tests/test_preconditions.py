@@ -60,7 +60,7 @@ RECORDS = {
     ),
     "organisation": Record("POST /v2/orgs/{org_id}", ("GET /v2/orgs/{org_id}",), "DELETE /v3/orgs/{org_id}"),
     "lead": Record("POST /v3/leads", ("GET /v3/leads/{lead_id}",), "DELETE /v3/leads/{lead_id}"),
-    "erasure": Record("POST /v3/erasures", ("GET /v3/erasures/{erasure_id}",)),
+    **{name: Record(*record) for name, record in extensions.joined("RECORDS").items()},
     "webhook": Record("POST /v3/webhooks", ("GET /v3/webhooks/{webhook_id}",), "DELETE /v3/webhooks/{webhook_id}"),
     # It exists before its first change.
     "workspace": Record("PATCH /v3/workspace", ("GET /v3/workspace",)),

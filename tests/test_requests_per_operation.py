@@ -255,9 +255,6 @@ CASES = [
         {QUERY: 1, PUT: 1, SEND: 1},
         {"agent": {"retention": {"days": 30}}},
     ),
-    # Erasures
-    Case("erasure create", "POST /v3/erasures", {BATCH: 1, TRANSACT: 1, SEND: 1}, {"erasure": {"userID": "user-9"}}),
-    Case("erasure read", "GET /v3/erasures/{erasure_id}", {GET: 1}),
     Case("token create", "POST /v3/tokens", {TRANSACT: 1}, {"token": {"name": "New"}}),
     Case("token list", "GET /v3/tokens", {QUERY: 1, BATCH: 1}),
     Case("token delete", "DELETE /v3/tokens/{token_id}", {GET: 2, TRANSACT: 1}),
@@ -282,7 +279,7 @@ def service() -> Iterator[Service]:
         api = Api(new.workspace_key)
         for agent_id in ("support", "other", "busy"):
             assert api.post(f"/v2/agents/{agent_id}", {"title": agent_id}).status == 200
-        for queue in (FAST, queues.MAINTENANCE, queues.ERASURES):
+        for queue in (FAST, queues.MAINTENANCE):
             queues._url(queue)  # a process caches it
         tool = api.post(
             "/v3/agents/support/tools", {"tool": {"name": "Look up", "serverUrl": "https://127.0.0.1/"}}
@@ -317,7 +314,6 @@ def service() -> Iterator[Service]:
             "old_lead": old_lead,
             "webhook_id": new_webhook,
             "old_webhook": old_webhook,
-            "erasure_id": api.post("/v3/erasures", {"erasure": {"userID": "user-8"}}).data["id"],
             "cursor": api.get("/v2/agents/busy/convos").json["nextCursor"],
             "delivery_id": api.post(f"/v3/webhooks/{new_webhook}/test").data["id"],
             **{name: value for one in support.call("cost_values", api) for name, value in one.items()},

@@ -22,7 +22,7 @@ LAYERS = (
     ("settings",), ("clock",), ("errors", "ids", "extensions"), ("storage",), ("telemetry",), ("queues", "sending"),
     ("credentials",),
     ("http",), ("tools", "clients", "organisations", "workspaces"), ("agents",),
-    ("analytics",), ("conversations", "leads"), ("deletion", "webhooks"), ("maintenance",), ("erasures",),
+    ("analytics",), ("conversations", "leads"), ("deletion", "webhooks"), ("maintenance",),
     ("openapi", "followers"),
 )  # fmt: skip
 MODELS = {"models", "record", "voice", "nodes", "options", "forms"}

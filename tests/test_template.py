@@ -11,6 +11,7 @@ import pytest
 from chalicelib import queues, settings, storage
 from chalicelib.webhooks import queue, retry_policy
 from infra import tables
+from tests import extensions
 from tests.selection import one_of_each
 
 # The modules that define row classes.
@@ -104,10 +105,7 @@ def test_the_queues_of_the_template_are_created(engine: None) -> None:
         "cams-deliveries-dead",
         "cams-maintenance",
         "cams-maintenance-dead",
-        "cams-erasures",
-        "cams-erasures-dead",
-        "cams-notifications",
-        "cams-notifications-dead",
+        *(f"cams-{name}{suffix}" for name in extensions.listed("QUEUES") for suffix in ("", "-dead")),
     }
 
 
@@ -118,8 +116,7 @@ def test_the_queues_of_the_template_are_created(engine: None) -> None:
         pytest.param(queue.SLOW, queue.DEAD_LETTER, id="slow deliveries"),
         pytest.param(queues.MAINTENANCE, "maintenance-dead", id="maintenance"),
         pytest.param(queues.COUNTS, "counts-dead", id="counts"),
-        pytest.param(queues.ERASURES, "erasures-dead", id="erasures"),
-        pytest.param("notifications", "notifications-dead", id="notifications"),
+        *(pytest.param(name, f"{name}-dead", id=name) for name in extensions.listed("QUEUES")),
     ],
 )
 @one_of_each(lambda: None)

@@ -41,7 +41,6 @@ ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
     ),
     ("/v3/tokens", frozenset({tokens.WORKSPACE})),
     ("/v3/workspace", frozenset({tokens.WORKSPACE})),
-    ("/v3/erasures", frozenset({tokens.WORKSPACE})),
     ("/v3/", frozenset({tokens.WORKSPACE, tokens.ACCESS})),
     ("/v2/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),
     ("/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),

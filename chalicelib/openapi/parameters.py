@@ -38,7 +38,6 @@ _PATH: dict[str, Schema] = {
     "client_id": {"description": "The client id.", "example": "client-1"},
     "convo_id": {"description": "The conversation id.", "example": "visitor-1"},
     "delivery_id": {"description": "The delivery id."},
-    "erasure_id": {"description": "The erasure id."},
     "lead_id": {"description": "The lead id."},
     "message_id": {"description": "The `mid` of the message.", "example": "m-4"},
     "org_id": {"description": "The organisation id.", "example": "org-1"},

@@ -14,8 +14,6 @@ from chalicelib.storage import client
 
 # Tasks of core in the background (`queues.tasks`).
 MAINTENANCE = "maintenance"
-# Erasures that begin or continue.
-ERASURES = "erasures"
 # To count what happened in an hour again.
 COUNTS = "counts"
 _BATCH = 10

@@ -99,7 +99,7 @@ _CORE = (
             "deliveries/index/by_failure": "Query",
             "idempotency": "BatchGetItem BatchWriteItem GetItem PutItem",
         },
-        sends_to=("deliveries", "maintenance", "erasures"),
+        sends_to=("deliveries", "maintenance"),
     ),
     # Tools are in the same table, and have no events.
     _fan_out("agents", event_filter={"dynamodb": {"Keys": {"item": {"S": [{"prefix": "agent#"}]}}}}),
@@ -166,28 +166,6 @@ _CORE = (
         },
         queue="counts",
         mapping_settings={"ScalingConfig": {"MaximumConcurrency": 5}, "FunctionResponseTypes": PARTIAL_FAILURES},
-    ),
-    # Memory for pages of records of up to 390 KB, opened.
-    Function(
-        "erase",
-        memory_mb=512,
-        timeout_seconds=60,
-        tables={
-            **READ_KEYRING,
-            "workspaces": "BatchWriteItem DeleteItem GetItem PutItem Query",
-            "agents/index/by_workspace": "Query",
-            "conversations": "ConditionCheckItem DeleteItem GetItem Query",
-            "conversations/index/by_creation": "Query",
-            "analytics": "BatchWriteItem Query",
-            "leads": "BatchWriteItem Query",
-            "events": "BatchWriteItem Query",
-            "idempotency": "BatchGetItem BatchWriteItem GetItem",
-            "idempotency/index/by_workspace": "Query",
-        },
-        sends_to=("erasures",),
-        queue="erasures",
-        mapping_settings={"ScalingConfig": {"MaximumConcurrency": 10}},
-        keys={"ReceiptKeyArn": "Sign"},
     ),
 )
 

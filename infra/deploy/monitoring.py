@@ -36,7 +36,6 @@ _LATE_BY_PREFIX = {
 _DEAD_LETTERS = {
     "DeadDeliveries": f"Webhooks or stream records are dead letters. Run `{_REDRIVE_STREAMS}` today. {REDRIVE}",
     "DeadMaintenance": f"A deletion, a recount, an expiry or a part of a fan-out has failed. {REDRIVE}",
-    "DeadErasures": f"An erasure has failed. {REDRIVE}",
     "DeadCounts": "A count of reports has failed. Run `python -m infra.cams tallies recount`, then purge the queue.",
 }
 

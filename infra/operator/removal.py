@@ -24,7 +24,6 @@ from chalicelib.analytics.counts import NO_AGENT
 from chalicelib.conversations.rows import HEAD, ChunkRow
 from chalicelib.conversations.tallies import TallyRow
 from chalicelib.credentials import store as credentials
-from chalicelib.erasures import store as erasures
 from chalicelib.storage import Key, stored_responses
 from chalicelib.webhooks import endpoints, hosts, ledger
 from chalicelib.workspaces import store as workspaces
@@ -83,7 +82,6 @@ def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextMan
         _delete(receipt, "event", storage.iterate(ledger.EventRow, partition))
     _delete(receipt, "stored answer", stored_responses.list_all(workspace_id))
     _delete_credentials(receipt, workspace_id)
-    _delete(receipt, "erasure", erasures.list_all(workspace_id))
     storage.delete_many([hosts.HostsRow(workspace_id)])
     storage.delete_many([endpoints.EndpointsLock(storage.key(workspace_id, endpoints.LOCK), endpoints.LOCK)])
     _delete(receipt, "workspace", [workspaces.find(workspace_id)])

@@ -5,6 +5,7 @@ from typing import Any, get_args
 from chalicelib.ids import IDENTIFIER
 from chalicelib.leads.models import LeadChannel
 from chalicelib.webhooks.events import Type
+from tests import extensions
 from tests.bad_input.service import CANARY, NUMBER, WITH_BODY
 from tests.builders import webhook_body
 
@@ -302,15 +303,6 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"workspace": {"retentionDays": 1.5}}, "workspace.retentionDays", "must be a valid integer"),
         ({"workspace": {"unknown": CANARY}}, "workspace.unknown", UNKNOWN),
     ],
-    "POST /v3/erasures": [
-        ({}, "erasure", MISSING),
-        ({"erasure": {}}, "erasure", "must have userID, email or phone"),
-        ({"erasure": {"userID": NUMBER}}, "erasure.userID", TEXT),
-        ({"erasure": {"email": None}}, "erasure.email", TEXT),
-        ({"erasure": {"email": CANARY, "phone": ""}}, "erasure.phone", "must have at least 1 character"),
-        ({"erasure": {"email": CANARY * 100}}, "erasure.email", "must have at most 1000 characters"),
-        ({"erasure": {"unknown": CANARY}}, "erasure.unknown", UNKNOWN),
-    ],
     "POST /v3/workspace/key/rotate": [
         ({"overlapSeconds": CANARY}, "overlapSeconds", "must be a valid integer"),
         ({"overlapSeconds": -1}, "overlapSeconds", "must be greater than or equal to 0"),
@@ -380,6 +372,8 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
 }
 
 # Every object refuses an unknown member.
+for _wrong in extensions.call("wrong_members"):
+    WRONG |= _wrong
 WRONG |= {
     operation.name: [({"unknown": CANARY}, "unknown", UNKNOWN)]
     for operation in WITH_BODY

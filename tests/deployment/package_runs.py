@@ -20,8 +20,8 @@ from chalice.local import LambdaEventConverter, RouteMatcher
 from app import app
 from chalicelib import clock, ids, queues, settings
 from chalicelib.analytics import counts
-from chalicelib.erasures.queue import Erase
 from chalicelib.extensions.console.notifications.queue import FindRecipients, Notify
+from chalicelib.extensions.erasures.queue import Erase
 from chalicelib.queues import messages, tasks
 from chalicelib.webhooks import queue
 from infra import lambda_events, tables
@@ -34,9 +34,9 @@ from tests.reliability.engine_fixture import client
 from tests.webhooks.receivers import OK, answers, receiver
 
 API = "app"
-_NAMES = ("webhooks", "erasures", "analytics", "leads", "history", "extensions.console.notifications")
+_NAMES = ("webhooks", "extensions.erasures", "analytics", "leads", "extensions.console.notifications")
 MAINTENANCE, FOLLOWING = "chalicelib.maintenance", "chalicelib.followers"
-WEBHOOKS, ERASING, LOADS, CAPTURES, KEEPING, NOTIFYING = (f"chalicelib.{name}.functions" for name in _NAMES)
+WEBHOOKS, ERASING, LOADS, CAPTURES, NOTIFYING = (f"chalicelib.{name}.functions" for name in _NAMES)
 # Pages of the console; each module of a view has one.
 PAGES = (
     "/overview",
@@ -159,7 +159,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
     loads = run(package, LOADS, [("tally_analytics", _records(engine, "analytics")), hour], where)
     captures = run(package, CAPTURES, [("tally_leads", _records(engine, "leads"))], where)
     watched = ("agents", "webhooks", "credentials")
-    kept = run(package, KEEPING, [(f"history_{table}", _records(engine, table)) for table in watched], where)
+    kept = run(package, FOLLOWING, [(f"follow_{table}", _records(engine, table)) for table in watched], where)
     mail = {"CAMS_MAIL_SENDER": "CAMS <cams@example.com>", "CAMS_CONSOLE_URL": "https://example.com/console"}
     notices = (FindRecipients(workspace_id, 0, ("support",)), Notify(workspace_id, "bo", 0))
     asked = [("notify_people", _message(notice)) for notice in notices]

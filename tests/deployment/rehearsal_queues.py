@@ -7,7 +7,7 @@ from typing import Any
 
 from chalicelib import ids
 from chalicelib.analytics.counts import RecountHour
-from chalicelib.erasures.queue import Erase
+from chalicelib.extensions.erasures.queue import Erase
 from chalicelib.queues import messages, tasks
 from tests.deployment import cloud
 from tests.deployment.rehearsal import NAME, Failed, until

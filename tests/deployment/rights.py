@@ -5,6 +5,7 @@ Calls that a test itself makes, outside an invocation, are not recorded.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,20 +13,15 @@ from botocore.client import BaseClient
 
 import tests.api
 from app import app
-from chalicelib import followers, maintenance, storage
-from chalicelib.analytics import functions as loads
-from chalicelib.erasures import functions as erasing
-from chalicelib.leads import functions as captures
-from chalicelib.webhooks import functions
+from chalicelib import storage
 from infra.deploy.function import API
 from infra.deploy.functions import declared_functions
-from tests import extensions
 from tests.conftest import clear_caches
 
 KEY, RECEIPT_KEY = "key/1", "key/2"
 """Placeholders: a Decrypt call does not contain the ARN of its key, and a Sign call has an alias."""
 
-MODULES = (functions, maintenance, loads, captures, followers, erasing, *extensions.listed("FUNCTION_MODULES"))
+MODULES = [import_module(name) for name in {one.handler_string.rpartition(".")[0] for one in app.event_sources}]
 
 
 class Right(NamedTuple):

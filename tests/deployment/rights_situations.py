@@ -18,7 +18,6 @@ from chalicelib.analytics.counts import RecountHour
 from chalicelib.conversations import listing, tallies
 from chalicelib.conversations.page_position import Quarter, quarter_of
 from chalicelib.credentials import tokens
-from chalicelib.erasures import functions as erasing
 from chalicelib.leads import functions as captures
 from chalicelib.queues import tasks
 from chalicelib.queues.messages import pack, parse
@@ -26,14 +25,13 @@ from chalicelib.queues.tasks import ApplyRetention, ClearLeftovers
 from chalicelib.webhooks import endpoints, events, fan_out, hosts, ledger, queue, retry_policy
 from chalicelib.webhooks import functions as webhook_functions
 from chalicelib.workspaces import store as workspaces
+from tests import people
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
 from tests.cascades import as_record, cascade_messages, fill, maintain, task_messages
 from tests.deployment import rights
 from tests.follow import follow
 from tests.requests import refuse_operation
-from tests.test_erasures import ZARA, messages
-from tests.test_erasures import fill as fill_person
 from tests.test_log_values import WATCHING
 from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Service, large, path_of
 from tests.webhooks import pipeline
@@ -179,32 +177,12 @@ def what_happens_is_counted(patch: pytest.MonkeyPatch) -> None:
     assert api.delete("/v3/agents/support").status == 200
 
 
-def a_person_is_erased(patch: pytest.MonkeyPatch) -> None:
-    """A person with records of every kind, among them a kept answer in pieces and an event."""
-    new, stream = workspaces.create("Erased"), pipeline.Stream()
-    api = Api(new.workspace_key)
-    assert api.post("/v2/agents/support", {"description": ZARA["email"]}).status == 200
-    pipeline.follow(stream.read("agents"))
-    fill_person(api, new.workspace_id, "zara")
-    headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "never-committed"}
-    with refuse_operation(TRANSACT, "ThrottlingException"):
-        assert api.call("POST", "/agents/support/interact/zara/state", large(5), headers).status == 503
-    messages()
-    assert api.post("/v3/erasures", {"erasure": ZARA}).status == 200
-    for later in (0, 90_000, 180_000):
-        now = clock.milliseconds() + later
-        with patch.context() as waiting:
-            waiting.setattr(clock, "milliseconds", lambda now=now: now)
-            erasing.erase({"Records": messages()}, None)
-    assert messages() == []
-
-
 def conversations_expire(patch: pytest.MonkeyPatch) -> None:
     """A changed retention period, and a conversation that DynamoDB has deleted, with chunks that it left."""
     new, stream = workspaces.create("Expiring"), pipeline.Stream()
     api = Api(new.workspace_key)
     assert api.post("/v2/agents/support", {}).status == 200
-    fill_person(api, new.workspace_id, "zara")
+    people.fill(api, new.workspace_id, "zara")
     assert api.patch("/v3/workspace", {"workspace": {"retentionDays": 5}}).status == 200
     maintain(task_messages(ApplyRetention))
     stream.read("conversations")

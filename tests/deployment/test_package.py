@@ -53,12 +53,11 @@ def test_every_module_with_handlers_was_run(package: Package) -> None:
     handlers = {one.handler_string for one in app.event_sources}
     assert {handler.rpartition(".")[0] for handler in handlers} == {
         package_runs.WEBHOOKS,
-        package_runs.DELETION,
-        package_runs.COUNTING,
+        package_runs.MAINTENANCE,
+        package_runs.FOLLOWING,
         package_runs.ERASING,
         package_runs.LOADS,
         package_runs.CAPTURES,
-        package_runs.KEEPING,
         package_runs.NOTIFYING,
     }
 

@@ -47,7 +47,6 @@ def used(service: Service) -> Iterator[set[Right]]:
         with patch.context() as counting:
             situations.what_happens_is_counted(counting)
         extensions.call("run_functions")
-        situations.a_person_is_erased(patch)
         situations.conversations_expire(patch)
         situations.records_become_dead_letters()
         situations.webhooks(patch)

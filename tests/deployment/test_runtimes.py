@@ -24,12 +24,11 @@ _ENVIRONMENT = {"CAMS_TABLE_PREFIX": "cams-", "CAMS_ENCRYPTION_KEY": "alias/cams
 _MODULES = (
     package_runs.API,
     package_runs.WEBHOOKS,
-    package_runs.DELETION,
-    package_runs.COUNTING,
+    package_runs.MAINTENANCE,
+    package_runs.FOLLOWING,
     package_runs.ERASING,
     package_runs.LOADS,
     package_runs.CAPTURES,
-    package_runs.KEEPING,
     package_runs.NOTIFYING,
 )
 

@@ -5,9 +5,15 @@ Each of its members is optional:
 - `PATH_VALUES`: by path variable, the function from a path to the value in the examples.
 - `TESTED_PARAMETERS`, `TESTED_SAVES`: query parameters, and operations with `If-Match`, that its own tests cover.
 - `COSTS`: arguments of `Case` in `test_requests_per_operation`, and `cost_values(api)`: the path values in them.
+- `CREATED_BY`, `RECORDS`, `REPEATED`: entries of `operations.CREATED_BY`, arguments of `Record` in `test_preconditions`
+  and of `Case` in `repeating`.
+- `LOOKS`: entries of `_LOOKS` in `reliability.sweep`.
+- `QUEUES`: the names of its queues.
+- `wrong_members()`: entries of `WRONG` in `bad_input.wrong_members`.
+- `reach_limits(patch)`: lets every creation exceed its limit.
 - `populate(workspace_id, ids, mark)`: creates the records that its operations need.
-- `FUNCTION_MODULES`: the modules with its functions of queues.
-- `queue_functions(workspace_id, agent_id, client_id)`: these functions by name, each with a message of each kind.
+- `queue_functions(workspace_id, agent_id, client_id)`: its functions of queues by name, each with a message of each
+  kind.
 - `add_rows(workspace_id)`: adds the rows that no operation creates.
 - `run_functions()`: runs its functions through every call to DynamoDB, KMS and SQS.
 - `clear_caches()`: empties the caches that a process keeps between requests.

@@ -15,10 +15,10 @@ from chalicelib.clients import store as client_rows
 from chalicelib.conversations import store as conversations
 from chalicelib.credentials import store as credential_rows
 from chalicelib.credentials import tokens
-from chalicelib.erasures import store as erasure_rows
 from chalicelib.leads import store as lead_rows
 from chalicelib.tools import store as tool_rows
 from chalicelib.webhooks import endpoints, queue
+from tests import extensions
 from tests.api import Answer, Api
 from tests.builders import message, state_body
 from tests.operations import CREATED_BY, MESSAGES, STATE
@@ -283,14 +283,6 @@ def webhooks(world: World) -> Any:
     return [found, secrets, [_got(world, f"/v3/webhooks/{one['id']}/deliveries") for one in found]]
 
 
-def erasures(world: World) -> Any:
-    """Every erasure; each must have a slot. Its message is sent before it is stored (`tests/test_erasures.py`)."""
-    rows = erasure_rows.list_all(world.workspace.workspace_id)
-    begun = [row for row in rows if row.item.startswith("erasure#")]
-    assert {row.slot for row in begun} == {row.item for row in rows if row not in begun}
-    return [[row.open(), row.is_complete] for row in begun]
-
-
 def conversations_(world: World) -> Any:
     """Every conversation with its items; the pages of the list and the index must agree."""
     listed = list(_pages(world.api))
@@ -371,7 +363,7 @@ _LOOKS: dict[str, list[Callable[[World], Any]]] = {
     "clients": [clients],
     "orgs": [organisations],
     "webhooks": [webhooks],
-    "erasures": [erasures],
+    **extensions.joined("LOOKS"),
     "tokens": [credentials],
     "workspace": [credentials],
     "convos": [conversations_],

@@ -10,7 +10,6 @@ from chalicelib import clock, ids, queues, storage
 from chalicelib.analytics import counts
 from chalicelib.analytics.hours import Happened
 from chalicelib.deletion import cascade
-from chalicelib.erasures import store as erasures
 from chalicelib.http import auth
 from chalicelib.webhooks import functions as webhooks
 from chalicelib.workspaces import store as workspaces
@@ -90,21 +89,17 @@ def test_a_deletion_costs_the_same_whatever_another_workspace_has_stored(
     assert "Scan" not in costs[0][0]
 
 
-def test_a_deletion_includes_the_index_of_messages_and_erasures(full: NewWorkspace, neighbour: NewWorkspace) -> None:
+def test_a_deletion_includes_the_index_of_messages(full: NewWorkspace, neighbour: NewWorkspace) -> None:
     for made in (full, neighbour):
         api = Api(made.workspace_key)
         long = {"messages": [{"item": {"text": "x" * 1_000}} for _ in range(50)]}
         for _ in range(3):
             assert api.post("/agents/support/interact/ann/messages", long).status == 200
         assert any(row["item"]["S"].startswith("mid#") for row in rows_of(made)["cams-conversations"])
-        erasure = erasures.read(made.workspace_id, api.post("/v3/erasures", {"erasure": {"userID": "ann"}}).data["id"])
-        erasures.remember(erasure, [erasures.Conversation("support", "ann", "01m7zd9ja0p900000000000000")])
     succeed("suspend", full.workspace_id, "--yes")
-    untouched, own = rows_of(neighbour), rows_of(full)["cams-workspaces"]
-    kinds = [kind for row in own if (kind := row["item"]["S"].partition("#")[0]).startswith("eras")]
-    assert {*kinds} == {"erasure", "erased", "erasing"}
-    receipt = json.loads(succeed("delete", full.workspace_id, "--yes", "--json").stdout)
-    assert (of(full.workspace_id), receipt["erasure"]) == ({}, len(kinds))
+    untouched = rows_of(neighbour)
+    succeed("delete", full.workspace_id, "--yes", "--json")
+    assert of(full.workspace_id) == {}
     assert rows_of(neighbour) == untouched
 
 

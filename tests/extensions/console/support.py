@@ -11,10 +11,10 @@ from tests.api import Api
 from tests.extensions import QueueFunctions
 from tests.extensions.console.browser import Browser
 from tests.follow import follow
-from tests.test_erasures import messages as take_messages
+from tests.queue_messages import take
 from tests.webhooks import pipeline
 
-FUNCTION_MODULES = (functions,)
+QUEUES = (queue.NAME,)
 
 
 def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFunctions:
@@ -54,7 +54,7 @@ def _notify_people(patch: pytest.MonkeyPatch) -> None:
         assert api.post(f"/agents/support/interact/{name}/state", {"metadata": metadata}).status == 200
         follow("conversations", stream.read("conversations"))
         for _ in range(2):
-            records = [{"messageId": "1", "body": one["body"]} for one in take_messages(queue.NAME)]
+            records = [{"messageId": "1", "body": one["body"]} for one in take(queue.NAME)]
             assert functions.notify_people({"Records": records}, None) == {"batchItemFailures": []}
 
 

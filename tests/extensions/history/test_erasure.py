@@ -3,12 +3,16 @@
 import json
 
 from chalicelib import storage
-from chalicelib.erasures import functions as erasing
 from chalicelib.extensions.history.rows import VersionRow
+from tests import extensions
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.extensions.history.conftest import History, by
-from tests.test_erasures import messages
+
+extensions.require("erasures")
+
+from chalicelib.extensions.erasures import functions as erasing
+from tests.queue_messages import take
 
 DAY = 24 * 60 * 60
 
@@ -21,7 +25,7 @@ def test_an_erasure_removes_the_versions_that_have_the_person(history: History, 
     assert (len(history.versions("agents/support")), len(history.of("clients/ann@x.test"))) == (2, 1)
     asked = api.post("/v3/erasures", {"erasure": {"email": "ANN@x.test"}}).data["id"]
     for _ in range(2):
-        erasing.erase({"Records": messages()}, None)
+        erasing.erase({"Records": take("erasures")}, None)
         pass_time(90)
     receipt = api.get(f"/v3/erasures/{asked}").data["receipt"]
     assert receipt["counts"]["history"] == 2
@@ -41,7 +45,7 @@ def test_a_change_long_after_an_erasure_does_not_bring_a_version_back(
     history.keep()
     api.post("/v3/erasures", {"erasure": {"email": "ann@x.test"}})
     for _ in range(2):
-        erasing.erase({"Records": messages()}, None)
+        erasing.erase({"Records": take("erasures")}, None)
         pass_time(90)
     pass_time(60 * DAY)
     api.post("/v2/agents/support", {"description": "Nobody"})
@@ -66,7 +70,7 @@ def test_an_erasure_removes_the_changes_of_a_member_with_the_name_of_the_person(
     assert any("ann@x.test" in path for path in history.of("agents/support")[0]["changed"])
     erasure = api.post("/v3/erasures", {"erasure": {"email": "ann@x.test"}}).data["id"]
     for _ in range(2):
-        erasing.erase({"Records": messages()}, None)
+        erasing.erase({"Records": take("erasures")}, None)
         pass_time(90)
     left = history.of("agents/support")
     assert [by(one)[1] for one in left if one["changed"] == ["title"]] == ["ann@x.test"]

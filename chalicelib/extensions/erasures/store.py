@@ -1,9 +1,10 @@
 """Erasures in the database, in the partition of their workspace.
 
-What is searched for is sealed in an attribute of its own, which is removed when the erasure is complete. So the receipt
-does not keep the person.
+The person is sealed in a separate attribute, which is removed when the erasure is complete. So the row with the receipt
+does not name the person.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -12,8 +13,10 @@ from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, SealedRow
 
+# The kinds of core. A kind of an extension is counted once it is searched.
+KINDS = ("conversations", "analytics", "leads", "events", "answers")
 MAX_RUNNING = 5  # in a workspace: each reads all of its records
-_ERASURE, _FOUND, _SLOT = "erasure", "erased", "erasing"
+_ERASURE, _MATCH, _SLOT = "erasure", "erased", "erasing"
 
 
 class ErasureRow(DocumentRow):
@@ -37,12 +40,12 @@ class ErasureRow(DocumentRow):
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether the erasure has deleted everything of the person."""
         return self.search is None
 
 
-class FoundRow(SealedRow):
-    """A conversation that an erasure has found: `{agentId, convoId}`. Its key has the ULID of its creation instead."""
+class MatchRow(SealedRow):
+    """A conversation of the person: `{agentId, convoId}`. Its key contains the ULID of its creation, not its id."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -52,7 +55,7 @@ class FoundRow(SealedRow):
 
 
 class SlotRow(storage.Row):
-    """One of the places for running erasures: it exists as long as an erasure has it."""
+    """One of the five slots for running erasures. The row exists while an erasure holds the slot."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -69,10 +72,11 @@ class Conversation(NamedTuple):
     created: str
 
 
-def new(workspace_id: str, person: Document, kinds: Iterable[str]) -> ErasureRow:
+def new(workspace_id: str, person: Document) -> ErasureRow:
     """Stage an erasure of a person, `{userID?, email?, phone?}`. One request. Raises LimitReached above `MAX_RUNNING`.
 
-    Each running erasure has a slot, so the limit is exact. The commit raises ConditionFailed if another one takes it.
+    Each running erasure holds a slot, so the limit is exact. The commit raises ConditionFailed if another erasure has
+    taken the slot.
     """
     slots = [storage.Key(SlotRow, workspace_id, storage.key(_SLOT, str(number))) for number in range(MAX_RUNNING)]
     free = [slot.sort for slot, taken in zip(slots, storage.find_many(slots), strict=True) if taken is None]
@@ -80,7 +84,7 @@ def new(workspace_id: str, person: Document, kinds: Iterable[str]) -> ErasureRow
         message = f"A workspace may have {MAX_RUNNING} running erasures; wait until one is complete."
         raise errors.LimitReached(message, "erasures", MAX_RUNNING, MAX_RUNNING)
     row = ErasureRow(workspace_id, _item(ids.new_id()), slot=free[0])
-    row.seal({"createdAt": clock.seconds(), "counts": dict.fromkeys(kinds, 0)})
+    row.seal({"createdAt": clock.seconds(), "counts": dict.fromkeys(KINDS, 0)})
     row.search = storage.seal(row, "search", {"person": person})
     storage.put(row)
     storage.put(SlotRow(workspace_id, row.slot), SlotRow.item.does_not_exist())
@@ -88,12 +92,12 @@ def new(workspace_id: str, person: Document, kinds: Iterable[str]) -> ErasureRow
 
 
 def find(workspace_id: str, erasure_id: str) -> ErasureRow | None:
-    """The erasure, or None. One request."""
+    """Return an erasure, or None. One request."""
     return storage.find(ErasureRow, workspace_id, _item(erasure_id))
 
 
 def read(workspace_id: str, erasure_id: str) -> ErasureRow:
-    """The erasure. One request. Raises NotFound."""
+    """Return an erasure. One request. Raises NotFound."""
     row = find(workspace_id, erasure_id)
     if row is None:
         raise errors.NotFound.of("erasure")
@@ -101,7 +105,7 @@ def read(workspace_id: str, erasure_id: str) -> ErasureRow:
 
 
 def save(row: ErasureRow, document: Document, search: Document) -> None:
-    """Write the progress of an erasure now. Raises ConditionFailed if it was written since."""
+    """Write the progress of an erasure now. Raises ConditionFailed if it was written since it was read."""
     row.seal(document)
     row.search = storage.seal(row, "search", search)
     with storage.unit_of_work():
@@ -109,7 +113,7 @@ def save(row: ErasureRow, document: Document, search: Document) -> None:
 
 
 def complete(row: ErasureRow, document: Document) -> None:
-    """Write a complete erasure now, and free its slot. Raises ConditionFailed if it was written since."""
+    """Write a complete erasure now, and free its slot. Raises ConditionFailed if it was written since it was read."""
     slot = SlotRow(row.workspace, row.slot)
     row.seal(document)
     row.search = row.slot = None
@@ -118,41 +122,48 @@ def complete(row: ErasureRow, document: Document) -> None:
         storage.delete(slot)
 
 
-def remember(row: ErasureRow, found: Iterable[Conversation]) -> None:
-    """Store conversations of the person. Storing one again has no effect."""
-    rows = []
-    for one in found:
-        rows.append(FoundRow(row.workspace, storage.key(_FOUND, row.erasure_id, one.created)))
-        rows[-1].seal({"agentId": one.agent_id, "convoId": one.conversation_id})
-    storage.save_many(rows)
+def remember(row: ErasureRow, conversations: Iterable[Conversation]) -> None:
+    """Store conversations of the person. A repeat has no effect."""
+    matches = []
+    for conversation in conversations:
+        match = MatchRow(row.workspace, storage.key(_MATCH, row.erasure_id, conversation.created))
+        match.seal({"agentId": conversation.agent_id, "convoId": conversation.conversation_id})
+        matches.append(match)
+    storage.save_many(matches)
 
 
-def list_found(row: ErasureRow) -> set[tuple[str, str]]:
-    """The conversations of the person so far, as pairs of agent id and conversation id. One request per MB."""
-    opened = (one.open() for one in _found(row))
-    return {(one["agentId"], one["convoId"]) for one in opened}
+def list_conversations(row: ErasureRow) -> set[tuple[str, str]]:
+    """Return agent id and conversation id of each conversation of the person so far. One request per MB."""
+    documents = (match.open() for match in list_matches(row))
+    return {(document["agentId"], document["convoId"]) for document in documents}
 
 
-def batch_found(row: ErasureRow, limit: int) -> list[FoundRow]:
-    """Up to `limit` of the conversations of the person that are left, for `forget`."""
-    return _found(row, limit)
+def list_matches(row: ErasureRow, limit: int | None = None) -> list[MatchRow]:
+    """Return the rows of up to `limit` conversations of the person, by default of all."""
+    beginning = storage.key(_MATCH, row.erasure_id, "")
+    return storage.query(MatchRow, row.workspace, MatchRow.item.startswith(beginning), limit=limit)
 
 
-def forget(found: list[FoundRow]) -> None:
-    """Delete what `remember` has stored."""
-    storage.delete_many(found)
+def forget(matches: list[MatchRow]) -> None:
+    """Delete rows of conversations of the person."""
+    storage.delete_many(matches)
+
+
+def delete_all(workspace_id: str) -> Counter[str]:
+    """Delete all rows of erasures of a workspace, for the operator's command; return the number of rows."""
+    rows = list_all(workspace_id)
+    storage.delete_many(rows)
+    return Counter(erasure=len(rows))
 
 
 def list_all(workspace_id: str) -> list[ErasureRow]:
-    """All rows of erasures of a workspace, to delete them with it."""
-    kinds = (_ERASURE, _FOUND, _SLOT)
-    found = [storage.query(ErasureRow, workspace_id, ErasureRow.item.startswith(one)) for one in kinds]
-    return [row for rows in found for row in rows]
-
-
-def _found(row: ErasureRow, limit: int | None = None) -> list[FoundRow]:
-    beginning = storage.key(_FOUND, row.erasure_id, "")
-    return storage.query(FoundRow, row.workspace, FoundRow.item.startswith(beginning), limit=limit)
+    """Return all rows of erasures of a workspace."""
+    prefixes = (_ERASURE, _MATCH, _SLOT)
+    return [
+        row
+        for prefix in prefixes
+        for row in storage.query(ErasureRow, workspace_id, ErasureRow.item.startswith(prefix))
+    ]
 
 
 def _item(erasure_id: str) -> str:

@@ -17,13 +17,12 @@ from typing import Any
 import boto3
 import pytest
 from botocore.client import BaseClient
-from moto.sqs.models import sqs_backends
 
 from chalicelib import clock, errors, storage
 from chalicelib.conversations import leftovers
 from chalicelib.conversations.rows import PlaceRow
-from chalicelib.erasures import erasing, functions, kinds, receipt, store
-from chalicelib.erasures.person import Person
+from chalicelib.extensions.erasures import functions, kinds, receipt, search, store
+from chalicelib.extensions.erasures.person import Person
 from chalicelib.storage import stored_responses
 from chalicelib.webhooks import events, ledger
 from chalicelib.workspaces.store import NewWorkspace
@@ -32,23 +31,15 @@ from tests.api import Api
 from tests.builders import lead_body, message, state_body
 from tests.capacity import metered
 from tests.conftest import PassTime
+from tests.people import ZARA, fill
+from tests.queue_messages import take
 from tests.requests import refuse_operation
 from tests.selection import whole
-
-ZARA = {"email": "zara@example.com", "userID": "zara"}
-
-
-def messages(queue: str = "erasures") -> list[dict[str, str]]:
-    """Take the messages of a queue, ignoring their delay."""
-    waiting = sqs_backends["123456789012"]["eu-west-1"].queues[storage.table(queue)]
-    taken = [{"body": one.body, "receiptHandle": "", "messageId": one.id} for one in waiting._messages]
-    waiting._messages = []
-    return taken
 
 
 def work(pass_time: PassTime) -> None:
     """Run the function with the messages of its queue until there are none."""
-    while taken := messages():
+    while taken := take("erasures"):
         functions.erase({"Records": taken}, None)
         pass_time(90)
 
@@ -74,21 +65,14 @@ def erase(api: Api, pass_time: PassTime, **person: str) -> dict[str, Any]:
     return found
 
 
-def fill(api: Api, workspace_id: str, user: str) -> None:
-    """Two conversations, one of them with chunks, analytics, a lead, an event and a kept answer of a user."""
-    headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": f"key-{user}"}
-    noise = hashlib.shake_256(user.encode()).hexdigest(150_000)
-    turns = {"turns": [{"from": "human", "messages": [message(noise)]}]}
-    assert api.call("POST", f"/agents/support/interact/{user}/state", turns, headers).status == 200
-    body = {**state_body("Hello"), "metadata": {"userEmail": f"{user}@example.com"}}
-    assert api.post(f"/agents/support/interact/by-mail-of-{user}/state", body).status == 200
-    assert api.post(f"/v2/agents/support/analytics/{user}", {"record": "load"}).status == 200
-    assert api.post("/v3/leads", lead_body(email=f"{user}@example.com")).status == 200
-    payload = {"agentId": "support", "convoId": f"by-mail-of-{user}", "messageContent": "Hello"}
-    ledger.save_events([events.Event(f"01m7zd9ja0p9{user:0>14}", workspace_id, "message_received", payload)])
-
-
-COUNTS = {"conversations": 2, "analytics": 1, "leads": 1, "events": 1, "history": 0, "answers": 1}
+COUNTS = {
+    **dict.fromkeys(kinds.by_name(), 0),
+    "conversations": 2,
+    "analytics": 1,
+    "leads": 1,
+    "events": 1,
+    "answers": 1,
+}
 NOTHING = dict.fromkeys(COUNTS, 0)
 
 
@@ -187,7 +171,7 @@ def test_a_kept_answer_that_does_not_name_its_conversation_is_erased(
 @pytest.mark.parametrize("body", [{}, {"erasure": {}}, {"erasure": {"email": None}}, {"erasure": {"userID": ""}}])
 def test_an_erasure_names_a_person(api: Api, body: dict[str, Any]) -> None:
     assert api.post("/v3/erasures", body).status == 400
-    assert messages() == []
+    assert take("erasures") == []
 
 
 def test_an_unknown_erasure_is_404_and_so_is_one_of_another_workspace(api: Api, other_workspace: NewWorkspace) -> None:
@@ -249,8 +233,8 @@ def test_two_requests_at_once_do_not_take_one_place(
 def test_the_message_precedes_the_erasure(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     with refuse_operation("TransactWriteItems", "ThrottlingException"):
         assert api.post("/v3/erasures", {"erasure": ZARA}).status == 503
-    functions.erase({"Records": messages()}, None)
-    assert messages() == []
+    functions.erase({"Records": take("erasures")}, None)
+    assert take("erasures") == []
 
 
 def test_the_same_key_makes_one_erasure(api: Api, filled: None, pass_time: PassTime) -> None:
@@ -266,15 +250,28 @@ def test_an_erasure_that_runs_out_of_time_is_continued_by_the_queue(
     api: Api, filled: None, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     erasure_id = begin(api, **ZARA)
-    monkeypatch.setattr(erasing, "_MAX_PAGES", 1)
+    monkeypatch.setattr(search, "_MAX_PAGES", 1)
     rounds, running = 0, []
-    while taken := messages():
+    while taken := take("erasures"):
         rounds += 1
         functions.erase({"Records": taken}, None)
         running.append(read(api, erasure_id)["counts"])
         pass_time(90)
     assert rounds > 70  # two searches, each with a page for each of 32 partitions of events
     assert running == sorted(running, key=lambda counts: sum(counts.values()))
+    assert read(api, erasure_id)["receipt"]["counts"] == COUNTS
+
+
+@pytest.mark.parametrize(
+    "progress", [{"found": ["gone", [["a", "b"]]]}, {"kind": "gone", "part": "all", "after": ["a", "b"]}]
+)
+def test_an_erasure_continues_without_the_kind_of_an_extension_that_is_off(
+    api: Api, workspace: NewWorkspace, filled: None, pass_time: PassTime, progress: dict[str, Any]
+) -> None:
+    erasure_id = begin(api, **ZARA)
+    row = store.read(workspace.workspace_id, erasure_id)
+    store.save(row, row.open(), {**storage.unseal(row, "search"), "search": 0, "startsAt": 0, "found": [], **progress})
+    work(pass_time)
     assert read(api, erasure_id)["receipt"]["counts"] == COUNTS
 
 
@@ -295,7 +292,7 @@ def test_the_second_search_waits_and_finds_what_was_being_written(
     api: Api, filled: None, workspace: NewWorkspace, pass_time: PassTime
 ) -> None:
     erasure_id = begin(api, **ZARA)
-    functions.erase({"Records": messages()}, None)
+    functions.erase({"Records": take("erasures")}, None)
     assert read(api, erasure_id)["counts"] == {**COUNTS, "answers": 0}
     # A request in flight, and a change that was still in the stream.
     assert api.post("/v3/leads", lead_body(email="zara@example.com")).status == 200
@@ -304,11 +301,11 @@ def test_the_second_search_waits_and_finds_what_was_being_written(
         [events.Event("01m7zd9ja0p9000000000late0", workspace.workspace_id, "message_received", payload)]
     )
     pass_time(89)
-    functions.erase({"Records": messages()}, None)
+    functions.erase({"Records": take("erasures")}, None)
     assert read(api, erasure_id)["status"] == "running"
     pass_time(1)
-    functions.erase({"Records": messages()}, None)
-    assert messages() == []
+    functions.erase({"Records": take("erasures")}, None)
+    assert take("erasures") == []
     assert read(api, erasure_id)["receipt"]["counts"] == {**COUNTS, "leads": 2, "events": 2}
     assert left("zara") == []
 
@@ -318,11 +315,11 @@ def test_a_message_that_was_being_added_leaves_no_index(
 ) -> None:
     """Its items are written before the commit, which fails because the conversation is gone."""
     begin(api, **ZARA)
-    functions.erase({"Records": messages()}, None)
+    functions.erase({"Records": take("erasures")}, None)
     place = PlaceRow(storage.key(workspace.workspace_id, "support", "zara"), "mid#late", start=1, length=2, writing="w")
     storage.save_many([place])
     pass_time(90)
-    functions.erase({"Records": messages()}, None)
+    functions.erase({"Records": take("erasures")}, None)
     work(pass_time)
     assert left("zara") == []
 
@@ -335,9 +332,9 @@ def test_an_answer_that_was_never_committed_is_erased_once_no_request_can_commit
     with refuse_operation("TransactWriteItems", "ThrottlingException"):
         assert api.call("POST", "/agents/support/interact/zara/state", turns, headers).status == 503
     erasure_id = begin(api, **ZARA)
-    functions.erase({"Records": messages()}, None)
+    functions.erase({"Records": take("erasures")}, None)
     pass_time(90)
-    functions.erase({"Records": messages()}, None)
+    functions.erase({"Records": take("erasures")}, None)
     assert read(api, erasure_id)["receipt"]["counts"] == {**COUNTS, "answers": 2}
     assert left("zara") == []
 
@@ -398,7 +395,7 @@ def test_two_erasures_of_a_person_at_once_both_complete(api: Api, filled: None, 
 
 def test_a_repeated_message_changes_nothing(api: Api, filled: None, pass_time: PassTime) -> None:
     erasure_id = begin(api, **ZARA)
-    while taken := messages():
+    while taken := take("erasures"):
         functions.erase({"Records": taken * 2}, None)
         pass_time(90)
     before = moto_tables.snapshot()
@@ -411,20 +408,20 @@ def test_of_two_invocations_for_one_erasure_the_slower_one_stops(
     api: Api, filled: None, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     erasure_id = begin(api, **ZARA)
-    (first,) = messages()
-    save = erasing._Work._save
+    (first,) = take("erasures")
+    save = search._Work._save
     others: list[dict[str, str]] = []
 
-    def overtaken(own: erasing._Work) -> None:
+    def overtaken(own: search._Work) -> None:
         if not others:
             others.append(first)
             functions.erase({"Records": [first]}, None)
         save(own)
 
-    monkeypatch.setattr(erasing._Work, "_save", overtaken)
+    monkeypatch.setattr(search._Work, "_save", overtaken)
     functions.erase({"Records": [first]}, None)
     pass_time(90)
-    followed = messages()
+    followed = take("erasures")
     assert len(followed) == 1
     functions.erase({"Records": followed}, None)
     assert read(api, erasure_id)["receipt"]["counts"] == COUNTS
@@ -458,7 +455,7 @@ def test_an_erasure_that_dies_after_any_request_is_continued_and_counts_once(
     step: int, api: Api, filled: None, pass_time: PassTime
 ) -> None:
     erasure_id = begin(api, **ZARA)
-    begun, start, number = moto_tables.snapshot(), messages(), 0
+    begun, start, number = moto_tables.snapshot(), take("erasures"), 0
     others = left("yvette")
     is_complete = False
     while not is_complete:
@@ -472,9 +469,9 @@ def test_an_erasure_that_dies_after_any_request_is_continued_and_counts_once(
                     functions.erase({"Records": waiting}, None)
                 except Died:  # the queue makes the message visible again
                     is_complete = False
-                    waiting = [*waiting, *messages()]
+                    waiting = [*waiting, *take("erasures")]
                 else:
-                    waiting = messages()
+                    waiting = take("erasures")
                 pass_time(90)
         assert read(api, erasure_id)["receipt"]["counts"] == COUNTS, number
         assert left("zara") == [], number
@@ -517,7 +514,7 @@ def test_many_conversations_of_a_person_are_removed_in_bounded_steps(
     monkeypatch.setattr(leftovers, "clear", clear)
     monkeypatch.setattr(clock, "monotonic", lambda: times[-1])
     longest = 0.0
-    while taken := messages():
+    while taken := take("erasures"):
         begun = times[-1]
         functions.erase({"Records": taken}, None)
         longest = max(longest, times[-1] - begun)
@@ -556,9 +553,9 @@ def test_an_erasure_is_not_complete_without_its_signature(
     api: Api, filled: None, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     erasure_id = begin(api, **ZARA)
-    functions.erase({"Records": messages()}, None)
+    functions.erase({"Records": take("erasures")}, None)
     pass_time(90)
-    waiting = messages()
+    waiting = take("erasures")
     with monkeypatch.context() as patch:
         patch.setattr(receipt, "_ALGORITHM", "UNKNOWN")
         with pytest.raises(errors.Unavailable):
@@ -573,7 +570,7 @@ def test_the_documented_command_verifies_a_receipt(api: Api, filled: None, pass_
     (tmp_path / "erasure.json").write_text(json.dumps({"data": erase(api, pass_time, **ZARA)}))
     key = boto3.client("kms").get_public_key(KeyId=receipt.key_alias())["PublicKey"]
     (tmp_path / "receipts.der").write_bytes(key)
-    page = (Path(__file__).parents[1] / "docs/conversations.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/erasures.md").read_text(encoding="utf-8")
     command = page.partition("<!-- verify -->\n```sh\n")[2].partition("```")[0]
     ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.stdout == "Verified OK\n", ran.stderr

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
+from chalicelib.extensions.erasures.kinds import by_name
 from chalicelib.webhooks import events
 from chalicelib.workspaces.store import NewWorkspace
 from tests import moto_tables, opened
 from tests.api import Api
 from tests.builders import lead_body, message, state_body, webhook_body
 from tests.conftest import PassTime
+from tests.extensions.erasures.test_erasures import erase
 from tests.selection import whole
-from tests.test_erasures import erase
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import inbox as inbox
 from tests.webhooks.conftest import stream as stream
@@ -170,11 +171,11 @@ def test_a_person_is_found_nowhere_after_their_erasure(
     assert of_neighbour() == neighbour
     counts = found["receipt"]["counts"]
     assert counts == {
+        **dict.fromkeys(by_name(), 0),
         "conversations": 7,
         "analytics": 3,
         "leads": 3,
         "events": counts["events"],
-        "history": 0,
         "answers": 15,
     }
     assert counts["events"] > 600

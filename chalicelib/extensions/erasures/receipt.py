@@ -1,6 +1,6 @@
 """The receipt of an erasure: counts, and a hash with a signature of the stage's own KMS key.
 
-The canonical text is JSON with sorted names, without white space and in ASCII, so that any tool can make it again.
+The canonical text is JSON with sorted names, without white space and in ASCII, so that any tool can reproduce it.
 """
 
 import base64
@@ -17,12 +17,12 @@ _ALGORITHM = "ECDSA_SHA_256"
 
 
 def key_alias() -> str:
-    """The alias of the key that signs receipts."""
+    """Return the alias of the key that signs receipts."""
     return f"alias/{storage.table('receipts')}"
 
 
-def make(workspace_id: str, erasure_id: str, requested_at: int, counts: Document) -> Document:
-    """A signed receipt of an erasure that is complete now. One request to KMS. Raises Unavailable."""
+def sign(workspace_id: str, erasure_id: str, requested_at: int, counts: Document) -> Document:
+    """Return the signed receipt of an erasure that is complete now. One request to KMS. Raises Unavailable."""
     now = clock.seconds()
     receipt = {
         "erasureId": erasure_id,
@@ -33,16 +33,16 @@ def make(workspace_id: str, erasure_id: str, requested_at: int, counts: Document
         "counts": counts,
     }
     text = canonical(receipt)
-    return {**receipt, "hash": hashlib.sha256(text).hexdigest(), "signature": _sign(text)}
+    return {**receipt, "hash": hashlib.sha256(text).hexdigest(), "signature": _signature(text)}
 
 
 def canonical(receipt: Document) -> bytes:
-    """The text of a receipt that is hashed and signed."""
+    """Return the text of a receipt that is hashed and signed."""
     signed = {name: value for name, value in receipt.items() if name not in ("hash", "signature")}
     return json.dumps(signed, sort_keys=True, separators=(",", ":")).encode()
 
 
-def _sign(text: bytes) -> str:
+def _signature(text: bytes) -> str:
     try:
         answer = storage.sdk_client("kms").sign(
             KeyId=key_alias(), Message=text, MessageType="RAW", SigningAlgorithm=_ALGORITHM

@@ -1,9 +1,11 @@
-"""The queue message of erasures."""
+"""The queue of erasures, and its message."""
 
 from typing import NamedTuple
 
 from chalicelib import queues
 from chalicelib.queues import messages
+
+NAME = "erasures"
 
 
 class Erase(NamedTuple):
@@ -14,4 +16,4 @@ class Erase(NamedTuple):
 
     def send(self, delay_seconds: int) -> None:
         """Send the message. Raises Unavailable."""
-        queues.send(queues.ERASURES, [messages.pack(self)], self.workspace_id, delay_seconds)
+        queues.send(NAME, [messages.pack(self)], self.workspace_id, delay_seconds)

@@ -1,7 +1,7 @@
-"""The kinds of records in which an erasure looks for a person: how to walk through them, and to delete what it finds.
+"""The kinds of records that an erasure searches for a person: how to read their pages, and how to delete records.
 
-A kind is in parts, such as agents, and a part is read page by page. What a page has found is a list of JSON values,
-which is stored before anything is deleted (`erasing`); deleting again has no effect.
+A kind has parts, such as agents, and a part is read page by page. The keys of the records to delete are JSON values,
+which are stored before the records are deleted (`search`). A repeated deletion has no effect.
 """
 
 import json
@@ -15,8 +15,8 @@ from chalicelib.agents import store as agents
 from chalicelib.analytics import store as analytics
 from chalicelib.conversations import leftovers, listing
 from chalicelib.conversations import store as conversations
-from chalicelib.erasures import store
-from chalicelib.erasures.person import Person
+from chalicelib.extensions.erasures import store
+from chalicelib.extensions.erasures.person import Person
 from chalicelib.leads import store as leads
 from chalicelib.storage import encryption, stored_responses
 from chalicelib.webhooks import ledger
@@ -29,11 +29,11 @@ _LARGE_PAGE = 25  # of records that may be large
 
 
 class Target(NamedTuple):
-    """An erasure, and the person that it looks for."""
+    """An erasure, and the person that it searches for."""
 
     row: store.ErasureRow
     person: Person
-    found: "Conversations"
+    conversations: "Conversations"
 
     @property
     def workspace_id(self) -> str:
@@ -42,7 +42,7 @@ class Target(NamedTuple):
 
 
 class Conversations:
-    """The conversations of the person, read when they are first needed: after the walk through all conversations."""
+    """The conversations of the person. They are read at their first use, after the search of all conversations."""
 
     def __init__(self, row: store.ErasureRow) -> None:
         self._row = row
@@ -50,7 +50,7 @@ class Conversations:
     @cached_property
     def pairs(self) -> set[tuple[str, str]]:
         """Agent id and conversation id of each."""
-        return store.list_found(self._row)
+        return store.list_conversations(self._row)
 
     @cached_property
     def ids(self) -> set[str]:
@@ -59,14 +59,14 @@ class Conversations:
 
 
 class Page(NamedTuple):
-    """What a page has found, and where the next one begins; None after the last page."""
+    """The keys of the records of the person in a page, and where the next page begins; None after the last page."""
 
-    found: list[Any]
+    keys: list[Any]
     after: Any
 
 
 class Kind(NamedTuple):
-    """How to walk through the records of a kind: `next_part` follows a part, from None to None."""
+    """The functions of a kind. `next_part` returns the part after a part: the first one after None, None at the end."""
 
     next_part: Callable[[str, str | None], str | None]
     find: Callable[[Target, str, Any], Page]
@@ -75,7 +75,7 @@ class Kind(NamedTuple):
 
 def _each_of(partitions: Callable[[str], list[str]]) -> Callable[[str, str | None], str | None]:
     """Return the `next_part` of a kind whose parts are sorted partitions."""
-    return lambda workspace_id, after: next((one for one in partitions(workspace_id) if one > (after or "")), None)
+    return lambda workspace_id, after: next((name for name in partitions(workspace_id) if name > (after or "")), None)
 
 
 def _one_part(_: str, after: str | None) -> str | None:
@@ -84,27 +84,29 @@ def _one_part(_: str, after: str | None) -> str | None:
 
 def _find_conversations(target: Target, agent_id: str, after: str | None) -> Page:
     entries = conversations.list_by_creation(target.workspace_id, agent_id, after, _PAGE)
-    found = [
+    matches = [
         store.Conversation(agent_id, conversation_id, row.created)
         for row in listing.with_metadata(entries)
         if (conversation_id := storage.split_key(row.conversation)[-1]) == target.person.user_id
-        or target.person.has(_opened(conversations.read_metadata, row) or {})
+        or target.person.has(_decrypt(conversations.read_metadata, row) or {})
     ]
-    store.remember(target.row, found)
-    return Page([[agent_id, one.conversation_id] for one in found], _last([one.created for one in entries], _PAGE))
+    store.remember(target.row, matches)
+    keys = [[agent_id, match.conversation_id] for match in matches]
+    return Page(keys, _last([entry.created for entry in entries], _PAGE))
 
 
-def _delete_conversations(workspace_id: str, found: Collection[list[str]]) -> None:
-    for agent_id, conversation_id in found:
+def _delete_conversations(workspace_id: str, keys: Collection[list[str]]) -> None:
+    for agent_id, conversation_id in keys:
         key = conversations.key(workspace_id, agent_id, conversation_id)
         storage.retry_on_conflict(partial(_delete_head, key))
         leftovers.clear(key.partition)
 
 
-def clear_parts(workspace_id: str, found: Collection[store.FoundRow]) -> None:
-    """Delete what is left of these conversations. One request each if there is nothing."""
-    for one in (row.open() for row in found):
-        leftovers.clear(conversations.key(workspace_id, one["agentId"], one["convoId"]).partition)
+def clear_leftovers(workspace_id: str, matches: Collection[store.MatchRow]) -> None:
+    """Delete the leftovers of conversations. One request for each conversation without leftovers."""
+    for document in (match.open() for match in matches):
+        key = conversations.key(workspace_id, document["agentId"], document["convoId"])
+        leftovers.clear(key.partition)
 
 
 def _delete_head(key: storage.Key) -> None:
@@ -116,45 +118,46 @@ def _delete_head(key: storage.Key) -> None:
 
 def _find_analytics(target: Target, agent_id: str, after: str | None) -> Page:
     rows = [*analytics.list_page(target.workspace_id, agent_id, after, _LARGE_PAGE)]
-    found = [
+    keys = [
         [agent_id, row.item]
         for row in rows
         if row.item == target.person.user_id
-        or (agent_id, row.item) in target.found.pairs
-        or target.person.is_in(_opened(analytics.records, row))
+        or (agent_id, row.item) in target.conversations.pairs
+        or target.person.is_in(_decrypt(analytics.records, row))
     ]
-    return Page(found, _last([row.item for row in rows], _LARGE_PAGE))
+    return Page(keys, _last([row.item for row in rows], _LARGE_PAGE))
 
 
-def _delete_analytics(workspace_id: str, found: Collection[list[str]]) -> None:
-    storage.delete_many([analytics.new(workspace_id, *one) for one in found])
+def _delete_analytics(workspace_id: str, keys: Collection[list[str]]) -> None:
+    storage.delete_many([analytics.new(workspace_id, *key) for key in keys])
 
 
 def _find_leads(target: Target, agent_id: str, after: str | None) -> Page:
     rows = [*leads.list_page(target.workspace_id, agent_id, after, _LARGE_PAGE)]
-    found = [row.lead_id for row in rows if target.person.is_in(_opened(row.open))]
-    return Page(found, _last([row.lead_id for row in rows], _LARGE_PAGE))
+    lead_ids = [row.lead_id for row in rows if target.person.is_in(_decrypt(row.open))]
+    return Page(lead_ids, _last([row.lead_id for row in rows], _LARGE_PAGE))
 
 
-def _delete_leads(workspace_id: str, found: Collection[str]) -> None:
-    storage.delete_many([leads.row_for_key(workspace_id, one) for one in found])
+def _delete_leads(workspace_id: str, lead_ids: Collection[str]) -> None:
+    storage.delete_many([leads.row_for_key(workspace_id, lead_id) for lead_id in lead_ids])
 
 
 def _find_events(target: Target, partition: str, after: str | None) -> Page:
     rows = ledger.list_events(partition, after, _LARGE_PAGE)
-    found = [row.event_id for row in rows if _is_about(target, (_opened(row.open) or {}).get("payload", {}))]
-    return Page(found, _last([row.event_id for row in rows], _LARGE_PAGE))
+    event_ids = [row.event_id for row in rows if _is_about(target, (_decrypt(row.open) or {}).get("payload", {}))]
+    return Page(event_ids, _last([row.event_id for row in rows], _LARGE_PAGE))
 
 
 def _is_about(target: Target, payload: dict[str, Any]) -> bool:
     conversation = (payload.get("agentId"), payload.get("convoId"))
-    return conversation in target.found.pairs or target.person.is_in(payload)
+    return conversation in target.conversations.pairs or target.person.is_in(payload)
 
 
 def _find_records(module: Any, target: Target, _: str, after: list[str] | None) -> Page:
     records = module.list_page(target.workspace_id, after, _LARGE_PAGE)
-    found = [one.key for one in records if target.person.is_in(one.value) or target.person.is_on(one.paths)]
-    return Page(found, _last([one.key for one in records], _LARGE_PAGE))
+    person = target.person
+    keys = [record.key for record in records if person.is_in(record.value) or person.is_on(record.paths)]
+    return Page(keys, _last([record.key for record in records], _LARGE_PAGE))
 
 
 def _delete_records(module: Any, _: str, keys: Collection[list[str]]) -> None:
@@ -164,28 +167,29 @@ def _delete_records(module: Any, _: str, keys: Collection[list[str]]) -> None:
 def _find_answers(target: Target, shard: str, after: Any) -> Page:
     rows, last = stored_responses.list_page(shard, _PAGE, after)
     stored = stored_responses.find_answers(rows)
-    return Page([found for row in rows if (found := _find_answer(target, row, stored.get(row.request)))], last)
+    return Page([keys for row in rows if (keys := _keys_of_answer(target, row, stored.get(row.request)))], last)
 
 
-def _find_answer(
+def _keys_of_answer(
     target: Target, entry: stored_responses.PieceRow, row: stored_responses.StoredResponseRow | None
 ) -> list[str]:
-    """The keys to delete, if this response is of the person: its partition key and its sort keys.
+    """Return the partition key and the sort keys of a response of the person, otherwise an empty list.
 
-    A piece is deleted with its response. If the response was never committed, the piece belongs to no record.
+    The pieces of a response are deleted with it. A piece without a response is deleted if no request will commit one.
     """
     if not entry.is_answer:
         return [entry.request, entry.part] if _is_abandoned(entry, row) else []
     if row is None:
         return []  # deleted since the index was written
-    text, path = _opened(stored_responses.read_body, row), (_opened(row.open) or {}).get("path", {})
+    text, path = _decrypt(stored_responses.read_body, row), (_decrypt(row.open) or {}).get("path", {})
     about = [path, json.loads(text or "null")]
-    is_found = target.person.is_in(about, target.found.ids)
-    return [row.request, row.part, *(one.part for one in stored_responses.piece_rows(row))] if is_found else []
+    if not target.person.is_in(about, target.conversations.ids):
+        return []
+    return [row.request, row.part, *(piece.part for piece in stored_responses.piece_rows(row))]
 
 
 def _is_abandoned(entry: stored_responses.PieceRow, row: stored_responses.StoredResponseRow | None) -> bool:
-    """Whether this is a stored piece of a response that no request will commit any more, and none has."""
+    """Whether a piece belongs to a response that is not committed, and no running request can still commit it."""
     writing = storage.split_key(entry.part)[0]
     if clock.milliseconds() - ids.timestamp_of(writing) < _REQUEST_MILLISECONDS:
         return False
@@ -194,9 +198,9 @@ def _is_abandoned(entry: stored_responses.PieceRow, row: stored_responses.Stored
     return storage.find(stored_responses.PieceRow, entry.request, entry.part) is not None  # the index may be late
 
 
-def _delete_answers(_: str, found: Collection[list[str]]) -> None:
-    for request, *own in found:
-        storage.delete_many([stored_responses.PieceRow(request, one) for one in own])
+def _delete_answers(_: str, keys: Collection[list[str]]) -> None:
+    for request, *parts in keys:
+        storage.delete_many([stored_responses.PieceRow(request, part) for part in parts])
 
 
 def by_name() -> dict[str, Kind]:
@@ -214,17 +218,17 @@ _FIRST = {
     "leads": Kind(agents.next_id, _find_leads, _delete_leads),
     "events": Kind(_each_of(ledger.event_partitions), _find_events, ledger.delete_events),
 }
-# What is written to them during the first search is found by the second one.
+# The first search omits them: the second search finds all that were stored before it.
 SEARCHED_ONCE = {"answers": Kind(_each_of(stored_responses.shards), _find_answers, _delete_answers)}
 
 
 def _last(positions: list[Any], limit: int) -> Any:
-    """Where the next page begins; None if this is the last one."""
+    """Return where the next page begins, None after the last page."""
     return positions[-1] if len(positions) == limit else None
 
 
-def _opened(read: Callable[..., Any], *arguments: Any) -> Any:
-    """What `read` returns; None for a record that no key opens any longer."""
+def _decrypt(read: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of `read`, or None for a record that no key decrypts."""
     try:
         return read(*arguments)
     except encryption.DecryptionError:

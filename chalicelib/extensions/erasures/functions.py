@@ -3,8 +3,8 @@
 from chalice.app import Blueprint, SQSEvent
 
 from chalicelib import queues, telemetry
-from chalicelib.erasures import erasing
-from chalicelib.erasures.queue import Erase
+from chalicelib.extensions.erasures import search
+from chalicelib.extensions.erasures.queue import NAME, Erase
 from chalicelib.queues import messages
 
 functions = Blueprint(__name__)
@@ -12,9 +12,9 @@ functions = Blueprint(__name__)
 _SECONDS = 30.0
 
 
-@functions.on_sqs_message(queues.name(queues.ERASURES), 1, "erase")
+@functions.on_sqs_message(queues.name(NAME), 1, "erase")
 def erase(event: SQSEvent) -> None:
     """Do a part of an erasure. The queue retries a failed one, and finally moves it to the dead-letter queue."""
     telemetry.begin_invocation(event)
     for record in event:
-        erasing.resume(messages.parse(record.body, [Erase]), _SECONDS)
+        search.resume(messages.parse(record.body, [Erase]), _SECONDS)

@@ -1,4 +1,4 @@
-"""Erasure and expiry on the local engine, whose transactions, scans, indexes and TTL are not moto's."""
+"""Expiry on the local engine, whose transactions, scans, indexes and TTL are not moto's."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,17 +7,14 @@ import pytest
 
 from chalicelib import clock, storage
 from chalicelib.conversations import leftovers
-from chalicelib.erasures import functions
-from chalicelib.erasures.queue import Erase
-from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from infra import tables
 from tests.api import Api
 from tests.cascades import as_record, maintain
 from tests.follow import follow
+from tests.people import fill
 from tests.reliability.engine_fixture import running_engine
 from tests.reliability.faults import line_to
-from tests.test_erasures import COUNTS, ZARA, fill
 from tests.webhooks import pipeline
 
 pytestmark = pytest.mark.engine
@@ -30,33 +27,12 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pipeline.Stream
         yield pipeline.Stream()
 
 
-def erase(workspace_id: str, erasure_id: str) -> None:
-    functions.erase({"Records": [as_record(messages.pack(Erase(workspace_id, erasure_id)))]}, None)
-
-
 def all_items(workspace_id: str, *names: str) -> list[dict[str, Any]]:
     """The items of a workspace in these tables, or in all."""
     dynamodb = storage.sdk_client("dynamodb")
     found = names or [name.removeprefix("cams-") for name in dynamodb.list_tables()["TableNames"]]
     scanned = [item for name in found for item in dynamodb.scan(TableName=f"cams-{name}")["Items"]]
     return [item for item in scanned if workspace_id in repr(item)]
-
-
-def test_a_person_is_erased(stream: pipeline.Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    new = workspaces.create("Erased")
-    api, now = Api(new.workspace_key), clock.milliseconds()
-    assert api.post("/v2/agents/support", {}).status == 200
-    before = len(all_items(new.workspace_id))
-    fill(api, new.workspace_id, "zara")
-    assert len(all_items(new.workspace_id)) > before + 6
-    erasure_id = api.post("/v3/erasures", {"erasure": ZARA}).data["id"]
-    for later in (0, 90_000):
-        monkeypatch.setattr(clock, "milliseconds", lambda later=later: now + later)
-        erase(new.workspace_id, erasure_id)
-    found = api.get(f"/v3/erasures/{erasure_id}").data
-    assert (found["status"], found["receipt"]["counts"]) == ("complete", COUNTS)
-    assert len(all_items(new.workspace_id)) == before + 1  # the erasure itself
-    assert "zara" not in repr(all_items(new.workspace_id))
 
 
 def test_an_expired_conversation_is_removed_with_its_parts(

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors
-from chalicelib.erasures import kinds, store
-from chalicelib.erasures.queue import Erase
+from chalicelib.extensions.erasures import store
+from chalicelib.extensions.erasures.queue import Erase
 from chalicelib.http import auth, bodies, etag, responses
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
-    from chalicelib.erasures import models
+    from chalicelib.extensions.erasures import models
 
 routes = Blueprint(__name__)
 
@@ -38,7 +38,7 @@ def create_erasure() -> Response:
     person = body.erasure.merge_into({})
     if not person:
         raise errors.Invalid.member("erasure", "must have userID, email or phone")
-    row = store.new(auth.caller().workspace_id, person, kinds.by_name())
+    row = store.new(auth.caller().workspace_id, person)
     Erase(row.workspace, row.erasure_id).send(_START_SECONDS)
     return etag.tagged(responses.success("Erasure created successfully", _render(row)), row)
 

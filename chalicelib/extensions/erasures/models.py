@@ -13,7 +13,7 @@ _Value = Annotated[str, Field(min_length=1, max_length=1_000)]
 
 
 class Person(Wire):
-    """Whom to erase: at least one member. Emails are compared without regard to case, the others exactly."""
+    """The person to erase: at least one member. Emails are compared without regard to case, the others exactly."""
 
     model_config = ConfigDict({**STRICT, "json_schema_extra": {"anyOf": _ANY}})
 
@@ -29,7 +29,7 @@ class ErasureIn(Wire):
 
 
 class ErasureCounts(Wire):
-    """How many records were removed, by kind."""
+    """The number of removed records by kind. A kind of an extension is absent until it is searched."""
 
     conversations: int
     analytics: int

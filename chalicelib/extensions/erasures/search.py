@@ -1,11 +1,12 @@
-"""The work of an erasure, in steps that may be repeated and that a queue continues.
+"""The search and deletion of the records of a person, in steps that can be repeated and that a queue continues.
 
-A step reads a page and stores what it has found, with the place of the next page; then it deletes that. An interrupted
-erasure first deletes what is stored, so each record is counted once and none is left. Progress has optimistic locking:
-of two invocations for one erasure, the slower one stops.
+A step reads a page, and stores the keys of the records of the person and the position of the next page (an intent log).
+Then it deletes these records. An interrupted erasure first deletes the records with stored keys. So each record is
+counted once, and none is left. Progress has optimistic locking: of two invocations for one erasure, the slower one
+stops.
 
-Everything is searched twice. The second search starts 90 seconds after the first one. It finds what was written by
-requests that were running, and the events of changes that were still in a stream.
+All records are searched twice. The second search starts 90 seconds after the first one. It finds the writes of requests
+that were running, and the events of changes that were still in a stream.
 """
 
 from collections.abc import Iterator
@@ -13,15 +14,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from chalicelib import clock, storage
-from chalicelib.erasures import kinds, person, receipt, store
-from chalicelib.erasures.kinds import Conversations, Target, clear_parts
-from chalicelib.erasures.queue import Erase
+from chalicelib.extensions.erasures import kinds, person, receipt, store
+from chalicelib.extensions.erasures.kinds import Conversations, Target, clear_leftovers
+from chalicelib.extensions.erasures.queue import Erase
 from chalicelib.storage import Document
 
 _SECOND_SEARCH_SECONDS = 90
 _MAX_PAGES = 2_000  # of an invocation
 _MAX_DELAY = 900  # of a queue message
-_BATCH = 10  # a long conversation takes many requests
+_BATCH = 10  # records between two looks at the clock: a long conversation takes many requests
 _SEARCHES = 2
 
 
@@ -42,7 +43,7 @@ def resume(message: Erase, seconds: float) -> None:
 
 
 class _Overtaken(Exception):
-    """Another invocation for the same erasure is ahead, and continues it."""
+    """Another invocation has written the progress of the same erasure, and continues it."""
 
 
 @contextmanager
@@ -54,18 +55,22 @@ def _raise_overtaken() -> Iterator[None]:
 
 
 class _Work:
-    """An erasure at work: its stored row, and its progress `{person, search, startsAt, kind, part, after, found}`."""
+    """A running erasure: its stored row, and its progress `{person, search, startsAt, kind, part, after, found}`.
+
+    `found` is a kind and the keys of its records to delete.
+    """
 
     def __init__(self, row: store.ErasureRow) -> None:
         self._row, self._kinds = row, kinds.by_name()
         self._document: Document = row.open()
+        self._document["counts"] = dict.fromkeys(self._kinds, 0) | self._document["counts"]
         self._progress: Document = {"search": 0, "startsAt": 0, "found": [], **storage.unseal(row, "search")}
         self._target = Target(row, person.from_members(self._progress["person"]), Conversations(row))
 
     def run(self, seconds: float) -> int | None:
-        """Work for up to `seconds`. Returns the seconds until it continues, None when it is complete."""
+        """Work for up to `seconds`. Return the seconds until the next invocation, None if the erasure is complete."""
         end = clock.monotonic() + seconds
-        if not self._delete_found(end):
+        if not self._delete_stored(end):
             self._save()
             return 0
         while self._progress["search"] < _SEARCHES:
@@ -80,10 +85,10 @@ class _Work:
         return None if self._complete(end) else 0
 
     def _pages(self) -> Iterator[list[Any]]:
-        """Read one page after the other, from the stored place to the end of the search; yield what each has found."""
+        """Read all pages from the stored position to the end of the search; yield the keys of each."""
         is_first = self._progress["search"] == 0
         names = [name for name in self._kinds if not (is_first and name in kinds.SEARCHED_ONCE)]
-        # A stage may have switched off the extension of the kind. Then the search begins again.
+        # If the stage has switched off the extension of the kind, the search begins again.
         first = self._progress.get("kind")
         for name in names[names.index(first) if first in names else 0 :]:
             if name != self._progress.get("kind"):
@@ -93,30 +98,29 @@ class _Work:
                 self._progress["after"] = page.after
                 if page.after is None:
                     self._progress["part"] = self._next_part(name, part)
-                yield page.found
+                yield page.keys
 
     def _next_part(self, kind: str, part: str | None) -> str | None:
         return self._kinds[kind].next_part(self._row.workspace, part)
 
-    def _delete(self, found: list[Any], end: float) -> bool:
-        """Store and count what a page has found, then delete it like `_delete_found`. An empty page is not stored."""
-        if found:
+    def _delete(self, keys: list[Any], end: float) -> bool:
+        """Store and count the keys of a page unless it is empty, then delete its records like `_delete_stored`."""
+        if keys:
             kind = self._progress["kind"]
-            counts = self._document["counts"]
-            counts[kind] = counts.get(kind, 0) + len(found)  # the version before does not know all kinds
-            self._progress["found"] = [kind, found]
+            self._document["counts"][kind] += len(keys)
+            self._progress["found"] = [kind, keys]
             self._save()
-        return self._delete_found(end)
+        return self._delete_stored(end)
 
-    def _delete_found(self, end: float) -> bool:
-        """Delete what the last page has found; return whether that was done before `end`."""
-        kind, found = self._progress["found"] or ("", [])
-        while found:
-            if kind in self._kinds:
-                self._kinds[kind].delete(self._row.workspace, found[:_BATCH])
-            found = found[_BATCH:]
-            self._progress["found"] = [kind, found] if found else []
-            if found and clock.monotonic() > end:
+    def _delete_stored(self, end: float) -> bool:
+        """Delete the records with stored keys; return whether that was done before `end`."""
+        kind, keys = self._progress["found"] or ("", [])
+        while keys:
+            if kind in self._kinds:  # else the stage has switched off the extension of the kind
+                self._kinds[kind].delete(self._row.workspace, keys[:_BATCH])
+            keys = keys[_BATCH:]
+            self._progress["found"] = [kind, keys] if keys else []
+            if keys and clock.monotonic() > end:
                 return False
         return True
 
@@ -128,18 +132,17 @@ class _Work:
     def _complete(self, end: float) -> bool:
         """Forget the person and sign the receipt; return whether that was done before `end`.
 
-        A request that was adding messages to a conversation while that was deleted may have left index items.
+        A request that added messages during the deletion of a conversation may have left index items.
         """
-        while found := store.batch_found(self._row, _BATCH):
-            clear_parts(self._row.workspace, found)
-            store.forget(found)
+        while matches := store.list_matches(self._row, _BATCH):
+            clear_leftovers(self._row.workspace, matches)
+            store.forget(matches)
             if clock.monotonic() > end:
                 return False
-        made = receipt.make(
-            self._row.workspace, self._row.erasure_id, self._document["createdAt"], self._document["counts"]
-        )
+        document = self._document
+        signed = receipt.sign(self._row.workspace, self._row.erasure_id, document["createdAt"], document["counts"])
         with _raise_overtaken():
-            store.complete(self._row, {**self._document, "receipt": made})
+            store.complete(self._row, {**document, "receipt": signed})
         return True
 
     def _save(self) -> None:

@@ -1,0 +1,7 @@
+"""The parameter of the operations of erasures, for the OpenAPI document."""
+
+from chalicelib.openapi.schemas import Schema
+
+PATH: dict[str, Schema] = {"erasure_id": {"description": "The erasure id."}}
+QUERY: dict[str, Schema] = {}
+SCHEMAS: dict[str, Schema] = {}

@@ -1,0 +1,99 @@
+"""The erasures in the tests of core."""
+
+from typing import Any
+
+import pytest
+
+from chalicelib import clock, queues
+from chalicelib.extensions.erasures import functions, store
+from chalicelib.extensions.erasures.queue import NAME, Erase
+from chalicelib.queues import messages
+from chalicelib.workspaces import store as workspaces
+from tests.api import Api
+from tests.extensions import QueueFunctions
+from tests.people import ZARA, fill
+from tests.queue_messages import take
+from tests.requests import refuse_operation
+from tests.webhooks import pipeline
+
+_CREATE, _READ = "POST /v3/erasures", "GET /v3/erasures/{erasure_id}"
+CREATED_BY = {"erasure_id": _CREATE}
+RECORDS = {"erasure": (_CREATE, (_READ,))}
+COSTS: list[tuple[Any, ...]] = [
+    (
+        "erasure create",
+        _CREATE,
+        {"BatchGetItem": 1, "TransactWriteItems": 1, "SendMessageBatch": 1},
+        {"erasure": {"userID": "user-9"}},
+    ),
+    ("erasure read", _READ, {"GetItem": 1}),
+]
+REPEATED = [("erasure create", _CREATE, {"erasure": {"userID": "ann"}})]
+QUEUES = (NAME,)
+
+
+def cost_values(api: Api) -> dict[str, str]:
+    """Return the id of an erasure."""
+    queues._url(NAME)  # a process caches it
+    return {"erasure_id": api.post("/v3/erasures", {"erasure": {"userID": "user-8"}}).data["id"]}
+
+
+def wrong_members() -> dict[str, list[tuple[Any, str, str]]]:
+    """Return invalid bodies: (body, path of the member, rule)."""
+    from tests.bad_input.service import CANARY, NUMBER
+    from tests.bad_input.wrong_members import MISSING, TEXT, UNKNOWN
+
+    return {
+        _CREATE: [
+            ({}, "erasure", MISSING),
+            ({"erasure": {}}, "erasure", "must have userID, email or phone"),
+            ({"erasure": {"userID": NUMBER}}, "erasure.userID", TEXT),
+            ({"erasure": {"email": None}}, "erasure.email", TEXT),
+            ({"erasure": {"email": CANARY, "phone": ""}}, "erasure.phone", "must have at least 1 character"),
+            ({"erasure": {"email": CANARY * 100}}, "erasure.email", "must have at most 1000 characters"),
+            ({"erasure": {"unknown": CANARY}}, "erasure.unknown", UNKNOWN),
+        ]
+    }
+
+
+def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFunctions:
+    """Return the function of the queue by its name, with a message."""
+    return {"erase": (functions.erase, [messages.pack(Erase(workspace_id, agent_id))])}
+
+
+def reach_limits(patch: pytest.MonkeyPatch) -> None:
+    """Let every creation exceed its limit."""
+    patch.setattr(store, "MAX_RUNNING", 0)
+
+
+def run_functions() -> None:
+    """A person with records of every kind, among them a kept answer in pieces and an event."""
+    from tests.test_requests_per_operation import large
+
+    new, stream = workspaces.create("Erased"), pipeline.Stream()
+    api = Api(new.workspace_key)
+    assert api.post("/v2/agents/support", {"description": ZARA["email"]}).status == 200
+    pipeline.follow(stream.read("agents"))
+    fill(api, new.workspace_id, "zara")
+    headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "never-committed"}
+    with refuse_operation("TransactWriteItems", "ThrottlingException"):
+        assert api.call("POST", "/agents/support/interact/zara/state", large(5), headers).status == 503
+    take(NAME)
+    assert api.post("/v3/erasures", {"erasure": ZARA}).status == 200
+    for later in (0, 90_000, 180_000):
+        now = clock.milliseconds() + later
+        with pytest.MonkeyPatch.context() as waiting:
+            waiting.setattr(clock, "milliseconds", lambda now=now: now)
+            functions.erase({"Records": take(NAME)}, None)
+    assert take(NAME) == []
+
+
+def _erasures(world: Any) -> Any:
+    """Every erasure; each must have a slot. Its message is sent before it is stored (`test_erasures`)."""
+    rows = store.list_all(world.workspace.workspace_id)
+    begun = [row for row in rows if row.item.startswith("erasure#")]
+    assert {row.slot for row in begun} == {row.item for row in rows if row not in begun}
+    return [[row.open(), row.is_complete] for row in begun]
+
+
+LOOKS = {"erasures": [_erasures]}

@@ -1,0 +1,12 @@
+"""The sample that a restored stage decrypts has the search of an erasure."""
+
+import pytest
+
+from tests.api import Api
+from tests.deployment.test_sample import long_conversation as long_conversation
+from tests.deployment.test_sample import output
+
+
+def test_the_search_of_an_erasure_is_sampled(long_conversation: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    assert long_conversation.post("/v3/erasures", {"erasure": {"email": "Canary@example.com"}}).status == 200
+    assert "2 document, 1 search" in output(capsys)["workspaces"]  # of the workspace, and of the erasure

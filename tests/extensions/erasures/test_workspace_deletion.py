@@ -1,0 +1,26 @@
+"""The operator's deletion of a workspace includes its erasures."""
+
+import json
+
+from chalicelib.extensions.erasures import store
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.workspace_life.commands import succeed
+from tests.workspace_life.conftest import full as full
+from tests.workspace_life.conftest import neighbour as neighbour
+from tests.workspace_life.conftest import no_waiting as no_waiting
+from tests.workspace_life.filled import of, rows_of
+
+
+def test_a_deletion_includes_erasures(full: NewWorkspace, neighbour: NewWorkspace) -> None:
+    for made in (full, neighbour):
+        created = Api(made.workspace_key).post("/v3/erasures", {"erasure": {"userID": "ann"}}).data
+        erasure = store.read(made.workspace_id, created["id"])
+        store.remember(erasure, [store.Conversation("support", "ann", "01m7zd9ja0p900000000000000")])
+    succeed("suspend", full.workspace_id, "--yes")
+    untouched, own = rows_of(neighbour), rows_of(full)["cams-workspaces"]
+    kinds = [kind for row in own if (kind := row["item"]["S"].partition("#")[0]).startswith("eras")]
+    assert {*kinds} == {"erasure", "erased", "erasing"}
+    receipt = json.loads(succeed("delete", full.workspace_id, "--yes", "--json").stdout)
+    assert (of(full.workspace_id), receipt["erasure"]) == ({}, len(kinds))
+    assert rows_of(neighbour) == untouched
