@@ -46,7 +46,7 @@ _RUN: Mapping[type[tasks.Task], Callable[[Any, float], None]] = {
 
 @functions.on_sqs_message(queues.name(queues.MAINTENANCE), _MAX_MESSAGES, "maintain")
 def maintain(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
-    """Do tasks. Reports the failed messages; the queue repeats only these, and finally keeps them as dead letters."""
+    """Do tasks. Report the failed messages; the queue repeats only these, and finally keeps them as dead letters."""
     telemetry.begin_invocation(event)
     ids: dict[str, list[str]] = defaultdict(list)
     for record in event.to_dict()["Records"]:
@@ -67,7 +67,7 @@ def _order(text: str) -> int:
 
 
 def _run(task: tasks.Task, seconds: float) -> None:
-    """Do a task for up to `seconds`. Sends it again if the time of its batch is over."""
+    """Do a task for up to `seconds`. Send it again if the time of its batch is over."""
     if seconds > 0:
         _RUN[type(task)](task, seconds)
     else:

@@ -24,7 +24,7 @@ _computed: dict[int, tuple[dict[str, Any], "Happened | None"]] = {}  # by identi
 def in_record(record: dict[str, Any]) -> Happened | None:
     """Return what a record of a stream counts; None for nothing, or if an import wrote it.
 
-    Computed once for all followers of a batch. Raises UnknownLayout; the stream repeats the record.
+    Computed once for all followers of a batch. Raise UnknownLayout; the stream repeats the record.
     """
     known = _computed.get(id(record))
     if known is None or known[0] is not record:

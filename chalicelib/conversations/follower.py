@@ -56,10 +56,10 @@ def _write(changes: list[_Change]) -> None:
     _send((change.recount for change in changes), RECOUNT_DELAY_SECONDS)
 
 
-def _send(requested: Iterable[tasks.Task | None], delay_seconds: int) -> None:
+def _send(optional_tasks: Iterable[tasks.Task | None], delay_seconds: int) -> None:
     """Send each task once. The first member of a task is the partition key of an agent or of a conversation."""
     for workspace_id, of_workspace in groupby(
-        sorted({task for task in requested if task}), lambda task: storage.split_key(task[0])[0]
+        sorted({task for task in optional_tasks if task}), lambda task: storage.split_key(task[0])[0]
     ):
         tasks.send(workspace_id, of_workspace, delay_seconds)
 

@@ -32,7 +32,7 @@ class PartRow(storage.Row):
 
     @property
     def write_id(self) -> str:
-        """The ULID of the write that made it. New messages have it in their key."""
+        """Return the ULID of the write that made it. New messages have it in their key."""
         return self.writing or storage.split_key(self.item)[1]
 
 

@@ -40,7 +40,7 @@ _Row = TypeVar("_Row", bound=storage.Row)
 def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bool:
     """Delete an agent, and its records for up to `seconds`; return whether none is left.
 
-    `check` gets the agent as it was read, or None, and may raise to refuse the deletion. Raises NotFound, and
+    `check` gets the agent as it was read, or None, and may raise to refuse the deletion. Raise NotFound, and
     ConditionFailed if another write came before the deletion.
     """
     row = check(store.find(workspace_id, agent_id))
@@ -58,7 +58,7 @@ def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bo
 def resume(task: tasks.ResumeCascade, seconds: float) -> None:
     """Do the second run of a cascade for up to `seconds`.
 
-    Sends the task again if it is too early for that, or if the run is not complete.
+    Send the task again if it is too early for that, or if the run is not complete.
     """
     tombstone = store.find_tombstone(task.workspace_id, task.agent_id)
     if tombstone is None:

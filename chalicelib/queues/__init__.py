@@ -38,7 +38,7 @@ def name(queue: str) -> str:
 def send(queue: str, texts: Sequence[str], group: str, delay_seconds: int = 0) -> None:
     """Send texts of one message group, ten per request; receivers see them after `delay_seconds` (0 to 900).
 
-    Raises Unavailable if the queue does not accept all of them, and Rejected if it never will; it may have accepted
+    Raise Unavailable if the queue does not accept all of them, and Rejected if it never will; it may have accepted
     some. Delivery is at-least-once: a receiver must tolerate duplicates.
     """
     for start in range(0, len(texts), _BATCH):
@@ -55,7 +55,7 @@ def send(queue: str, texts: Sequence[str], group: str, delay_seconds: int = 0) -
         except BotoCoreError as error:
             raise errors.Unavailable("The queue did not respond; try again.") from error
         if failed := answer.get("Failed"):
-            if any(one.get("SenderFault") for one in failed):
+            if any(entry.get("SenderFault") for entry in failed):
                 raise Rejected
             raise errors.Unavailable("The queue did not accept all messages; try again.")
 

@@ -13,7 +13,7 @@ def pack(message: tuple[Any, ...]) -> str:
 
 
 def parse(text: str, kinds: Iterable[type[Kind]]) -> Kind:
-    """Return the message in a text, which is of one of these kinds. Raises TypeError or ValueError if it is invalid."""
+    """Return the message in a text, which is of one of these kinds. Raise TypeError or ValueError if it is invalid."""
     name, *members = _require_list(json.loads(text))
     for kind in kinds:
         if kind.__name__ == name:
@@ -22,7 +22,7 @@ def parse(text: str, kinds: Iterable[type[Kind]]) -> Kind:
 
 
 def from_members(kind: Callable[..., Kind], members: Sequence[Any]) -> Kind:
-    """Return the message with these members. Raises TypeError if their number or their types are invalid."""
+    """Return the message with these members. Raise TypeError if their number or their types are invalid."""
     types = kind.__annotations__.values()
     return kind(*(_checked(type_, member) for type_, member in zip(types, kind(*members), strict=True)))
 

@@ -52,7 +52,7 @@ def process(
     """Read each record, then write what the records say: the items of one `group` after the other.
 
     `read` writes nothing, and returns None for a record that says nothing. `write` may be repeated, alone or with other
-    items. Returns the first record that an outage left, or an empty list; raises the outage if that is the first of
+    items. Return the first record that an outage left, or an empty list; raise the outage if that is the first of
     all. The stream repeats the batch from there, so the records from there on have no dead letter yet.
     """
     end, outage, dead = _process(records, read, write, group)
@@ -71,7 +71,7 @@ def process_or_raise(
     read: Callable[[Record], Item | None],
     write: Callable[[list[Item]], None],
 ) -> None:
-    """Do the same for a function that does not report the failed part of its batch. Raises the outage."""
+    """Do the same for a function that does not report the failed part of its batch. Raise the outage."""
     _, outage, dead = _process(records, read, write, lambda _: "")
     if outage is not None:
         raise outage
@@ -79,7 +79,7 @@ def process_or_raise(
 
 
 def give_up(function: str, records: Sequence[Record], error: Exception) -> None:
-    """Send a dead letter for each record of a batch. Raises Unavailable."""
+    """Send a dead letter for each record of a batch. Raise Unavailable."""
     _bury(function, records, dict.fromkeys(range(len(records)), error))
 
 
@@ -89,16 +89,16 @@ def _process(
     write: Callable[[list[Item]], None],
     group: Callable[[Item], str],
 ) -> tuple[int, Exception | None, dict[int, Exception]]:
-    """Process a batch. Returns how many records from its start are done, the outage that ended it, if any, and the
+    """Process a batch. Return how many records from its start are done, the outage that ended it, if any, and the
     errors of the records that cannot be processed, by position.
     """
     dead: dict[int, Exception] = {}
     groups, end, outage = _read_all(records, read, group, dead)
-    for found in groups.values():
+    for items in groups.values():
         try:
-            _write(found, write, dead)
+            _write(items, write, dead)
         except Exception as error:
-            end, outage = min(end, found[0].position), error
+            end, outage = min(end, items[0].position), error
             break
     return end, outage, dead
 
@@ -123,23 +123,23 @@ def _read_all(
     return groups, len(records), None
 
 
-def _write(found: list[_Read[Item]], write: Callable[[list[Item]], None], dead: dict[int, Exception]) -> None:
-    """Write items, in halves if they fail. Raises an outage."""
+def _write(items: list[_Read[Item]], write: Callable[[list[Item]], None], dead: dict[int, Exception]) -> None:
+    """Write items, in halves if they fail. Raise an outage."""
     try:
-        write([one.item for one in found])
+        write([read.item for read in items])
     except Exception as error:
         if storage.is_outage(error):
             raise
-        if len(found) == 1:
-            dead[found[0].position] = error
+        if len(items) == 1:
+            dead[items[0].position] = error
             return
-        half = len(found) // 2
-        _write(found[:half], write, dead)
-        _write(found[half:], write, dead)
+        half = len(items) // 2
+        _write(items[:half], write, dead)
+        _write(items[half:], write, dead)
 
 
 def _bury(function: str, records: Sequence[Record], dead: dict[int, Exception]) -> None:
-    """Send dead letters, and count them. Raises Unavailable."""
+    """Send dead letters, and count them. Raise Unavailable."""
     if not dead:
         return
     for error in {type(error): error for error in dead.values()}.values():  # thousands may fail alike

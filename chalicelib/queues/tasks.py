@@ -56,7 +56,7 @@ Task = RecountQuarter | ContinueFanOut | ClearLeftovers | ResumeCascade | ApplyR
 
 
 def send(workspace_id: str, tasks: Iterable[Task], delay_seconds: int = 0) -> None:
-    """Send tasks of a workspace, to begin after `delay_seconds`. Raises Unavailable if the queue does not accept all.
+    """Send tasks of a workspace, to begin after `delay_seconds`. Raise Unavailable if the queue does not accept all.
 
     The cascade, retention and clearing send their next part only when one is done. So each occupies one invocation,
     however many records it has.

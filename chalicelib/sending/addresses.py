@@ -76,12 +76,12 @@ _embeddings = [ip_network(network) for network in IPV4_EMBEDDINGS]
 def blocked_reason(address: str) -> str | None:
     """Return why the sender may not reach an address, or None for a public one. Text that is no address is blocked."""
     try:
-        found: IPv4Address | IPv6Address = ip_address(address)
+        parsed: IPv4Address | IPv6Address = ip_address(address)
     except ValueError:
         return "not an IP address"
-    if any(found in network for network in _embeddings):
-        found = IPv4Address(int(found) & 0xFFFFFFFF)
-    return next((reason for network, reason in _blocked if found in network), None)
+    if any(parsed in network for network in _embeddings):
+        parsed = IPv4Address(int(parsed) & 0xFFFFFFFF)
+    return next((reason for network, reason in _blocked if parsed in network), None)
 
 
 class InvalidUrl(Exception):
@@ -108,7 +108,7 @@ _SAFE = "/?%:@!$&'()*+,;=~"
 
 @lru_cache(1024)
 def read_url(url: str, *, allow_private: bool) -> Target:
-    """Parse a URL, strictly, because parsers disagree about unusual ones. Raises InvalidUrl."""
+    """Parse a URL, strictly, because parsers disagree about unusual ones. Raise InvalidUrl."""
     schemes = ("https", "http") if allow_private else ("https",)
     if len(url) > MAX_URL:
         raise InvalidUrl(f"must have at most {MAX_URL} characters")
@@ -124,17 +124,17 @@ def read_url(url: str, *, allow_private: bool) -> Target:
         raise InvalidUrl("must not have a fragment")
     if "@" in parts.netloc:
         raise InvalidUrl("must not have a user name or password")
-    found = _AUTHORITY.fullmatch(parts.netloc)
-    host = found and (_ipv6(found["literal"]) if found["literal"] else _ascii(found["name"]))
-    if not found or not host:
+    matched = _AUTHORITY.fullmatch(parts.netloc)
+    host = matched and (_ipv6(matched["literal"]) if matched["literal"] else _ascii(matched["name"]))
+    if not matched or not host:
         raise InvalidUrl("must have a valid host")
-    port = int(found["port"] or (443 if parts.scheme == "https" else 80))
+    port = int(matched["port"] or (443 if parts.scheme == "https" else 80))
     if not 0 < port < 65536:
         raise InvalidUrl("must have a port from 1 to 65535")
     literal = _ipv4(host) or _ipv6(host)
     if literal and blocked_reason(literal) and not allow_private:
         raise InvalidUrl("must have a public address")
-    authority = (f"[{host}]" if ":" in host else host) + (f":{found['port']}" if found["port"] else "")
+    authority = (f"[{host}]" if ":" in host else host) + (f":{matched['port']}" if matched["port"] else "")
     path = quote(parts.path or "/", safe=_SAFE) + (f"?{quote(parts.query, safe=_SAFE)}" if parts.query else "")
     return Target(parts.scheme == "https", host, port, authority, path)
 

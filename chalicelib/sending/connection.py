@@ -1,6 +1,8 @@
 """A connection to a receiver that may be hostile: sockets and TLS, under one deadline for all that they do.
 
-The caller has checked the addresses. This module does not know what is sent or how an answer is read.
+Why not urllib3, which ships with the SDK: its timeouts limit each read, so a receiver that drips bytes would hold the
+call. OpenSSL ignores a socket's timeout while it reads records without effect, so TLS runs on memory buffers. And the
+connection must go to an address that the caller has checked, although the certificate is for the host's name.
 """
 
 import socket
@@ -87,7 +89,6 @@ _context_lock = threading.Lock()  # threads that start together must not each lo
 class Connection:
     """A connected socket with a deadline for all that it sends and receives."""
 
-    # TLS runs on memory buffers, not on the socket: OpenSSL ignores a timeout while it reads records without effect.
     def __init__(self, connected: socket.socket, deadline: float) -> None:
         self._socket, self._deadline, self._received = connected, deadline, 0
         self._tls: ssl.SSLObject | None = None

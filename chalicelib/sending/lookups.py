@@ -30,14 +30,14 @@ _MAX_CACHED = 1024
 cache: dict[_Key, tuple[int, list[Answer]]] = {}
 _finished = threading.Condition()
 # Threads wait for the next lookup, because starting one costs more than most lookups. They end with the process.
-_requested: SimpleQueue[tuple[_Key, _Lookup]] = SimpleQueue()
+_queue: SimpleQueue[tuple[_Key, _Lookup]] = SimpleQueue()
 _idle = 0
 
 
 def look_up(host: str, port: int, deadline: float) -> list[Answer]:
     """Return the addresses of a host, by `deadline` of the monotonic clock.
 
-    Raises TimeoutError, OSError from the resolver, and RuntimeError when the process cannot start a thread.
+    Raise TimeoutError, OSError from the resolver, and RuntimeError when the process cannot start a thread.
     """
     key = host, port
     since, answers = cache.get(key, (0, []))
@@ -57,7 +57,7 @@ def look_up(host: str, port: int, deadline: float) -> list[Answer]:
 def remaining(deadline: float) -> float:
     """Return the seconds until the deadline, always above 0, which a socket takes as "do not wait".
 
-    Raises TimeoutError after the deadline.
+    Raise TimeoutError after the deadline.
     """
     seconds = deadline - clock.monotonic()
     if seconds <= 0:
@@ -72,16 +72,16 @@ def _start(key: _Key) -> None:
     else:
         threading.Thread(target=_work, name="lookup", daemon=True).start()
     in_flight[key] = futures.Future()
-    _requested.put((key, in_flight[key]))
+    _queue.put((key, in_flight[key]))
 
 
 def _work() -> None:
     global _idle
     while True:
-        key, lookup = _requested.get()
+        key, lookup = _queue.get()
         try:
-            found = socket.getaddrinfo(*key, type=socket.SOCK_STREAM)
-            answers: list[Answer] = [(family, address) for family, _, _, _, address in found]
+            records = socket.getaddrinfo(*key, type=socket.SOCK_STREAM)
+            answers: list[Answer] = [(family, address) for family, _, _, _, address in records]
             if len(cache) >= _MAX_CACHED:
                 cache.clear()
             cache[key] = clock.milliseconds(), answers

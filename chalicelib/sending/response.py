@@ -23,7 +23,7 @@ class Reader:
         self._connection, self._rest = connection, b""
 
     def lines(self) -> Iterator[bytes]:
-        """The next lines, without their ends, until the connection ends. Raises Failed for a line over 8 KiB."""
+        """Yield the next lines, without their ends, until the connection ends. Raise Failed for a line over 8 KiB."""
         while True:
             line, end, rest = self._rest.partition(b"\n")
             if end:
@@ -37,19 +37,19 @@ class Reader:
                 return
 
     def piece(self, most: int) -> bytes:
-        """The next bytes, up to `most`; empty at the end."""
+        """Return the next bytes, up to `most`; empty at the end."""
         received = self._rest or self._connection.receive()
         self._rest = received[most:]
         return received[:most]
 
 
 def read_status(lines: Iterator[bytes]) -> int:
-    """Return the final status; skip interim responses (RFC 9110 §15.2) and their headers. Raises Failed."""
+    """Return the final status; skip interim responses (RFC 9110 §15.2) and their headers. Raise Failed."""
     for line in lines:
-        found = _STATUS_LINE.fullmatch(line)
-        if not found:
+        matched = _STATUS_LINE.fullmatch(line)
+        if not matched:
             raise Failed(_NOT_HTTP)
-        status = int(found[1])
+        status = int(matched[1])
         if status >= 200 or status == 101:
             return status
         any(not header for header in lines)
@@ -65,7 +65,7 @@ class Response:
         self.body = bytearray()
 
     def read(self, connection: Connection) -> None:
-        """Read the response. Raises Failed, and the errors of the connection."""
+        """Read the response. Raise Failed, and the errors of the connection."""
         reader = Reader(connection)
         lines = reader.lines()
         self.status = read_status(lines)
@@ -83,7 +83,7 @@ class Response:
             raise Failed(_INCOMPLETE)
 
     def _header(self, name: bytes) -> bytes:
-        return next((value for one, value in self.headers if one.lower() == name), b"")
+        return next((value for header, value in self.headers if header.lower() == name), b"")
 
     def _read_headers(self, lines: Iterator[bytes]) -> None:
         for line in lines:
@@ -110,7 +110,7 @@ class Response:
         raise Failed(_INCOMPLETE)
 
     def _read_piece(self, reader: Reader, size: int) -> bool:
-        """Read the next `size` bytes of the body, or what fits. Returns False if the connection ends before."""
+        """Read the next `size` bytes of the body, or what fits. Return False if the connection ends before."""
         size = min(size, MAX_BODY - len(self.body))
         while size:
             piece = reader.piece(size)

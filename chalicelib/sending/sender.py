@@ -54,7 +54,7 @@ def check_url(url: str) -> str | None:
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], deadline_seconds: float) -> Outcome:
-    """POST a JSON body once. Returns by the deadline and does not raise, whatever the receiver does."""
+    """POST a JSON body once. Return by the deadline and does not raise, whatever the receiver does."""
     request = Request("POST", url, headers, body, "cams-webhooks")
     status, error, duration_ms = send(request, _read_status, deadline_seconds)
     if status is not None:
@@ -65,9 +65,9 @@ def post(url: str, body: bytes, headers: Mapping[str, str], deadline_seconds: fl
 def send(
     request: Request, read: Callable[[Connection], _Result], deadline_seconds: float
 ) -> tuple[_Result | None, str | None, int]:
-    """Send a request once and `read` its response. Returns by the deadline and does not raise.
+    """Send a request once and `read` its response. Return by the deadline and does not raise.
 
-    Returns what `read` returned, or None and why it failed; and the milliseconds until then.
+    Return what `read` returned, or None and why it failed; and the milliseconds until then.
     """
     start = clock.monotonic()
     deadline = start + deadline_seconds

@@ -36,7 +36,7 @@ class Change(NamedTuple):
 
 
 def from_record(record: dict[str, Any]) -> Change:
-    """Read a record of a function's event. Raises KeyError, ValueError or TypeError if it is malformed.
+    """Read a record of a function's event. Raise KeyError, ValueError or TypeError if it is malformed.
 
     In the event, binary values are base64 and times are in seconds.
     """

@@ -2,6 +2,10 @@
 
 A delivery is claimed in the ledger, posted once, and its outcome is recorded. The queue retries a failure before the
 claim; nothing retries after it (at-most-once delivery, §6 rule 3).
+
+Why it has a scheduler: a receiver that hangs must not delay the others of its batch, so deliveries run concurrently, in
+turns by workspace. Hundreds that start at once would use so much CPU time that every receiver looks slow, so 25 start
+at each poll. A poll also moves deliveries that have not started from a host that hangs to the slow queue.
 """
 
 import logging
@@ -23,8 +27,8 @@ from chalicelib.workspaces import store as workspaces
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.25
-# Deliveries that start between two polls. The CPU time of hundreds at once would make every receiver look slow. The
-# batches of a process share them: a Lambda process has one batch, the local run many.
+# Deliveries that start between two polls. The batches of a process share them: a Lambda process has one batch, the
+# local run many.
 _STARTS = 25
 _starting: set[int] = set()  # the batches that have not started all of their deliveries
 # Shared by all batches of a queue, because starting a thread costs a third of a delivery. A Lambda process may have
@@ -60,7 +64,7 @@ class _Observed:
         does not promote the host: other answers of it may be quick.
         """
         late = clock.monotonic() - retry_policy.SLOW_SECONDS
-        self.hanging |= {one.host for one in list(self.posting.values()) if one.since <= late}
+        self.hanging |= {posting.host for posting in list(self.posting.values()) if posting.since <= late}
         demoted = {(hosts.demote, host) for host in self.hanging}
         promoted = {(hosts.promote, host) for host in list(self.quick) if host not in self.hanging}
         for change, host in (demoted | promoted) - self._recorded:
@@ -88,10 +92,10 @@ _Waiting = tuple[queue.Message, _Ready]
 
 
 def deliver(messages: Sequence[queue.Message], queue_name: str) -> list[queue.Message]:
-    """Deliver a batch concurrently, so that a receiver that hangs does not delay the others.
+    """Deliver a batch.
 
-    Returns the messages with a failure before a claim. The queue repeats them; claimed deliveries are not sent again.
-    Raises the first failure if all messages failed, so that the function's alarm counts it.
+    Return the messages with a failure before a claim. The queue repeats them; claimed deliveries are not sent again.
+    Raise the first failure if all messages failed, so that the function's alarm counts it.
     """
     submit = threads[queue_name].submit
     batch = list(dict.fromkeys(messages))
@@ -128,10 +132,7 @@ def deliver(messages: Sequence[queue.Message], queue_name: str) -> list[queue.Me
 
 
 def _in_turns(reads: _Running) -> list[_Waiting]:
-    """Return the deliveries of all messages read, in turns by workspace, then by message.
-
-    So one delivery does not wait for the hundreds of a neighbour in its batch.
-    """
+    """Return the deliveries of all messages, in turns by workspace, then by message."""
     by_workspace: defaultdict[str, list[list[_Waiting]]] = defaultdict(list)
     for read, message in reads.items():
         if read.exception() is None:
@@ -140,11 +141,11 @@ def _in_turns(reads: _Running) -> list[_Waiting]:
 
 
 def _alternate(lists: Iterable[list[_Waiting]]) -> list[_Waiting]:
-    return [one for turn in zip_longest(*lists) for one in turn if one is not None]
+    return [waiting for turn in zip_longest(*lists) for waiting in turn if waiting is not None]
 
 
 def _remove_hanging(waiting: list[_Waiting], hanging: set[_Host]) -> Mapping[queue.Message, queue.Message]:
-    """Remove the deliveries to hosts that hang. Returns what is left of each of their messages, for the slow queue.
+    """Remove the deliveries to hosts that hang. Return the rest of each of their messages, for the slow queue.
 
     None of these deliveries has started, so none is claimed.
     """
@@ -158,8 +159,8 @@ def _remove_hanging(waiting: list[_Waiting], hanging: set[_Host]) -> Mapping[que
 
 def _failures(finished: _Running, total: int) -> list[queue.Message]:
     failures: dict[queue.Message, BaseException] = {}
-    for one, message in finished.items():
-        if error := one.exception():
+    for future, message in finished.items():
+        if error := future.exception():
             failures.setdefault(message, error)
     for error in failures.values():
         if len(failures) == total or not isinstance(error, Exception):
@@ -176,7 +177,7 @@ def _read(message: queue.Message, queue_name: str) -> list[_Ready]:
             endpoints.key(message.workspace_id, message.webhook_id),
             workspaces.key(message.workspace_id),
             hosts.key(message.workspace_id),
-            *(ledger.event_key(message.workspace_id, one.event_id) for one in deliveries),
+            *(ledger.event_key(message.workspace_id, delivery.event_id) for delivery in deliveries),
         ]
     )
     if webhook is None or workspace is None:
@@ -191,8 +192,8 @@ def _read(message: queue.Message, queue_name: str) -> list[_Ready]:
         return []
     secret = workspace.open()["workspaceSecret"]
     return [
-        _Ready(one, message.is_requested, endpoint, host, state, event, secret)
-        for one, event in zip(deliveries, events, strict=True)
+        _Ready(delivery, message.is_requested, endpoint, host, state, event, secret)
+        for delivery, event in zip(deliveries, events, strict=True)
     ]
 
 

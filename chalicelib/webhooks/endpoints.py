@@ -61,7 +61,7 @@ def find(workspace_id: str, webhook_id: str) -> WebhookRow | None:
 
 
 def read(workspace_id: str, webhook_id: str) -> WebhookRow:
-    """Return an endpoint. Raises NotFound."""
+    """Return an endpoint. Raise NotFound."""
     row = find(workspace_id, webhook_id)
     if row is None:
         raise errors.NotFound.of("webhook")
@@ -84,7 +84,7 @@ def list_with_hosts(workspace_id: str) -> tuple[list[WebhookRow], hosts.Hosts]:
 def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
     """Stage a new endpoint; return it with its signing secret, which is shown only now.
 
-    Raises LimitReached above `MAX_ENDPOINTS`. The workspace's lock row serializes creations, so the limit is exact.
+    Raise LimitReached above `MAX_ENDPOINTS`. The workspace's lock row serializes creations, so the limit is exact.
     """
     lock = storage.find(EndpointsLock, storage.key(workspace_id, LOCK), LOCK)
     used = len(list_all(workspace_id))
@@ -109,23 +109,23 @@ def save(row: WebhookRow, before: Document, after: Document) -> None:
 def rotate(row: WebhookRow) -> str:
     """Stage a new signing secret and return it; it is shown only now. The old secrets sign for another 24 hours."""
     document, secret, now = row.open(), signature.new_secret(), clock.milliseconds()
-    old = [{"endsAt": now + _OVERLAP_MILLISECONDS, **one} for one in document["secrets"] if _is_active(one)]
+    old = [{"endsAt": now + _OVERLAP_MILLISECONDS, **secret} for secret in document["secrets"] if _is_active(secret)]
     save(row, document, {**document, "secrets": [{"secret": secret}, *old][:_MAX_SECRETS]})
     return secret
 
 
 def active_secrets(document: Document) -> list[str]:
     """Return the secrets to sign with now, newest first."""
-    return [one["secret"] for one in document["secrets"] if _is_active(one)]
+    return [secret["secret"] for secret in document["secrets"] if _is_active(secret)]
 
 
 def is_subscribed(document: Document, type_: str) -> bool:
-    """Whether an endpoint is enabled and subscribes to this type of event."""
+    """Return whether an endpoint is enabled and subscribes to this type of event."""
     return document["enabled"] and type_ in document["events"]
 
 
 def existed_at(document: Document, milliseconds: int) -> bool:
-    """Whether an endpoint existed at a time (Unix milliseconds). A replayed change must not reach a newer endpoint.
+    """Return whether an endpoint existed at a time (Unix milliseconds): a replayed change reaches no newer one.
 
     An imported endpoint exists since `importedAt`: the records imported with it are older, and make no events.
     """

@@ -51,7 +51,7 @@ class Event(NamedTuple):
 
 
 def from_change(change: Change) -> list[Event]:
-    """Return the events of a change, an empty list if it has none. Raises if the row cannot be read or decrypted."""
+    """Return the events of a change, an empty list if it has none. Raise if the row cannot be read or decrypted."""
     events_of = _CATALOGUE.get(change.table)
     return list(events_of(change)) if events_of and not change.expired else []
 

@@ -39,19 +39,19 @@ class _Subscriber(NamedTuple):
 def fan_out(function: str, records: Sequence[Any]) -> list[Any]:
     """Turn the stream records of a function into delivery messages.
 
-    Returns the first record of the first workspace that an outage left, or an empty list (`stream_batches`). The stream
+    Return the first record of the first workspace that an outage left, or an empty list (`stream_batches`). The stream
     repeats the batch from that record on, and the ids stay the same.
     """
     left = _MAX_MESSAGES
 
-    def enqueue(happened: list[list[events.Event]]) -> None:
+    def enqueue(changes: list[list[events.Event]]) -> None:
         nonlocal left
         # By id, because a batch may contain a record twice.
-        by_id = {event.id: event for found in happened for event in found}
-        workspace_id = happened[0][0].workspace_id
+        by_id = {event.id: event for caused in changes for event in caused}
+        workspace_id = changes[0][0].workspace_id
         left -= _enqueue_deliveries(workspace_id, list(by_id.values()), left)
 
-    return stream_batches.process(function, records, _read, enqueue, lambda found: found[0].workspace_id)
+    return stream_batches.process(function, records, _read, enqueue, lambda caused: caused[0].workspace_id)
 
 
 def _read(record: Any) -> list[events.Event] | None:
@@ -59,25 +59,25 @@ def _read(record: Any) -> list[events.Event] | None:
 
 
 def resume(task: tasks.ContinueFanOut, _: float) -> None:
-    """Send the messages of a continuation. Raises Unavailable if the database, KMS or the queue fails."""
+    """Send the messages of a continuation. Raise Unavailable if the database, KMS or the queue fails."""
     _send(task.workspace_id, _messages(task, _subscribers(task.workspace_id)))
 
 
-def _enqueue_deliveries(workspace_id: str, happened: Sequence[events.Event], most: int) -> int:
+def _enqueue_deliveries(workspace_id: str, caused: Sequence[events.Event], most: int) -> int:
     """Store the subscribed events, then enqueue their deliveries, so that a message never precedes its event.
 
-    Returns the number of messages sent, at most `most`. The rest becomes continuations.
+    Return the number of messages sent, at most `most`. The rest becomes continuations.
     """
     subscribers = _subscribers(workspace_id)
     by_type: dict[str, list[events.Event]] = defaultdict(list)
-    for event in happened:
-        if any(_is_wanted(one.document, event) for one in subscribers):
+    for event in caused:
+        if any(_has_subscribed(subscriber.document, event) for subscriber in subscribers):
             by_type[event.type].append(event)
-    ledger.save_events([event for found in by_type.values() for event in found])
+    ledger.save_events([event for of_type in by_type.values() for event in of_type])
     sent: list[tuple[str, queue.Message]] = []
     continuations = []
-    for type_, found in by_type.items():
-        for groups in _batched(list(_groups(found)), _MAX_GROUPS):
+    for type_, of_type in by_type.items():
+        for groups in _batched(list(_groups(of_type)), _MAX_GROUPS):
             part = tasks.ContinueFanOut(workspace_id, type_, tuple(groups))
             if len(sent) + len(groups) * len(subscribers) <= most:
                 sent += _messages(part, subscribers)
@@ -88,16 +88,16 @@ def _enqueue_deliveries(workspace_id: str, happened: Sequence[events.Event], mos
     return len(sent)
 
 
-def _is_wanted(document: Document, event: events.Event) -> bool:
+def _has_subscribed(document: Document, event: events.Event) -> bool:
     created_at = event.payload["createdAt"]
     return endpoints.is_subscribed(document, event.type) and endpoints.existed_at(document, created_at)
 
 
-def _groups(happened: Sequence[events.Event]) -> Iterator[tuple[str, ...]]:
+def _groups(caused: Sequence[events.Event]) -> Iterator[tuple[str, ...]]:
     """Yield the ids of events in groups of one message each."""
     group: list[str] = []
     size = 0
-    for event in happened:
+    for event in caused:
         length = sum(len(value) for value in event.payload.values() if isinstance(value, str))
         if group and (len(group) == MAX_EVENTS or size + length > _MAX_CHARACTERS):
             yield tuple(group)
@@ -116,11 +116,13 @@ def _messages(part: tasks.ContinueFanOut, subscribers: Sequence[_Subscriber]) ->
         for webhook_id, document, queue_name in subscribers:
             if not endpoints.is_subscribed(document, part.type):
                 continue
-            wanted = group
+            event_ids = group
             if not endpoints.existed_at(document, oldest):
-                wanted = tuple(one for one in group if endpoints.existed_at(document, ids.timestamp_of(one)))
-            if wanted:
-                messages.append((queue_name, queue.Message(part.workspace_id, webhook_id, part.type, wanted)))
+                event_ids = tuple(
+                    event_id for event_id in group if endpoints.existed_at(document, ids.timestamp_of(event_id))
+                )
+            if event_ids:
+                messages.append((queue_name, queue.Message(part.workspace_id, webhook_id, part.type, event_ids)))
     return messages
 
 
@@ -134,18 +136,18 @@ def _batched(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
 
 
 def _subscribers(workspace_id: str) -> list[_Subscriber]:
-    found = []
+    subscribers = []
     rows, known = endpoints.list_with_hosts(workspace_id)
     for row in rows:
         try:
-            found.append(_subscriber(row, known))
+            subscribers.append(_subscriber(row, known))
         except Exception as error:
             if storage.is_outage(error):
                 raise
             # Tampered with, restored without its key, or not as the service writes it. Raising would take the events
             # of all other endpoints of the workspace to the dead letters.
             _log.exception("Cannot use an endpoint; skipping it: %s", row)
-    return found
+    return subscribers
 
 
 def _subscriber(row: endpoints.WebhookRow, known: hosts.Hosts) -> _Subscriber:

@@ -105,7 +105,7 @@ def _deliver(records: list[dict[str, Any]], queue_name: str) -> Failures:
 
 
 def _failures(identifiers: list[str]) -> Failures:
-    return {"batchItemFailures": [{"itemIdentifier": one} for one in identifiers]}
+    return {"batchItemFailures": [{"itemIdentifier": identifier} for identifier in identifiers]}
 
 
 def _read(records: list[dict[str, Any]]) -> tuple[list[tuple[dict[str, Any], queue.Message]], list[str]]:

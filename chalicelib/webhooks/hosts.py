@@ -46,12 +46,12 @@ class Host(NamedTuple):
 
     @property
     def is_quick(self) -> bool:
-        """Whether its deliveries use the fast queue."""
+        """Return whether its deliveries use the fast queue."""
         return clock.seconds() < self.quick_until
 
     @property
     def awaits_promotion(self) -> bool:
-        """Whether a quick answer changes its state. A promotion is written at most twice a day, not at each answer."""
+        """Return whether a quick answer changes its state. A promotion is written at most twice a day."""
         now = clock.seconds()
         return self.slow_until <= now and self.quick_until < now + retry_policy.QUICK_SECONDS // 2
 
@@ -104,12 +104,12 @@ def find(hosts: Hosts, url: str) -> Host:
 
 
 def promote(workspace_id: str, host: str) -> None:
-    """Record a quick answer. Raises Unavailable and ConditionFailed."""
+    """Record a quick answer. Raise Unavailable and ConditionFailed."""
     _change(workspace_id, host, Host.promoted)
 
 
 def demote(workspace_id: str, host: str) -> None:
-    """Record a hang. Raises Unavailable and ConditionFailed."""
+    """Record a hang. Raise Unavailable and ConditionFailed."""
     _change(workspace_id, host, Host.demoted)
 
 

@@ -75,12 +75,12 @@ class DeliveryRow(storage.TaggedRow):
 
     @property
     def created_at(self) -> int:
-        """The time of the event, or of the API request that made the delivery, in Unix milliseconds."""
+        """Return the time of the event, or of the API request that made the delivery, in Unix milliseconds."""
         return ids.timestamp_of(self.delivery_id)
 
     @property
     def status(self) -> str:
-        """The current status, one of `STATUSES`."""
+        """Return the current status, one of `STATUSES`."""
         if self.outcome is not None:
             return str(self.outcome)
         now = clock.milliseconds()
@@ -126,7 +126,7 @@ def list_events(partition: str, after: str | None, limit: int) -> list[EventRow]
 
 def delete_events(workspace_id: str, event_ids: Iterable[str]) -> None:
     """Delete events now. A queued delivery of one then expires; the ledger keeps its claim."""
-    storage.delete_many([EventRow(_partition(workspace_id, one), one) for one in event_ids])
+    storage.delete_many([EventRow(_partition(workspace_id, event_id), event_id) for event_id in event_ids])
 
 
 def event_partitions(workspace_id: str) -> list[str]:
@@ -178,12 +178,12 @@ def claim(row: DeliveryRow) -> bool:
 
 
 def record_outcome(row: DeliveryRow, outcome: Outcome) -> None:
-    """Record the outcome of a claimed delivery. Raises ConditionFailed if it has another claim."""
+    """Record the outcome of a claimed delivery. Raise ConditionFailed if it has another claim."""
     _record_outcome(row, FAILED if outcome.error else DELIVERED, outcome)
 
 
 def expire(row: DeliveryRow, reason: str) -> None:
-    """Record that a claimed delivery is not sent, and why. Raises ConditionFailed if it has another claim."""
+    """Record that a claimed delivery is not sent, and why. Raise ConditionFailed if it has another claim."""
     _record_outcome(row, EXPIRED, Outcome(None, reason, 0))
 
 
@@ -200,7 +200,7 @@ def _record_outcome(row: DeliveryRow, status: str, outcome: Outcome) -> None:
 
 
 def read(workspace_id: str, webhook_id: str, delivery_id: str) -> DeliveryRow:
-    """Return a delivery. Raises NotFound."""
+    """Return a delivery. Raise NotFound."""
     row = storage.find(DeliveryRow, _partition_of(workspace_id, webhook_id, delivery_id), delivery_id)
     if row is None:
         raise errors.NotFound.of("delivery")
@@ -228,17 +228,17 @@ def list_page(
     # frequent deliveries is almost always one request per partition.
     share = limit / _PARTITIONS
     size = math.ceil(share + 3 * math.sqrt(share))
-    sorted_rows = [_newest_first(one, before, size, index) for one in _partitions(workspace_id, webhook_id)]
-    found: list[DeliveryRow] = []
+    sorted_rows = [_newest_first(partition, before, size, index) for partition in _partitions(workspace_id, webhook_id)]
+    listed: list[DeliveryRow] = []
     last = None
     for scanned, row in enumerate(heapq.merge(*sorted_rows, key=lambda row: row.delivery_id, reverse=True)):
-        is_wanted = status in (None, row.status)
-        if scanned == most or (is_wanted and len(found) == limit):
-            return found, last
-        if is_wanted:
-            found.append(row)
+        has_status = status in (None, row.status)
+        if scanned == most or (has_status and len(listed) == limit):
+            return listed, last
+        if has_status:
+            listed.append(row)
         last = row.delivery_id
-    return found, None
+    return listed, None
 
 
 def _newest_first(partition: str, before: str | None, size: int, index: str | None) -> Iterator[DeliveryRow]:

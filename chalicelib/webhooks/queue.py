@@ -35,12 +35,12 @@ class Message(NamedTuple):
 
     @property
     def is_requested(self) -> bool:
-        """Whether an API request made this delivery (a test or a redelivery); it ignores the endpoint's settings."""
+        """Return whether an API request made this delivery, which ignores the endpoint's settings."""
         return bool(self.requested_id)
 
     @property
     def deliveries(self) -> list[Delivery]:
-        """The deliveries of the message. A delivery has the id of its event, unless an API request made it."""
+        """Return the deliveries of the message. A delivery has the id of its event, unless an API request made it."""
         return [
             Delivery(self.workspace_id, self.webhook_id, event_id, self.type, self.requested_id or event_id)
             for event_id in dict.fromkeys(self.event_ids)
@@ -52,15 +52,15 @@ class Message(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> "Message":
-        """Return the message in a text. Raises TypeError or ValueError if it is invalid."""
+        """Return the message in a text. Raise TypeError or ValueError if it is invalid."""
         return from_members(Message, json.loads(text))
 
 
 def send(workspace_id: str, messages: Iterable[Message], queue_name: str) -> None:
-    """Send messages of a workspace to a queue. Raises Unavailable if the queue does not accept all of them."""
+    """Send messages of a workspace to a queue. Raise Unavailable if the queue does not accept all of them."""
     queues.send(queue_name, [message.pack() for message in messages], workspace_id)
 
 
 def send_to_dead_letter(text: str) -> None:
-    """Send an unreadable message to the dead-letter queue, for an operator to inspect. Raises Unavailable."""
+    """Send an unreadable message to the dead-letter queue, for an operator to inspect. Raise Unavailable."""
     queues.send(DEAD_LETTER, [text], _UNREADABLE)

@@ -174,7 +174,7 @@ def _require_match(webhook_id: str) -> endpoints.WebhookRow:
 
 
 def _read(webhook_id: str, delivery_id: str) -> ledger.DeliveryRow:
-    """Return a delivery. Raises NotFound, also for a delivery of a deleted endpoint."""
+    """Return a delivery. Raise NotFound, also for a delivery of a deleted endpoint."""
     _endpoint(webhook_id)
     return ledger.read(auth.caller().workspace_id, webhook_id, delivery_id)
 

@@ -21,7 +21,7 @@ def new_secret() -> str:
 def sign(secrets: Sequence[str], message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
     """Return the three headers of a delivery at `timestamp` (Unix seconds), with one signature per secret.
 
-    During a rotation there are several secrets, newest first; a receiver accepts any of their signatures. Raises
+    During a rotation there are several secrets, newest first; a receiver accepts any of their signatures. Raise
     ValueError for a secret that is not base64.
     """
     signed = b"%s.%d.%s" % (message_id.encode(), timestamp, body)
