@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 from infra.local import fair_queues, mail
 from infra.local.data_file import DataFile
@@ -63,8 +64,9 @@ def wrong_version() -> str | None:
 def load(state: Path) -> Application:
     """Import MiniStack; returns its ASGI application. Mails go to files in `state`."""
     os.environ.update(_ENVIRONMENT)
-    for service in _WRITES:
-        _modules[service] = _import_without_reaper(service)
+    # No thread is started: that of DynamoDB's TTL deletes items without a stream record.
+    with mock.patch.object(threading.Thread, "start"):
+        _modules.update({service: importlib.import_module(f"ministack.services.{service}") for service in _WRITES})
     # MiniStack parses an expression again for each item. Caching halves the time for a page of a long list.
     for name in ("_tokenize", "_condition_syntax_error"):
         setattr(_modules["dynamodb"], name, lru_cache(4096)(getattr(_modules["dynamodb"], name)))
@@ -131,18 +133,3 @@ def expire() -> None:
                 if (table.get("StreamSpecification") or {}).get("StreamEnabled"):
                     identity = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
                     dynamodb._stream_records[name][-1]["userIdentity"] = identity
-
-
-def _import_without_reaper(service: str) -> ModuleType:
-    """Import a service without its TTL thread, which deletes items without a stream record."""
-    start = threading.Thread.start
-
-    def start_unless_reaper(self: threading.Thread) -> None:
-        if self.name != "dynamodb-ttl-reaper":
-            start(self)
-
-    threading.Thread.start = start_unless_reaper  # type: ignore[method-assign]
-    try:
-        return importlib.import_module(f"ministack.services.{service}")
-    finally:
-        threading.Thread.start = start  # type: ignore[method-assign]

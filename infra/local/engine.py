@@ -12,18 +12,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import fcntl
 import importlib
 import json
 import signal
 import socket
-import time
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from infra.local import data_file, emulator, lifeline, signatures
+from infra.local import data_file, emulator, lifeline, signatures, state
 from infra.local.persistence import Persistence
 
 Scope = MutableMapping[str, Any]
@@ -31,6 +29,7 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+# An engine that is stopping needs this time.
 _SECONDS_FOR_PREDECESSOR = 10.0
 
 
@@ -39,8 +38,9 @@ def main() -> None:
     arguments = _arguments()
     if message := emulator.wrong_version():
         raise SystemExit(message)
-    arguments.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = _lock(arguments.state / "engine.lock")
+    lock = state.lock(arguments.state, "engine.lock", _SECONDS_FOR_PREDECESSOR)
+    if lock is None:
+        raise SystemExit(f"Another engine uses {arguments.state}.")
     if arguments.until_stdin_closes:
         lifeline.end_with_parent()
     listener = socket.create_server(("127.0.0.1", arguments.port))
@@ -52,7 +52,9 @@ def main() -> None:
         raise SystemExit(f"The engine does not start: {error}") from None
     credentials = signatures.find_or_create(arguments.state)
     ready = {"port": listener.getsockname()[1], **credentials._asdict()}
-    guarded = _guard(_announced(application, ready), credentials)
+    # The listener accepts connections already; they are answered when the application has started.
+    print(json.dumps(ready), flush=True)
+    guarded = _guard(application, credentials)
     asyncio.run(_serve(guarded, listener, partial(_expire, persistence, arguments)))
     _forget(persistence, arguments.state)
     data.close()
@@ -107,10 +109,10 @@ _REFUSAL = json.dumps(
 
 
 def _is_allowed(scope: Scope, body: bytes, credentials: signatures.Credentials) -> bool:
-    path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
-    request = signatures.Request(scope["method"], path, query, scope["headers"], body)
+    target = b"?".join(filter(None, (scope["raw_path"], scope["query_string"]))).decode("latin-1")
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     is_administration = scope["path"].startswith("/_") and scope["method"] != "GET"
-    return not is_administration and signatures.is_signed(request, credentials)
+    return not is_administration and signatures.is_signed(scope["method"], target, headers, body, credentials)
 
 
 async def _read_body(receive: Receive) -> bytes:
@@ -132,20 +134,6 @@ def _with_body(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-def _announced(application: Application, ready: dict[str, Any]) -> Application:
-    """Print `ready` when the application has started."""
-
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_and_announce(message: Any) -> None:
-            await send(message)
-            if message["type"] == "lifespan.startup.complete":
-                print(json.dumps(ready), flush=True)
-
-        await application(scope, receive, send_and_announce if scope["type"] == "lifespan" else send)
-
-    return answer
-
-
 async def _expire(persistence: Persistence, arguments: argparse.Namespace) -> None:
     while True:
         await asyncio.sleep(arguments.expire_every)
@@ -154,27 +142,13 @@ async def _expire(persistence: Persistence, arguments: argparse.Namespace) -> No
         _forget(persistence, arguments.state)
 
 
-def _forget(persistence: Persistence, state: Path) -> None:
+def _forget(persistence: Persistence, directory: Path) -> None:
     """Drop what the worker's functions have processed."""
     try:
-        positions = json.loads((state / "positions.json").read_text(encoding="utf-8"))
+        positions = json.loads((directory / "positions.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         positions = {}
     persistence.forget(positions)
-
-
-def _lock(path: Path) -> Any:
-    """Lock the state until the process ends. Waits up to 10 seconds for an engine that is stopping."""
-    file = path.open("a")
-    deadline = time.monotonic() + _SECONDS_FOR_PREDECESSOR
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return file
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise SystemExit(f"Another engine uses {path.parent}.") from None
-            time.sleep(0.05)
 
 
 def _arguments() -> argparse.Namespace:

@@ -21,7 +21,7 @@ from typing import IO
 
 import click
 
-from infra.local import children, demonstration, mail, progress, state
+from infra.local import children, demonstration, mail, state
 from infra.local.children import Child, Engine, RunError
 from infra.local.demonstration import Credentials
 
@@ -57,8 +57,7 @@ def _run(port: int, directory: Path) -> None:
     (directory / "credentials.json").unlink(missing_ok=True)
     running: list[Child] = []
     try:
-        with progress.step("Starting the database"):
-            engine = children.start_engine(directory, _reuse_port(state.last_engine_port(directory)))
+        engine = children.start_engine(directory, _reuse_port(state.last_engine_port(directory)))
         running.append(engine)
         console = {"CAMS_CONSOLE_URL": f"http://127.0.0.1:{port}/console"}
         settings = (
@@ -79,15 +78,11 @@ def _run(port: int, directory: Path) -> None:
             environment,
         )
         running.append(server)
-        with progress.step("Creating missing tables and queues"):
-            _create_tables(engine)
-        with progress.step("Finding or creating the workspace"):
-            demonstration.find_or_create(directory, environment)
-        with progress.step("Starting the API"):
-            _wait_for_server(server, port)
-        with progress.step("Starting the functions of streams and queues"):
-            children.wait_until_ready(worker)
-            credentials = demonstration.renew(directory, port, environment)
+        _create_tables(engine)
+        demonstration.find_or_create(directory, environment)
+        _wait_for_server(server, port)
+        children.wait_until_ready(worker)
+        credentials = demonstration.renew(directory, port, environment)
         _publish(port, directory, credentials, time.monotonic() - started)
         _supervise(running)
     finally:

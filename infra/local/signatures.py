@@ -7,25 +7,21 @@ working after a restart. A date is not checked: the clock of a process may be fi
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import re
 import secrets
-from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
+
+from botocore import auth, credentials
+from botocore.awsrequest import AWSRequest
 
 _FILE = "engine.credentials"
 _AUTHORIZATION = re.compile(
-    r"AWS4-HMAC-SHA256 Credential=(?P<access_key>[^/,]+)/"
-    r"(?P<scope>(?P<date>\d{8})/(?P<region>[^/,]+)/(?P<service>[^/,]+)/aws4_request), ?"
-    r"SignedHeaders=(?P<signed>[a-z0-9;-]+), ?Signature=(?P<signature>[0-9a-f]{64})"
+    r"AWS4-HMAC-SHA256 Credential=(?P<access_key>[^/,]+)/\d{8}/(?P<region>[^/,]+)/(?P<service>[^/,]+)/aws4_request, ?"
+    r"SignedHeaders=(?P<names>[a-z0-9;-]+), ?Signature=(?P<signature>[0-9a-f]{64})"
 )
-
-Headers = Iterable[tuple[bytes, bytes]]
 
 
 class Credentials(NamedTuple):
@@ -38,18 +34,8 @@ class Credentials(NamedTuple):
         return f"Credentials({self.access_key})"
 
 
-class Request(NamedTuple):
-    """What a signature covers. `path` and `query` are as sent; the names of the headers are in lower case."""
-
-    method: str
-    path: str
-    query: str
-    headers: Headers
-    body: bytes
-
-
 def find_or_create(directory: Path) -> Credentials:
-    """The credentials of a state directory."""
+    """Return the credentials of a state directory."""
     path = directory / _FILE
     try:
         return Credentials(*json.loads(path.read_text(encoding="ascii")))
@@ -61,38 +47,14 @@ def find_or_create(directory: Path) -> Credentials:
     return created
 
 
-def is_signed(request: Request, credentials: Credentials) -> bool:
-    """Whether these credentials signed the request, with its body."""
-    headers: dict[str, str] = {}
-    for name, value in request.headers:
-        text = " ".join(value.decode("latin-1").split())
-        headers[name.decode()] = f"{headers[name.decode()]},{text}" if name.decode() in headers else text
-    authorization = _AUTHORIZATION.fullmatch(headers.get("authorization", ""))
-    if authorization is None or authorization["access_key"] != credentials.access_key:
+def is_signed(method: str, target: str, headers: dict[str, str], body: bytes, by: Credentials) -> bool:
+    """Return whether these credentials signed the request, with its body. `target` is path and query as sent."""
+    match = _AUTHORIZATION.fullmatch(headers.get("authorization", ""))
+    names = set(match["names"].split(";")) if match else set()
+    if match is None or match["access_key"] != by.access_key or not headers.keys() >= names >= {"host", "x-amz-date"}:
         return False
-    signed = authorization["signed"].split(";")
-    if "host" not in signed or not headers.keys() >= set(signed):
-        return False
-    canonical = "\n".join(
-        (
-            request.method,
-            quote(request.path, safe="/-_.~"),
-            "&".join(sorted(request.query.split("&"))),
-            *(f"{name}:{headers[name]}" for name in signed),
-            "",
-            authorization["signed"],
-            hashlib.sha256(request.body).hexdigest(),
-        )
-    )
-    digest = hashlib.sha256(canonical.encode("latin-1")).hexdigest()
-    text = f"AWS4-HMAC-SHA256\n{headers.get('x-amz-date', '')}\n{authorization['scope']}\n{digest}"
-    key = _signing_key(credentials.secret_key, authorization["date"], authorization["region"], authorization["service"])
-    return hmac.compare_digest(hmac.new(key, text.encode("latin-1"), "sha256").hexdigest(), authorization["signature"])
-
-
-@lru_cache(maxsize=64)
-def _signing_key(secret_key: str, *parts: str) -> bytes:
-    key = f"AWS4{secret_key}".encode()
-    for part in (*parts, "aws4_request"):
-        key = hmac.digest(key, part.encode(), "sha256")
-    return key
+    signer = auth.SigV4Auth(credentials.Credentials(*by), match["service"], match["region"])
+    request = AWSRequest(method, f"http://{headers['host']}{target}", {name: headers[name] for name in names}, body)
+    request.context["timestamp"] = headers["x-amz-date"]
+    signature = signer.signature(signer.string_to_sign(request, signer.canonical_request(request)), request)
+    return hmac.compare_digest(signature, match["signature"])

@@ -10,21 +10,26 @@ from __future__ import annotations
 
 import fcntl
 import shlex
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
 
-def lock(directory: Path) -> IO[str] | None:
-    """Lock the directory; returns None if another run holds the lock. The lock ends with the process."""
+def lock(directory: Path, name: str = "lock", seconds: float = 0.0) -> IO[str] | None:
+    """Lock the directory until the process ends; return None if another process holds the lock for `seconds`."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = (directory / "lock").open("a")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        return None
-    return file
+    file = (directory / name).open("a")
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                file.close()
+                return None
+            time.sleep(0.05)
 
 
 def write(path: Path, text: str) -> None:

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.local import children, progress
-from infra.local.children import ROOT, RunError
+from infra.local import children
+from infra.local.children import ROOT
 from tests.reliability.runs import (
     SECONDS,
     Run,
@@ -135,20 +135,6 @@ def test_usage_reads_the_log_of_this_run(run: Run) -> None:
     assert record["workspace_id"] == run.credentials["workspace_id"]
     assert record["requests"] > 0
     assert ran.stderr.splitlines()[0] == f"Requests of {run.directory}/requests.log:"
-
-
-def test_progress_is_shown_on_a_terminal_only(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with progress.step("Starting the database"):
-        pass
-    assert capsys.readouterr().out == ""
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    with progress.step("Starting the database"):
-        pass
-    with pytest.raises(RunError), progress.step("Starting the API"):
-        raise RunError
-    assert re.fullmatch(r"  Starting the database \.\.\. 0\.\d s\n  Starting the API \.\.\.\n", capsys.readouterr().out)
 
 
 def test_the_environment_file_points_an_sdk_at_this_run(run: Run) -> None:
