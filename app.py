@@ -18,11 +18,8 @@ from chalicelib import extensions, followers, maintenance, telemetry
 from chalicelib.agents.copy_routes import routes as agent_copies
 from chalicelib.agents.organisation_routes import routes as organisation_agents
 from chalicelib.agents.routes import routes as agents
-from chalicelib.analytics.functions import functions as loads
 from chalicelib.analytics.record_routes import routes as analytics_records
-from chalicelib.analytics.report_routes import routes as reports
 from chalicelib.analytics.routes import routes as analytics
-from chalicelib.analytics.usage_routes import routes as usage
 from chalicelib.clients.routes import routes as clients
 from chalicelib.conversations.message_routes import routes as conversation_messages
 from chalicelib.conversations.routes import routes as conversations
@@ -32,7 +29,6 @@ from chalicelib.conversations.visitor_routes import routes as visitor_tokens
 from chalicelib.deletion.routes import routes as deletion
 from chalicelib.http import auth, caching, commit, cors, envelope, privileges
 from chalicelib.http.literal_paths import Service
-from chalicelib.leads.functions import functions as captures
 from chalicelib.leads.routes import routes as leads
 from chalicelib.openapi.routes import routes as openapi
 from chalicelib.organisations.routes import routes as organisations
@@ -67,8 +63,6 @@ resources = (
     visitor_tokens,
     analytics,
     analytics_records,
-    reports,
-    usage,
     clients,
     conversations_v3,
     transcripts,
@@ -84,8 +78,6 @@ for blueprint in (
     openapi,
     functions,
     maintenance.functions,
-    loads,
-    captures,
     *extensions.routes(),
     followers.functions,
     *extensions.functions(),

@@ -27,34 +27,34 @@ PATIENCE_SECONDS = 60 * 60
 _START = "TRIM_HORIZON"  # Chalice's default, LATEST, loses changes made while the trigger is being created
 
 
-class _Batch(NamedTuple):
+class Batch(NamedTuple):
     """The most records of a batch, and how long Lambda waits for them."""
 
     records: int
     window_seconds: int
 
 
-_BATCHES = {
-    "agents": _Batch(100, 0),
-    "clients": _Batch(100, 0),
-    "organisations": _Batch(100, 0),
-    "webhooks": _Batch(100, 0),
-    "credentials": _Batch(100, 0),
+BATCHES = {
+    "agents": Batch(100, 0),
+    "clients": Batch(100, 0),
+    "organisations": Batch(100, 0),
+    "webhooks": Batch(100, 0),
+    "credentials": Batch(100, 0),
     # Counts are requested once per batch, so large batches make few requests.
-    "conversations": _Batch(10_000, 60),
-    "leads": _Batch(1_000, 60),
-    "analytics": _Batch(1_000, 60),
-    "deliveries": _Batch(1_000, 60),
+    "conversations": Batch(10_000, 60),
+    "leads": Batch(1_000, 60),
+    "analytics": Batch(1_000, 60),
+    "deliveries": Batch(1_000, 60),
 }
+"""By table."""
 
 
 def follow(table: str, event: DynamoDBEvent) -> None:
     """Hand a batch to every follower of a table. Raises the first outage that one of them met."""
     telemetry.begin_invocation(event)
-    records = event.to_dict()["Records"]
-    outages = []
+    function, records = f"follow_{table}", event.to_dict()["Records"]
+    outages: list[Exception] = []
     for extension, follower in _followers(table):
-        function = f"follow_{table}"
         try:
             stream_batches.process_or_raise(function, records, follower.read, follower.write)
         except Exception as error:
@@ -90,7 +90,7 @@ def _entry_point(table: str) -> Callable[[DynamoDBEvent], None]:
     return entry_point
 
 
-for _table, _batch in _BATCHES.items():
+for _table, _batch in BATCHES.items():
     if _table in CORE or extensions.followers(_table):
         globals()[f"follow_{_table}"] = functions.on_dynamodb_record(
             settings.stream(_table),

@@ -23,6 +23,11 @@ the folders whose modules ship as bytecode only.
 
 `settings.py` has `problems(settings, stage_name)`, which yields a sentence for each invalid setting of a stage.
 
+`commands.py` declares `COMMANDS`: click commands that `python -m infra.cams` has beside those of core.
+
+`checks.py` declares `CHECKS` of `make verify`: by name, a function that takes an `infra.verify.visit.Visit` and yields
+a sentence for each problem. They run after those of core, before the records of the visit are deleted.
+
 `template.yaml` has the members of a CloudFormation template that the extension adds to `infra/template.yaml`, such as
 `Resources` and `Outputs`. It may add members to a resource of core, such as a stream to a table, but change none.
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chalicelib import clock, ids, queues, storage
-from chalicelib.analytics.hours import Happened
+from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator import prices
 from tests import extensions
@@ -46,7 +46,7 @@ def test_the_table_has_what_follows_a_write(
         meter = cost_of_an_hour(agent, counted, day, _clock(monkeypatch), wanted)
         lines.append(_line(f"reports and usage: one of {number} changes in an hour", meter, number))
     times = (START + 3 * 86_400 + number * HOUR // DELIVERIES for number in range(DELIVERIES))
-    sent = [Happened(agent, ids.id_at(time * 1000, time), {"deliveries": 1}, {}) for time in times]
+    sent = [CountedChange(agent, ids.id_at(time * 1000, time), {"deliveries": 1}, {}) for time in times]
     meter = cost_of_an_hour(agent, sent, 3, _clock(monkeypatch), wanted)
     lines.append(_line(f"usage: one of {DELIVERIES} deliveries in an hour", meter, DELIVERIES))
     _compare("\n".join(lines) + "\n")

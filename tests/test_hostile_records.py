@@ -20,8 +20,6 @@ from click.testing import CliRunner
 
 from app import app
 from chalicelib import clock, ids, maintenance, queues, storage
-from chalicelib.analytics import counts
-from chalicelib.analytics import functions as loads
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.new_messages import Totals
 from chalicelib.conversations.state import State
@@ -279,7 +277,6 @@ def test_a_message_is_processed_beside_wrong_messages(
         "deliver": (webhook_functions.deliver, delivered),
         "deliver_slow": (webhook_functions.deliver_slow, delivered),
         "maintain": (maintenance.maintain, messages.pack(tasks.RecountQuarter(agent, "2026-11-22", 0))),
-        "count_hours": (loads.count_hours, messages.pack(counts.RecountHour(agent, 0, 0))),
     }
     for name, (function, texts) in extensions.queue_functions(workspace.workspace_id, "support", "ann").items():
         good[name] = function, texts[-1]

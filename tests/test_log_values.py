@@ -17,9 +17,7 @@ from chalice.app import DynamoDBEventConfig
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from app import app
-from chalicelib import clock, maintenance, storage
-from chalicelib.analytics import counts
-from chalicelib.analytics import functions as loads
+from chalicelib import maintenance, storage
 from chalicelib.queues import messages, tasks
 from chalicelib.storage import encryption
 from chalicelib.webhooks import functions, queue
@@ -150,7 +148,6 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
         tasks.ApplyRetention(workspace.workspace_id, CHOSEN["agent_id"]),
         tasks.ClearLeftovers(f"{agent}#{CHOSEN['user_id']}"),
         tasks.RecountQuarter(agent, "2026-11-22", 0),
-        counts.RecountHour(agent, clock.seconds(), 0),
     ]
     queue_functions = extensions.queue_functions(workspace.workspace_id, CHOSEN["agent_id"], CHOSEN["client_id"])
     texts = [*map(messages.pack, packed), CANARY, *(text for _, texts in queue_functions.values() for text in texts)]
@@ -170,7 +167,6 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
     for message in queued:
         raised.append(invoke(functions.deliver_slow, [message]))
         raised.append(invoke(maintenance.maintain, [message]))
-        raised.append(invoke(loads.count_hours, [message]))
         raised += [invoke(function, [message]) for function, _ in queue_functions.values()]
     monkeypatch.undo()
     lines = printed()

@@ -66,7 +66,7 @@ class Function:
         return number
 
     def process(self, records: list[Any], group: Callable[[int], str] = lambda _: "") -> list[Any]:
-        return stream_batches.process("tally_leads", records, self.read, self.write, group)
+        return stream_batches.process("follow_leads", records, self.read, self.write, group)
 
 
 def dead_letters() -> list[dict[str, Any]]:
@@ -87,7 +87,7 @@ def test_a_record_that_fails_becomes_a_dead_letter_and_all_others_are_written(
     assert [one.pop("error") for one in letters] == [type(error).__name__] * 2
     assert letters == [
         {
-            "function": "tally_leads",
+            "function": "follow_leads",
             "table": "leads",
             "eventID": f"e{number}",
             "eventSourceARN": ARN,
@@ -98,7 +98,7 @@ def test_a_record_that_fails_becomes_a_dead_letter_and_all_others_are_written(
         for number in (5, 40)
     ]
     printed = capfd.readouterr().out
-    assert '"function":"tally_leads","deadRecords":2' in printed
+    assert '"function":"follow_leads","deadRecords":2' in printed
     assert "canary" not in printed
     assert printed.count("Cannot process stream records") == 1
 
@@ -109,7 +109,7 @@ def test_an_outage_is_raised_and_repeated_without_a_dead_letter(engine: None, er
     function = Function({0: ValueError(), 3: error}, at_write=at_write)
     records = [record(number) for number in range(8)]
     with pytest.raises(type(error)):
-        stream_batches.process_or_raise("tally_leads", records, function.read, function.write)
+        stream_batches.process_or_raise("follow_leads", records, function.read, function.write)
     assert dead_letters() == []
 
 

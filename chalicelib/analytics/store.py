@@ -10,14 +10,6 @@ from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
 from chalicelib import storage
-from chalicelib.analytics.counts import NO_AGENT as NO_AGENT
-from chalicelib.analytics.counts import ChangeRow as ChangeRow
-from chalicelib.analytics.counts import change_row as change_row
-from chalicelib.analytics.counts import changes_to_delete as changes_to_delete
-from chalicelib.analytics.counts import is_imported as is_imported
-from chalicelib.analytics.counts import record as record
-from chalicelib.analytics.counts import save as save
-from chalicelib.analytics.hours import Happened as Happened
 from chalicelib.storage import Document, seal, unseal, unseal_text
 
 _KINDS = ("load", "convo")

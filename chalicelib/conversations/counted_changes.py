@@ -5,12 +5,27 @@ count when they are received for the first time (`received`), and the seconds by
 them. Deleting any of it counts nothing, and takes nothing back.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from chalicelib.analytics.store import Happened, is_imported
 from chalicelib.conversations import store, transcript
 from chalicelib.conversations.rows import HEAD, ConversationRow
 from chalicelib.storage import Document, images
+
+
+class CountedChange(NamedTuple):
+    """What a change counts: numbers by name, and the values of dimensions by name.
+
+    `agent` is the partition key of the agent, `version_tag` the tag of the write, which also contains its time.
+    `caused_at` is the Unix second of an earlier change that caused this one, None without one.
+    """
+
+    agent: str
+    version_tag: str
+    counts: Mapping[str, int]
+    values: Mapping[str, Any]
+    caused_at: int | None = None
+
 
 _HANDOFF = "requested_chat"
 # Callers choose the times of messages. Beyond the last moment, an integer and a float have no difference.
@@ -18,10 +33,10 @@ _MAX_SECONDS = 30 * 24 * 60 * 60
 _LAST_MOMENT = 10**15
 _CONTENT = ("turns", "summary", "metadata")
 _MOST_COMPUTED = 10_000  # the records of a batch
-_computed: dict[int, tuple[dict[str, Any], "Happened | None"]] = {}  # by identity of the record
+_computed: dict[int, tuple[dict[str, Any], "CountedChange | None"]] = {}  # by identity of the record
 
 
-def in_record(record: dict[str, Any]) -> Happened | None:
+def in_record(record: dict[str, Any]) -> CountedChange | None:
     """Return what a record of a stream counts; None for nothing, or if an import wrote it.
 
     Computed once for all followers of a batch. Raise UnknownLayout; the stream repeats the record.
@@ -34,14 +49,14 @@ def in_record(record: dict[str, Any]) -> Happened | None:
     return known[1]
 
 
-def _read(record: dict[str, Any]) -> Happened | None:
+def _read(record: dict[str, Any]) -> CountedChange | None:
     is_head = record["dynamodb"]["Keys"]["item"]["S"] == HEAD
-    if record["eventName"] == "REMOVE" or not is_head or is_imported(record):
+    if record["eventName"] == "REMOVE" or not is_head or images.is_imported(record):
         return None
     return _of_change(record["dynamodb"])
 
 
-def _of_change(change: dict[str, Any]) -> Happened | None:
+def _of_change(change: dict[str, Any]) -> CountedChange | None:
     new, old = images.decode(change["NewImage"]) or {}, images.decode(change.get("OldImage")) or {}
     if old.get("created") != new["created"]:
         old = {}  # it has replaced one that had expired
@@ -51,7 +66,7 @@ def _of_change(change: dict[str, Any]) -> Happened | None:
     metadata = store.read_metadata(row)
     counts = _counts(row, metadata, ConversationRow.from_raw_data(old) if old else None)
     values = {name: metadata.get(member) for name, member in _MEMBERS.items()}
-    return Happened(row.agent, row.version_tag, counts, values) if any(counts.values()) else None
+    return CountedChange(row.agent, row.version_tag, counts, values) if any(counts.values()) else None
 
 
 _MEMBERS = {"origin": "origin", "browser": "userBrowser", "platform": "userPlatform"}

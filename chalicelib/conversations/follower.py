@@ -10,8 +10,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from chalicelib import storage
-from chalicelib.analytics import store as analytics
-from chalicelib.conversations import counted_changes, leftovers
+from chalicelib.conversations import leftovers
 from chalicelib.conversations.page_position import quarter_of
 from chalicelib.conversations.rows import HEAD
 from chalicelib.queues import tasks
@@ -21,17 +20,14 @@ RECOUNT_DELAY_SECONDS = 30
 
 
 class _Change(NamedTuple):
-    """What a record requests: the row of a counted change, and the tasks."""
+    """The tasks that a record requests."""
 
-    row: analytics.ChangeRow | None
     recount: tasks.RecountQuarter | None
     clear: tasks.ClearLeftovers | None
 
 
 def _read(record: dict[str, Any]) -> _Change:
-    counted = counted_changes.in_record(record)
-    row = analytics.change_row(counted) if counted else None
-    return _Change(row, _recount(record), _clear(record))
+    return _Change(_recount(record), _clear(record))
 
 
 def _recount(record: dict[str, Any]) -> tasks.RecountQuarter | None:
@@ -51,7 +47,6 @@ def _clear(record: dict[str, Any]) -> tasks.ClearLeftovers | None:
 
 
 def _write(changes: list[_Change]) -> None:
-    analytics.save([change.row for change in changes if change.row])
     _send((change.clear for change in changes), leftovers.CLEAR_DELAY_SECONDS)
     _send((change.recount for change in changes), RECOUNT_DELAY_SECONDS)
 

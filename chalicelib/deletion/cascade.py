@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from chalicelib import clock, errors, ids, storage
+from chalicelib import clock, errors, extensions, ids, storage
 from chalicelib.agents import store
 from chalicelib.agents.store import AgentRow
 from chalicelib.analytics import store as analytics
@@ -118,8 +118,9 @@ def _batches(tombstone: AgentRow) -> Iterator[Callable[[], None]]:
         yield partial(storage.delete_many, captured)
     while records := analytics.list_by_creation(workspace_id, agent_id, _BATCH):
         yield partial(_delete_each, records, analytics.delete)
-    while changes := analytics.changes_to_delete(workspace_id, agent_id, _BATCH):
-        yield partial(storage.delete_many, changes)
+    for list_rows in extensions.hooks("agent_rows"):
+        while rows_of_extension := list_rows(workspace_id, agent_id, _BATCH):
+            yield partial(storage.delete_many, rows_of_extension)
     while counts := tallies.list_by_creation(workspace_id, agent_id, _BATCH):
         yield partial(_delete_each, counts, tallies.delete)
     after = None

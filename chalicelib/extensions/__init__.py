@@ -25,6 +25,7 @@ HOOKS = {
     "erasable": "a module with a `KIND` of records that an erasure searches, and its `list_page` and `delete`",
     "middleware": "(request, get_response) -> response; runs around the envelope",
     "parameters": "a module with `PATH`, `QUERY` and `SCHEMAS` of the operations' parameters (`openapi.parameters`)",
+    "recount": "(workspace id, agent id) -> number of periods counted again (`infra.operator`)",
     "removal": "(workspace id) -> number of deleted records by kind; deletes those of a workspace (`infra.operator`)",
 }
 """What core asks of extensions, with the arguments and the result."""

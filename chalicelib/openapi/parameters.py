@@ -6,7 +6,6 @@ from typing import Any
 
 from chalicelib import extensions
 from chalicelib.agents import filters as agents
-from chalicelib.analytics import hours, series
 from chalicelib.conversations import transcript
 from chalicelib.http import etag, files, idempotency, parameters
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE, ULID
@@ -24,9 +23,7 @@ SCHEMAS: dict[str, Schema] = {
         name: {"description": about, "type": "string", "enum": list(values)}
         for name, about, values in (
             ("AgentOrder", "An order of agents, the latest first.", agents.ORDERS),
-            ("Dimension", "What a report can be grouped by.", hours.DIMENSIONS),
             ("ExportFormat", "The format of a file.", files.MEDIA),
-            ("Interval", "The length of an interval.", series.INTERVALS),
         )
     },
 }
@@ -76,10 +73,6 @@ QUERY: dict[str, Schema] = {
         f"{parameters.MAX_PAGE_SIZE}.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": parameters.PAGE_SIZE},
     },
-    "by": {
-        "description": "Also `groups`: the same for each value of this dimension.",
-        "schema": reference("Dimension"),
-    },
     "cursor": _cursor(IDENTIFIER),
     "deployed": {"description": "`true`: only what is deployed. `false`: only what is not.", "schema": _FLAG},
     "from": {
@@ -128,10 +121,6 @@ QUERY: dict[str, Schema] = {
     "stop_ts": {"description": "Only what was last written before this time, Unix seconds.", "schema": _SECONDS},
     "tag": {"description": "Only what has this tag.", "schema": _TEXT},
     "to": {"description": "Only what was created, or happened, before this time, Unix seconds.", "schema": _SECONDS},
-    "tz": {
-        "description": "The time zone in which days and months begin, by its name in the IANA database.",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 64, "default": "UTC"},
-    },
     "ulidCursor": _cursor(ULID),
     "userID": {"description": "Only conversations of this user.", "schema": _TEXT},
 }

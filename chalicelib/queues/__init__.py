@@ -14,8 +14,6 @@ from chalicelib.storage import client
 
 # Tasks of core in the background (`queues.tasks`).
 MAINTENANCE = "maintenance"
-# To count what happened in an hour again.
-COUNTS = "counts"
 _BATCH = 10
 # Error codes of SQS for messages that it never accepts, such as one that is too large.
 _REJECTIONS = (

@@ -3,12 +3,25 @@
 import base64
 from typing import Any
 
+from chalicelib import ids
+
+# From the version tag of a write to the write itself: longer than any request, with the difference of two clocks.
+_WRITE_SECONDS = 300
+
 Image = dict[str, dict[str, Any]]
 
 
 def decode(image: Image | None) -> Image | None:
     """Return the image for `Row.from_raw_data`, with bytes in place of base64; None without one."""
     return {name: _value(value) for name, value in image.items()} if image else None
+
+
+def is_imported(record: dict[str, Any]) -> bool:
+    """Return whether an import wrote a record of a stream: the row keeps the version tag of the imported file."""
+    change = record["dynamodb"]
+    tag = change.get("NewImage", {}).get("version_tag", {}).get("S", "")
+    written = change.get("ApproximateCreationDateTime", 0)
+    return ids.ULID.fullmatch(tag) is not None and written - ids.timestamp_of(tag) // 1000 > _WRITE_SECONDS
 
 
 def _value(value: dict[str, Any]) -> dict[str, Any]:

@@ -13,9 +13,7 @@ from typing import Any
 from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
 
 from chalicelib import queues, settings, telemetry
-from chalicelib.analytics import store as analytics
-from chalicelib.queues import stream_batches
-from chalicelib.webhooks import delivery, fan_out, happened, queue
+from chalicelib.webhooks import delivery, fan_out, queue
 
 functions = Blueprint(__name__)
 
@@ -24,8 +22,6 @@ _MAX_RECORDS = 100
 # A record has up to 480 messages, and an invocation stores the events of all its records.
 _MAX_CONVERSATIONS = 10
 _MAX_MESSAGES = 10
-_MAX_TALLIED = 1_000
-TALLY_SECONDS = 60
 _START = "TRIM_HORIZON"  # Chalice's default, LATEST, loses changes made while the trigger is being created
 
 Failures = dict[str, list[dict[str, str]]]
@@ -60,18 +56,6 @@ def fan_out_organisations(event: DynamoDBEvent) -> Failures:
 def fan_out_leads(event: DynamoDBEvent) -> Failures:
     """Fan out changes of leads."""
     return _fan_out("leads", event)
-
-
-@functions.on_dynamodb_record(
-    settings.stream("deliveries"),
-    _MAX_TALLIED,
-    _START,
-    "tally_deliveries",
-    maximum_batching_window_in_seconds=TALLY_SECONDS,
-)
-def tally_deliveries(event: DynamoDBEvent) -> None:
-    """Store each webhook that was sent as a change that counts in the usage of its agent."""
-    stream_batches.process_or_raise("tally_deliveries", _records(event), happened.change_row, analytics.save)
 
 
 @functions.on_sqs_message(queues.name(queue.FAST), _MAX_MESSAGES, "deliver")

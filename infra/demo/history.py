@@ -12,11 +12,11 @@ from typing import Any
 
 from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
-from chalicelib.analytics import counts, hours
 from chalicelib.analytics import store as analytics
-from chalicelib.analytics.hours import Happened
 from chalicelib.conversations import counted_changes, models, page_position, state, tallies
 from chalicelib.conversations import store as conversations
+from chalicelib.conversations.counted_changes import CountedChange
+from chalicelib.extensions.reports import counts, hours
 from chalicelib.leads import store as lead_store
 from chalicelib.storage import parent_scoped_ids
 from infra.demo import texts
@@ -25,7 +25,7 @@ from infra.demo.plan import Talk, Visit
 
 def write(workspace_id: str, moment: int, visits: Sequence[Visit]) -> None:
     """Write the records of visits before `moment` (Unix seconds), and then what they count."""
-    changes: list[Happened] = []
+    changes: list[CountedChange] = []
     loads, talks, leads = [], [], []
     created: dict[str, list[str]] = defaultdict(list)
     for visit in visits:
@@ -40,7 +40,7 @@ def write(workspace_id: str, moment: int, visits: Sequence[Visit]) -> None:
             lead = _lead_row(workspace_id, visit, talk)
             leads.append(lead)
             changes.append(
-                Happened(_agent(workspace_id, visit), lead.version_tag, {"leads": 1}, {"origin": visit.origin})
+                CountedChange(_agent(workspace_id, visit), lead.version_tag, {"leads": 1}, {"origin": visit.origin})
             )
     storage.save_many(loads)
     storage.save_many(talks)
@@ -145,31 +145,31 @@ def _values(visit: Visit) -> dict[str, str]:
     }
 
 
-def _loads(workspace_id: str, visit: Visit) -> Iterator[Happened]:
+def _loads(workspace_id: str, visit: Visit) -> Iterator[CountedChange]:
     agent, values = _agent(workspace_id, visit), _values(visit)
-    yield Happened(agent, ids.id_at(visit.at, visit.ident), {"loads": 1, "newVisitors": 1}, values)
-    yield from (Happened(agent, ids.id_at(at, visit.ident), {"loads": 1}, values) for at in visit.again)
+    yield CountedChange(agent, ids.id_at(visit.at, visit.ident), {"loads": 1, "newVisitors": 1}, values)
+    yield from (CountedChange(agent, ids.id_at(at, visit.ident), {"loads": 1}, values) for at in visit.again)
 
 
-def _changes_of(row: conversations.ConversationRow, visit: Visit, talk: Talk) -> Iterator[Happened]:
+def _changes_of(row: conversations.ConversationRow, visit: Visit, talk: Talk) -> Iterator[CountedChange]:
     image = {"Keys": {"item": {"S": row.item}}, "NewImage": row.serialize()}
     if (counted := counted_changes.in_record({"eventName": "INSERT", "dynamodb": image})) is None:
         return
     yield counted
     if talk.handoff_at and not counted.counts["handoffs"]:  # the state has changed since
         tag = ids.id_at(talk.handoff_at * 1_000, visit.ident ^ 2)
-        yield Happened(row.agent, tag, {"handoffs": 1}, counted.values)
+        yield CountedChange(row.agent, tag, {"handoffs": 1}, counted.values)
 
 
-def _day_rows(moment: int, changes: Iterable[Happened]) -> Iterator[counts.DayRow]:
+def _day_rows(moment: int, changes: Iterable[CountedChange]) -> Iterator[counts.DayRow]:
     """Yield the counts of all days. No visit is in the hour of `moment`, which the streams count."""
-    days: dict[tuple[str, str], dict[str, list[Happened]]] = defaultdict(lambda: defaultdict(list))
+    days: dict[tuple[str, str], dict[str, list[CountedChange]]] = defaultdict(lambda: defaultdict(list))
     for change in changes:
         time = clock.iso(ids.timestamp_of(change.version_tag) // 1_000)
         days[change.agent, time[:10]][time[11:13]].append(change)
     for (agent, day), of_day in days.items():
         sums = {
-            hour: hours.add_up((change.numbers(), change.places()) for change in of_hour)
+            hour: hours.add_up((hours.numbers_of(change), hours.values_of(change)) for change in of_hour)
             for hour, of_hour in sorted(of_day.items())
         }
         by_hour = {hour: sum_of_hour.counts for hour, sum_of_hour in sums.items()}

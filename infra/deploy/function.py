@@ -108,7 +108,7 @@ def follow(
         f"follow_{table}",
         memory_mb=memory_mb,
         timeout_seconds=60,
-        tables={**READ_KEYRING, **tables},
+        tables=tables,
         sends_to=(*sends_to, DEAD_LETTER_QUEUE),
         stream=table,
         mapping_settings=stream_settings(event_filter=event_filter),

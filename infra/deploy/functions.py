@@ -60,18 +60,6 @@ def _deliver(name: str, queue: str, sends_to: tuple[str, ...], max_concurrency: 
     )
 
 
-def _tally(table: str, memory_mb: int = 256, event_filter: Mapping[str, Any] | None = None) -> Function:
-    return Function(
-        f"tally_{table}",
-        memory_mb=memory_mb,
-        timeout_seconds=60,
-        tables={**READ_KEYRING, "tallies": "BatchWriteItem"},
-        sends_to=("counts", DEAD_LETTER_QUEUE),
-        stream=table,
-        mapping_settings=stream_settings(event_filter=event_filter),
-    )
-
-
 _CORE = (
     Function(
         API,
@@ -122,14 +110,11 @@ _CORE = (
     # The filter drops the parts of conversations. Memory, which is also a share of a processor, to unseal the others.
     follow(
         "conversations",
-        {"tallies": "BatchWriteItem"},
-        ("maintenance", "counts"),
+        {},
+        ("maintenance",),
         memory_mb=512,
         event_filter={"dynamodb": {"Keys": {"item": {"S": ["conversation"]}}}},
     ),
-    _tally("leads", event_filter={"eventName": ["INSERT"]}),
-    _tally("analytics", event_filter={"eventName": ["INSERT", "MODIFY"]}),
-    _tally("deliveries", event_filter={"dynamodb": {"NewImage": {"outcome": {"S": ["delivered", "failed"]}}}}),
     # The timeout is shorter than the delay of a recount, so that no count is written after a newer one.
     Function(
         "maintain",
@@ -152,20 +137,6 @@ _CORE = (
         queue="maintenance",
         # All counts of a month write its row.
         mapping_settings={"ScalingConfig": {"MaximumConcurrency": 10}, "FunctionResponseTypes": PARTIAL_FAILURES},
-    ),
-    # Memory to unseal the changes of an hour, up to some hundred thousand, before the timeout.
-    Function(
-        "count_hours",
-        memory_mb=1024,
-        timeout_seconds=25,
-        tables={
-            **READ_KEYRING,
-            "workspaces": "BatchGetItem",
-            "agents": "BatchGetItem",
-            "tallies": "BatchGetItem PutItem Query",
-        },
-        queue="counts",
-        mapping_settings={"ScalingConfig": {"MaximumConcurrency": 5}, "FunctionResponseTypes": PARTIAL_FAILURES},
     ),
 )
 

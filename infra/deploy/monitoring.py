@@ -28,15 +28,11 @@ REDRIVE = "Then run `aws sqs start-message-move-task`: docs/operate.md, section 
 _REDRIVE_STREAMS = "python -m infra.cams redrive-streams"
 # The name and the first sentence of an alarm, by the prefixes of its functions.
 _LATE_BY_PREFIX = {
-    ("follow_conversations", "tally_"): (
-        "TalliesLate",
-        "Reports and counts take more than five minutes to follow changes.",
-    ),
+    "follow_conversations": ("TalliesLate", "Counts of conversations take more than five minutes to follow changes."),
 }
 _DEAD_LETTERS = {
     "DeadDeliveries": f"Webhooks or stream records are dead letters. Run `{_REDRIVE_STREAMS}` today. {REDRIVE}",
     "DeadMaintenance": f"A deletion, a recount, an expiry or a part of a fan-out has failed. {REDRIVE}",
-    "DeadCounts": "A count of reports has failed. Run `python -m infra.cams tallies recount`, then purge the queue.",
 }
 
 

@@ -8,8 +8,8 @@ from chalicelib.credentials import scopes, tokens
 from chalicelib.credentials import store as credentials
 from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
+from infra import extension_parts
 from infra.operator import options
-from infra.operator.analytics import analytics
 from infra.operator.conversations import conversations
 from infra.operator.leads import leads
 from infra.operator.output import (
@@ -25,7 +25,6 @@ from infra.operator.output import (
 )
 from infra.operator.redrive import redrive_streams
 from infra.operator.tallies import tallies
-from infra.operator.usage import usage
 from infra.operator.workspaces import workspace
 
 _REVOKED = "Revoked; the revocation takes effect within 30 seconds."
@@ -244,10 +243,11 @@ def rotate_data_key() -> None:
 cams.add_command(workspace)
 cams.add_command(leads)
 cams.add_command(tallies)
-cams.add_command(usage)
-cams.add_command(analytics)
 cams.add_command(conversations)
 cams.add_command(redrive_streams)
+for _module in extension_parts.modules("commands"):
+    for _command in _module.COMMANDS:
+        cams.add_command(_command)
 
 
 # ---- helpers --------------------------------------------------------------------------------------

@@ -36,8 +36,7 @@ _REPLAYED, _EXPIRED, _LEFT, _OTHERS = "replayed", "expired", "left", "others"
 # What the records of each kind of function that are no longer in the stream mean.
 _LOSSES = {
     "fan_out": "no webhook is sent for these changes",
-    "history": "the history lacks these changes",
-    "tally": "reports lack these changes, and `python -m infra.cams tallies recount` counts the lists again",
+    "follow": "history and reports lack these changes; `python -m infra.cams tallies recount` counts the lists again",
 }
 
 

@@ -20,7 +20,6 @@ import click
 
 from chalicelib import clock, extensions, storage
 from chalicelib.agents import store as agents
-from chalicelib.analytics.counts import NO_AGENT
 from chalicelib.conversations.rows import HEAD, ChunkRow
 from chalicelib.conversations.tallies import TallyRow
 from chalicelib.credentials import store as credentials
@@ -70,7 +69,6 @@ def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextMan
             _delete(receipt, "tally", storage.iterate(TallyRow, storage.key(workspace_id, agent_id)))
             for name in ("lead", "analytics", "tool", "agent"):
                 _delete(receipt, name, records.find_rows(name, workspace_id, agent_id))
-    _delete(receipt, "tally", storage.iterate(TallyRow, storage.key(workspace_id, NO_AGENT)))
     for name in ("client", "email", "organisation"):
         _delete(receipt, name, records.find_rows(name, workspace_id, ""))
     for endpoint in endpoints.list_all(workspace_id):

@@ -1,12 +1,11 @@
-"""The command that counts the tallies of conversations, and the hours of reports, again."""
+"""The command that counts the tallies of conversations, and what extensions count, again."""
 
 from collections.abc import Iterator
 
 import click
 
-from chalicelib import clock, storage
+from chalicelib import extensions, storage
 from chalicelib.agents import store as agents
-from chalicelib.analytics import counts
 from chalicelib.conversations import listing
 from chalicelib.workspaces import store as workspaces
 from infra.operator import options
@@ -35,7 +34,7 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
     if agent_id and not workspace_id:
         raise click.UsageError("--agent needs --workspace.")
     selected = [(workspace_id, agent_id)] if workspace_id and agent_id else list(_agents(workspace_id))
-    quarters = hours = number = failed = 0
+    quarters = others = number = failed = 0
     with click.progressbar(selected, label="Agents") as bar:
         for workspace, agent in bar:
             try:
@@ -44,25 +43,25 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
                 if storage.is_outage(error):
                     raise
                 failed += 1
-                name = f"agent {agent}" if agent != counts.NO_AGENT else "part that belongs to no agent"
+                name = f"agent {agent}" if agent else "part that belongs to no agent"
                 click.echo(f"Skipped the {name} of workspace {workspace}: {type(error).__name__}.", err=True)
             else:
-                quarters, hours = quarters + of_agent[0], hours + of_agent[1]
-                number += agent != counts.NO_AGENT
-    click.echo(f"Counted {quarters:,} quarter hours, and {hours:,} hours of reports, of {number:,} agents.")
+                quarters, others = quarters + of_agent[0], others + of_agent[1]
+                number += bool(agent)
+    click.echo(f"Counted {quarters:,} quarter hours, and {others:,} other periods, of {number:,} agents.")
     if failed:
         raise click.ClickException(f"{failed:,} could not be counted; their records cannot be read.")
 
 
 def _recount(workspace_id: str, agent_id: str) -> tuple[int, int]:
-    """Count an agent again; returns its numbers of quarter hours and of hours."""
-    quarters = listing.list_quarters(workspace_id, agent_id)
+    """Count an agent again. Returns the number of its quarter hours, and of the periods that extensions count.
+
+    Without an agent id, it counts what belongs to no agent.
+    """
+    quarters = listing.list_quarters(workspace_id, agent_id) if agent_id else []
     for quarter in quarters:
         listing.recount(workspace_id, agent_id, quarter)
-    hours = counts.recountable(workspace_id, agent_id)
-    for hour in hours:
-        counts.recount(storage.key(workspace_id, agent_id), hour, clock.seconds())
-    return len(quarters), len(hours)
+    return len(quarters), sum(count(workspace_id, agent_id) for count in extensions.hooks("recount"))
 
 
 def _agents(workspace_id: str | None) -> Iterator[tuple[str, str]]:
@@ -71,4 +70,4 @@ def _agents(workspace_id: str | None) -> Iterator[tuple[str, str]]:
         while rows := [*agents.list_entries(workspace, after, _AGENTS)]:
             yield from ((workspace, row.agent_id) for row in rows)
             after = rows[-1].agent_id
-        yield workspace, counts.NO_AGENT
+        yield workspace, ""

@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib import storage
 from chalicelib.workspaces.store import NewWorkspace
+from infra import extension_parts
 from infra.deploy import verified
 from infra.verify import data, functions, gateway, monitoring, visit, workspace
 from infra.verify.deployment import Deployment, Note, locate
@@ -31,7 +32,15 @@ RESOURCES: dict[str, Callable[[Deployment], Iterator[str]]] = {
     "gateway": gateway.check_gateway,
 }
 """The checks that only read, by name."""
-CHECKS = (*RESOURCES, _TOUR, *visit.CHECKS)
+
+
+def _visit_checks(extensions: Iterable[str] | None = None) -> dict[str, visit.Check]:
+    """Return the checks of a visit by name, in their order: of core, of extensions, and those that delete records."""
+    of_extensions = [module.CHECKS for module in extension_parts.modules("checks", extensions)]
+    return {**visit.CHECKS, **{name: one for each in of_extensions for name, one in each.items()}, **visit.DELETIONS}
+
+
+CHECKS = (*RESOURCES, _TOUR, *_visit_checks())
 
 
 @click.command()
@@ -72,7 +81,7 @@ def verify(stage_name: str, only: tuple[str, ...], url: str | None, patience: in
 def _run(stage: Deployment, names: Iterable[str], patience: float) -> int:
     """Run the checks with these names; return the number of problems. `patience` is as in `visit.begin`."""
     problems = sum(_check(name, partial(check, stage)) for name, check in RESOURCES.items() if name in names)
-    if not {_TOUR, *visit.CHECKS} & {*names}:
+    if not {_TOUR, *_visit_checks()} & {*names}:
         return problems
     problems += _check(_LEFTOVERS, _remove_abandoned)
     temporary = workspace.create()
@@ -94,7 +103,9 @@ def _visit(stage: Deployment, temporary: NewWorkspace, names: Iterable[str], pat
 
     problems = _check(_TOUR, take)
     for current in visits:
-        problems += sum(_check(name, partial(check, current)) for name, check in visit.CHECKS.items() if name in names)
+        problems += sum(
+            _check(name, partial(check, current)) for name, check in _visit_checks().items() if name in names
+        )
     return problems
 
 

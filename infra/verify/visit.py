@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from chalicelib import clock, ids, storage
 from chalicelib.agents.store import AgentRow
-from chalicelib.analytics import counts, hours
 from chalicelib.clients.store import ClientRow
 from chalicelib.conversations import listing, tallies
 from chalicelib.conversations.store import ConversationRow
@@ -39,19 +38,6 @@ _EVENTS = {
     "lead_captured": "fan_out_leads",
     "webhook_test": "deliver",
 }
-_HISTORIES = {
-    "agents": "follow_agents",
-    "clients": "follow_clients",
-    "orgs": "follow_organisations",
-    "webhooks": "follow_webhooks",
-    "tokens": "follow_credentials",
-}
-_COUNTS = {
-    "conversations": "follow_conversations",
-    "leads": "tally_leads",
-    "loads": "tally_analytics",
-    "deliveries": "tally_deliveries",
-}
 
 
 class Visit(NamedTuple):
@@ -62,6 +48,47 @@ class Visit(NamedTuple):
     client: Client
     webhook_id: str
     deadline: float
+
+    def wait_for(self, expected: dict[str, str], kinds: Callable[[], set[str]]) -> Iterator[tuple[str, str]]:
+        """Wait for the expected kinds until the deadline; yield each missing one with its function.
+
+        Raises OSError if the API answers the last request for them with an error.
+        """
+        while True:
+            is_last = time.monotonic() >= self.deadline
+            try:
+                missing = expected.keys() - kinds()
+                if is_last or not missing:
+                    break
+            except OSError:
+                if is_last:
+                    raise
+            time.sleep(_POLL_SECONDS)
+        for name in sorted(missing):
+            yield name, expected[name]
+
+    def list_page(self, path: str) -> list[dict[str, Any]]:
+        """Return a page of a list. Raises OSError if the response is an error."""
+        response = self.client.send("GET", path)
+        envelope = response.body if isinstance(response.body, dict) else {}
+        if response.status != 200:
+            raise OSError(f"GET {path} was answered with {response.status} {envelope.get('code')}.")
+        data: list[dict[str, Any]] = envelope["data"]
+        return data
+
+    def invoke(self, name: str, *packed: tuple[Any, ...]) -> Iterator[str]:
+        """Invoke the function of a queue with these messages, as Lambda does; yield a sentence if it fails."""
+        function = next(one for one in self.stage.functions if one.name == name)
+        deployed = function.deployed_name(self.stage.name)
+        records = [_sqs_record(number, text) for number, text in enumerate(map(messages.pack, packed))]
+        response = self.stage.sdk("lambda").invoke(
+            FunctionName=deployed, Payload=json.dumps({"Records": records}).encode()
+        )
+        answer = json.loads(response["Payload"].read() or b"null") or {}
+        if response.get("FunctionError"):
+            yield f"The function {deployed} failed with {answer.get('errorType', 'an error')}: check its log."
+        elif answer.get("batchItemFailures"):
+            yield f"The function {deployed} could not process a message: check its log."
 
 
 def begin(stage: Deployment, workspace: NewWorkspace, patience: float) -> tuple[Visit, list[str]]:
@@ -120,10 +147,10 @@ def check_webhooks(visit: Visit) -> Iterator[str]:
     path, outcomes = f"/v3/webhooks/{visit.webhook_id}/deliveries?limit=100", dict[str, Any]()
 
     def kinds() -> set[str]:
-        outcomes.update({one["type"]: one for one in _list(visit, path) if one["status"] in ("delivered", "failed")})
+        outcomes.update({one["type"]: one for one in visit.list_page(path) if one["status"] in ("delivered", "failed")})
         return set(outcomes)
 
-    for event, function in _await(visit, _EVENTS, kinds):
+    for event, function in visit.wait_for(_EVENTS, kinds):
         yield f"No webhook {event} was sent: check the logs of {visit.stage.name}-{function} and of the deliveries."
     if outcomes:
         test = outcomes.get("webhook_test") or next(iter(outcomes.values()))
@@ -131,40 +158,19 @@ def check_webhooks(visit: Visit) -> Iterator[str]:
         yield Note(f"the API, as the receiver, answered the webhook with: {answer}")
 
 
-def check_history(visit: Visit) -> Iterator[str]:
-    """Check that the history lists a change of each kind of record."""
-    if "history" not in visit.stage.extensions:
-        return
-
-    def kinds() -> set[str]:
-        return {one["resource"].partition("/")[0] for one in _list(visit, "/v3/history?limit=100")}
-
-    for kind, function in _await(visit, _HISTORIES, kinds):
-        yield f"The history lists no change of {kind}: check the log of {visit.stage.name}-{function}."
-
-
-def check_counts(visit: Visit) -> Iterator[str]:
-    """Check that the tour was counted, and that the function that adds up does so."""
+def check_tallies(visit: Visit) -> Iterator[str]:
+    """Check that the conversation of the tour can be counted."""
     workspace_id = visit.workspace.workspace_id
-
-    def kinds() -> set[str]:
-        rows = counts.changes_to_delete(workspace_id, tour.AGENT, 100)
-        return {name for row in rows for name, number in zip(hours.NAMES, row.open()["counts"], strict=True) if number}
-
-    for kind, function in _await(visit, _COUNTS, kinds):
-        yield f"The {kind} of the tour were not counted: check the log of {visit.stage.name}-{function}."
     agent, quarters = storage.key(workspace_id, tour.AGENT), listing.list_quarters(workspace_id, tour.AGENT)
-    yield from _invoke(visit, "maintain", *(tasks.RecountQuarter(agent, *one) for one in quarters))
+    yield from visit.invoke("maintain", *(tasks.RecountQuarter(agent, *quarter) for quarter in quarters))
     if not tallies.list_months(workspace_id, tour.AGENT):
         yield f"{visit.stage.name}-maintain counted no conversation of the tour: check its log."
-    yield from _invoke(visit, "count_hours", counts.RecountHour(agent, clock.seconds() // 3600 * 3600, 0))
 
 
 def check_queue_functions(visit: Visit) -> Iterator[str]:
     """Invoke the functions of the queues that the tour needs too few records for."""
     workspace_id = visit.workspace.workspace_id
-    yield from _invoke(visit, "maintain", tasks.ContinueFanOut(workspace_id, "agent_created", ((ids.new_id(),),)))
-    yield from _invoke(visit, "notify_people")
+    yield from visit.invoke("maintain", tasks.ContinueFanOut(workspace_id, "agent_created", ((ids.new_id(),),)))
 
 
 def check_erasure(visit: Visit) -> Iterator[str]:
@@ -178,7 +184,7 @@ def check_erasure(visit: Visit) -> Iterator[str]:
         yield f"POST /v3/erasures was answered with {response.status}: {response.body}."
         return
     erasure_id = response.body["data"]["id"]
-    yield from _invoke(visit, "erase", Erase(visit.workspace.workspace_id, erasure_id))
+    yield from visit.invoke("erase", Erase(visit.workspace.workspace_id, erasure_id))
     erasure = visit.client.send("GET", f"/v3/erasures/{erasure_id}").body["data"]
     if not erasure["counts"].get("conversations"):
         yield f"The erasure of the person of the tour found no conversation: check the log of {visit.stage.name}-erase."
@@ -190,67 +196,25 @@ def check_cascade(visit: Visit) -> Iterator[str]:
     if response.status != 200:
         yield f"DELETE /v3/agents/{tour.AGENT} was answered with {response.status}: {response.body}."
         return
-    yield from _invoke(visit, "maintain", tasks.ResumeCascade(visit.workspace.workspace_id, tour.AGENT))
+    yield from visit.invoke("maintain", tasks.ResumeCascade(visit.workspace.workspace_id, tour.AGENT))
     for path in (f"/v3/agents/{tour.AGENT}", f"/v3/agents/{tour.AGENT}/leads"):
         status = visit.client.send("GET", path).status
         if status != 404:
             yield f"GET {path} was answered with {status} after the deletion of the agent, not 404."
 
 
-CHECKS: dict[str, Callable[[Visit], Iterator[str]]] = {
+Check = Callable[[Visit], Iterator[str]]
+"""A check of a visit: it yields a sentence for each problem."""
+CHECKS: dict[str, Check] = {
     "encryption": check_encryption,
     "webhooks": check_webhooks,
-    "history": check_history,
-    "counts": check_counts,
+    "tallies": check_tallies,
     "queue functions": check_queue_functions,
     "erasure": check_erasure,
-    "cascade": check_cascade,
 }
-"""By name, in the order in which they run: the last two delete the records of the others."""
-
-
-def _await(visit: Visit, expected: dict[str, str], kinds: Callable[[], set[str]]) -> Iterator[tuple[str, str]]:
-    """Wait for the expected kinds until the deadline of the visit; yield each missing one with its function.
-
-    Raises OSError if the API answers the last request for them with an error.
-    """
-    while True:
-        is_last = time.monotonic() >= visit.deadline
-        try:
-            missing = expected.keys() - kinds()
-            if is_last or not missing:
-                break
-        except OSError:
-            if is_last:
-                raise
-        time.sleep(_POLL_SECONDS)
-    for name in sorted(missing):
-        yield name, expected[name]
-
-
-def _list(visit: Visit, path: str) -> list[dict[str, Any]]:
-    """Return a page of a list. Raises OSError if the response is an error."""
-    response = visit.client.send("GET", path)
-    envelope = response.body if isinstance(response.body, dict) else {}
-    if response.status != 200:
-        raise OSError(f"GET {path} was answered with {response.status} {envelope.get('code')}.")
-    data: list[dict[str, Any]] = envelope["data"]
-    return data
-
-
-def _invoke(visit: Visit, name: str, *packed: tuple[Any, ...]) -> Iterator[str]:
-    """Invoke the function of a queue with these messages, as Lambda does; yield a sentence if it fails."""
-    function = next(one for one in visit.stage.functions if one.name == name)
-    deployed = function.deployed_name(visit.stage.name)
-    records = [_sqs_record(number, text) for number, text in enumerate(map(messages.pack, packed))]
-    response = visit.stage.sdk("lambda").invoke(
-        FunctionName=deployed, Payload=json.dumps({"Records": records}).encode()
-    )
-    answer = json.loads(response["Payload"].read() or b"null") or {}
-    if response.get("FunctionError"):
-        yield f"The function {deployed} failed with {answer.get('errorType', 'an error')}: check its log."
-    elif answer.get("batchItemFailures"):
-        yield f"The function {deployed} could not process a message: check its log."
+"""By name, in the order in which they run."""
+DELETIONS: dict[str, Check] = {"cascade": check_cascade}
+"""The checks that delete the records of the others."""
 
 
 def _sqs_record(number: int, text: str) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from chalice.local import LambdaEventConverter, RouteMatcher
 
 from app import app
 from chalicelib import clock, ids, queues, settings
-from chalicelib.analytics import counts
 from chalicelib.extensions.console.notifications.queue import FindRecipients, Notify
 from chalicelib.extensions.erasures.queue import Erase
+from chalicelib.extensions.reports import counts
 from chalicelib.queues import messages, tasks
 from chalicelib.webhooks import queue
 from infra import lambda_events, tables
@@ -34,9 +34,9 @@ from tests.reliability.engine_fixture import client
 from tests.webhooks.receivers import OK, answers, receiver
 
 API = "app"
-_NAMES = ("webhooks", "extensions.erasures", "analytics", "leads", "extensions.console.notifications")
+_NAMES = ("webhooks", "extensions.erasures", "extensions.reports", "extensions.console.notifications")
 MAINTENANCE, FOLLOWING = "chalicelib.maintenance", "chalicelib.followers"
-WEBHOOKS, ERASING, LOADS, CAPTURES, NOTIFYING = (f"chalicelib.{name}.functions" for name in _NAMES)
+WEBHOOKS, ERASING, COUNTING, NOTIFYING = (f"chalicelib.{name}.functions" for name in _NAMES)
 # Pages of the console; each module of a view has one.
 PAGES = (
     "/overview",
@@ -156,10 +156,9 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
     counted = run(package, FOLLOWING, [("follow_conversations", _records(engine, "conversations"))], where)
     erased = run(package, ERASING, [("erase", _message(Erase(workspace_id, "unknown")))], where)
     hour = ("count_hours", _message(counts.RecountHour(agent, clock.seconds(), 0)))
-    loads = run(package, LOADS, [("tally_analytics", _records(engine, "analytics")), hour], where)
-    captures = run(package, CAPTURES, [("tally_leads", _records(engine, "leads"))], where)
-    watched = ("agents", "webhooks", "credentials")
-    kept = run(package, FOLLOWING, [(f"follow_{table}", _records(engine, table)) for table in watched], where)
+    hours = run(package, COUNTING, [hour], where)
+    watched = ("agents", "webhooks", "credentials", "analytics", "leads")
+    followed = run(package, FOLLOWING, [(f"follow_{table}", _records(engine, table)) for table in watched], where)
     mail = {"CAMS_MAIL_SENDER": "CAMS <cams@example.com>", "CAMS_CONSOLE_URL": "https://example.com/console"}
     notices = (FindRecipients(workspace_id, 0, ("support",)), Notify(workspace_id, "bo", 0))
     asked = [("notify_people", _message(notice)) for notice in notices]
@@ -174,9 +173,8 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         "maintaining": maintained,
         "counting": counted,
         "erasing": erased,
-        "counting loads": loads,
-        "counting leads": captures,
-        "keeping": kept,
+        "counting hours": hours,
+        "following": followed,
         "notifying": notified,
     }
 

@@ -6,8 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from chalicelib import ids
-from chalicelib.analytics.counts import RecountHour
 from chalicelib.extensions.erasures.queue import Erase
+from chalicelib.extensions.reports.counts import RecountHour
 from chalicelib.queues import messages, tasks
 from tests.deployment import cloud
 from tests.deployment.rehearsal import NAME, Failed, until

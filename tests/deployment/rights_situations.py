@@ -5,27 +5,21 @@ A new call of a function needs a situation here: `test_rights` fails as long as 
 
 import socket
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from chalicelib import clock, ids, queues, storage
+from chalicelib import clock, queues, storage
 from chalicelib.agents import store as agents
-from chalicelib.analytics import functions as loads
-from chalicelib.analytics import store as analytics
-from chalicelib.analytics.counts import RecountHour
 from chalicelib.conversations import listing, tallies
 from chalicelib.conversations.page_position import Quarter, quarter_of
 from chalicelib.credentials import tokens
-from chalicelib.leads import functions as captures
 from chalicelib.queues import tasks
-from chalicelib.queues.messages import pack, parse
+from chalicelib.queues.messages import pack
 from chalicelib.queues.tasks import ApplyRetention, ClearLeftovers
 from chalicelib.webhooks import endpoints, events, fan_out, hosts, ledger, queue, retry_policy
-from chalicelib.webhooks import functions as webhook_functions
 from chalicelib.workspaces import store as workspaces
-from tests import people
+from tests import extensions, people
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
 from tests.cascades import as_record, cascade_messages, fill, maintain, task_messages
@@ -115,7 +109,7 @@ def fill_with_keys(api: Api) -> None:
     fill(api)
     workspace_id = api.get("/v3/agents/support/tools").data[0]["userId"]
     tallies.recount(workspace_id, "support", Quarter("2026-11-01", 0), lambda: 1)
-    analytics.record([analytics.Happened(storage.key(workspace_id, "support"), ids.new_id(), {"loads": 1}, {})])
+    extensions.call("fill_agent", workspace_id, "support")
     messages = [{"item": {"text": str(number)}} for number in range(500)]  # too many for the conversation's own item
     assert (
         api.post("/agents/support/interact/bo/state", {"turns": [{"from": "human", "messages": messages}]}).status
@@ -150,31 +144,6 @@ def _count(workspace_id: str, stream: pipeline.Stream) -> None:
     image = own.get("NewImage") or own["OldImage"]
     task = tasks.RecountQuarter(storage.key(workspace_id, "support"), *quarter_of(image["created"]["S"]))
     maintain([as_record(pack(task))])
-
-
-def what_happens_is_counted(patch: pytest.MonkeyPatch) -> None:
-    """A page load, a conversation and a lead become changes, which are counted; then the agent is deleted."""
-    new, stream, requests = workspaces.create("Reported"), pipeline.Stream(), list[str]()
-    api, send = Api(new.workspace_key), queues.send
-
-    def capture(queue: str, texts: Sequence[str], *rest: Any) -> None:
-        requests.extend(texts if queue == queues.COUNTS else ())
-        send(queue, texts, *rest)
-
-    patch.setattr(queues, "send", capture)
-    assert api.post("/v2/agents/support", {}).status == 200
-    assert api.post("/v2/agents/support/analytics/ann", {"record": "load"}).status == 200
-    assert api.post("/agents/support/interact/ann/state", state_body("Hello")).status == 200
-    assert api.post("/v3/leads", lead_body(name="Ann")).status == 200
-    loads.tally_analytics({"Records": stream.read("analytics")}, None)
-    captures.tally_leads({"Records": stream.read("leads")}, None)
-    follow("conversations", stream.read("conversations"))
-    hourly = requests[0]  # all are for the same hour
-    assert loads.count_hours({"Records": [as_record(hourly)]}, None) == {"batchItemFailures": []}
-    assert api.get("/v3/agents/support/analytics").data["totals"]["loads"] == 1
-    of_no_agent = parse(hourly, [RecountHour])._replace(agent=storage.key(new.workspace_id, analytics.NO_AGENT))
-    assert loads.count_hours({"Records": [as_record(pack(of_no_agent))]}, None) == {"batchItemFailures": []}
-    assert api.delete("/v3/agents/support").status == 200
 
 
 def conversations_expire(patch: pytest.MonkeyPatch) -> None:
@@ -244,7 +213,7 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
             pipeline.Held(queue_name, pipeline.take(queue.FAST).messages).run()
             known = endpoints.list_with_hosts(new.workspace_id)[1]
             assert hosts.find(known, late.url()).is_quick is is_quick
-    webhook_functions.tally_deliveries({"Records": stream.read("deliveries")}, None)
+    follow("deliveries", stream.read("deliveries"))
     for webhook_id in (quick, slow):
         rows, _ = ledger.list_page(new.workspace_id, webhook_id, None, 100, None)
         assert {row.outcome for row in rows} == {ledger.DELIVERED, ledger.EXPIRED}

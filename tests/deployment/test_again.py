@@ -48,7 +48,7 @@ def test_a_failed_stack_is_completed_and_a_replaced_stream_followed(tmp_path: Pa
         kept = {one["UUID"] for one in mappings(here) if "table/cams-rehearsal-leads/" not in one["EventSourceArn"]}
         assert deploy(here) == ""
         renewed = [one for one in mappings(here) if one["EventSourceArn"] == arn]
-        assert {one["FunctionArn"].rpartition("-")[2] for one in renewed} == {"fan_out_leads", "tally_leads"}
+        assert {one["FunctionArn"].rpartition("-")[2] for one in renewed} == {"fan_out_leads", "follow_leads"}
         assert all(one["BisectBatchOnFunctionError"] for one in renewed)
         assert {one["StartingPosition"] for one in renewed} == {"TRIM_HORIZON"}
         assert {one["UUID"] for one in mappings(here)} == {*kept, *(one["UUID"] for one in renewed)}

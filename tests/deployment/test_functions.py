@@ -138,8 +138,8 @@ def test_retries_of_a_queue_are_finite_and_an_alarm_watches_its_dead_letter_queu
 
 # Their batches are repeated as a whole.
 WITHOUT_PARTS = {
-    "erase", "tally_analytics", "follow_conversations", "tally_deliveries",
-    "tally_leads",
+    "erase", "follow_analytics", "follow_conversations", "follow_deliveries",
+    "follow_leads",
     "follow_agents", "follow_clients", "follow_organisations", "follow_webhooks", "follow_credentials",
 }  # fmt: skip
 

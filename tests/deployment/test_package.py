@@ -54,10 +54,9 @@ def test_every_module_with_handlers_was_run(package: Package) -> None:
     assert {handler.rpartition(".")[0] for handler in handlers} == {
         package_runs.WEBHOOKS,
         package_runs.MAINTENANCE,
-        package_runs.FOLLOWING,
+        package_runs.COUNTING,
         package_runs.ERASING,
-        package_runs.LOADS,
-        package_runs.CAPTURES,
+        package_runs.FOLLOWING,
         package_runs.NOTIFYING,
     }
 

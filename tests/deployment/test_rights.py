@@ -44,8 +44,6 @@ def used(service: Service) -> Iterator[set[Right]]:
         situations.a_whole_agent_is_deleted(patch)
         situations.a_whole_agent_is_purged(patch)
         situations.conversations_are_counted(patch)
-        with patch.context() as counting:
-            situations.what_happens_is_counted(counting)
         extensions.call("run_functions")
         situations.conversations_expire(patch)
         situations.records_become_dead_letters()

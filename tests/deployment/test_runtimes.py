@@ -25,10 +25,9 @@ _MODULES = (
     package_runs.API,
     package_runs.WEBHOOKS,
     package_runs.MAINTENANCE,
-    package_runs.FOLLOWING,
+    package_runs.COUNTING,
     package_runs.ERASING,
-    package_runs.LOADS,
-    package_runs.CAPTURES,
+    package_runs.FOLLOWING,
     package_runs.NOTIFYING,
 )
 

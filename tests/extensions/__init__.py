@@ -15,6 +15,7 @@ Each of its members is optional:
 - `queue_functions(workspace_id, agent_id, client_id)`: its functions of queues by name, each with a message of each
   kind.
 - `add_rows(workspace_id)`: adds the rows that no operation creates.
+- `fill_agent(workspace_id, agent_id)`: adds the records that the deletion of an agent deletes.
 - `run_functions()`: runs its functions through every call to DynamoDB, KMS and SQS.
 - `clear_caches()`: empties the caches that a process keeps between requests.
 """

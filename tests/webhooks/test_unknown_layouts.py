@@ -43,7 +43,7 @@ def test_fan_out_repeats_a_record_until_a_newer_version_reads_it(
 
 
 # What they read of their tables is in plain attributes.
-PLAIN = {"tally_deliveries", "follow_credentials"}
+PLAIN = {"follow_deliveries", "follow_credentials"}
 
 
 def test_every_function_of_a_stream_repeats_records_of_a_newer_version(stream: Stream, workspace: NewWorkspace) -> None:

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock, ids, queues, storage
-from chalicelib.analytics import counts
-from chalicelib.analytics.hours import Happened
+from chalicelib import storage
 from chalicelib.deletion import cascade
 from chalicelib.http import auth
 from chalicelib.webhooks import functions as webhooks
@@ -141,42 +139,6 @@ def test_a_deletion_needs_a_suspension_and_the_id(workspace: NewWorkspace) -> No
     assert items() == before
     succeed("suspend", workspace.workspace_id, "--yes")
     assert run("delete", workspace.workspace_id, answer=f"{workspace.workspace_id}\n").exit_code == 0
-    assert of(workspace.workspace_id) == {}
-
-
-def test_nothing_is_counted_after_a_deletion(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What belongs to no agent has no agent whose absence a count would see. A count is 15 minutes late."""
-    wanted: list[str] = []
-    monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))
-    agent = storage.key(workspace.workspace_id, counts.NO_AGENT)
-    for number in range(2):
-        counts.record([Happened(agent, ids.new_id(), {"deliveries": 1}, {})])
-        if number == 0:
-            counts.recount(*json.loads(wanted[0])[:3])
-    assert of(workspace.workspace_id)["cams-tallies"] == 2 + 2  # changes, and rows of the day
-    succeed("suspend", workspace.workspace_id, "--yes")
-    succeed("delete", workspace.workspace_id, "--yes")
-    for text in wanted:
-        counts.recount(*json.loads(text)[:3])
-    assert of(workspace.workspace_id) == {}
-
-
-def test_a_deletion_waits_until_the_last_deliveries_are_counted(
-    workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A delivery that lasts until its timeout is in a batch that the stream gathers for as long again."""
-    agent = storage.key(workspace.workspace_id, counts.NO_AGENT)
-    timeout = max(one.timeout_seconds for one in declared_functions() if one.name in ("deliver", "deliver_slow"))
-    pauses: list[float] = []
-
-    def last_count(seconds: float) -> None:
-        pauses.append(seconds)
-        counts.record([Happened(agent, ids.new_id(), {"deliveries": 1}, {})])
-
-    succeed("suspend", workspace.workspace_id, "--yes")
-    monkeypatch.setattr(clock, "sleep", last_count)
-    succeed("delete", workspace.workspace_id, "--yes")
-    assert sum(pauses) > timeout + webhooks.TALLY_SECONDS
     assert of(workspace.workspace_id) == {}
 
 

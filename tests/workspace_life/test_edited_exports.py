@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from chalicelib import clock, ids, storage
-from chalicelib.analytics import counts
-from chalicelib.analytics.hours import Happened
+from chalicelib.conversations.counted_changes import CountedChange
+from chalicelib.extensions.reports import counts
 from chalicelib.storage import layouts
 from chalicelib.webhooks import hosts
 from chalicelib.workspaces import store as workspaces
@@ -271,9 +271,9 @@ def paths_of(value: Any, path: str) -> Iterator[str]:
             yield from paths_of(one, f"{path}.{name}")
 
 
-def happened_now(workspace_id: str, agent_id: str) -> Happened:
+def happened_now(workspace_id: str, agent_id: str) -> CountedChange:
     """A page load at an agent, so that a count of its hours reads the agent."""
-    return Happened(storage.key(workspace_id, agent_id), ids.new_id(), {"loads": 1}, {})
+    return CountedChange(storage.key(workspace_id, agent_id), ids.new_id(), {"loads": 1}, {})
 
 
 @whole

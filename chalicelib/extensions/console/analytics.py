@@ -1,12 +1,11 @@
 """Analytics: every count of an agent or of all that a person sees, in a period of their choice, and as a CSV file."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from chalice.app import Response
 
-from chalicelib.analytics import hours, reports, series
-from chalicelib.analytics.asked import Asked
-from chalicelib.analytics.hours import Hour
+from chalicelib import extensions
 from chalicelib.extensions.console import guard, overview, pages, periods
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
@@ -14,6 +13,7 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
+_REPORTS: Any = extensions.service("series")  # None if the reports are off
 # Every count, those that people look at first.
 COUNTS = (
     "conversations", "messages", "handoffs", "newVisitors", "leads", "interactions", "loads", "averageSeconds",
@@ -41,7 +41,12 @@ def read_analytics(session: Session) -> Response:
         problem=problem,
         has_more_agents=has_more,
         query_string=query_string(query),
-        choices={"days": periods.LAST_DAYS, "interval": series.INTERVALS, "by": hours.DIMENSIONS, "tz": periods.ZONES},
+        choices={
+            "days": periods.LAST_DAYS,
+            "interval": _REPORTS.INTERVALS,
+            "by": _REPORTS.DIMENSIONS,
+            "tz": periods.ZONES,
+        },
         **report,
     )
 
@@ -51,8 +56,8 @@ def download(session: Session) -> Response:
     """Return the report as a file: a row for each interval and for each value of the dimension."""
     query = periods.from_request()
     agent_ids = _agents(overview.shown_agents(session).titles, current_request.query_value("agent"))
-    report = reports.report(_read(session, agent_ids, query), query)
-    return pages.download("analytics.csv", files.MEDIA[files.CSV], reports.table(report, query.by))
+    report = _REPORTS.build_report(_read(session, agent_ids, query), query)
+    return pages.download("analytics.csv", files.MEDIA[files.CSV], _REPORTS.table(report, query.by))
 
 
 def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document:
@@ -60,10 +65,12 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
     query = periods.from_request()
     period, before = query.period, query.before
     counted = [*_read(session, _agents(titles, agent_id), query)]
-    report = reports.report(periods.comparable(counted, period, before), query)
-    earlier = series.build(before, before.before(), query.interval, [one for one in counted if one.start < before.end])
+    report = _REPORTS.build_report(periods.comparable(counted, period, before), query)
+    earlier = _REPORTS.build_series(
+        before, before.before(), query.interval, [one for one in counted if one.start < before.end]
+    )
     zone, t = period.zone, guard.texts(session)
-    edges = period.start, period.end - 2 * hours.SECONDS  # in the first and in the last day
+    edges = period.start, period.end - 2 * _REPORTS.SECONDS  # in the first and in the last day
     return {
         "report": report,
         "totals": {"averageSeconds": 0, **report["totals"]},
@@ -81,9 +88,10 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
     }
 
 
-def _read(session: Session, agent_ids: list[str], query: Asked) -> Iterator[Hour]:
-    reports.require_few(agent_ids, query)
-    return reports.read(session.workspace_id, agent_ids, query)
+def _read(session: Session, agent_ids: list[str], query: Any) -> Iterator[Any]:
+    _REPORTS.require_few(agent_ids, query)
+    counted: Iterator[Any] = _REPORTS.read_all(session.workspace_id, agent_ids, query)
+    return counted
 
 
 def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
@@ -91,7 +99,7 @@ def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
     return [agent_id] if agent_id in titles else [*titles]
 
 
-def _groups(report: Document, query: Asked) -> dict[str, list[tuple[str, int]]]:
+def _groups(report: Document, query: Any) -> dict[str, list[tuple[str, int]]]:
     """Return the largest values of the dimension, for each count that has any."""
     groups = report["groups"] if query.by else []
     by_count = {name: [(one["value"], one["totals"].get(name, 0)) for one in groups] for name in COUNTS}
@@ -99,7 +107,7 @@ def _groups(report: Document, query: Asked) -> dict[str, list[tuple[str, int]]]:
 
 
 def _is_known(entries: list[tuple[str, int]]) -> bool:
-    return any(count for value, count in entries if value != hours.UNKNOWN)
+    return any(count for value, count in entries if value != _REPORTS.UNKNOWN)
 
 
 def _largest(entries: list[tuple[str, int]]) -> list[tuple[str, int]]:

@@ -5,10 +5,8 @@ from typing import Any, NamedTuple
 
 from chalice.app import Response
 
-from chalicelib import clock
+from chalicelib import clock, extensions
 from chalicelib.agents import store as agents
-from chalicelib.analytics import counts, hours, series
-from chalicelib.analytics.hours import Hour
 from chalicelib.conversations import filtered_lists, store
 from chalicelib.extensions.console import guard, periods, template_filters
 from chalicelib.extensions.console.guard import signed_in
@@ -16,6 +14,7 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document, split_key
 
+_REPORTS: Any = extensions.service("series")  # None if the reports are off
 TILES = ("conversations", "messages", "newVisitors", "handoffs", "leads")
 CHARTS = ("conversations", "messages", "handoffs")
 # What is shown by each dimension. Only page loads, which count visitors, have a country.
@@ -40,10 +39,10 @@ def read_overview(session: Session) -> Response:
     """
     entries, has_more = shown_agents(session)
     period = _period()
-    of_agents = {one: [*counts.read(session.workspace_id, one, *_bounds(period), None)] for one in entries}
+    of_agents = {one: [*_REPORTS.read(session.workspace_id, one, *_bounds(period), None)] for one in entries}
     found, before = _all(of_agents), period.before()
-    report = series.build(period, before, "day", periods.comparable(found, period, before))
-    earlier = series.build(before, before.before(), "day", [one for one in found if one.start < before.end])
+    report = _REPORTS.build_series(period, before, "day", periods.comparable(found, period, before))
+    earlier = _REPORTS.build_series(before, before.before(), "day", [one for one in found if one.start < before.end])
     t = guard.texts(session)
     return guard.page(
         session,
@@ -94,48 +93,43 @@ def waiting(session: Session, limit: int) -> list[Document]:
     return conversations
 
 
-def _period() -> series.Period:
+def _period() -> Any:
     from zoneinfo import ZoneInfo
 
     now = clock.seconds()
     today = now - now % _DAY_SECONDS
-    return series.Period(today - (_DAYS - 1) * _DAY_SECONDS, today + _DAY_SECONDS, ZoneInfo("UTC"))
+    return _REPORTS.Period(today - (_DAYS - 1) * _DAY_SECONDS, today + _DAY_SECONDS, ZoneInfo("UTC"))
 
 
-def _bounds(period: series.Period) -> tuple[int, int]:
+def _bounds(period: Any) -> tuple[int, int]:
     return period.before().start, period.end
 
 
-def _all(of_agents: dict[str, list[Hour]]) -> Sequence[Hour]:
+def _all(of_agents: dict[str, list[Any]]) -> Sequence[Any]:
     return [hour for found in of_agents.values() for hour in found]
 
 
-def _by_agent(period: series.Period, titles: dict[str, str], of_agents: dict[str, list[Hour]]) -> list[tuple[str, int]]:
+def _by_agent(period: Any, titles: dict[str, str], of_agents: dict[str, list[Any]]) -> list[tuple[str, int]]:
     totals = {one: _conversations(period, found) for one, found in of_agents.items()}
     return _largest([(titles[one], total) for one, total in totals.items()])
 
 
-def _by_dimensions(session: Session, period: series.Period, agent_ids: list[str]) -> dict[str, list[tuple[str, int]]]:
+def _by_dimensions(session: Session, period: Any, agent_ids: list[str]) -> dict[str, list[tuple[str, int]]]:
     return {one: _by_dimension(session, period, agent_ids, one) for one in DIMENSIONS}
 
 
-def _by_dimension(
-    session: Session, period: series.Period, agent_ids: list[str], dimension: str
-) -> list[tuple[str, int]]:
+def _by_dimension(session: Session, period: Any, agent_ids: list[str], dimension: str) -> list[tuple[str, int]]:
     sums: dict[str, int] = {}
-    index = hours.NAMES.index(DIMENSIONS[dimension])
+    index = _REPORTS.NAMES.index(DIMENSIONS[dimension])
     for agent_id in agent_ids:
-        for hour in counts.read(session.workspace_id, agent_id, period.start, period.end, dimension):
+        for hour in _REPORTS.read(session.workspace_id, agent_id, period.start, period.end, dimension):
             sums[hour.value] = sums.get(hour.value, 0) + hour.counts[index]
     return _largest([*sums.items()])
 
 
-def _conversations(period: series.Period, of_agent: Sequence[Hour]) -> int:
-    return sum(hour.counts[_CONVERSATIONS] for hour in of_agent if hour.start >= period.start)
+def _conversations(period: Any, of_agent: Sequence[Any]) -> int:
+    return sum(hour.counts[_REPORTS.NAMES.index("conversations")] for hour in of_agent if hour.start >= period.start)
 
 
 def _largest(bars: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return sorted([bar for bar in bars if bar[1]], key=lambda bar: (-bar[1], bar[0]))[:_MAX_BARS]
-
-
-_CONVERSATIONS = hours.NAMES.index("conversations")

@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
-from chalicelib import clock, errors
-from chalicelib.analytics import asked, hours, series
-from chalicelib.analytics.hours import Hour
+from chalicelib import clock, errors, extensions
 from chalicelib.extensions.console import template_filters
 from chalicelib.http import current_request
 
+_REPORTS: Any = extensions.service("series")  # None if the reports are off
 LAST_DAYS = (7, 30, 90)
 # Entries of each chart, and rows of the table behind it.
 MAX_INTERVALS = 400
@@ -30,19 +29,19 @@ class Problem(errors.Invalid):
         self.field = field
 
 
-def from_request() -> asked.Asked:
+def from_request() -> Any:
     """Return the report query of the request. Raises Problem."""
     try:
-        zone = asked.requested_zone()
+        zone = _REPORTS.requested_zone()
     except errors.Invalid as error:
         raise Problem("tz") from error
     interval, by = current_request.query_value("interval") or "day", current_request.query_value("by") or None
-    if interval not in series.INTERVALS or by not in (None, *hours.DIMENSIONS):
+    if interval not in _REPORTS.INTERVALS or by not in (None, *_REPORTS.DIMENSIONS):
         raise Problem("interval")
     period = _period(zone)
     if len([*period.intervals(interval)]) > MAX_INTERVALS:
         raise Problem("interval")
-    return asked.Asked(period, period.before(), interval, by)
+    return _REPORTS.ReportQuery(period, period.before(), interval, by)
 
 
 def bounds_from_request() -> tuple[int | None, int | None]:
@@ -62,7 +61,7 @@ def labelled(
     return [{"averageSeconds": 0, **entry, "label": label} for entry, label in zip(entries, labels, strict=True)]
 
 
-def comparable(counted: Iterable[Hour], period: series.Period, before: series.Period) -> list[Hour]:
+def comparable(counted: Iterable[Any], period: Any, before: Any) -> list[Any]:
     """Return the hours without those of the period before that are later in it than now is in the period.
 
     So the totals of a period with an unfinished day are compared with as much of the period before.
@@ -81,15 +80,15 @@ def charted_count(entries: Sequence[dict[str, Any]], end: int) -> int:
     return over if over > 1 else len(entries)
 
 
-def _period(zone: tzinfo) -> series.Period:
+def _period(zone: tzinfo) -> Any:
     first, last = _date("from"), _date("to")
     if first is None and last is None:
         last = datetime.fromtimestamp(clock.seconds(), zone).date()
         first = last - timedelta(days=_days() - 1)
-    if first is None or last is None or not timedelta() <= last - first < timedelta(days=asked.MAX_DAYS):
+    if first is None or last is None or not timedelta() <= last - first < timedelta(days=_REPORTS.MAX_DAYS):
         raise Problem("from")
     start, end = _midnight(first, zone), _midnight(last + timedelta(days=1), zone)
-    return series.Period.covering(start, end, zone)
+    return _REPORTS.Period.covering(start, end, zone)
 
 
 def _days() -> int:
@@ -120,6 +119,6 @@ def _label(seconds: int, interval: str, zone: tzinfo, t: Callable[[str], str]) -
     if interval == "hour":
         local = datetime.fromtimestamp(seconds, zone)
         return f"{local.day} {template_filters.month(local.month, t)} {local:%H:%M}"
-    day = series.day_of(seconds, zone)
+    day = _REPORTS.day_of(seconds, zone)
     month = template_filters.month(day.month, t)
     return f"{month} {day.year}" if interval == "month" else f"{day.day} {month}"

@@ -1,8 +1,8 @@
 """Counts of an hour, stored as the function that counts would: it runs 17 minutes later."""
 
 from chalicelib import storage
-from chalicelib.analytics import hours
-from chalicelib.analytics.counts import DayRow
+from chalicelib.extensions.reports import hours
+from chalicelib.extensions.reports.counts import DayRow
 
 
 def count(workspace_id: str, agent_id: str, day: str, hour: int, value: str, **numbers: int) -> None:

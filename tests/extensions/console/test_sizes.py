@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 import pytest
 
 from chalicelib import clock, storage
-from chalicelib.analytics import hours
-from chalicelib.analytics.counts import DayRow
 from chalicelib.extensions.console import sessions
+from chalicelib.extensions.reports import hours
+from chalicelib.extensions.reports.counts import DayRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser

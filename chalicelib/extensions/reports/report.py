@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from chalice.app import Response
 
 from chalicelib import clock, errors
-from chalicelib.analytics import counts, hours, series
-from chalicelib.analytics.asked import Asked
-from chalicelib.analytics.hours import Hour
+from chalicelib.extensions.reports import counts, hours, series
+from chalicelib.extensions.reports.hours import Hour
+from chalicelib.extensions.reports.report_query import ReportQuery
 from chalicelib.http import files, responses
 from chalicelib.storage import Document
 
@@ -25,41 +25,41 @@ class TooManyAgents(errors.Conflict):
     sentence = "The report is of too many agents."
 
 
-def respond(workspace_id: str, agent_ids: Sequence[str], asked: Asked) -> Response:
+def respond(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Response:
     """The report of some agents together, as the request wants it.
 
     One request per agent, and one more for each further MB.
     """
-    data = report(read(workspace_id, agent_ids, asked), asked)
+    data = build(read(workspace_id, agent_ids, query), query)
     if not files.csv_is_preferred():
-        return responses.success("Analytics retrieved successfully", data, asked.warnings())
-    response = files.response(files.CSV, table(data, asked.by), None)
-    response.headers |= files.warning(asked.warnings())
+        return responses.success("Analytics retrieved successfully", data, query.warnings())
+    response = files.response(files.CSV, table(data, query.by), None)
+    response.headers |= files.warning(query.warnings())
     return response
 
 
-def require_few(agent_ids: Sequence[str], asked: Asked) -> None:
+def require_few(agent_ids: Sequence[str], query: ReportQuery) -> None:
     """Raise TooManyAgents for a report of too many agents or days."""
-    days = (asked.period.end - asked.before.start) // _DAY_SECONDS + 1
-    most = _MAX_GROUPED_DAYS if asked.by else _MAX_DAYS
+    days = (query.period.end - query.before.start) // _DAY_SECONDS + 1
+    most = _MAX_GROUPED_DAYS if query.by else _MAX_DAYS
     if len(agent_ids) > MAX_AGENTS or len(agent_ids) * days > max(most, days):
-        kind = "A report by a dimension" if asked.by else "A report"
+        kind = "A report by a dimension" if query.by else "A report"
         raise TooManyAgents(f"{kind} is of at most {MAX_AGENTS} agents, and {most:,} days of agents.")
 
 
-def report(found: Iterable[Hour], asked: Asked) -> Document:
+def build(counted: Iterable[Hour], query: ReportQuery) -> Document:
     """The series, the totals, those of the period before, and the groups if a dimension is given."""
-    if asked.by is None:
-        return series.build(asked.period, asked.before, asked.interval, found)
-    all_hours = hours.combine(found)
-    whole = series.build(asked.period, asked.before, asked.interval, all_hours)
-    return {**whole, "groups": series.build_groups(asked.period, asked.before, asked.interval, all_hours)}
+    if query.by is None:
+        return series.build(query.period, query.before, query.interval, counted)
+    all_hours = hours.combine(counted)
+    totals = series.build(query.period, query.before, query.interval, all_hours)
+    return {**totals, "groups": series.build_groups(query.period, query.before, query.interval, all_hours)}
 
 
-def read(workspace_id: str, agent_ids: Sequence[str], asked: Asked) -> Iterator[Hour]:
+def read(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Iterator[Hour]:
     """The counts of a period and of the one before."""
     for agent_id in agent_ids:
-        yield from counts.read(workspace_id, agent_id, asked.before.start, asked.period.end, asked.by)
+        yield from counts.read(workspace_id, agent_id, query.before.start, query.period.end, query.by)
 
 
 def table(data: Document, by: str | None) -> str:

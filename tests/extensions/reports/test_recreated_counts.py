@@ -7,18 +7,19 @@ from click.testing import CliRunner
 
 from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
-from chalicelib.analytics import counts, hours
-from chalicelib.analytics.counts import DayRow
-from chalicelib.analytics.hours import SECONDS
+from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.conversations.tallies import TallyRow
+from chalicelib.extensions.reports import counts, hours
+from chalicelib.extensions.reports.counts import DayRow
+from chalicelib.extensions.reports.hours import SECONDS
 from chalicelib.webhooks import ledger
-from chalicelib.webhooks.functions import tally_deliveries
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
 from tests.api import Api
 from tests.cascades import second_run
 from tests.conftest import PassTime
-from tests.test_reports import REPORT, STATE, Pipeline, counted, message, without_from
+from tests.extensions.reports.test_reports import REPORT, STATE, Pipeline, counted, message, without_from
+from tests.follow import follow
 from tests.writes import put_now
 
 NEW = counted(conversations=1, messages=2, interactions=1, leads=1, loads=1, newVisitors=1, averageSeconds=0)
@@ -120,7 +121,7 @@ def test_the_last_change_that_the_cascade_waits_for_does_not_count(
     recreate(api, pass_time)
     tag = ids.id_at(deleted_at + 86_000, 0)
     agent = storage.key(workspace.workspace_id, "support")
-    counts.record([hours.Happened(agent, tag, {"loads": 1}, {})])
+    counts.record([CountedChange(agent, tag, {"loads": 1}, {})])
     pipeline.run()
     assert totals(api) == counted()
 
@@ -137,7 +138,7 @@ def test_a_late_delivery_of_an_event_of_the_deleted_agent_does_not_count(
         put_now(row)
         row.outcome = ledger.DELIVERED
         put_now(row)
-    tally_deliveries({"Records": pipeline.stream.read("deliveries")}, None)
+    follow("deliveries", pipeline.stream.read("deliveries"))
     pipeline.run()
     assert usage(api)["totals"]["deliveries"] == 1
 

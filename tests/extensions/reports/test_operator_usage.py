@@ -12,14 +12,17 @@ import pytest
 from click.testing import CliRunner
 
 from chalicelib import clock, queues, settings, storage
-from chalicelib.analytics import counts
-from chalicelib.analytics.hours import Happened
+from chalicelib.conversations.counted_changes import CountedChange
+from chalicelib.extensions.reports import counts
+from chalicelib.extensions.reports.deploy import request_lines
+from chalicelib.extensions.reports.deploy import usage_command as usage
 from chalicelib.ids import id_at
+from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from infra.deploy import template
 from infra.local.request_log import Split
-from infra.operator import prices, request_lines, usage
+from infra.operator import prices
 from infra.operator.commands import cams
 from tests.api import Api
 from tests.extensions.console.browser import Browser
@@ -105,9 +108,9 @@ def test_counts_are_those_of_all_agents_and_of_none(
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))
     for agent, numbers in (("support", {"messages": 3}), ("", {"deliveries": 2})):
         tag = id_at(clock.milliseconds(), 1)
-        counts.record([Happened(storage.key(workspace.workspace_id, agent), tag, numbers, {})])
+        counts.record([CountedChange(storage.key(workspace.workspace_id, agent), tag, numbers, {})])
     for text in wanted:
-        counts.recount(*json.loads(text)[:3])
+        counts.recount(*messages.parse(text, [counts.RecountHour]))
     (row,) = csv.DictReader(io.StringIO(run("--log", str(log), "--csv", "--workspace", workspace.workspace_id)))
     assert (row["messages"], row["deliveries"], row["leads"]) == ("3", "2", "0")
 

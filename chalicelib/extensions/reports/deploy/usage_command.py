@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 
 from chalicelib import clock
-from chalicelib.analytics import counts, hours
+from chalicelib.extensions.reports import counts, hours
+from chalicelib.extensions.reports.deploy import request_lines
 from chalicelib.http import files
 from chalicelib.workspaces import store as workspaces
-from infra.operator import options, prices, records, request_lines
+from infra.operator import options, prices, records
 from infra.operator.output import Record, print_list
 
 _COUNTED = ("conversations", "messages", "interactions", "deliveries", "leads")

@@ -19,7 +19,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from chalicelib.analytics.series import day_of
+from chalicelib.extensions.reports.series import day_of
 
 Report = dict[str, Any]
 

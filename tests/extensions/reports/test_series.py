@@ -6,9 +6,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from chalicelib.analytics import hours, series
-from chalicelib.analytics.hours import Hour
-from chalicelib.analytics.series import Period
+from chalicelib.conversations.counted_changes import CountedChange
+from chalicelib.extensions.reports import hours, series
+from chalicelib.extensions.reports.hours import Hour
+from chalicelib.extensions.reports.series import Period
 
 HOUR = 3_600
 AMSTERDAM, KOLKATA, NEW_YORK = "Europe/Amsterdam", "Asia/Kolkata", "America/New_York"
@@ -196,5 +197,5 @@ def test_a_long_value_is_cut() -> None:
         "platform": "x" + "\N{GRINNING FACE}" * 1_000,
         "language": "\ud800a",
     }
-    happened = hours.Happened("agent", "tag", {"loads": 1}, values)
-    assert happened.places() == ["", "", "x" * 40, "x" + "\N{GRINNING FACE}" * 9, "a"]
+    change = CountedChange("agent", "tag", {"loads": 1}, values)
+    assert hours.values_of(change) == ["", "", "x" * 40, "x" + "\N{GRINNING FACE}" * 9, "a"]

@@ -1,4 +1,4 @@
-"""The counts of agents in the database, per hour (`hours`): rows of the table of tallies.
+"""The counts of agents in the database, per hour (`hours`): rows of the table `tallies`.
 
 A change that counts is written as a small row under its version tag, so a repeated change overwrites it. The counts of
 an hour are the sums of its rows, written as absolute numbers into the two rows of its day, never incremented. So
@@ -17,21 +17,22 @@ from pynamodb.attributes import TTLAttribute, UnicodeAttribute
 
 from chalicelib import clock, ids, queues, storage
 from chalicelib.agents import store as agents
-from chalicelib.analytics import hours
-from chalicelib.analytics.hours import Happened, Hour
+from chalicelib.conversations.counted_changes import CountedChange
+from chalicelib.extensions.reports import hours
+from chalicelib.extensions.reports.hours import Hour
 from chalicelib.queues import messages
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 
 # In the partition key of what happened in a workspace, but at none of its agents: the delivery of a client's event.
 NO_AGENT = ""
+QUEUE = "counts"
+"""The queue of messages that ask to count an hour again (`RecountHour`)."""
 _CHANGE, _COUNTS, _GROUPS = "change", "counts", "groups"
 _DAY_SECONDS = 24 * 60 * 60
 _KEPT_SECONDS = 7 * _DAY_SECONDS
-# A stream keeps a change for a day. The rows of one of another time would have expired.
+# A stream keeps a change for a day. Rows for an older change would already have expired.
 _RECENT_SECONDS = 2 * _DAY_SECONDS
-# From the version tag of a write to the write itself: longer than any request, with the difference of two clocks.
-_WRITE_SECONDS = 300
 # The longest delay of a queue. One count answers all requests of this time, so it is cheap beside the changes.
 _DELAY_SECONDS = 900
 # Between the clocks of two processes. No process writes for a deleted agent in the last four seconds before its id is
@@ -70,12 +71,12 @@ class DayRow(storage.DocumentRow):
     period = UnicodeAttribute(range_key=True)
 
 
-def record(changes: Iterable[Happened]) -> None:
+def record(changes: Iterable[CountedChange]) -> None:
     """Store what changes count, and request a count of their hours. Requests: those of `save`."""
     save([row for one in changes if (row := change_row(one))])
 
 
-def change_row(change: Happened) -> ChangeRow | None:
+def change_row(change: CountedChange) -> ChangeRow | None:
     """The row of a change, not stored yet; None for a change whose row would have expired."""
     is_recent = abs(clock.seconds() - _second(change.version_tag)) <= _RECENT_SECONDS
     return _row(change) if is_recent else None
@@ -85,18 +86,10 @@ def save(changes: Iterable[ChangeRow]) -> None:
     """Store rows of changes, and request a count of their hours. Requests: one per 25 changes, and the queue's."""
     rows = {row.keys: row for row in changes}
     storage.save_many([*rows.values()])
-    wanted = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
-    for workspace_id, of_workspace in groupby(wanted, lambda one: storage.split_key(one[0])[0]):
+    changed = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
+    for workspace_id, of_workspace in groupby(changed, lambda hour: storage.split_key(hour[0])[0]):
         texts = [messages.pack(RecountHour(agent, hour, clock.seconds())) for agent, hour in of_workspace]
-        queues.send(queues.COUNTS, texts, workspace_id, _DELAY_SECONDS)
-
-
-def is_imported(record: dict[str, Any]) -> bool:
-    """Whether an import wrote a record of a stream: its row keeps the tag of the file, and counts where it happened."""
-    change = record["dynamodb"]
-    tag = change.get("NewImage", {}).get("version_tag", {}).get("S", "")
-    written = change.get("ApproximateCreationDateTime", 0)
-    return ids.ULID.fullmatch(tag) is not None and written - _second(tag) > _WRITE_SECONDS
+        queues.send(QUEUE, texts, workspace_id, _DELAY_SECONDS)
 
 
 def recount(agent: str, hour: int, requested_at: int) -> None:
@@ -110,10 +103,21 @@ def recount(agent: str, hour: int, requested_at: int) -> None:
         storage.retry_on_conflict(lambda: _recount(agent, hour, requested_at))
 
 
-def recountable(workspace_id: str, agent_id: str) -> list[int]:
-    """The hours of an agent that have changes, by their first second."""
-    rows = storage.iterate(ChangeRow, storage.key(workspace_id, agent_id), ChangeRow.period.startswith(f"{_CHANGE}#"))
-    return sorted({_hour_of(row) for row in rows})
+def recount_all(workspace_id: str, agent_id: str) -> int:
+    """Count every hour of an agent that has changes; return the number of hours."""
+    agent = storage.key(workspace_id, agent_id)
+    rows = storage.iterate(ChangeRow, agent, ChangeRow.period.startswith(f"{_CHANGE}#"))
+    changed = sorted({_hour_of(row) for row in rows})
+    for hour in changed:
+        recount(agent, hour, clock.seconds())
+    return len(changed)
+
+
+def delete_rows_of_no_agent(workspace_id: str) -> dict[str, int]:
+    """Delete the rows of a workspace that belong to none of its agents; return their number."""
+    rows = [*storage.iterate(DayRow, storage.key(workspace_id, NO_AGENT))]
+    storage.delete_many(rows)
+    return {"tally": len(rows)}
 
 
 def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str | None) -> Iterator[Hour]:
@@ -123,10 +127,10 @@ def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str 
     for row in storage.query(DayRow, storage.key(workspace_id, agent_id), days, consistent=False):
         first, document = clock.start_of_day(storage.split_key(row.period)[1]), row.open()
         by_hour = document["hours"] if dimension is None else document.get(dimension, {})
-        for number, found in by_hour.items():
+        for number, of_hour in by_hour.items():
             hour = first + int(number) * hours.SECONDS
             if start <= hour < end:
-                values = {"": found} if dimension is None else found
+                values = {"": of_hour} if dimension is None else of_hour
                 yield from (Hour(hour, value, counts) for value, counts in values.items())
 
 
@@ -138,8 +142,8 @@ def read_days(workspace_id: str, agent_id: str, start: int, end: int) -> dict[in
     return days
 
 
-def changes_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ChangeRow]:
-    """Up to `limit` rows of changes, for the cascading delete."""
+def list_changes(workspace_id: str, agent_id: str, limit: int) -> list[ChangeRow]:
+    """Return up to `limit` rows of changes, for the cascading delete."""
     within = ChangeRow.period.startswith(f"{_CHANGE}#")
     return storage.query(ChangeRow, storage.key(workspace_id, agent_id), within, limit=limit)
 
@@ -196,12 +200,12 @@ def _empty() -> dict[str, Any]:
     return {"hours": {}, "counted": {}}
 
 
-def _row(change: Happened) -> ChangeRow:
+def _row(change: CountedChange) -> ChangeRow:
     second = _second(change.version_tag)
     row = ChangeRow(change.agent, _period(_CHANGE, clock.iso(second)[:13], change.version_tag))
     row.expires_at = clock.to_datetime(second - second % hours.SECONDS + _KEPT_SECONDS)
     cause = {} if change.caused_at is None else {"causedAt": change.caused_at}
-    row.seal({"counts": change.numbers(), "values": change.places(), **cause})
+    row.seal({"counts": hours.numbers_of(change), "values": hours.values_of(change), **cause})
     return row
 
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib.analytics import asked, usage
+from chalicelib.extensions.reports import report_query, usage
 from chalicelib.http import auth, files, pages, parameters
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
-    from chalicelib.analytics import models  # noqa: F401
+    from chalicelib.extensions.reports import models  # noqa: F401
 
 routes = Blueprint(__name__)
 
@@ -23,6 +23,7 @@ _COLUMNS = ("agentId", "day", *usage.NAMES)
     files=(files.MEDIA[files.CSV],),
     query=("limit", "cursor", "from", "to"),
     bounded=True,
+    tag="analytics",
 )
 def list_usage() -> Response:
     """List the conversations, messages, interactions, deliveries and leads of each agent on each day of UTC.
@@ -35,7 +36,7 @@ def list_usage() -> Response:
     A page has at most 20 agents, also with a higher `limit`: as long as `hasMore` is true, continue with `nextCursor`
     as `cursor`. A change is counted about 17 minutes later.
     """
-    limit, cursor, (start, end) = parameters.limit(), parameters.cursor(), asked.bounds(usage.DAY_SECONDS)
+    limit, cursor, (start, end) = parameters.limit(), parameters.cursor(), report_query.bounds(usage.DAY_SECONDS)
     limit = min(limit, usage.MAX_AGENTS)
     examined = usage.examine(auth.caller().workspace_id, start, end, cursor, limit)
     if not files.csv_is_preferred():

@@ -10,17 +10,19 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from chalicelib import clock, followers, ids, queues, storage
-from chalicelib.analytics import counts, hours, reports
-from chalicelib.analytics import functions as loads
-from chalicelib.analytics.counts import DayRow
-from chalicelib.analytics.hours import Happened
-from chalicelib.leads import functions as leads
+from chalicelib import clock, ids, queues, storage
+from chalicelib.conversations.counted_changes import CountedChange
+from chalicelib.extensions.reports import counts, hours
+from chalicelib.extensions.reports.counts import DayRow
+from chalicelib.extensions.reports.functions import count_hours
+from chalicelib.queues.tasks import RecountQuarter
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
 from tests.api import Api
 from tests.capacity import metered
+from tests.cascades import as_record, maintain
 from tests.conftest import PassTime, clear, clear_caches
+from tests.follow import follow
 from tests.old_agents import create_old_agent
 from tests.webhooks.pipeline import Stream
 from tests.writes import put_now
@@ -28,23 +30,21 @@ from tests.writes import put_now
 Record = dict[str, Any]
 REPORT = "/v3/agents/support/analytics"
 STATE = "/agents/support/interact/{}/state"
-_FUNCTIONS = {
-    "conversations": followers.follow_conversations,
-    "leads": leads.tally_leads,
-    "analytics": loads.tally_analytics,
-}
+_TABLES = ("conversations", "leads", "analytics")
 
 
 class Pipeline:
     """The three streams, their functions, the queue and the counting function."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.stream, self.requests = Stream(), list[str]()
+        self.stream, self.requests, self.recounts = Stream(), list[str](), list[str]()
         send = queues.send
 
         def capture(queue: str, texts: Any, *rest: Any) -> None:
-            if queue == queues.COUNTS:
+            if queue == counts.QUEUE:
                 self.requests += texts
+            elif queue == queues.MAINTENANCE and RecountQuarter.__name__ in texts[0]:
+                self.recounts += texts
             else:
                 send(queue, texts, *rest)
 
@@ -52,15 +52,17 @@ class Pipeline:
 
     def run(self) -> None:
         """Pass all changes on, and count until no request is left."""
-        for table, function in _FUNCTIONS.items():
-            function({"Records": self.stream.read(table)}, None)
+        for table in _TABLES:
+            follow(table, self.stream.read(table))
         while self.requests:
             count_again([self.requests.pop()])
+        while self.recounts:
+            maintain([as_record(self.recounts.pop())])
 
 
 def count_again(texts: list[str]) -> None:
     records = [{"messageId": str(number), "body": text} for number, text in enumerate(texts)]
-    answer = loads.count_hours({"Records": records}, None)
+    answer = count_hours({"Records": records}, None)
     assert answer == {"batchItemFailures": []}
 
 
@@ -190,7 +192,7 @@ def test_the_agents_of_an_organisation_and_of_the_workspace_are_added_up(api: Ap
 
 
 def test_a_report_of_too_many_agents_is_refused(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reports, "MAX_AGENTS", 0)
+    monkeypatch.setattr("chalicelib.extensions.reports.report.MAX_AGENTS", 0)
     answer = api.get("/v3/analytics")
     assert (answer.status, answer.json["code"]) == (409, "TOO_MANY_AGENTS")
 
@@ -285,7 +287,7 @@ def test_a_change_of_another_time_stops_no_stream_and_does_not_count(
     second = clock.seconds() + 3 * 86_400 if moment is None else moment - 1 if moment else 0
     agent = storage.key(workspace.workspace_id, "support")
     own = [(second, 1), (clock.seconds(), 2)]
-    counts.record(Happened(agent, ids.id_at(one * 1000, low), {"loads": 1}, {}) for one, low in own)
+    counts.record(CountedChange(agent, ids.id_at(one * 1000, low), {"loads": 1}, {}) for one, low in own)
     pipeline.run()
     assert api.get(f"{REPORT}?to={clock.seconds() + 4 * 86_400}").data["totals"]["loads"] == 1
 
@@ -333,7 +335,7 @@ def test_a_change_costs_at_most_1_2_write_units(
     agent = storage.key(workspace.workspace_id, create_old_agent(api, "sales"))
     start = clock.seconds() // 3_600 * 3_600
     changes = [
-        Happened(
+        CountedChange(
             agent,
             ids.id_at((start + number * 12) * 1000, number),
             {"loads": 1, "newVisitors": number % 2},
@@ -361,5 +363,5 @@ def test_the_operator_counts_the_hours_of_the_last_days_again(api: Api, pipeline
     storage.delete_many(rows)
     assert api.get(REPORT).data["totals"]["loads"] == 0
     ran = CliRunner().invoke(cams, ["tallies", "recount"])
-    assert (ran.exit_code, "and 1 hours of reports, of 1 agents" in ran.output) == (0, True)
+    assert (ran.exit_code, "and 1 other periods, of 1 agents" in ran.output) == (0, True)
     assert api.get(REPORT).data["totals"]["loads"] == 1

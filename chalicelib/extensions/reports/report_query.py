@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from chalicelib import clock, errors
-from chalicelib.analytics import hours, series
+from chalicelib.extensions.reports import hours, series
 from chalicelib.http import current_request, parameters
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
 _MAX_ZONE = 64
 
 
-class Asked(NamedTuple):
+class ReportQuery(NamedTuple):
     """The period and the one before it, the interval, and the dimension, None without groups."""
 
     period: series.Period
@@ -27,21 +27,21 @@ class Asked(NamedTuple):
     interval: str
     by: str | None
 
+    @classmethod
+    def from_request(cls) -> "ReportQuery":
+        """Return the query of the request: by default the last 30 days, by days of UTC. Raises Invalid."""
+        bounds(hours.SECONDS)
+        period = _zoned(*_edges(), requested_zone())
+        interval, by = _choice("interval", series.INTERVALS) or "day", _choice("by", hours.DIMENSIONS)
+        most = MAX_GROUPED if by else MAX_INTERVALS
+        if len([*period.intervals(interval)]) > most:
+            raise errors.Invalid.member("interval", f"must make at most {most} intervals of the period")
+        return cls(period, period.before(), interval, by)
+
     def warnings(self) -> list[errors.Issue]:
-        """What a response says of a zone whose days do not begin at a full hour of UTC."""
+        """Return the warning for a zone whose days do not begin at a full hour of UTC."""
         is_exact = self.period.is_exact() and self.before.is_exact()
         return [] if is_exact else [{"path": "tz", "message": series.INEXACT}]
-
-
-def requested() -> Asked:
-    """The query of the request: by default the last 30 days, by days of UTC. Raises Invalid."""
-    bounds(hours.SECONDS)
-    period = _zoned(*_edges(), requested_zone())
-    interval, by = _one_of("interval", series.INTERVALS) or "day", _one_of("by", hours.DIMENSIONS)
-    most = MAX_GROUPED if by else MAX_INTERVALS
-    if len([*period.intervals(interval)]) > most:
-        raise errors.Invalid.member("interval", f"must make at most {most} intervals of the period")
-    return Asked(period, period.before(), interval, by)
 
 
 def bounds(unit: int) -> tuple[int, int]:
@@ -90,7 +90,7 @@ def _unknown_zone() -> errors.Invalid:
     return errors.Invalid.member("tz", "must be the name of a time zone, such as Europe/Amsterdam")
 
 
-def _one_of(name: str, values: tuple[str, ...]) -> str | None:
+def _choice(name: str, values: tuple[str, ...]) -> str | None:
     value = current_request.query_value(name)
     if value not in (None, *values):
         raise errors.Invalid.member(name, f"must be {', '.join(values[:-1])} or {values[-1]}")

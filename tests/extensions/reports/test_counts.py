@@ -10,17 +10,17 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from chalicelib import clock, errors, followers, ids, queues, storage
-from chalicelib.analytics import functions as loads
-from chalicelib.analytics import hours
+from chalicelib import clock, errors, ids, queues, storage
 from chalicelib.analytics import store as analytics
 from chalicelib.conversations import store
 from chalicelib.conversations.new_messages import Totals
 from chalicelib.conversations.state import State
-from chalicelib.leads import functions as leads
+from chalicelib.extensions.reports import counts, hours
+from chalicelib.extensions.reports.functions import count_hours
 from chalicelib.leads.store import LeadRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.follow import follow
 from tests.old_agents import create_old_agent
 from tests.promises import Shown
 
@@ -179,23 +179,19 @@ def _size(changes: Sequence[Raw]) -> int:
     return sum(number for one in changes for name, number in one.counts.items() if name != "seconds")
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "conversations": followers.follow_conversations,
-    "leads": leads.tally_leads,
-    "analytics": loads.tally_analytics,
-}
+TABLES = ("conversations", "leads", "analytics")
 
 
 def _tally(changes: Sequence[Raw], chance: random.Random) -> None:
     """Pass changes on in batches; one that fails comes again in halves."""
-    for table, function in FUNCTIONS.items():
+    for table in TABLES:
         records = [one.record for one in changes if one.table == table]
         size = max(100, len(records) // 5)  # moto takes long for an hour, so that fewer batches request it
         pending = [records[start : start + size] for start in range(0, len(records), size)]
         while pending:
             batch = pending.pop(chance.randrange(len(pending)))
             try:
-                function({"Records": batch}, None)
+                follow(table, batch)
             except errors.Unavailable:
                 half = len(batch) // 2
                 pending += [part for part in (batch[:half], batch[half:]) if part]
@@ -206,7 +202,7 @@ def _count(texts: list[str], chance: random.Random) -> None:
     while texts:
         taken, texts = texts[:10], texts[10:]
         records = [{"messageId": str(number), "body": text} for number, text in enumerate(taken)]
-        answer = loads.count_hours({"Records": records}, None)
+        answer = count_hours({"Records": records}, None)
         texts += [taken[int(one["itemIdentifier"])] for one in answer["batchItemFailures"]]
 
 
@@ -233,7 +229,7 @@ def _inject(
     def send(queue: str, texts: Sequence[str], *rest: Any) -> None:
         for text in texts:
             fail("before a message")
-            if queue == queues.COUNTS:
+            if queue == counts.QUEUE:
                 requested(text)
         fail("after messages")
 

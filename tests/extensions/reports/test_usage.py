@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock, followers, queues
-from chalicelib.analytics import functions as loads
-from chalicelib.analytics import usage
-from chalicelib.analytics.counts import record
-from chalicelib.analytics.hours import Happened
+from chalicelib import clock, queues
+from chalicelib.conversations.counted_changes import CountedChange
+from chalicelib.extensions.reports import counts, usage
+from chalicelib.extensions.reports.counts import record
+from chalicelib.extensions.reports.functions import count_hours
 from chalicelib.ids import id_at
-from chalicelib.leads import functions as leads
 from chalicelib.storage import key
-from chalicelib.webhooks import delivery, functions, ledger
+from chalicelib.webhooks import delivery, ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
+from tests.follow import follow
 from tests.old_agents import create_old_agent
 from tests.requests import counted
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out
@@ -34,7 +34,7 @@ class Counting:
         send = queues.send
 
         def capture(queue: str, texts: Any, *rest: Any) -> None:
-            if queue == queues.COUNTS:
+            if queue == counts.QUEUE:
                 self.requests += texts
             else:
                 send(queue, texts, *rest)
@@ -44,7 +44,7 @@ class Counting:
     def run(self) -> None:
         for text in dict.fromkeys(self.requests):
             message = {"messageId": "1", "body": text}
-            assert loads.count_hours({"Records": [message]}, None) == {"batchItemFailures": []}
+            assert count_hours({"Records": [message]}, None) == {"batchItemFailures": []}
         self.requests.clear()
 
 
@@ -65,7 +65,7 @@ def two_days(workspace: NewWorkspace, agent_id: str, api: Api, counting: Countin
         ("z", today, {"leads": 1}),
         ("", today, {"deliveries": 2}),
     ):
-        record([Happened(key(workspace.workspace_id, agent), id_at(second * 1000, second), numbers, {})])
+        record([CountedChange(key(workspace.workspace_id, agent), id_at(second * 1000, second), numbers, {})])
     counting.run()
     return today
 
@@ -83,9 +83,9 @@ def test_everything_that_is_used_is_counted_once_on_its_day(
     drain()
     sent = stream.read("deliveries")
     for batch in (sent, sent[2:], sent[:4]):  # at least once
-        functions.tally_deliveries({"Records": batch}, None)
-    for function, table in ((followers.follow_conversations, "conversations"), (leads.tally_leads, "leads")):
-        function({"Records": [one for one in records if f"cams-{table}/" in one["eventSourceARN"]]}, None)
+        follow("deliveries", batch)
+    for table in ("conversations", "leads"):
+        follow(table, [one for one in records if f"cams-{table}/" in one["eventSourceARN"]])
     counting.run()
     entries = api.get("/v3/usage").data
     assert [one.get("agentId") for one in entries] == ["support", None]
@@ -109,7 +109,7 @@ def test_what_is_not_sent_is_not_counted(
     drain()
     (*_, last) = sent = stream.read("deliveries")
     assert last["dynamodb"]["NewImage"]["outcome"]["S"] == ledger.EXPIRED
-    functions.tally_deliveries({"Records": sent}, None)
+    follow("deliveries", sent)
     assert counting.requests == []
 
 

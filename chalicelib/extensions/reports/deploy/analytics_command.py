@@ -10,7 +10,7 @@ import click
 
 from chalicelib import clock
 from chalicelib.agents import store as agents
-from chalicelib.analytics import counts, hours, series
+from chalicelib.extensions.reports import counts, hours, series
 from chalicelib.workspaces import store as workspaces
 from infra.operator import options
 
@@ -64,7 +64,7 @@ def analytics(
     Totals with their change, sparklines and bars, by days, or by hours for at most two days. The change is that since
     the period before, which has the same length. Nothing is coloured if the output is no terminal or NO_COLOR is set.
     """
-    from infra.operator import drawing  # the other commands do not wait for the import of Rich
+    from chalicelib.extensions.reports.deploy import drawing  # the other commands do not wait for the import of Rich
 
     workspace_id = workspace_id or _only_workspace()
     agent = agents.read(workspace_id, agent_id)

@@ -3,7 +3,6 @@
 Capacity is computed from the sizes of items by DynamoDB's published rules.
 """
 
-import json
 import os
 import random
 from collections.abc import Callable, Sequence
@@ -12,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from chalicelib import clock, ids, queues, storage
-from chalicelib.analytics import counts, hours
-from chalicelib.analytics.counts import DayRow
-from chalicelib.analytics.hours import Happened
+from chalicelib.conversations.counted_changes import CountedChange
+from chalicelib.extensions.reports import counts, hours
+from chalicelib.extensions.reports.counts import DayRow
+from chalicelib.queues import messages
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator import prices
 from tests.api import Api
@@ -39,11 +39,11 @@ READS = {
 SAMPLE = 200
 
 
-def changes(chance: random.Random, number: int, start: int, agent: str) -> list[Happened]:
+def changes(chance: random.Random, number: int, start: int, agent: str) -> list[CountedChange]:
     """So many page loads of an hour: from 60 countries, of 30 languages, 5 browsers, 6 platforms and 4 channels."""
     kinds = {"country": 60, "language": 30, "browser": 5, "platform": 6, "origin": 4}
     return [
-        Happened(
+        CountedChange(
             agent,
             ids.id_at((start + index * HOUR // number) * 1000, chance.getrandbits(80)),
             {"loads": 1, "newVisitors": index % 2},
@@ -64,7 +64,7 @@ def store_days(workspace_id: str, events: int) -> None:
             number = int(per_hour) + (chance.random() < per_hour % 1)
             factor = max(1, number // SAMPLE)
             found = changes(chance, min(number, SAMPLE), start + hour * HOUR, "")
-            sums = hours.add_up((one.numbers(), one.places()) for one in found)
+            sums = hours.add_up((hours.numbers_of(one), hours.values_of(one)) for one in found)
             if found:
                 by_hour[f"{hour:02}"] = [count * factor for count in sums.counts]
                 for name, values in sums.groups.items():
@@ -112,7 +112,9 @@ def rows_of_day(agent: str, start: int, number: int, until: int) -> list[DayRow]
     """The rows of a day with some counted hours, each with so many changes."""
     by_hour, groups = {}, {name: {} for name in hours.DIMENSIONS}
     for hour in range(until):
-        sums = hours.add_up((one.numbers(), one.places()) for one in changes(random.Random(hour), number, start, ""))
+        sums = hours.add_up(
+            (hours.numbers_of(one), hours.values_of(one)) for one in changes(random.Random(hour), number, start, "")
+        )
         by_hour[f"{hour:02}"] = sums.counts
         for name, values in sums.groups.items():
             groups[name][f"{hour:02}"] = values
@@ -188,13 +190,13 @@ def test_a_read_costs_as_documented_however_much_was_counted(
     compare("reads", table(heading, rows))
 
 
-def changes_of_an_hour(agent: str, number: int, day: int) -> list[Happened]:
+def changes_of_an_hour(agent: str, number: int, day: int) -> list[CountedChange]:
     """So many changes of the first hour of a day after the `START`."""
     return changes(random.Random(1), number, START + day * 86_400, agent)
 
 
 def cost_of_an_hour(
-    agent: str, pending: list[Happened], day: int, at: Callable[[int], None], wanted: list[str]
+    agent: str, pending: list[CountedChange], day: int, at: Callable[[int], None], wanted: list[str]
 ) -> Meter:
     """What it costs to count these changes in the middle of a day with as many in each hour.
 
@@ -213,7 +215,7 @@ def cost_of_an_hour(
                 counts.record(due[begin : begin + 25])
             at(day * 86_400 + now + 900)
             for text in dict.fromkeys(wanted):
-                counts.recount(*json.loads(text)[:3])
+                counts.recount(*messages.parse(text, [counts.RecountHour]))
             wanted.clear()
     return meter
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from chalicelib import clock
 from chalicelib.agents import store as agents
-from chalicelib.analytics import counts, hours
+from chalicelib.extensions.reports import counts, hours
 from chalicelib.http import files, pages
 from chalicelib.storage import Document
 
@@ -40,12 +40,12 @@ def table(records: Iterable[Document]) -> str:
 
 
 def _record(agent_id: str, days: dict[int, list[int]]) -> Document:
-    shown = [{"from": start, **_named(numbers)} for start, numbers in sorted(days.items())]
+    by_day = [{"from": start, **_named(numbers)} for start, numbers in sorted(days.items())]
     total = [0] * len(hours.NAMES)
     for numbers in days.values():
         hours.add(total, numbers)
     named = {} if agent_id == counts.NO_AGENT else {"agentId": agent_id}
-    return {**named, "days": shown, "totals": _named(total)}
+    return {**named, "days": by_day, "totals": _named(total)}
 
 
 def _named(numbers: Sequence[int]) -> Document:

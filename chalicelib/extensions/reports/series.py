@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, NamedTuple
 
-from chalicelib.analytics import hours
-from chalicelib.analytics.hours import Hour
+from chalicelib.extensions.reports import hours
+from chalicelib.extensions.reports.hours import Hour
 
 INTERVALS = ("hour", "day", "month")
 INEXACT = "Counts are kept per full hour of UTC: days of this zone were cut at the nearest hour."
@@ -93,16 +93,16 @@ def day_of(start: int, zone: tzinfo) -> date:
     return datetime.fromtimestamp(start + _HOUR // 2, zone).date()
 
 
-def build(period: Period, before: Period, interval: str, found: Iterable[Hour]) -> dict[str, Any]:
+def build(period: Period, before: Period, interval: str, counted: Iterable[Hour]) -> dict[str, Any]:
     """The series and totals of a period, and the totals of the period before it."""
     starts = [*period.intervals(interval)]
     sums = [[0] * len(hours.NAMES) for _ in starts]
     earlier = [0] * len(hours.NAMES)
-    for one in found:
-        if one.start >= period.start:
-            hours.add(sums[bisect_right(starts, one.start) - 1], one.counts)
-        elif one.start >= before.start:
-            hours.add(earlier, one.counts)
+    for hour in counted:
+        if hour.start >= period.start:
+            hours.add(sums[bisect_right(starts, hour.start) - 1], hour.counts)
+        elif hour.start >= before.start:
+            hours.add(earlier, hour.counts)
     total = [sum(column) for column in zip(*sums, strict=True)]
     return {
         "series": [_entry(start, counts) for start, counts in zip(starts, sums, strict=True)],
@@ -111,17 +111,17 @@ def build(period: Period, before: Period, interval: str, found: Iterable[Hour]) 
     }
 
 
-def build_groups(period: Period, before: Period, interval: str, found: Sequence[Hour]) -> list[dict[str, Any]]:
+def build_groups(period: Period, before: Period, interval: str, counted: Sequence[Hour]) -> list[dict[str, Any]]:
     """The same for each value of a dimension: the 50 most frequent of the period, and all others as `other`."""
     values: dict[str, list[int]] = {}
-    for one in found:
-        counts = values.setdefault(one.value, [0] * len(hours.NAMES))
-        if one.start >= period.start:
-            hours.add(counts, one.counts)
+    for hour in counted:
+        counts = values.setdefault(hour.value, [0] * len(hours.NAMES))
+        if hour.start >= period.start:
+            hours.add(counts, hour.counts)
     names = [*hours.most_frequent(values, MAX_GROUPS)]
     by_name: dict[str, list[Hour]] = {name: [] for name in names}
-    for one in found:
-        by_name[one.value if one.value in by_name else hours.OTHER].append(one)
+    for hour in counted:
+        by_name[hour.value if hour.value in by_name else hours.OTHER].append(hour)
     return [{"value": name, **build(period, before, interval, by_name[name])} for name in names]
 
 

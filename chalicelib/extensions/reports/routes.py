@@ -6,14 +6,15 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors
 from chalicelib.agents import store as agents
-from chalicelib.analytics import asked, reports
+from chalicelib.extensions.reports import report, report_query
+from chalicelib.extensions.reports.report_query import ReportQuery
 from chalicelib.http import auth, files
 from chalicelib.http.operation import Operation
 from chalicelib.ids import IDENTIFIER
 from chalicelib.organisations import store as organisations
 
 if TYPE_CHECKING:
-    from chalicelib.analytics import models  # noqa: F401
+    from chalicelib.extensions.reports import models  # noqa: F401
 
 routes = Blueprint(__name__)
 
@@ -24,9 +25,10 @@ _CSV = (files.MEDIA[files.CSV],)
 @Operation(
     data="models.Report",
     files=_CSV,
-    query=asked.NAMES,
+    query=report_query.NAMES,
     raises=(errors.NotFound,),
     warns=True,
+    tag="analytics",
 )
 def report_agent(agent_id: str) -> Response:
     """Report what happened at an agent: counts by hour, day or month, their totals, and those of the period before.
@@ -40,18 +42,19 @@ def report_agent(agent_id: str) -> Response:
     hours. Days begin in the zone `tz`. In one that is not a number of full hours from UTC, they begin at the nearest
     hour, and `warnings` says so.
     """
-    wanted, workspace_id = asked.requested(), auth.caller().workspace_id
+    query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
-    return reports.respond(workspace_id, [agent_id], wanted)
+    return report.respond(workspace_id, [agent_id], query)
 
 
 @routes.route("/v3/orgs/{org_id}/analytics", methods=["GET"])
 @Operation(
     data="models.Report",
     files=_CSV,
-    query=asked.NAMES,
-    raises=(errors.NotFound, reports.TooManyAgents),
+    query=report_query.NAMES,
+    raises=(errors.NotFound, report.TooManyAgents),
     warns=True,
+    tag="analytics",
 )
 def report_organisation(org_id: str) -> Response:
     """Report what happened at the agents of an organisation, those in its `widgetIDs`, as one agent's report does.
@@ -59,20 +62,21 @@ def report_organisation(org_id: str) -> Response:
     At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The period before counts, too: a report is of up to
     20 days of 500 agents, or 366 days of 27, and with `by` of 30 days of 65 agents.
     """
-    wanted, workspace_id = asked.requested(), auth.caller().workspace_id
+    query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
     named = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
     agent_ids = sorted({one for one in named if IDENTIFIER.fullmatch(one)})
-    reports.require_few(agent_ids, wanted)
-    return reports.respond(workspace_id, agent_ids, wanted)
+    report.require_few(agent_ids, query)
+    return report.respond(workspace_id, agent_ids, query)
 
 
 @routes.route("/v3/analytics", methods=["GET"])
 @Operation(
     data="models.Report",
     files=_CSV,
-    query=asked.NAMES,
-    raises=(reports.TooManyAgents,),
+    query=report_query.NAMES,
+    raises=(report.TooManyAgents,),
     warns=True,
+    tag="analytics",
 )
 def report_workspace() -> Response:
     """Report what happened at all agents of the workspace, as one agent's report does.
@@ -80,7 +84,7 @@ def report_workspace() -> Response:
     At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The period before counts, too: a report is of up to
     20 days of 500 agents, or 366 days of 27, and with `by` of 30 days of 65 agents.
     """
-    wanted, workspace_id = asked.requested(), auth.caller().workspace_id
-    agent_ids = [one.agent_id for one in agents.list_entries(workspace_id, None, reports.MAX_AGENTS + 1)]
-    reports.require_few(agent_ids, wanted)
-    return reports.respond(workspace_id, agent_ids, wanted)
+    query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
+    agent_ids = [one.agent_id for one in agents.list_entries(workspace_id, None, report.MAX_AGENTS + 1)]
+    report.require_few(agent_ids, query)
+    return report.respond(workspace_id, agent_ids, query)

@@ -1,18 +1,20 @@
-"""What happened at an agent in an hour, as sums of changes. Pure.
+"""The counts of an agent per hour, as sums of changes. Pure.
 
 A list of counts has a number for each name in `NAMES`. Stored lists have this order too: a new name goes to the end.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from chalicelib.conversations.counted_changes import CountedChange
 
 # Those of reports. Usage also has the deliveries of webhooks, which no dimension divides.
 REPORTED = ("loads", "newVisitors", "conversations", "messages", "interactions", "handoffs", "leads")
 NAMES = (*REPORTED, "seconds", "deliveries")
 _GROUPED = NAMES.index("deliveries")
 DIMENSIONS = ("origin", "country", "browser", "platform", "language")
-# Of each dimension and hour, the values with the most changes are counted apart, and all others together. So neither
-# the number of values nor their length can make the rows grow without bound.
+# For each hour and dimension, only the 20 most frequent values are counted separately; the rest are summed as `other`.
+# So neither the number of values nor their length can make the rows grow without bound.
 MAX_VALUES = 20
 MAX_BYTES = 40
 OTHER, UNKNOWN = "other", "unknown"
@@ -20,29 +22,6 @@ SECONDS = 3_600
 
 Groups = dict[str, dict[str, list[int]]]
 """The counts of each value of each dimension."""
-
-
-class Happened(NamedTuple):
-    """What a change counts: numbers by name, and the values of dimensions by name.
-
-    `agent` is the partition key of the agent, `version_tag` the tag of the write, which also says when it was.
-    `caused_at` is the Unix second of an earlier change that caused this one, None without one.
-    """
-
-    agent: str
-    version_tag: str
-    counts: Mapping[str, int]
-    values: Mapping[str, Any]
-    caused_at: int | None = None
-
-    def numbers(self) -> list[int]:
-        """The counts in the order of `NAMES`."""
-        return [self.counts.get(name, 0) for name in NAMES]
-
-    def places(self) -> list[str]:
-        """A value for each of `DIMENSIONS`, cut to its limit; empty if it is not known, or no text."""
-        texts = (value if isinstance(value := self.values.get(name), str) else "" for name in DIMENSIONS)
-        return [text.encode(errors="ignore")[:MAX_BYTES].decode(errors="ignore") for text in texts]
 
 
 class Hour(NamedTuple):
@@ -60,6 +39,17 @@ class Sums(NamedTuple):
     groups: Groups
 
 
+def numbers_of(change: CountedChange) -> list[int]:
+    """Return the counts of a change in the order of `NAMES`."""
+    return [change.counts.get(name, 0) for name in NAMES]
+
+
+def values_of(change: CountedChange) -> list[str]:
+    """Return a value for each of `DIMENSIONS`, cut to its limit; empty if it is unknown, or no text."""
+    texts = (value if isinstance(value := change.values.get(name), str) else "" for name in DIMENSIONS)
+    return [text.encode(errors="ignore")[:MAX_BYTES].decode(errors="ignore") for text in texts]
+
+
 def add_up(changes: Iterable[tuple[Sequence[int], Sequence[str]]]) -> Sums:
     """The sums of changes, given as the numbers and places of each, in any order."""
     counts = [0] * len(NAMES)
@@ -71,11 +61,11 @@ def add_up(changes: Iterable[tuple[Sequence[int], Sequence[str]]]) -> Sums:
     return Sums(counts, {dimension: most_frequent(values, MAX_VALUES) for dimension, values in groups.items()})
 
 
-def combine(found: Iterable[Hour]) -> list[Hour]:
-    """The counts of several agents as those of one, so that a report of many agents keeps few numbers at a time."""
+def combine(counted: Iterable[Hour]) -> list[Hour]:
+    """Return the counts of several agents as those of one agent, so that a large report keeps few numbers at a time."""
     sums: dict[tuple[int, str], list[int]] = {}
-    for one in found:
-        add(sums.setdefault((one.start, one.value), [0] * len(NAMES)), one.counts)
+    for hour in counted:
+        add(sums.setdefault((hour.start, hour.value), [0] * len(NAMES)), hour.counts)
     return [Hour(start, value, counts) for (start, value), counts in sums.items()]
 
 

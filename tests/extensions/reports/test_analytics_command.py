@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from chalicelib import clock
-from chalicelib.analytics import counts
-from chalicelib.analytics.hours import Happened
+from chalicelib.conversations.counted_changes import CountedChange
+from chalicelib.extensions.reports import counts
+from chalicelib.extensions.reports.deploy import drawing
 from chalicelib.ids import new_id
 from chalicelib.workspaces.store import NewWorkspace
-from infra.operator import drawing
 from infra.operator.commands import cams
 from tests.api import Api
 from tests.conftest import PassTime
@@ -172,7 +172,7 @@ def counted(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> Api:
     agent = api.get("/v3/agents").data[0]["id"]
     hour = clock.seconds() // 3_600 * 3_600
     key = f"{workspace.workspace_id}#{agent}"
-    counts.record(Happened(key, new_id(), {"loads": 1}, {"origin": "web-chat", "country": "NL"}) for _ in range(3))
+    counts.record(CountedChange(key, new_id(), {"loads": 1}, {"origin": "web-chat", "country": "NL"}) for _ in range(3))
     pass_time(3_600)
     counts.recount(key, hour, clock.seconds())
     return api

@@ -1,0 +1,13 @@
+"""What `make verify` checks of the console: the function that sends mails runs."""
+
+from collections.abc import Iterator
+
+from infra.verify.visit import Visit
+
+
+def check_notifications(visit: Visit) -> Iterator[str]:
+    """Invoke the function of the queue, without a message."""
+    yield from visit.invoke("notify_people")
+
+
+CHECKS = {"notifications": check_notifications}

@@ -1,0 +1,27 @@
+"""What `make verify` checks of the history: it lists the changes of the tour of the temporary workspace."""
+
+from collections.abc import Iterator
+
+from infra.verify.visit import Visit
+
+# Each with the function whose stream causes it.
+_FUNCTIONS = {
+    "agents": "follow_agents",
+    "clients": "follow_clients",
+    "orgs": "follow_organisations",
+    "webhooks": "follow_webhooks",
+    "tokens": "follow_credentials",
+}
+
+
+def check_history(visit: Visit) -> Iterator[str]:
+    """Check that the history lists a change of each kind of record."""
+
+    def kinds() -> set[str]:
+        return {one["resource"].partition("/")[0] for one in visit.list_page("/v3/history?limit=100")}
+
+    for kind, function in visit.wait_for(_FUNCTIONS, kinds):
+        yield f"The history lists no change of {kind}: check the log of {visit.stage.name}-{function}."
+
+
+CHECKS = {"history": check_history}

@@ -1,0 +1,1 @@
+"""What only the deployment and the operator's command need of the reports. It never ships."""

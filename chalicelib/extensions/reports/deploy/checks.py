@@ -1,0 +1,33 @@
+"""What `make verify` checks of the reports: the tour of the temporary workspace was counted."""
+
+from collections.abc import Iterator
+
+from chalicelib import clock, storage
+from chalicelib.extensions.reports import counts, hours
+from infra.verify import tour
+from infra.verify.visit import Visit
+
+# Each with the function whose stream causes it.
+_FUNCTIONS = {
+    "conversations": "follow_conversations",
+    "leads": "follow_leads",
+    "loads": "follow_analytics",
+    "deliveries": "follow_deliveries",
+}
+
+
+def check_counts(visit: Visit) -> Iterator[str]:
+    """Check that the tour was counted, and that the function that adds up does so."""
+    workspace_id = visit.workspace.workspace_id
+
+    def kinds() -> set[str]:
+        rows = counts.list_changes(workspace_id, tour.AGENT, 100)
+        return {name for row in rows for name, number in zip(hours.NAMES, row.open()["counts"], strict=True) if number}
+
+    for kind, function in visit.wait_for(_FUNCTIONS, kinds):
+        yield f"The {kind} of the tour were not counted: check the log of {visit.stage.name}-{function}."
+    agent = storage.key(workspace_id, tour.AGENT)
+    yield from visit.invoke("count_hours", counts.RecountHour(agent, clock.seconds() // 3_600 * 3_600, 0))
+
+
+CHECKS = {"counts": check_counts}

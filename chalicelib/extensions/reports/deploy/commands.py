@@ -1,0 +1,6 @@
+"""The operator's commands of the reports."""
+
+from chalicelib.extensions.reports.deploy.analytics_command import analytics
+from chalicelib.extensions.reports.deploy.usage_command import usage
+
+COMMANDS = (analytics, usage)

@@ -1,0 +1,45 @@
+"""The functions of the reports."""
+
+from infra.deploy.function import PARTIAL_FAILURES, READ_KEYRING, Function, follow
+
+_COUNTS = "counts"
+_WRITES = {**READ_KEYRING, "tallies": "BatchWriteItem"}
+
+FUNCTIONS = (
+    follow("leads", _WRITES, (_COUNTS,), event_filter={"eventName": ["INSERT"]}),
+    follow("analytics", _WRITES, (_COUNTS,), event_filter={"eventName": ["INSERT", "MODIFY"]}),
+    follow(
+        "deliveries",
+        _WRITES,
+        (_COUNTS,),
+        event_filter={"dynamodb": {"NewImage": {"outcome": {"S": ["delivered", "failed"]}}}},
+    ),
+    # The timeout is shorter than the delay of a request to count, so that no count is written after a newer one. Memory
+    # to unseal the changes of an hour, up to some hundred thousand, in that time.
+    Function(
+        "count_hours",
+        memory_mb=1024,
+        timeout_seconds=25,
+        tables={
+            **READ_KEYRING,
+            "workspaces": "BatchGetItem",
+            "agents": "BatchGetItem",
+            "tallies": "BatchGetItem PutItem Query",
+        },
+        queue=_COUNTS,
+        mapping_settings={
+            "ScalingConfig": {"MaximumConcurrency": 5},
+            "FunctionResponseTypes": PARTIAL_FAILURES,
+        },
+    ),
+)
+GRANTS = {
+    "api_handler": {"tallies": "Query"},
+    "follow_conversations": _WRITES,
+    "maintain": {"tallies": "BatchWriteItem Query"},
+}
+SENDS = {"follow_conversations": (_COUNTS,)}
+LATE_ALARM = ("ReportsLate", "Reports take more than five minutes to follow changes.")
+DEAD_LETTER_ALARMS = {
+    "DeadCounts": "A count of an hour has failed. Run `python -m infra.cams tallies recount`, then purge the queue."
+}

@@ -1,0 +1,68 @@
+"""What the reports read from the streams of tables: changes that count.
+
+Nothing here writes what an import wrote, because its rows keep the time at which they happened elsewhere.
+"""
+
+from typing import Any
+
+from chalicelib import ids, storage
+from chalicelib.analytics import store as analytics
+from chalicelib.conversations import counted_changes
+from chalicelib.conversations.counted_changes import CountedChange
+from chalicelib.extensions.reports import counts
+from chalicelib.extensions.reports.counts import ChangeRow
+from chalicelib.leads.store import LeadRow
+from chalicelib.queues.stream_batches import Follower
+from chalicelib.storage import images
+from chalicelib.webhooks import ledger
+
+_SENT = (ledger.DELIVERED, ledger.FAILED)
+_LOAD_MEMBERS = {
+    "origin": "origin",
+    "country": "countryCode",
+    "browser": "browser",
+    "platform": "platform",
+    "language": "langCode",
+}
+
+
+def _lead(record: dict[str, Any]) -> ChangeRow | None:
+    """Return the row of a new lead. Its channel is its origin."""
+    if record["eventName"] != "INSERT" or images.is_imported(record):
+        return None
+    row = LeadRow.from_raw_data(images.decode(record["dynamodb"]["NewImage"]) or {})
+    lead = row.open()
+    agent, origin = storage.key(row.workspace_id, lead["agentId"]), {"origin": lead.get("channel")}
+    return counts.change_row(CountedChange(agent, row.version_tag, {"leads": 1}, origin))
+
+
+def _load(record: dict[str, Any]) -> ChangeRow | None:
+    """Return the row of a page load, which is a new visitor's if it is the first one of its conversation id."""
+    new, old = (images.decode(record["dynamodb"].get(name)) or {} for name in ("NewImage", "OldImage"))
+    if new.get("load") in (None, old.get("load")) or images.is_imported(record):
+        return None
+    row = analytics.AnalyticsRow.from_raw_data(new)
+    load = analytics.records(row)[0]
+    values = {name: load.get(member) for name, member in _LOAD_MEMBERS.items()}
+    numbers = {"loads": 1, "newVisitors": int("load" not in old)}
+    return counts.change_row(CountedChange(row.agent, row.version_tag, numbers, values))
+
+
+def _delivery(record: dict[str, Any]) -> ChangeRow | None:
+    """Return the row of a delivery when the outcome of its POST is recorded. An expired delivery does not count."""
+    new, old = (record["dynamodb"].get(name, {}) for name in ("NewImage", "OldImage"))
+    if "outcome" not in new or "outcome" in old or new["outcome"]["S"] not in _SENT:
+        return None
+    # A delivery of the release before this one has no agent.
+    workspace_id, *_ = storage.split_key(new["webhook"]["S"])
+    agent_id = new.get("agent_id", {"S": counts.NO_AGENT})["S"]
+    agent, tag = storage.key(workspace_id, agent_id), new["version_tag"]["S"]
+    # A delivery may wait for four days, and its agent may be deleted and created again.
+    requested_at = ids.timestamp_of(new["delivery_id"]["S"]) // 1000
+    return counts.change_row(CountedChange(agent, tag, {"deliveries": 1}, {}, requested_at))
+
+
+CONVERSATIONS = Follower(counted_changes.in_record, counts.record)
+LEADS = Follower(_lead, counts.save)
+LOADS = Follower(_load, counts.save)
+DELIVERIES = Follower(_delivery, counts.save)

@@ -1,0 +1,37 @@
+"""The Lambda entry point `count_hours`: it reads the queue `counts`.
+
+Its timeout is shorter than the delay of a request to count, so that no count is written after a newer one. It imports
+neither `app.py` nor wire models.
+"""
+
+import logging
+
+from chalice.app import Blueprint, SQSEvent
+
+from chalicelib import queues, telemetry
+from chalicelib.extensions.reports import counts
+from chalicelib.queues import messages
+
+functions = Blueprint(__name__)
+
+_log = logging.getLogger(__name__)
+_MAX_MESSAGES = 10
+
+
+@functions.on_sqs_message(queues.name(counts.QUEUE), _MAX_MESSAGES, "count_hours")
+def count_hours(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
+    """Count hours again. Reports the failed messages; the queue repeats only these."""
+    telemetry.begin_invocation(event)
+    records = event.to_dict()["Records"]
+    failed = [record["messageId"] for record in records if not _count(record["body"])]
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+
+
+def _count(text: str) -> bool:
+    """Count the hour that a message names; return whether that succeeded."""
+    try:
+        counts.recount(*messages.parse(text, [counts.RecountHour]))
+    except Exception:
+        _log.exception("Cannot count an hour again; the queue repeats the request")
+        return False
+    return True

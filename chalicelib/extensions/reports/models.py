@@ -1,0 +1,56 @@
+"""Wire models of reports and usage."""
+
+from pydantic import Field
+
+from chalicelib.http.wire import Number, Wire, omitted
+
+
+class DayOfUsage(Wire):
+    """What was used in a day of UTC, which begins at `from`; without `from`, in the whole period."""
+
+    from_: Number = omitted(alias="from")
+    conversations: Number
+    messages: Number
+    interactions: Number
+    deliveries: Number
+    leads: Number
+
+
+class Usage(Wire):
+    """The usage of an agent on each day with any. Without `agentId`, of what belongs to no agent."""
+
+    agentId: str = omitted()
+    days: list[DayOfUsage]
+    totals: DayOfUsage
+
+
+class Counts(Wire):
+    """What happened in a period that begins at `from`. `averageSeconds` is absent without conversations."""
+
+    from_: Number = Field(alias="from")
+    loads: Number
+    newVisitors: Number
+    conversations: Number
+    messages: Number
+    interactions: Number
+    handoffs: Number
+    leads: Number
+    averageSeconds: Number = omitted()
+
+
+class CountsGroup(Wire):
+    """The counts of one value of a dimension."""
+
+    value: str
+    series: list[Counts]
+    totals: Counts
+    previous: Counts
+
+
+class Report(Wire):
+    """The counts of a period by interval, and as a whole; and those of the period before it."""
+
+    series: list[Counts]
+    totals: Counts
+    previous: Counts
+    groups: list[CountsGroup] = omitted()

@@ -1,0 +1,61 @@
+"""The reports in the tests of core: their function with its message, and changes that count."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from chalicelib import clock, ids, queues, storage
+from chalicelib.conversations.counted_changes import CountedChange
+from chalicelib.extensions.reports import counts, functions
+from chalicelib.extensions.reports.counts import RecountHour
+from chalicelib.queues import messages
+from chalicelib.workspaces import store as workspaces
+from tests.api import Api
+from tests.builders import lead_body, state_body
+from tests.cascades import as_record
+from tests.extensions import QueueFunctions
+from tests.follow import follow
+from tests.webhooks import pipeline
+
+FUNCTION_MODULES = (functions,)
+
+
+def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFunctions:
+    """Return the function of the queue by its name, with a message."""
+    message = RecountHour(storage.key(workspace_id, agent_id), clock.seconds(), 0)
+    return {"count_hours": (functions.count_hours, [messages.pack(message)])}
+
+
+def fill_agent(workspace_id: str, agent_id: str) -> None:
+    """Add a change that counts to an agent."""
+    counts.record([CountedChange(storage.key(workspace_id, agent_id), ids.new_id(), {"loads": 1}, {})])
+
+
+def run_functions() -> None:
+    """A page load, a conversation and a lead become changes, which are counted; then the agent is deleted."""
+    new, stream, requests = workspaces.create("Reported"), pipeline.Stream(), list[str]()
+    api, send = Api(new.workspace_key), queues.send
+
+    def capture(queue: str, texts: Sequence[str], *rest: Any) -> None:
+        requests.extend(texts if queue == counts.QUEUE else ())
+        send(queue, texts, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queues, "send", capture)
+        assert api.post("/v2/agents/support", {}).status == 200
+        assert api.post("/v2/agents/support/analytics/ann", {"record": "load"}).status == 200
+        assert api.post("/agents/support/interact/ann/state", state_body("Hello")).status == 200
+        assert api.post("/v3/leads", lead_body(name="Ann")).status == 200
+        for table in ("analytics", "leads", "conversations"):
+            follow(table, stream.read(table))
+        hourly = requests[0]  # all are for the same hour
+        _count(hourly)
+        assert api.get("/v3/agents/support/analytics").data["totals"]["loads"] == 1
+        hour = messages.parse(hourly, [RecountHour])
+        _count(messages.pack(hour._replace(agent=storage.key(new.workspace_id, counts.NO_AGENT))))
+        assert api.delete("/v3/agents/support").status == 200
+
+
+def _count(text: str) -> None:
+    assert functions.count_hours({"Records": [as_record(text)]}, None) == {"batchItemFailures": []}

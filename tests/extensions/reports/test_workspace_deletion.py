@@ -1,0 +1,48 @@
+"""The deletion of a workspace leaves no counts, and nothing is counted after it."""
+
+import pytest
+
+from chalicelib import clock, followers, ids, queues, storage
+from chalicelib.conversations.counted_changes import CountedChange
+from chalicelib.extensions.reports import counts
+from chalicelib.queues import messages
+from chalicelib.workspaces.store import NewWorkspace
+from infra.deploy.functions import declared_functions
+from tests.workspace_life.commands import succeed
+from tests.workspace_life.filled import of
+
+
+def test_nothing_is_counted_after_a_deletion(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What belongs to no agent has no agent whose absence a count would see. A count is 15 minutes late."""
+    requests: list[str] = []
+    monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: requests.extend(texts))
+    agent = storage.key(workspace.workspace_id, counts.NO_AGENT)
+    for number in range(2):
+        counts.record([CountedChange(agent, ids.new_id(), {"deliveries": 1}, {})])
+        if number == 0:
+            counts.recount(*messages.parse(requests[0], [counts.RecountHour]))
+    assert of(workspace.workspace_id)["cams-tallies"] == 2 + 2  # changes, and rows of the day
+    succeed("suspend", workspace.workspace_id, "--yes")
+    succeed("delete", workspace.workspace_id, "--yes")
+    for text in requests:
+        counts.recount(*messages.parse(text, [counts.RecountHour]))
+    assert of(workspace.workspace_id) == {}
+
+
+def test_a_deletion_waits_until_the_last_deliveries_are_counted(
+    workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A delivery that lasts until its timeout is in a batch that the stream gathers for as long again."""
+    agent = storage.key(workspace.workspace_id, counts.NO_AGENT)
+    timeout = max(one.timeout_seconds for one in declared_functions() if one.name in ("deliver", "deliver_slow"))
+    pauses: list[float] = []
+
+    def last_count(seconds: float) -> None:
+        pauses.append(seconds)
+        counts.record([CountedChange(agent, ids.new_id(), {"deliveries": 1}, {})])
+
+    succeed("suspend", workspace.workspace_id, "--yes")
+    monkeypatch.setattr(clock, "sleep", last_count)
+    succeed("delete", workspace.workspace_id, "--yes")
+    assert sum(pauses) > timeout + followers.BATCHES["deliveries"].window_seconds
+    assert of(workspace.workspace_id) == {}
