@@ -145,11 +145,11 @@ def _keep_one_mapping(
     awslambda: Any, function: Function, name: str, outputs: Outputs
 ) -> tuple[dict[str, Any] | None, list[str]]:
     """The function's mapping to its own event source, after deleting all others, and a line for each deleted one."""
-    wanted = event_sources.event_source_arn(function, name, outputs)
+    source_arn = event_sources.event_source_arn(function, name, outputs)
     kept: dict[str, Any] | None = None
     deleted = []
     for mapping in event_sources.list_mappings(awslambda, function.deployed_name(name)):
-        if mapping["EventSourceArn"] == wanted and kept is None:
+        if mapping["EventSourceArn"] == source_arn and kept is None:
             kept = mapping
         else:
             _delete_mapping(awslambda, mapping)

@@ -35,10 +35,10 @@ def configure(
     for function in functions:
         if function.stream or function.queue:
             mapping = _only_mapping(awslambda, function, name, outputs)
-            wanted = wanted_settings(function, outputs, scaled)
-            if not matches(mapping, wanted):
+            settings = declared_settings(function, outputs, scaled)
+            if not matches(mapping, settings):
                 wait_until_stable(awslambda, mapping["UUID"])
-                awslambda.update_event_source_mapping(UUID=mapping["UUID"], **wanted)
+                awslambda.update_event_source_mapping(UUID=mapping["UUID"], **settings)
                 wait_until_stable(awslambda, mapping["UUID"])
                 changed += 1
     return changed
@@ -73,28 +73,28 @@ def wait_until_stable(awslambda: Any, uuid: str) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def matches(actual: Any, wanted: Any) -> bool:
-    """Whether a mapping's description contains the wanted settings. AWS adds members, and omits empty ones."""
-    if isinstance(wanted, dict):
-        return all(matches((actual or {}).get(key), value) for key, value in wanted.items())
-    return bool(actual == wanted or (not actual and wanted == []))
+def matches(actual: Any, settings: Any) -> bool:
+    """Whether a mapping's description contains these settings. AWS adds members, and omits empty ones."""
+    if isinstance(settings, dict):
+        return all(matches((actual or {}).get(key), value) for key, value in settings.items())
+    return bool(actual == settings or (not actual and settings == []))
 
 
 def _only_mapping(awslambda: Any, function: Function, name: str, outputs: Outputs) -> dict[str, Any]:
-    wanted = event_source_arn(function, name, outputs)
+    source_arn = event_source_arn(function, name, outputs)
     deadline = time.monotonic() + _LISTED_WITHIN_SECONDS
-    while not (found := list_mappings(awslambda, function.deployed_name(name))) and time.monotonic() < deadline:
+    while not (mappings := list_mappings(awslambda, function.deployed_name(name))) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
-    if [one["EventSourceArn"] for one in found] != [wanted]:
+    if [one["EventSourceArn"] for one in mappings] != [source_arn]:
         raise click.ClickException(
-            f"{function.deployed_name(name)} does not have {wanted} as its only event source: deploy again."
+            f"{function.deployed_name(name)} does not have {source_arn} as its only event source: deploy again."
         )
-    return found[0]
+    return mappings[0]
 
 
-def wanted_settings(function: Function, outputs: Outputs, scaled: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def declared_settings(function: Function, outputs: Outputs, scaled: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The settings of a function's mapping. `scaled` is as in `configure`."""
-    wanted = {**function.mapping_settings, **scaled.get(function.name, {})}
+    settings = {**function.mapping_settings, **scaled.get(function.name, {})}
     if function.stream:
-        wanted["DestinationConfig"] = {"OnFailure": {"Destination": outputs["DeadDeliveriesQueueArn"]}}
-    return wanted
+        settings["DestinationConfig"] = {"OnFailure": {"Destination": outputs["DeadDeliveriesQueueArn"]}}
+    return settings

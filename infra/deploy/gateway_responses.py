@@ -115,8 +115,10 @@ def _to_request(response: GatewayResponse) -> dict[str, Any]:
     return request if response.status is None else {"statusCode": str(response.status), **request}
 
 
-def _matches(current: Any, wanted: dict[str, Any]) -> bool:
-    """Whether the API already has this response. A response inherited from a default does not count."""
+def _matches(current: Any, request: dict[str, Any]) -> bool:
+    """Return whether the API already has this response. A response inherited from a default does not count."""
     if not current or current.get("defaultResponse"):
         return False
-    return all(current.get(key) == wanted.get(key) for key in ("statusCode", "responseParameters", "responseTemplates"))
+    return all(
+        current.get(key) == request.get(key) for key in ("statusCode", "responseParameters", "responseTemplates")
+    )

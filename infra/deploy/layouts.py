@@ -26,10 +26,10 @@ _FIRST = "2"
 def choose(sdk: Callable[[str], Any], name: str, stage: str) -> int:
     """The layout to write. Raises NotReady if this version does not read what the stage has written."""
     deployed = list(_deployed(sdk("lambda"), name))
-    found = stack.parameters_of(sdk("cloudformation"), name, _PARAMETERS)
-    written = int(found.get("StoredLayout") or (_FIRST if deployed else CURRENT))
+    parameters = stack.parameters_of(sdk("cloudformation"), name, _PARAMETERS)
+    written = int(parameters.get("StoredLayout") or (_FIRST if deployed else CURRENT))
     if written not in READABLE:
-        first = found["StoredLayoutVersion"] if written > CURRENT else READABLE[min(READABLE)]
+        first = parameters["StoredLayoutVersion"] if written > CURRENT else READABLE[min(READABLE)]
         known = " and ".join(map(str, READABLE))
         raise NotReady(
             f"Stage {stage} has records of layout {written}, but version {__version__} reads only {known}: deploy "
@@ -70,10 +70,10 @@ def _deployed(awslambda: Any, name: str) -> Iterator[set[int]]:
     """The layouts that each deployed function reads."""
     for function in declared_functions():
         try:
-            found = awslambda.get_function_configuration(FunctionName=function.deployed_name(name))
+            configuration = awslambda.get_function_configuration(FunctionName=function.deployed_name(name))
         except ClientError as error:
             if error.response["Error"]["Code"] == "ResourceNotFoundException":
                 continue
             raise
-        readable = found.get("Environment", {}).get("Variables", {}).get(READABLE_VARIABLE, _FIRST)
+        readable = configuration.get("Environment", {}).get("Variables", {}).get(READABLE_VARIABLE, _FIRST)
         yield set(map(int, readable.split(",")))

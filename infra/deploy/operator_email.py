@@ -40,14 +40,14 @@ def parameters(cloudformation: Any, name: str, settings: stage.Settings) -> dict
 
     The first deployment asks for the address if neither the settings nor the stack have one, and it runs in a terminal.
     """
-    wanted = {}
+    chosen = {}
     if "alarms_email" in settings:
-        wanted[_EMAIL] = str(settings["alarms_email"])
+        chosen[_EMAIL] = str(settings["alarms_email"])
     elif stack.status(cloudformation, name) in _NEW and not _email(cloudformation, name):
-        wanted[_EMAIL] = _ask()
+        chosen[_EMAIL] = _ask()
     if "monthly_budget" in settings:
-        wanted[_BUDGET] = str(settings["monthly_budget"])
-    return wanted
+        chosen[_BUDGET] = str(settings["monthly_budget"])
+    return chosen
 
 
 def notice(sdk: Callable[[str], Any], name: str) -> str:

@@ -18,27 +18,27 @@ _FAILED_CALL = "PROBLEM: Function call failed"
 
 def check(event: Any, context: Any) -> list[str]:
     """Log the number of parts that do not work as the metric `brokenParts`, and a sentence for each; return them."""
-    found = mapping_problems(boto3.client("lambda"), os.environ["FUNCTIONS"].split())
-    found += key_problems(boto3.client("kms"), os.environ["KEYS"].split())
+    problems = mapping_problems(boto3.client("lambda"), os.environ["FUNCTIONS"].split())
+    problems += key_problems(boto3.client("kms"), os.environ["KEYS"].split())
     metric = {"Namespace": os.environ["NAME"], "Dimensions": [[]], "Metrics": [{"Name": "brokenParts"}]}
     emf = {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [metric]}
-    print(json.dumps({"_aws": emf, "brokenParts": len(found), "problems": found}))
-    return found
+    print(json.dumps({"_aws": emf, "brokenParts": len(problems), "problems": problems}))
+    return problems
 
 
 def mapping_problems(client: Any, functions: list[str]) -> list[str]:
     """Return a sentence for each function without an enabled mapping, or whose mapping cannot invoke it."""
     pages = client.get_paginator("list_event_source_mappings").paginate()
     mappings = {one["FunctionArn"].split(":")[6]: one for page in pages for one in page["EventSourceMappings"]}
-    found = []
+    problems = []
     for name in functions:
-        one = mappings.get(name, {})
-        state, result = one.get("State", "missing"), one.get("LastProcessingResult") or ""
+        mapping = mappings.get(name, {})
+        state, result = mapping.get("State", "missing"), mapping.get("LastProcessingResult") or ""
         if state not in ("Enabled", "Creating", "Enabling", "Updating"):
-            found.append(f"The event source mapping of {name} is {state}.")
+            problems.append(f"The event source mapping of {name} is {state}.")
         elif result.startswith("PROBLEM") and not result.startswith(_FAILED_CALL):
-            found.append(f"The event source mapping of {name} reports: {result}")
-    return found
+            problems.append(f"The event source mapping of {name} reports: {result}")
+    return problems
 
 
 def key_problems(client: Any, keys: list[str]) -> list[str]:

@@ -190,10 +190,10 @@ def outputs(cloudformation: Any, name: str) -> dict[str, str]:
     return {one["OutputKey"]: one["OutputValue"] for one in description.get("Outputs", ())}
 
 
-def parameters_of(cloudformation: Any, name: str, wanted: Collection[str]) -> dict[str, str]:
-    """Those of the wanted parameters that the stack has."""
+def parameters_of(cloudformation: Any, name: str, names: Collection[str]) -> dict[str, str]:
+    """Return those of these parameters that the stack has."""
     parameters = (_describe(cloudformation, name) or {}).get("Parameters", ())
-    return {one["ParameterKey"]: one["ParameterValue"] for one in parameters if one["ParameterKey"] in wanted}
+    return {one["ParameterKey"]: one["ParameterValue"] for one in parameters if one["ParameterKey"] in names}
 
 
 def extensions(cloudformation: Any, name: str) -> tuple[str, ...]:

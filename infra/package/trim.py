@@ -94,18 +94,18 @@ def _keep_used_operations(path: str, model: dict[str, Any]) -> dict[str, Any]:
 
 def _shapes_of(values: list[Any], shapes: dict[str, Any]) -> dict[str, Any]:
     """The shapes that these values name, and those that the shapes name."""
-    found: dict[str, Any] = {}
+    named: dict[str, Any] = {}
     while values:
         value = values.pop()
         if isinstance(value, dict):
             name = value.get("shape")
-            if isinstance(name, str) and name not in found:
-                found[name] = shapes[name]
+            if isinstance(name, str) and name not in named:
+                named[name] = shapes[name]
                 values.append(shapes[name])
             values += value.values()
         elif isinstance(value, list):
             values += value
-    return found
+    return named
 
 
 def _json(value: Any) -> bytes:

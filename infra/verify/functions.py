@@ -132,7 +132,7 @@ def check_mappings(stage: Deployment) -> Iterator[str]:
     for function in stage.functions:
         source = event_sources.event_source_arn(function, stage.name, stage.outputs)
         if function.stream or function.queue:
-            expected = event_sources.wanted_settings(function, stage.outputs, scaled)
+            expected = event_sources.declared_settings(function, stage.outputs, scaled)
             yield from _mapping_problems(awslambda, function.deployed_name(stage.name), source, expected)
 
 

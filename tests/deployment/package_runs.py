@@ -139,7 +139,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         served = run(package, API, [request(token, *one) for one in _SERVED], where)
         signed_in = run(package, API, [_form(f"/console/{workspace_id}", {"key": token})], where)
         cookie = signed_in.answers[0]["headers"]["Set-Cookie"].partition(";")[0]
-        shown = run(package, API, [_page(f"/console/{workspace_id}{one}", cookie) for one in PAGES], where)
+        pages = run(package, API, [_page(f"/console/{workspace_id}{one}", cookie) for one in PAGES], where)
         stream_events = [(f"fan_out_{table}", _records(engine, table)) for table in ("agents", "conversations")]
         fanned_out = run(package, WEBHOOKS, stream_events, where)
         delivered = run(package, WEBHOOKS, [("deliver_slow", _messages(engine))], where)
@@ -167,7 +167,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         "preparing": prepared,
         "serving": served,
         "signing in": signed_in,
-        "showing pages": shown,
+        "showing pages": pages,
         "fanning out": fanned_out,
         "delivering": delivered,
         "maintaining": maintained,

@@ -54,14 +54,14 @@ def read_settled_tables(here: cloud.Cloud, stack: str) -> Tables:
     Tallies may follow a minute later.
     """
     deadline = time.monotonic() + _SETTLE_SECONDS
-    before, found = None, read_tables(here, stack)
-    while found != before:
+    before, latest = None, read_tables(here, stack)
+    while latest != before:
         assert time.monotonic() < deadline, f"The tables still change after {_SETTLE_SECONDS} s."
         time.sleep(2)
-        before, found = found, read_tables(here, stack)
-    empty = {name for name, items in found.items() if not items} - {"tallies"}
+        before, latest = latest, read_tables(here, stack)
+    empty = {name for name, items in latest.items() if not items} - {"tallies"}
     assert not empty, f"The restore would compare empty tables: {sorted(empty)}."
-    return found
+    return latest
 
 
 def check_records(before: Tables, restored: Tables, after: Tables) -> int:
@@ -104,13 +104,13 @@ def _declared_settings(properties: dict[str, Any]) -> dict[str, Any]:
 
 def _settings(here: cloud.Cloud, table: str) -> dict[str, Any]:
     dynamodb = here.sdk("dynamodb")
-    found = dynamodb.describe_table(TableName=table)["Table"]
+    settings = dynamodb.describe_table(TableName=table)["Table"]
     backups = dynamodb.describe_continuous_backups(TableName=table)["ContinuousBackupsDescription"]
     expiry = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
     return {
-        "stream": found.get("StreamSpecification", {}).get("StreamViewType"),
-        "protection": found.get("DeletionProtectionEnabled"),
-        "indexes": sorted(one["IndexName"] for one in found.get("GlobalSecondaryIndexes", ())),
+        "stream": settings.get("StreamSpecification", {}).get("StreamViewType"),
+        "protection": settings.get("DeletionProtectionEnabled"),
+        "indexes": sorted(one["IndexName"] for one in settings.get("GlobalSecondaryIndexes", ())),
         "expiry": expiry.get("AttributeName"),
         "recovery": backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"],
     }

@@ -37,11 +37,11 @@ class Lambda:
     def get_event_source_mapping(self, UUID: str) -> dict[str, Any]:  # noqa: N803 - the parameter of boto3
         return self.mappings[UUID]
 
-    def update_event_source_mapping(self, UUID: str, **wanted: Any) -> None:  # noqa: N803 - the parameter of boto3
+    def update_event_source_mapping(self, UUID: str, **settings: Any) -> None:  # noqa: N803 - the parameter of boto3
         self.updates.append(UUID)
-        filters = wanted.get("FilterCriteria", {}).get("Filters")
+        filters = settings.get("FilterCriteria", {}).get("Filters")
         omitted = {"FilterCriteria"} if not filters else set()
-        self.mappings[UUID].update({key: value for key, value in wanted.items() if key not in omitted})
+        self.mappings[UUID].update({key: value for key, value in settings.items() if key not in omitted})
 
 
 def test_only_mappings_that_differ_are_updated() -> None:

@@ -49,13 +49,13 @@ def test_the_table_lists_the_functions_that_the_application_registers() -> None:
 
 
 def test_every_function_has_the_event_source_that_the_application_registers() -> None:
-    by_name = {one.name: one for one in declared_functions()}
-    for one in app.event_sources:
-        function = by_name[one.name]
-        if isinstance(one, DynamoDBEventConfig):
-            assert (function.stream, function.queue) == (one.name.rpartition("_")[2], None)
+    by_name = {source.name: source for source in declared_functions()}
+    for source in app.event_sources:
+        function = by_name[source.name]
+        if isinstance(source, DynamoDBEventConfig):
+            assert (function.stream, function.queue) == (source.name.rpartition("_")[2], None)
         else:
-            assert (function.stream, function.queue) == (None, one.queue.removeprefix(storage.table("")))
+            assert (function.stream, function.queue) == (None, source.queue.removeprefix(storage.table("")))
 
 
 @each_function

@@ -93,11 +93,11 @@ def test_trimming_changes_no_operation_of_a_service(package: Package, service: s
     kept = list(trim.OPERATIONS.get(service, original.operation_names))
     assert trimmed.operation_names == kept
     for name in kept:
-        expected, found = original.operation_model(name), trimmed.operation_model(name)
-        assert found.http == expected.http
-        assert _form(found.input_shape) == _form(expected.input_shape)
-        assert _form(found.output_shape) == _form(expected.output_shape)
-        assert [one.name for one in found.error_shapes] == [one.name for one in expected.error_shapes]
+        expected, trimmed = original.operation_model(name), trimmed.operation_model(name)
+        assert trimmed.http == expected.http
+        assert _form(trimmed.input_shape) == _form(expected.input_shape)
+        assert _form(trimmed.output_shape) == _form(expected.output_shape)
+        assert [one.name for one in trimmed.error_shapes] == [one.name for one in expected.error_shapes]
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_recovery_is_enabled_as_soon_as_dynamodb_permits_it(monkeypatch: pytest.
 
         monkeypatch.setattr(dynamodb, "update_continuous_backups", refuse_first)
         recovery.apply_settings(dynamodb, "cams-b")
-        found = {
+        description = {
             dynamodb.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"][
                 "PointInTimeRecoveryDescription"
             ]["PointInTimeRecoveryStatus"]
@@ -121,7 +121,7 @@ def test_recovery_is_enabled_as_soon_as_dynamodb_permits_it(monkeypatch: pytest.
         refusals.append("AccessDeniedException")
         with pytest.raises(ClientError, match="AccessDeniedException"):
             recovery.apply_settings(dynamodb, "cams-b")
-    assert (found, len(waits)) == ({"ENABLED"}, 2)
+    assert (description, len(waits)) == ({"ENABLED"}, 2)
 
 
 @pytest.mark.parametrize(

@@ -58,15 +58,15 @@ def damage(table: str, attribute: str, change: Callable[[bytes], bytes]) -> None
 def test_every_table_and_every_kind_of_record_is_sampled(
     long_conversation: Api, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = output(capsys)
-    assert found.keys() == {table_name(one, "") for one in declared("AWS::DynamoDB::Table")}
-    assert "1 document" in found["workspaces"]
-    assert found["keyring"] == "2 records, decrypted attributes: 2 wrapped"
+    sampled = output(capsys)
+    assert sampled.keys() == {table_name(one, "") for one in declared("AWS::DynamoDB::Table")}
+    assert "1 document" in sampled["workspaces"]
+    assert sampled["keyring"] == "2 records, decrypted attributes: 2 wrapped"
     heads = sum("turns" in item for item in items()["cams-conversations"])
-    assert f" {heads} turns" in found["conversations"]
-    assert " part, " in found["conversations"]
-    assert " received, " in found["conversations"]
-    assert found["credentials"].endswith("decrypted attributes: none")
+    assert f" {heads} turns" in sampled["conversations"]
+    assert " part, " in sampled["conversations"]
+    assert " received, " in sampled["conversations"]
+    assert sampled["credentials"].endswith("decrypted attributes: none")
 
 
 def test_index_items_of_a_long_conversation_do_not_fill_the_sample(

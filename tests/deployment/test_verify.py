@@ -310,11 +310,13 @@ def test_dead_letters_are_a_note(sqs: Any) -> None:
 
 def test_tables_without_their_protection_are_named(engine: None) -> None:
     dynamodb = storage.sdk_client("dynamodb")
-    found = problems(data.check_tables(deployed(dynamodb=dynamodb)._replace(name="cams")))
+    sentences = problems(data.check_tables(deployed(dynamodb=dynamodb)._replace(name="cams")))
     command = "aws dynamodb update-table --table-name cams-agents --deletion-protection-enabled"
-    assert f"The table cams-agents has no deletion protection: run `{command}`." in found
-    assert "The table cams-agents has no point-in-time recovery: enable it, because `make restore` needs it." in found
-    assert len(found) == 2 * len(tables.declared("AWS::DynamoDB::Table"))  # TTL, streams and indexes are complete
+    assert f"The table cams-agents has no deletion protection: run `{command}`." in sentences
+    assert (
+        "The table cams-agents has no point-in-time recovery: enable it, because `make restore` needs it." in sentences
+    )
+    assert len(sentences) == 2 * len(tables.declared("AWS::DynamoDB::Table"))  # TTL, streams and indexes are complete
 
 
 def test_a_missing_alarm_and_a_missing_log_group_are_named() -> None:
@@ -457,16 +459,16 @@ def test_the_workspace_is_removed_if_a_check_is_interrupted(engine: None, monkey
 
 
 @pytest.mark.parametrize(
-    ("found", "options", "recorded"), [(0, (), True), (1, (), False), (0, ("--only", "tour"), False)]
+    ("problems", "options", "recorded"), [(0, (), True), (1, (), False), (0, ("--only", "tour"), False)]
 )
 def test_only_a_whole_verification_without_problems_is_recorded(
-    found: int, options: tuple[str, ...], recorded: bool, engine: None, monkeypatch: pytest.MonkeyPatch
+    problems: int, options: tuple[str, ...], recorded: bool, engine: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until then, each deployment verifies the stage. A stage that is created again has another API."""
     dynamodb = storage.sdk_client("dynamodb")
     stage = deployed(dynamodb=dynamodb)._replace(name="cams")
     monkeypatch.setattr(command, "locate", lambda *_: stage)
-    monkeypatch.setattr(command, "_run", lambda *_: found)
+    monkeypatch.setattr(command, "_run", lambda *_: problems)
     assert not verified.is_recorded(dynamodb, "cams", "api")
     CliRunner().invoke(command.verify, ["--stage", "prod", *options])
     assert verified.is_recorded(dynamodb, "cams", "api") is recorded
@@ -476,7 +478,7 @@ def test_only_a_whole_verification_without_problems_is_recorded(
 @pytest.mark.parametrize("passed", [False, True])
 def test_a_deployment_verifies_a_stage_that_has_not_passed_yet(passed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
-    monkeypatch.setattr(deploy_command, "run", lambda _: passed)
+    monkeypatch.setattr(deploy_command, "run", lambda *_: passed)
     monkeypatch.setattr("infra.deploy.verify_command.start", lambda _, stage: started.append(stage))
     CliRunner().invoke(deploy_command.deploy, ["--stage", "prod"])
     assert started == ([] if passed else ["prod"])
@@ -607,16 +609,16 @@ def test_another_version_and_a_missing_throttle_are_named(monkeypatch: pytest.Mo
         client.put_method(**place, authorizationType="NONE")
         client.put_integration(**place, type="MOCK")
         client.create_deployment(restApiId=api_id, stageName="prod")
-        found = problems(gateway.check_gateway(deployed(apigateway=client)._replace(api_id=api_id)))
+        sentences = problems(gateway.check_gateway(deployed(apigateway=client)._replace(api_id=api_id)))
     assert (
-        found[0]
+        sentences[0]
         == f"The API at http://localhost has version 0.1, and this checkout {__version__}: run `chalice deploy`."
     )
-    assert found[-2:] == [
+    assert sentences[-2:] == [
         f"The stage prod of the API {api_id} has no {limit}: run `chalice deploy`."
         for limit in ("throttlingRateLimit", "throttlingBurstLimit")
     ]
-    assert "The gateway response THROTTLED of the API is not the declared one: run `chalice deploy`." in found
+    assert "The gateway response THROTTLED of the API is not the declared one: run `chalice deploy`." in sentences
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ def release_next_layout(project: Path) -> None:
     (project / _LAYOUTS).write_text(text.replace(last, f'{last}, {layouts.CURRENT + 1}: "{_VERSION}"'))
 
 
-def check_written(here: cloud.Cloud, name: str, wanted: int) -> None:
+def check_written(here: cloud.Cloud, name: str, layout: int) -> None:
     """Check the layout that every function writes."""
     for function in (one.deployed_name(name) for one in declared_functions()):
         found = here.sdk("lambda").get_function_configuration(FunctionName=function)["Environment"]["Variables"]
-        assert found["CAMS_STORED_LAYOUT"] == str(wanted), f"{function} writes layout {found['CAMS_STORED_LAYOUT']}."
+        assert found["CAMS_STORED_LAYOUT"] == str(layout), f"{function} writes layout {found['CAMS_STORED_LAYOUT']}."
 
 
 def check_refusal(here: cloud.Cloud, stage: str) -> None:
