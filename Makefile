@@ -15,7 +15,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
 endif
 
-.PHONY: help run demo test test-all test-rest test-long test-browser check format bench bench-quick rehearse deploy verify adopt restore destroy client install install-app install-run install-engine install-bench require-python lock clean
+.PHONY: help run demo test test-all test-rest test-long test-extensions test-browser check format bench bench-quick rehearse deploy verify adopt restore destroy client install install-app install-run install-engine install-bench require-python lock clean
 
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
@@ -23,6 +23,7 @@ help:  # the first target, so that a bare `make` starts nothing
 	@echo "make test [ARGS=...]                  the quick tests: each behaviour once; four minutes"
 	@echo "make test-all                         the whole suite; ten minutes"
 	@echo "make test-long                        the long tests, and all tests of a guarantee; half an hour"
+	@echo "make test-extensions                  the tests without extensions, and with each alone; ten minutes"
 	@echo "make test-browser                     the pages (docs, console) and the chat widget in headless Chromium; four minutes"
 	@echo "make check                            formatter, linter, types, known vulnerabilities"
 	@echo "make format                           apply the formatter"
@@ -64,6 +65,10 @@ test-rest: install
 # With all tests of the guarantees, so that the table at the end has a figure for each.
 test-long: install
 	$(PYTEST) -m "long or promise" $(ARGS)
+
+# In copies of the tree, without the folders of other extensions. ARGS="--only none" runs one copy.
+test-extensions: install
+	@.venv/bin/python -m tests.extension_trees $(ARGS)
 
 # Installs Chromium if it is missing and apt-get may. Otherwise it prints what is missing and passes.
 test-browser: install

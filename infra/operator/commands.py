@@ -1,5 +1,7 @@
 """The commands. Each calls a store of `chalicelib`, which has all rules, and prints the result."""
 
+import os
+
 import click
 
 from chalicelib import storage
@@ -42,6 +44,12 @@ def cams() -> None:
 
     The command that creates a secret shows it once. A duration is a number of seconds, or like 30m, 24h, 7d.
     """
+    is_local = os.environ.get("AWS_ENDPOINT_URL")
+    if "CAMS_TABLE_PREFIX" in os.environ and "CAMS_EXTENSIONS" not in os.environ and not is_local:
+        raise click.ClickException(
+            "CAMS_EXTENSIONS is not set: use the environment that a deployment of the stage prints, because the "
+            "commands write to the tables of its extensions."
+        )
     author = storage.author_of("operator", "", "infra.cams")  # in the history
     click.get_current_context().with_resource(storage.written_by(author))
 

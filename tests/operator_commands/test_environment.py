@@ -1,0 +1,29 @@
+"""The environment of the operator's commands names the extensions of the stage."""
+
+import pytest
+from click.testing import CliRunner
+
+from infra.operator.commands import cams
+
+COMMAND = ["workspace", "list"]
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_refused"),
+    [
+        ({}, False),
+        ({"CAMS_TABLE_PREFIX": "cams-prod-"}, True),
+        ({"CAMS_TABLE_PREFIX": "cams-prod-", "CAMS_EXTENSIONS": ""}, False),
+        ({"CAMS_TABLE_PREFIX": "cams-prod-", "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, False),
+    ],
+)
+def test_a_stage_whose_extensions_are_unknown_is_refused(
+    variables: dict[str, str], is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command would write to the tables of extensions that the stage does not have."""
+    for name in ("CAMS_TABLE_PREFIX", "CAMS_EXTENSIONS", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    refusal = "CAMS_EXTENSIONS is not set: use the environment that a deployment of the stage prints"
+    assert (refusal in CliRunner().invoke(cams, [*COMMAND, "--help"]).output) == is_refused
