@@ -11,6 +11,7 @@ import pytest
 from chalicelib import queues, settings, storage
 from chalicelib.webhooks import queue, retry_policy
 from infra import tables
+from infra.deploy.functions import declared_functions
 from tests import extensions
 from tests.selection import one_of_each
 
@@ -64,18 +65,7 @@ def test_the_tables_that_functions_watch_stream_old_and_new_images(
     described: dict[str, Any],
 ) -> None:
     streamed = {name for name, table in described.items() if "StreamSpecification" in table}
-    watched = (
-        "agents",
-        "conversations",
-        "clients",
-        "organisations",
-        "leads",
-        "analytics",
-        "deliveries",
-        "webhooks",
-        "credentials",
-    )
-    assert streamed == {storage.table(name) for name in watched}
+    assert streamed == {storage.table(one.stream) for one in declared_functions() if one.stream}
     views = {described[name]["StreamSpecification"]["StreamViewType"] for name in streamed}
     assert views == {"NEW_AND_OLD_IMAGES"}
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
+from chalicelib import extensions
 from chalicelib.webhooks import events, hosts
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
@@ -45,7 +46,8 @@ def fill(made: NewWorkspace, url: str) -> None:
     pipeline.drain()
     assert CliRunner().invoke(cams, ["tallies", "recount", "--workspace", made.workspace_id]).exit_code == 0
     hosts.promote(made.workspace_id, "example.com:443")
-    api.delete(f"/v3/webhooks/{removed}")
+    if extensions.hooks("deletions"):  # without it, nothing finds the deliveries to this endpoint until they expire
+        api.delete(f"/v3/webhooks/{removed}")
 
 
 def of(workspace_id: str) -> dict[str, int]:
