@@ -33,14 +33,14 @@ class Browser:
 
         Of several, it is the one with the hidden `action` of the fields, or else the first.
         """
-        found = []
+        forms = []
         for address, content in _FORM.findall(page.text):
             if html.unescape(address).endswith(action):
                 hidden = {name: html.unescape(value) for name, value in _HIDDEN.findall(content)}
-                found.append((html.unescape(address).removeprefix(self.home), hidden))
-        assert found, f"no form for {action}"
-        wanted = [one for one in found if one[1].get("action") and one[1]["action"] == fields.get("action")]
-        path, hidden = (wanted or found)[0]
+                forms.append((html.unescape(address).removeprefix(self.home), hidden))
+        assert forms, f"no form for {action}"
+        matching = [form for form in forms if form[1].get("action") and form[1]["action"] == fields.get("action")]
+        path, hidden = (matching or forms)[0]
         return self.post(path, {**hidden, **fields})
 
     def sign_in(self, email: str, password: str) -> Answer:

@@ -81,11 +81,11 @@ def test_pages_say_when_they_show_only_the_first_agents(
     # An operator has two agents, and the organisation three ids, the first of an agent that does not exist.
     for most, by_operator, by_person in ((1, 1, 0), (2, None, 1), (3, None, None)):
         monkeypatch.setattr(overview, "MAX_AGENTS", most)
-        for browser, shown in ((operator, by_operator), (signed_in, by_person)):
+        for browser, count_on_page in ((operator, by_operator), (signed_in, by_person)):
             for path in ("/overview", "/analytics", "/leads", "/convos"):
                 page = browser.open(path).text
-                is_said = f"Only the first {shown} agents" in page or "have no agents" in page
-                assert is_said if shown is not None else "Only the first" not in page
+                is_said = f"Only the first {count_on_page} agents" in page or "have no agents" in page
+                assert is_said if count_on_page is not None else "Only the first" not in page
 
 
 def test_days_begin_where_the_time_zone_says(signed_in: Browser) -> None:

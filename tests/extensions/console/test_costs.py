@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "console.md"
 START, END = "<!-- costs -->\n", "<!-- end of costs -->"
 NOW = 1_795_435_200  # noon, so that the days are the same in each run
 LIVE = "live"
-SHOWN = {
+PAGES = {
     "/overview": "overview",
     "/convos": "conversations, a page",
     "/convos?inbox=true": "inbox",
@@ -64,7 +64,7 @@ def test_the_table_has_the_counted_costs(signed_in: Browser) -> None:
     live = transcript.partition('data-live="')[2].partition('"')[0].removeprefix(signed_in.home)
     tag = html.unescape(transcript.partition('data-tag="')[2].partition('"')[0])
     lines = ["| Page | KB | Requests | Read units |", "|---|---|---|---|"]
-    for path, name in SHOWN.items():
+    for path, name in PAGES.items():
         with metered() as meter:
             answer = signed_in.open(live, **{"If-None-Match": tag}) if path == LIVE else signed_in.open(path)
         assert (answer.status, meter.writes) == (304 if path == LIVE else 200, 0)

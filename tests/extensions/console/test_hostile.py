@@ -18,7 +18,7 @@ HOSTILE = (
 TAGS = frozenset(("img", "iframe", "style", "base", "object", "embed", "meta"))
 
 
-class Found(HTMLParser):
+class TagParser(HTMLParser):
     """What only a text that was not escaped can make, and all texts."""
 
     def __init__(self) -> None:
@@ -27,15 +27,15 @@ class Found(HTMLParser):
         self.text = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        is_own = tag == "meta" and given.keys() <= {"charset", "name", "content"}
-        is_script = tag == "script" and not given.get("src", "").startswith("/console/assets/")
-        wrong = [name for name in given if name.startswith("on") or name in ("style", "autofocus", "srcdoc")]
-        addresses = [given[name] for name in ("href", "src", "action", "formaction") if name in given]
+        attributes = {name: value or "" for name, value in attrs}
+        is_own = tag == "meta" and attributes.keys() <= {"charset", "name", "content"}
+        is_script = tag == "script" and not attributes.get("src", "").startswith("/console/assets/")
+        wrong = [name for name in attributes if name.startswith("on") or name in ("style", "autofocus", "srcdoc")]
+        addresses = [attributes[name] for name in ("href", "src", "action", "formaction") if name in attributes]
         wrong += [one for one in addresses if not one.startswith(("/", "?", "#", "https://", "http://"))]
         if wrong or is_script or (tag in TAGS and not is_own):
-            self.made.append(f"{tag} {given}")
-        self.text += " ".join(given.values())
+            self.made.append(f"{tag} {attributes}")
+        self.text += " ".join(attributes.values())
 
     def handle_data(self, data: str) -> None:
         self.text += data
@@ -48,30 +48,30 @@ def world(workspace: NewWorkspace, workspace_api: Api) -> World:
 
 
 def test_no_page_makes_tags_of_hostile_texts(world: World) -> None:
-    wrong, shown = [], 0
+    wrong, pages = [], 0
     for at, row in ROWS.items():
         before = snapshot()
         sessions.clear_cache()
         owner = world.browser("" if row.who == OPERATOR else "ada@acme.test")
         bodies: list[bytes | None] = [None]
         if at[0] == "POST":
-            given = fields(world, at[1], row, owner)
-            kept = {name: given[name] for name in ("form", "tag", "action") if name in given}
+            form = fields(world, at[1], row, owner)
+            kept = {name: form[name] for name in ("form", "tag", "action") if name in form}
             bodies = [
-                urlencode({**given, **dict.fromkeys(typed, HOSTILE), **also}).encode()
-                for typed in (row.typed, given)
+                urlencode({**form, **dict.fromkeys(typed, HOSTILE), **also}).encode()
+                for typed in (row.typed, form)
                 for also in (kept, {**kept, "tag": "x"})
             ]
         for body in bodies:
             answer = send(world, at, body, owner.cookie)
-            found = Found()
-            found.feed(answer.text if "html" in answer.headers["content-type"] else "")
-            shown += HOSTILE in found.text
-            if answer.status >= 500 or found.made:
-                wrong.append((at, answer.status, found.made))
+            parser = TagParser()
+            parser.feed(answer.text if "html" in answer.headers["content-type"] else "")
+            pages += HOSTILE in parser.text
+            if answer.status >= 500 or parser.made:
+                wrong.append((at, answer.status, parser.made))
         restore(before)
     assert not wrong
-    assert shown > 20
+    assert pages > 20
 
 
 QUERY = ("q", "tag", "state", "agent", "origin", "from", "to", "by", "tz", "days", "interval", "status", "cursor",
@@ -85,8 +85,8 @@ def test_no_page_makes_tags_of_its_query(world: World) -> None:
             if method == "POST" or row.who == ALL:
                 continue
             path = f"{world.path(route)}?{name}={quote(HOSTILE)}"
-            answer, found = Api().call("GET", path, None, {"Cookie": owner.cookie}), Found()
-            found.feed(answer.text if "html" in answer.headers["content-type"] else "")
-            if answer.status >= 500 or found.made:
-                wrong.append((name, route, answer.status, found.made))
+            answer, parser = Api().call("GET", path, None, {"Cookie": owner.cookie}), TagParser()
+            parser.feed(answer.text if "html" in answer.headers["content-type"] else "")
+            if answer.status >= 500 or parser.made:
+                wrong.append((name, route, answer.status, parser.made))
     assert not wrong

@@ -54,11 +54,11 @@ def test_a_request_during_a_continued_search_is_in_the_next_mail(flooded: Notifi
     find_waiting, others = inbox.find_waiting, ["bob"]
 
     def with_another_request(*arguments: Any) -> Any:
-        found = find_waiting(*arguments)
+        waiting = find_waiting(*arguments)
         if others:
             request_person(workspace_api, others.pop())
             flooded.feed(*flooded.records())
-        return found
+        return waiting
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inbox, "find_waiting", with_another_request)

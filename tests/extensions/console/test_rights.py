@@ -202,9 +202,9 @@ def test_only_administrators_and_operators_change_limits(
     sessions.clear_cache()
     operator = Browser(workspace.workspace_id)
     operator.post("", {"key": workspace.workspace_key})
-    for one in (browser, operator):
+    for person in (browser, operator):
         workspace_api.patch("/v3/agents/support", {"agent": {member: None}})
-        page = one.open("/agents/support")
+        page = person.open("/agents/support")
         assert " readonly" not in page.text
-        assert "Saved." in one.submit(page, "/agents/support", {"title": "Help", **fields}).text
+        assert "Saved." in person.submit(page, "/agents/support", {"title": "Help", **fields}).text
         assert workspace_api.get("/v3/agents/support").data[member] == stored

@@ -128,16 +128,16 @@ def test_an_administrator_changes_a_person(admin: Browser, workspace_api: Api) -
     assert len(pages) == 6 and CANARY not in page.text
     saved = admin.submit(page, "/clients/kim", {**pages, "name": "Kim B", "email": "kim@acme.test", "isOrgAdmin": "on"})
     assert "Saved." in saved.text
-    found = client(workspace_api, "kim")
-    assert (found["name"], found["isOrgAdmin"], found["dashboardPassword"]) == ("Kim B", True, CANARY)
-    assert "canAccess" not in found and found["orgId"] == "acme"
+    stored = client(workspace_api, "kim")
+    assert (stored["name"], stored["isOrgAdmin"], stored["dashboardPassword"]) == ("Kim B", True, CANARY)
+    assert "canAccess" not in stored and stored["orgId"] == "acme"
     del pages["canAccess./leads"]
     typed = {**pages, "name": "", "email": "kim@acme.test", "dashboardPassword": "another one"}
     admin.submit(admin.open(f"{ORG}/clients/kim"), "/clients/kim", typed)
-    found = client(workspace_api, "kim")
-    assert "/leads" not in found["canAccess"] and len(found["canAccess"]) == 5
-    assert found["dashboardPassword"] == "another one"
-    assert "name" not in found
+    stored = client(workspace_api, "kim")
+    assert "/leads" not in stored["canAccess"] and len(stored["canAccess"]) == 5
+    assert stored["dashboardPassword"] == "another one"
+    assert "name" not in stored
 
 
 def test_wrong_values_of_a_person_stand_at_their_fields(admin: Browser) -> None:

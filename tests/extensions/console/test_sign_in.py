@@ -61,13 +61,13 @@ def test_an_email_has_50_attempts_from_all_networks_however_it_is_written(worksp
 
 
 def test_without_a_session_pages_are_in_the_language_of_the_browser(browser: Browser) -> None:
-    for header, said in (
+    for header, heading in (
         ("nl-BE,nl;q=0.9,en;q=0.8", "Inloggen"),
         ("fr,en,nl", "Sign in"),
         ("", "Sign in"),
         (";,-", "Sign in"),
     ):
-        assert f"<h1>{said}</h1>" in browser.open("", **{"Accept-Language": header}).text
+        assert f"<h1>{heading}</h1>" in browser.open("", **{"Accept-Language": header}).text
     wrong = browser.post("", {"email": "x", "password": "y"}, **{"Accept-Language": "nl"})
     assert (wrong.status, "De gegevens om in te loggen kloppen niet." in wrong.text) == (401, True)
 

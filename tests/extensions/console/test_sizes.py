@@ -44,7 +44,7 @@ def world(workspace: NewWorkspace, workspace_api: Api) -> World:
 
 
 def _create_records(workspace: NewWorkspace, api: Api) -> World:
-    found = build(workspace, api)
+    world = build(workspace, api)
     text = huge(250_000)
     unknown = {f"member{number}": huge(80_000) for number in range(8)}
     first = {"title": huge(9_000), "vg_systemPrompt": huge(50_000), "vg_initMessages": [huge(1_000)] * 3}
@@ -81,7 +81,7 @@ def _create_records(workspace: NewWorkspace, api: Api) -> World:
         api.post("/v3/webhooks", {"webhook": hook})
     for _ in range(60):
         api.post("/v3/tokens", {"token": {"name": huge(200), "expiresInSeconds": 86_400}})
-    return found
+    return world
 
 
 def conversations() -> Iterator[tuple[str, list[Any]]]:
@@ -132,13 +132,13 @@ def forms(world: World, at: Route, row: Row, owner: Browser) -> list[bytes | Non
     """Forms that a page shows again, because another save was first or a rule is violated; or that are too large."""
     if at[0] == "GET":
         return [None]
-    given = fields(world, at[1], row, owner)
-    kept = {name: given[name] for name in ("form", "action") if name in given}
+    form = fields(world, at[1], row, owner)
+    kept = {name: form[name] for name in ("form", "action") if name in form}
     typed = [*row.typed, "rest"] if "agent" in at[1] else [*row.typed]
     most = 480_000 if at[1].endswith("{agent_id}") else 180_000
-    echoed = {**given, **dict.fromkeys(typed, huge(most // 5 // max(len(typed), 1))), **kept}
+    echoed = {**form, **dict.fromkeys(typed, huge(most // 5 // max(len(typed), 1))), **kept}
     text = {**echoed, "action": "reply", "text": huge(30_000)}
-    large = {**given, **dict.fromkeys(typed, huge(1_900_000 // max(len(typed), 1))), **kept}
+    large = {**form, **dict.fromkeys(typed, huge(1_900_000 // max(len(typed), 1))), **kept}
     rest = {**echoed, "rest": json.dumps({huge(60): {huge(60): NESTED}, "nodes": 5})}
     sent = (echoed, {**echoed, "tag": "x"}, text, large, rest, {**rest, "tag": "x"})
     return [urlencode(one, safe="'").encode() for one in sent]
