@@ -13,7 +13,7 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
-_REPORTS: Any = extensions.service("series")  # None if the reports are off
+_REPORTS: Any = extensions.service("series")
 # Every count, those that people look at first.
 COUNTS = (
     "conversations", "messages", "handoffs", "newVisitors", "leads", "interactions", "loads", "averageSeconds",

@@ -1,27 +1,22 @@
-"""The overview: what happened at a person's agents in the last 30 days, and who waits for a person."""
+"""The overview: the conversations that wait for a person, and the counts of the last 30 days."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chalice.app import Response
 
-from chalicelib import clock, extensions
+from chalicelib import extensions
 from chalicelib.agents import store as agents
 from chalicelib.conversations import filtered_lists, store
-from chalicelib.extensions.console import guard, periods, template_filters
+from chalicelib.extensions.console import guard, template_filters
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
+from chalicelib.http.lazy import LazyModule
 from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document, split_key
 
-_REPORTS: Any = extensions.service("series")  # None if the reports are off
-TILES = ("conversations", "messages", "newVisitors", "handoffs", "leads")
-CHARTS = ("conversations", "messages", "handoffs")
-# What is shown by each dimension. Only page loads, which count visitors, have a country.
-DIMENSIONS = {"origin": "conversations", "country": "newVisitors"}
+_counts = LazyModule("chalicelib.extensions.console.overview_counts")
 MAX_AGENTS = 50
-_DAYS, _DAY_SECONDS = 30, 24 * 60 * 60
-_MAX_BARS, _MAX_WAITING = 8, 5
+_MAX_WAITING = 5
 
 
 class Agents(NamedTuple):
@@ -33,32 +28,19 @@ class Agents(NamedTuple):
 
 @signed_in("/overview")
 def read_overview(session: Session) -> Response:
-    """Show what happened in the last 30 days, and who waits for a person.
+    """Show the conversations that wait for a person and, with the reports, the counts of the last 30 days.
 
-    Requests: the agents, the inbox, and two for each agent, up to 50.
+    Requests: the agents, the inbox, and two for each agent with the reports.
     """
-    entries, has_more = shown_agents(session)
-    period = _period()
-    of_agents = {one: [*_REPORTS.read(session.workspace_id, one, *_bounds(period), None)] for one in entries}
-    found, before = _all(of_agents), period.before()
-    report = _REPORTS.build_series(period, before, "day", periods.comparable(found, period, before))
-    earlier = _REPORTS.build_series(before, before.before(), "day", [one for one in found if one.start < before.end])
-    t = guard.texts(session)
+    titles, has_more = shown_agents(session)
     return guard.page(
         session,
         "overview.html",
         "/overview",
-        report=report,
-        series=periods.labelled(report["series"], "day", period.zone, t),
-        earlier=periods.labelled(earlier["series"], "day", period.zone, t),
-        tiles=TILES,
-        charts_shown=CHARTS,
-        bars={"agent": _by_agent(period, entries, of_agents), **_by_dimensions(session, period, [*entries])},
         waiting=waiting(session, _MAX_WAITING),
-        charted_count=periods.charted_count(report["series"], period.end),
-        titles=entries,
+        titles=titles,
         has_more_agents=has_more,
-        period=period,
+        **(_counts.read(session, titles) if extensions.has("reports") else {"report": None}),
     )
 
 
@@ -91,45 +73,3 @@ def waiting(session: Session, limit: int) -> list[Document]:
         if len(conversations) == limit:
             break
     return conversations
-
-
-def _period() -> Any:
-    from zoneinfo import ZoneInfo
-
-    now = clock.seconds()
-    today = now - now % _DAY_SECONDS
-    return _REPORTS.Period(today - (_DAYS - 1) * _DAY_SECONDS, today + _DAY_SECONDS, ZoneInfo("UTC"))
-
-
-def _bounds(period: Any) -> tuple[int, int]:
-    return period.before().start, period.end
-
-
-def _all(of_agents: dict[str, list[Any]]) -> Sequence[Any]:
-    return [hour for found in of_agents.values() for hour in found]
-
-
-def _by_agent(period: Any, titles: dict[str, str], of_agents: dict[str, list[Any]]) -> list[tuple[str, int]]:
-    totals = {one: _conversations(period, found) for one, found in of_agents.items()}
-    return _largest([(titles[one], total) for one, total in totals.items()])
-
-
-def _by_dimensions(session: Session, period: Any, agent_ids: list[str]) -> dict[str, list[tuple[str, int]]]:
-    return {one: _by_dimension(session, period, agent_ids, one) for one in DIMENSIONS}
-
-
-def _by_dimension(session: Session, period: Any, agent_ids: list[str], dimension: str) -> list[tuple[str, int]]:
-    sums: dict[str, int] = {}
-    index = _REPORTS.NAMES.index(DIMENSIONS[dimension])
-    for agent_id in agent_ids:
-        for hour in _REPORTS.read(session.workspace_id, agent_id, period.start, period.end, dimension):
-            sums[hour.value] = sums.get(hour.value, 0) + hour.counts[index]
-    return _largest([*sums.items()])
-
-
-def _conversations(period: Any, of_agent: Sequence[Any]) -> int:
-    return sum(hour.counts[_REPORTS.NAMES.index("conversations")] for hour in of_agent if hour.start >= period.start)
-
-
-def _largest(bars: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    return sorted([bar for bar in bars if bar[1]], key=lambda bar: (-bar[1], bar[0]))[:_MAX_BARS]

@@ -8,7 +8,7 @@ from chalicelib import clock, errors, extensions
 from chalicelib.extensions.console import template_filters
 from chalicelib.http import current_request
 
-_REPORTS: Any = extensions.service("series")  # None if the reports are off
+_REPORTS: Any = extensions.service("series")  # None without the reports, which only `leads` does not need
 LAST_DAYS = (7, 30, 90)
 # Entries of each chart, and rows of the table behind it.
 MAX_INTERVALS = 400

@@ -34,8 +34,6 @@ _PAGES = {
     _CONVERSATION: "conversations.read_conversation",
     f"{_CONVERSATION}/live": "conversations.read_live",
     f"{_CONVERSATION}/text": "full_texts.read_conversation",
-    "/analytics": "analytics.read_analytics",
-    "/analytics.csv": "analytics.download",
     "/leads": "leads.list_leads",
     "/leads.csv": "leads.download",
     "/leads/{agent_id}/{lead_id}/text": "full_texts.read_lead",
@@ -68,6 +66,7 @@ _FORMS = {
 }
 # Pages and forms that exist only with another extension, by its name.
 _PAGES_WITH = {
+    "reports": {"/analytics": "analytics.read_analytics", "/analytics.csv": "analytics.download"},
     "history": {
         _VERSIONS: "versions.list_versions",
         _VERSION: "versions.read_version",

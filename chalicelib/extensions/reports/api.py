@@ -1,5 +1,6 @@
 """What other extensions may use: the result of `extensions.service("series")`."""
 
+from chalicelib.extensions.reports import report, series
 from chalicelib.extensions.reports.counts import read as read
 from chalicelib.extensions.reports.hours import DIMENSIONS as DIMENSIONS
 from chalicelib.extensions.reports.hours import NAMES as NAMES
@@ -13,3 +14,5 @@ from chalicelib.extensions.reports.report_query import requested_zone as request
 from chalicelib.extensions.reports.series import INTERVALS as INTERVALS
 from chalicelib.extensions.reports.series import Period as Period
 from chalicelib.extensions.reports.series import day_of as day_of
+
+build_report, read_all, build_series = report.build, report.read, series.build

@@ -50,8 +50,6 @@ ROWS: dict[Route, Row] = {
     ("GET", f"{_CONVO}/live"): Row(PERSON),
     ("GET", f"{_CONVO}/text"): Row(PERSON),
     ("POST", _CONVO): Row(PERSON, page=_CONVO, typed={"action": "end"}),
-    ("GET", f"{_HOME}/analytics"): Row(PERSON, "?agent=support&by=origin"),
-    ("GET", f"{_HOME}/analytics.csv"): Row(PERSON, "?agent=support&by=origin", shows=False),
     ("GET", f"{_HOME}/leads"): Row(PERSON, "?agent=support"),
     ("GET", f"{_HOME}/leads.csv"): Row(PERSON, "?agent=support"),
     ("GET", f"{_HOME}/leads/{{agent_id}}/{{lead_id}}/text"): Row(PERSON),
@@ -80,6 +78,11 @@ ROWS: dict[Route, Row] = {
     ("POST", _UNSUBSCRIBE): Row(ALL, page=_UNSUBSCRIBE),
     ("POST", f"{_HOME}/sign-out"): Row(OWN, page=f"{_HOME}/overview"),
 }  # fmt: skip
+if has("reports"):
+    ROWS |= {
+        ("GET", f"{_HOME}/analytics"): Row(PERSON, "?agent=support&by=origin"),
+        ("GET", f"{_HOME}/analytics.csv"): Row(PERSON, "?agent=support&by=origin", shows=False),
+    }
 if has("history"):
     ROWS |= {
         ("GET", f"{_AGENT}/versions"): Row(PERSON),

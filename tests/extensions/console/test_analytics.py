@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock
+from chalicelib import clock, storage
 from chalicelib.extensions.console import overview, sessions
 from chalicelib.workspaces.store import NewWorkspace
+from tests import extensions
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
+
+extensions.require("reports")
+
+from chalicelib.extensions.reports import hours
+from chalicelib.extensions.reports.counts import DayRow
 from tests.extensions.console.counted import count
 
 TODAY = clock.iso(clock.seconds())[:10]
@@ -173,3 +179,33 @@ def test_an_operator_sees_all_leads_page_by_page(workspace: NewWorkspace, worksp
     exported = browser.open("/leads.csv").text
     for number in range(60):
         assert both.count(f">Lead {number}.<") == exported.count(f",Lead {number}.,") == 1
+
+
+def test_numbers_are_written_as_in_the_language_of_the_organisation(
+    browser: Browser, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "preferredLanguage": "nl"})
+    count(workspace.workspace_id, "support", TODAY, 0, "unknown", messages=1_234)
+    browser.sign_in("bo@acme.test", PASSWORD)
+    assert "<strong>1.234</strong>" in browser.open("/overview").text
+
+
+def day_before(days: int) -> str:
+    return clock.iso(clock.seconds() - days * 86_400)[:10]
+
+
+def test_analytics_of_most_intervals_stay_small(workspace: NewWorkspace, workspace_api: Api) -> None:
+    for days in range(32):
+        row = DayRow(storage.key(workspace.workspace_id, "support"), storage.key("counts", day_before(days)))
+        row.seal({"hours": {str(hour): [10**12] * len(hours.NAMES) for hour in range(24)}})
+        with storage.unit_of_work():
+            storage.put(row)
+    page = _operator(workspace).open(f"/analytics?interval=hour&from={day_before(15)}&to={day_before(0)}")
+    assert (page.status, len(page.text) > 300_000) == (200, True)
+    assert len(page.text.encode()) < 1_000_000
+
+
+def _operator(workspace: NewWorkspace) -> Browser:
+    browser = Browser(workspace.workspace_id)
+    browser.post("", {"key": workspace.workspace_key})
+    return browser

@@ -9,10 +9,14 @@ import pytest
 from chalicelib import clock
 from chalicelib.extensions.console import rendering
 from chalicelib.workspaces.store import NewWorkspace
+from tests import extensions
 from tests.api import Api
 from tests.capacity import metered
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
+
+extensions.require("history", "reports")
+
 from tests.extensions.console.counted import count
 
 PAGE = Path(__file__).parents[3] / "docs" / "console.md"

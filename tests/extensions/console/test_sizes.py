@@ -9,10 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from chalicelib import clock, storage
 from chalicelib.extensions.console import sessions
-from chalicelib.extensions.reports import hours
-from chalicelib.extensions.reports.counts import DayRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
@@ -180,27 +177,11 @@ def test_no_page_exceeds_a_megabyte(world: World) -> None:
         "/convos",
         "/convos?inbox=true",
         "/overview",
-        "/analytics?days=90",
     ],
 )
 def test_pages_of_large_records_stay_small(path: str, world: World, workspace: NewWorkspace) -> None:
     for browser in (operator(workspace), world.browser("ada@acme.test")):
         check(browser.open(path), path)
-
-
-def day_before(days: int) -> str:
-    return clock.iso(clock.seconds() - days * 86_400)[:10]
-
-
-def test_analytics_of_most_intervals_stay_small(workspace: NewWorkspace, workspace_api: Api) -> None:
-    for days in range(32):
-        row = DayRow(storage.key(workspace.workspace_id, "support"), storage.key("counts", day_before(days)))
-        row.seal({"hours": {str(hour): [10**12] * len(hours.NAMES) for hour in range(24)}})
-        with storage.unit_of_work():
-            storage.put(row)
-    page = operator(workspace).open(f"/analytics?interval=hour&from={day_before(15)}&to={day_before(0)}")
-    assert (page.status, len(page.text) > 300_000) == (200, True)
-    check(page, "analytics")
 
 
 @pytest.mark.parametrize("character", ["a", "é", "😀", '"'])

@@ -1,0 +1,71 @@
+"""The tiles and charts of the overview: the counts of the last 30 days, which the extension `reports` offers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from chalicelib import clock, extensions
+from chalicelib.extensions.console import guard, periods
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.storage import Document
+
+_REPORTS: Any = extensions.service("series")
+TILES = ("conversations", "messages", "newVisitors", "handoffs", "leads")
+CHARTS = ("conversations", "messages", "handoffs")
+# The count of each dimension. Only page loads, which count visitors, have a country.
+DIMENSIONS = {"origin": "conversations", "country": "newVisitors"}
+_DAYS, _DAY_SECONDS = 30, 24 * 60 * 60
+_MAX_BARS = 8
+
+
+def read(session: Session, titles: dict[str, str]) -> Document:
+    """Return the template variables of the counts of these agents. Two requests for each agent."""
+    period = _period()
+    before, t = period.before(), guard.texts(session)
+    of_agents = {one: [*_REPORTS.read(session.workspace_id, one, before.start, period.end, None)] for one in titles}
+    counted = [hour for hours in of_agents.values() for hour in hours]
+    report = _REPORTS.build_series(period, before, "day", periods.comparable(counted, period, before))
+    earlier = _REPORTS.build_series(before, before.before(), "day", [one for one in counted if one.start < before.end])
+    return {
+        "report": report,
+        "period": period,
+        "series": periods.labelled(report["series"], "day", period.zone, t),
+        "earlier": periods.labelled(earlier["series"], "day", period.zone, t),
+        "charted_count": periods.charted_count(report["series"], period.end),
+        "tiles": TILES,
+        "charts_shown": CHARTS,
+        "bars": {"agent": _by_agent(period, titles, of_agents), **_by_dimensions(session, period, [*titles])},
+    }
+
+
+def _period() -> Any:
+    from zoneinfo import ZoneInfo
+
+    now = clock.seconds()
+    today = now - now % _DAY_SECONDS
+    return _REPORTS.Period(today - (_DAYS - 1) * _DAY_SECONDS, today + _DAY_SECONDS, ZoneInfo("UTC"))
+
+
+def _by_agent(period: Any, titles: dict[str, str], of_agents: dict[str, list[Any]]) -> list[tuple[str, int]]:
+    totals = {one: _conversations(period, hours) for one, hours in of_agents.items()}
+    return _largest([(titles[one], total) for one, total in totals.items()])
+
+
+def _by_dimensions(session: Session, period: Any, agent_ids: list[str]) -> dict[str, list[tuple[str, int]]]:
+    return {one: _by_dimension(session, period, agent_ids, one) for one in DIMENSIONS}
+
+
+def _by_dimension(session: Session, period: Any, agent_ids: list[str], dimension: str) -> list[tuple[str, int]]:
+    sums: dict[str, int] = {}
+    index = _REPORTS.NAMES.index(DIMENSIONS[dimension])
+    for agent_id in agent_ids:
+        for hour in _REPORTS.read(session.workspace_id, agent_id, period.start, period.end, dimension):
+            sums[hour.value] = sums.get(hour.value, 0) + hour.counts[index]
+    return _largest([*sums.items()])
+
+
+def _conversations(period: Any, of_agent: Sequence[Any]) -> int:
+    return sum(hour.counts[_REPORTS.NAMES.index("conversations")] for hour in of_agent if hour.start >= period.start)
+
+
+def _largest(bars: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    return sorted([bar for bar in bars if bar[1]], key=lambda bar: (-bar[1], bar[0]))[:_MAX_BARS]
