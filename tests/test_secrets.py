@@ -40,6 +40,7 @@ from tests.evidence import logged, stored
 from tests.promises import Shown
 from tests.requests import refuse_operation
 from tests.selection import one_of_each
+from tests.stored_rows import row_classes
 from tests.webhooks import pipeline
 from tests.webhooks.receivers import status
 
@@ -510,18 +511,8 @@ def test_a_validation_error_does_not_show_the_value(member: Member) -> None:
     assert CANARY not in shown(caught.value)
 
 
-def rows(base: type[storage.Row]) -> Iterator[type[storage.Row]]:
-    """Every row class with a table."""
-    for row in base.__subclasses__():
-        if hasattr(row, "Meta") and hasattr(row.Meta, "table_name"):
-            yield row
-        yield from rows(row)
-
-
 @one_of_each(lambda row: row.__bases__)
-@pytest.mark.parametrize(
-    "row", sorted(set(rows(storage.Row)), key=lambda row: row.__name__), ids=lambda row: row.__name__
-)
+@pytest.mark.parametrize("row", row_classes(), ids=lambda row: row.__name__)
 def test_the_repr_of_a_row_shows_only_its_key(row: type[storage.Row]) -> None:
     one = row("workspace", "item") if row._range_keyname else row("workspace")
     for name in one.get_attributes():

@@ -1,8 +1,6 @@
 """The template declares every table, index, stream, TTL and queue that the code uses."""
 
-import importlib
 import json
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -14,17 +12,7 @@ from infra import tables
 from infra.deploy.functions import declared_functions
 from tests import extensions
 from tests.selection import one_of_each
-
-# The modules that define row classes.
-for _pattern in ("*/store.py", "webhooks/endpoints.py", "webhooks/ledger.py"):
-    for _store in Path(storage.__file__).parent.glob(_pattern):
-        importlib.import_module(f"chalicelib.{_store.parent.name}.{_store.stem}")
-
-
-def rows(base: type[storage.Row] = storage.Row) -> list[type[storage.Row]]:
-    """Every row class of the service."""
-    found = [inner for sub in base.__subclasses__() for inner in [sub, *rows(sub)]]
-    return [row for row in found if hasattr(getattr(row, "Meta", None), "table_name")]
+from tests.stored_rows import keys_of, row_classes
 
 
 @pytest.fixture
@@ -34,17 +22,17 @@ def described(engine: None) -> dict[str, Any]:
 
 
 def test_the_template_declares_exactly_the_tables_of_the_code(described: dict[str, Any]) -> None:
-    assert set(described) == {row.Meta.table_name for row in rows()}
+    assert set(described) == {row.Meta.table_name for row in row_classes()}
 
 
 def test_every_row_class_has_the_keys_of_its_table(described: dict[str, Any]) -> None:
-    for row in rows():
+    for row in row_classes():
         keys = [one["AttributeName"] for one in described[row.Meta.table_name]["KeySchema"]]
-        assert [name for name in (row._hash_keyname, row._range_keyname) if name] == keys, row
+        assert keys_of(row) == keys, row
 
 
 def test_the_template_declares_every_index_with_its_keys(described: dict[str, Any]) -> None:
-    for row in rows():
+    for row in row_classes():
         for index in row._indexes.values():
             declared = {one["IndexName"]: one for one in described[row.Meta.table_name]["GlobalSecondaryIndexes"]}
             schema = index._get_schema()
@@ -55,7 +43,7 @@ def test_the_template_declares_every_index_with_its_keys(described: dict[str, An
 
 def test_every_expiring_row_has_a_ttl_in_the_template(engine: None) -> None:
     dynamodb = boto3.client("dynamodb")
-    for row in rows():
+    for row in row_classes():
         if row._ttl_attribute():
             expiry = dynamodb.describe_time_to_live(TableName=row.Meta.table_name)["TimeToLiveDescription"]
             assert expiry["AttributeName"] == row._ttl_attribute().attr_name

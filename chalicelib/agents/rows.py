@@ -51,6 +51,9 @@ class AgentRow(storage.AuthoredRow, storage.DocumentRow):
     class Meta:
         table_name = storage.table("agents")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#{prefix}", "agent#{agent}", owner="agent", export="agent", erasure="no: describes no person"
+    )
     partition = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     by_workspace = AgentsByWorkspace()

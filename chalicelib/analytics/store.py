@@ -21,6 +21,9 @@ class AnalyticsRow(storage.TaggedRow):
     class Meta:
         table_name = storage.table("analytics")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#{agent}", "{conversation}", owner="agent", export="analytics", erasure="analytics"
+    )
     agent = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     load = BinaryAttribute(legacy_encoding=False, null=True)

@@ -25,6 +25,9 @@ class ClientRow(storage.AuthoredRow, DocumentRow):
     class Meta:
         table_name = storage.table("clients")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}", "{client}", owner="workspace", export="client", erasure="no: a client is a user of the workspace"
+    )
     workspace = UnicodeAttribute(hash_key=True)
     client_id = UnicodeAttribute(range_key=True)
     created = UnicodeAttribute(null=True)
@@ -36,6 +39,9 @@ class EmailRow(storage.Row):
     class Meta:
         table_name = storage.table("clients")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#emails", "{hash}", owner="workspace", export="email", erasure="no: deleted with its client"
+    )
     workspace = UnicodeAttribute(hash_key=True)
     client_id = UnicodeAttribute(range_key=True)
     owner = UnicodeAttribute()

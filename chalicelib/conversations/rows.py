@@ -47,6 +47,13 @@ class ConversationRow(storage.VersionedRow):
     class Meta:
         table_name = storage.table("conversations")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#{agent}#{conversation}",
+        "conversation",
+        owner="agent",
+        export="conversation",
+        erasure="conversations",
+    )
     conversation = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True, default=HEAD)
     by_creation = ByCreation()
@@ -82,6 +89,13 @@ class ReceivedRow(storage.TaggedRow):
     class Meta:
         table_name = storage.table("conversations")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#{agent}#{conversation}",
+        "received#{ULID}#{first}",
+        owner="conversation",
+        export="no: the stream has read it",
+        erasure="conversations",
+    )
     conversation = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     received = BinaryAttribute(legacy_encoding=False)
@@ -94,6 +108,13 @@ class ChunkRow(storage.Row):
     class Meta:
         table_name = storage.table("conversations")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#{agent}#{conversation}",
+        "turns#{number}",
+        owner="conversation",
+        export="conversation",
+        erasure="conversations",
+    )
     conversation = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     writing = UnicodeAttribute()
@@ -109,6 +130,13 @@ class PlaceRow(storage.Row):
     class Meta:
         table_name = storage.table("conversations")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#{agent}#{conversation}",
+        "mid#{digest}",
+        owner="conversation",
+        export="no: an append writes it again",
+        erasure="conversations",
+    )
     conversation = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     writing = UnicodeAttribute()

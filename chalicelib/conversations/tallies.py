@@ -23,6 +23,13 @@ class TallyRow(storage.VersionedRow):
     class Meta:
         table_name = storage.table("tallies")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#{agent}",
+        "month#{month} or day#{day}",
+        owner="agent",
+        export="no: counted again",
+        erasure="no: contains only numbers",
+    )
     agent = UnicodeAttribute(hash_key=True)
     period = UnicodeAttribute(range_key=True)
     counts = UnicodeAttribute()

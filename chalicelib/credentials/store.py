@@ -31,6 +31,13 @@ class CredentialEntry(storage.Row):
     class Meta:
         table_name = storage.table("workspaces")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}",
+        "credential#{kind}#{ULID} or credential#{kind}#{agent}#{ULID}",
+        owner="workspace",
+        export="credential",
+        erasure="no: contains only ids",
+    )
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     token_hash = UnicodeAttribute()
@@ -47,6 +54,9 @@ class CredentialRow(storage.AuthoredRow):
     class Meta:
         table_name = storage.table("credentials")
 
+    lifecycle = storage.Lifecycle(
+        "{hash}", "", owner="workspace", export="credential", erasure="no: names a system or a role"
+    )
     token_hash = UnicodeAttribute(hash_key=True)
     workspace = UnicodeAttribute()
     credential_id = UnicodeAttribute()

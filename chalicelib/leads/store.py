@@ -33,6 +33,7 @@ class LeadRow(DocumentRow):
     class Meta:
         table_name = storage.table("leads")
 
+    lifecycle = storage.Lifecycle("{workspace}#{prefix}", "{lead}", owner="agent", export="lead", erasure="leads")
     agent_leads = UnicodeAttribute(hash_key=True)
     lead_id = UnicodeAttribute(range_key=True)
     by_capture = ByCapture()

@@ -14,6 +14,9 @@ class OrganisationRow(storage.AuthoredRow, DocumentRow):
     class Meta:
         table_name = storage.table("organisations")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}", "{organisation}", owner="workspace", export="organisation", erasure="no: describes no person"
+    )
     workspace = UnicodeAttribute(hash_key=True)
     org_id = UnicodeAttribute(range_key=True)
 

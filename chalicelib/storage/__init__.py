@@ -35,6 +35,7 @@ from chalicelib.storage.reads import scan as scan
 from chalicelib.storage.retries import pause as pause
 from chalicelib.storage.rows import AnyRow as AnyRow
 from chalicelib.storage.rows import Key as Key
+from chalicelib.storage.rows import Lifecycle as Lifecycle
 from chalicelib.storage.rows import Row as Row
 from chalicelib.storage.rows import TaggedRow as TaggedRow
 from chalicelib.storage.rows import VersionedRow as VersionedRow

@@ -14,7 +14,7 @@ from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribu
 from chalicelib import clock, errors, settings
 from chalicelib.storage.client import sdk_client
 from chalicelib.storage.reads import find as find_row
-from chalicelib.storage.rows import Row, table
+from chalicelib.storage.rows import Lifecycle, Row, table
 from chalicelib.storage.unit import put, unit_of_work
 
 _CURRENT = "current"
@@ -27,6 +27,9 @@ class KeyRow(Row):
     class Meta:
         table_name = table("keyring")
 
+    lifecycle = Lifecycle(
+        "{key id}", "", owner="stage", export="no: an import uses its own key", erasure="no: contains no document"
+    )
     name = UnicodeAttribute(hash_key=True)
     key_id = UnicodeAttribute()
     wrapped = BinaryAttribute(legacy_encoding=False)

@@ -5,7 +5,7 @@ Every partition key begins with the workspace id of the credential, so records o
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pynamodb.attributes import UnicodeAttribute
 from pynamodb.connection.table import TableConnection
@@ -48,8 +48,25 @@ def logical_name(table_name: str) -> str:
     return table_name.removeprefix(settings.table_prefix())
 
 
+class Lifecycle(NamedTuple):
+    """What a row class declares beside its attributes: docs/storage.md lists it, and tests compare it with the code.
+
+    The forms of the keys have literal parts, `{placeholders}` and alternatives (` or `). A row is deleted with its
+    `owner`: an `agent`, a `conversation` or the `workspace`; a row of the `stage` stays or expires. `export` and
+    `erasure` are the kinds of an export and of an erasure that include the row, or `no: ` and the reason.
+    """
+
+    partition: str
+    sort: str
+    owner: str
+    export: str
+    erasure: str
+
+
 class Row(Model):
-    """An item of a table."""
+    """An item of a table. Only a class that reads the rows of other classes has no `lifecycle`."""
+
+    lifecycle: ClassVar[Lifecycle]
 
     @classmethod
     def _get_connection(cls) -> TableConnection:

@@ -13,7 +13,7 @@ from pynamodb.indexes import GlobalSecondaryIndex, KeysOnlyProjection
 from chalicelib.storage import encryption
 from chalicelib.storage.documents import SealedRow
 from chalicelib.storage.reads import find_many, iterate, query_page
-from chalicelib.storage.rows import Key, Row, TaggedRow, key, split_key, table
+from chalicelib.storage.rows import Key, Lifecycle, Row, TaggedRow, key, split_key, table
 
 _INDEX = "by_workspace"
 _ANSWER = "answer"
@@ -43,6 +43,7 @@ class StoredResponseRow(SealedRow, TaggedRow):
     class Meta:
         table_name = table("idempotency")
 
+    lifecycle = Lifecycle("{workspace}#{hash}", "answer", owner="workspace", export="no: expires", erasure="answers")
     request = UnicodeAttribute(hash_key=True)
     part = UnicodeAttribute(range_key=True, default=_ANSWER)
     shard = UnicodeAttribute(null=True)
@@ -58,6 +59,9 @@ class PieceRow(Row):
     class Meta:
         table_name = table("idempotency")
 
+    lifecycle = Lifecycle(
+        "{workspace}#{hash}", "{ULID}#{number}", owner="workspace", export="no: expires", erasure="answers"
+    )
     request = UnicodeAttribute(hash_key=True)
     part = UnicodeAttribute(range_key=True)
     by_workspace = PiecesByWorkspace()

@@ -21,6 +21,9 @@ class ToolRow(storage.AuthoredRow, DocumentRow):
     class Meta:
         table_name = storage.table("agents")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#{prefix}", "tool#{tool}", owner="agent", export="tool", erasure="no: describes no person"
+    )
     partition = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     agent_id = UnicodeAttribute()

@@ -27,6 +27,9 @@ class WebhookRow(storage.AuthoredRow, DocumentRow):
     class Meta:
         table_name = storage.table("webhooks")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}", "{ULID}", owner="workspace", export="webhook", erasure="no: describes no person"
+    )
     workspace = UnicodeAttribute(hash_key=True)
     webhook_id = UnicodeAttribute(range_key=True)
 
@@ -46,6 +49,13 @@ class EndpointsLock(storage.VersionedRow):
     class Meta:
         table_name = storage.table("webhooks")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#lock",
+        "lock",
+        owner="workspace",
+        export="no: contains no document",
+        erasure="no: contains no document",
+    )
     workspace = UnicodeAttribute(hash_key=True)
     webhook_id = UnicodeAttribute(range_key=True)
 

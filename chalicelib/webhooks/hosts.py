@@ -33,6 +33,9 @@ class HostsRow(DocumentRow):
     class Meta:
         table_name = storage.table("webhooks")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}", "hosts#", owner="workspace", export="no: learnt again", erasure="no: describes no person"
+    )
     workspace = UnicodeAttribute(hash_key=True)
     webhook_id = UnicodeAttribute(range_key=True, default=SORT_KEY)
 

@@ -36,6 +36,9 @@ class EventRow(SealedRow):
     class Meta:
         table_name = storage.table("events")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#{digit}", "{ULID}", owner="workspace", export="no: expires", erasure="events"
+    )
     workspace = UnicodeAttribute(hash_key=True)
     event_id = UnicodeAttribute(range_key=True)
     expires_at = TTLAttribute()
@@ -58,6 +61,13 @@ class DeliveryRow(storage.TaggedRow):
     class Meta:
         table_name = storage.table("deliveries")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#{webhook}#{number}",
+        "{ULID}",
+        owner="workspace",
+        export="no: expires",
+        erasure="no: contains only ids and outcomes",
+    )
     webhook = UnicodeAttribute(hash_key=True)
     delivery_id = UnicodeAttribute(range_key=True)
     event_id = UnicodeAttribute()

@@ -30,6 +30,9 @@ class WorkspaceRow(DocumentRow):
     class Meta:
         table_name = storage.table("workspaces")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}", "workspace", owner="workspace", export="workspace", erasure="no: describes no person"
+    )
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True, default=_WORKSPACE)
     # Only while the workspace is not in use. Requests do not read it: credentials are marked (`credentials.suspend`).

@@ -61,7 +61,7 @@ def header(workspace_id: str) -> Record:
 @cache
 def members(name: str) -> dict[str, Any]:
     """The members of a record of a kind that has the attributes of a row: the attributes by name, without its keys."""
-    row = CredentialRow if name == "credential" else records.KINDS[name].row
+    row = CredentialRow if name == "credential" else records.KINDS[name]
     hidden = _HIDDEN | _HIDDEN_OF.get(name, set())
     return {
         member: attribute

@@ -134,10 +134,11 @@ def _rows(name: str, workspace_id: str, found: Iterator[tuple[int, Record]]) -> 
 
 
 def _row_of(name: str, workspace_id: str, record: Record) -> Any:
-    kind, agent_id = records.KINDS[name], record.get("agent", "")
+    agent_id = record.get("agent", "")
     if name == "conversation":
         return _conversation(workspace_id, agent_id, record["key"], record["record"])
-    row: Any = _row(kind.row(kind.partition(workspace_id, agent_id), record["key"]), record["record"])
+    partition = records.partition(name, workspace_id, agent_id)
+    row: Any = _row(records.KINDS[name](partition, record["key"]), record["record"])
     if name == "agent":
         row.workspace = workspace_id
     if name == "lead":

@@ -1,8 +1,10 @@
 """Where the records of a workspace are, for commands that read or delete all of them."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
+from functools import cache
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
 from chalicelib import storage
 from chalicelib.agents import store as agents
@@ -14,44 +16,53 @@ from chalicelib.leads.store import LeadRow
 from chalicelib.organisations.store import OrganisationRow
 from chalicelib.storage import parent_scoped_ids
 from chalicelib.tools.store import ToolRow
-from chalicelib.webhooks import hosts
 from chalicelib.webhooks.endpoints import WebhookRow
 from chalicelib.workspaces.store import WorkspaceRow
 
 _AGENTS = 100
 
 
-class Kind(NamedTuple):
-    """The rows of a kind: their class, and the partition of a workspace and an agent (empty for other kinds).
-
-    They sort after `low` and before `high`; other rows of the partition do not.
-    """
-
-    row: type[storage.Row]
-    partition: Callable[[str, str], str]
-    is_of_agent: bool = False
-    low: str = " "
-    high: str = "\x7f"
-
-
-def _of_workspace(workspace_id: str, _: str) -> str:
-    return workspace_id
-
-
-# In the order of an export. Endpoints come last, see `imports`.
-KINDS: dict[str, Kind] = {
-    "workspace": Kind(WorkspaceRow, _of_workspace, low="workspac"),
-    "credential": Kind(CredentialEntry, _of_workspace, low="credential", high="credential~"),
-    "client": Kind(ClientRow, _of_workspace),
-    "email": Kind(EmailRow, lambda workspace_id, _: storage.key(workspace_id, "emails")),
-    "organisation": Kind(OrganisationRow, _of_workspace),
-    "agent": Kind(agents.AgentRow, parent_scoped_ids.partition, True, low="agent", high="agent~"),
-    "tool": Kind(ToolRow, parent_scoped_ids.partition, True, low="tool"),
-    "lead": Kind(LeadRow, parent_scoped_ids.partition, True),
-    "analytics": Kind(AnalyticsRow, storage.key, True),
-    "conversation": Kind(ConversationRow, storage.key, True),  # of the index by creation
-    "webhook": Kind(WebhookRow, _of_workspace, high=hosts.SORT_KEY),
+# In the order of an export. Endpoints come last, see `imports`. Chunks are part of their conversation.
+KINDS: dict[str, type[storage.Row]] = {
+    row.lifecycle.export: row
+    for row in (
+        WorkspaceRow,
+        CredentialEntry,
+        ClientRow,
+        EmailRow,
+        OrganisationRow,
+        agents.AgentRow,
+        ToolRow,
+        LeadRow,
+        AnalyticsRow,
+        ConversationRow,
+        WebhookRow,
+    )
 }
+
+
+def is_of_agent(name: str) -> bool:
+    """Return whether each record of a kind belongs to an agent."""
+    return KINDS[name].lifecycle.owner == "agent"
+
+
+def partition(name: str, workspace_id: str, agent_id: str) -> str:
+    """Return the partition key of the records of a kind, of an agent if they belong to one.
+
+    Conversations are in the partition of the index by creation.
+    """
+    if KINDS[name] is ConversationRow:
+        return storage.key(workspace_id, agent_id)
+    prefix = storage.split_key(parent_scoped_ids.partition(workspace_id, agent_id))[1]
+    return KINDS[name].lifecycle.partition.format(workspace=workspace_id, agent=agent_id, prefix=prefix)
+
+
+@cache
+def key_pattern(form: str) -> re.Pattern[str]:
+    """Return the pattern of the keys with a form of `storage.Lifecycle`."""
+    placeholder = re.compile(r"\{[^}]+\}")
+    patterns = ["[^#]*".join(map(re.escape, placeholder.split(one))) for one in form.split(" or ")]
+    return re.compile("|".join(patterns))
 
 
 def list_agents(workspace_id: str) -> list[str]:
@@ -65,19 +76,19 @@ def list_agents(workspace_id: str) -> list[str]:
 def steps(workspace_id: str) -> list[tuple[str, str]]:
     """Each kind with each agent that may have records of it, or with an empty text if they have no agent."""
     agent_ids = list_agents(workspace_id)
-    return [(name, one) for name, kind in KINDS.items() for one in (agent_ids if kind.is_of_agent else [""])]
+    return [(name, one) for name in KINDS for one in (agent_ids if is_of_agent(name) else [""])]
 
 
 def find_rows(name: str, workspace_id: str, agent_id: str, after: str = "") -> Iterator[Any]:
     """The rows of a step after the sort key `after`; entries of the index for conversations, with their `created`."""
-    kind = KINDS[name]
-    partition = kind.partition(workspace_id, agent_id)
-    if kind.row is ConversationRow:
-        return storage.iterate(
-            ConversationRow, partition, ConversationRow.created > (after or kind.low), index="by_creation"
-        )
-    sort_key = getattr(kind.row, str(kind.row._range_keyname))
-    found = storage.iterate(kind.row, partition, sort_key > (after or kind.low))
-    rows = takewhile(lambda row: row.keys[1] < kind.high, found)
-    # Another agent may have the same partition.
-    return (row for row in rows if getattr(row, "agent_id", agent_id) == agent_id)
+    row, place = KINDS[name], partition(name, workspace_id, agent_id)
+    if row is ConversationRow:
+        created = ConversationRow.created > after if after else None
+        return storage.iterate(ConversationRow, place, created, index="by_creation")
+    sort_key, form = getattr(row, str(row._range_keyname)), row.lifecycle.sort
+    start = form.partition("{")[0]
+    condition = sort_key > after if after else sort_key.startswith(start) if start else None
+    rows = takewhile(lambda one: one.keys[1].startswith(start), storage.iterate(row, place, condition))
+    # Other classes, and another agent, may have the same partition.
+    own = (one for one in rows if key_pattern(form).fullmatch(one.keys[1]))
+    return (one for one in own if getattr(one, "agent_id", agent_id) == agent_id)

@@ -132,9 +132,8 @@ def find_problem(line: Any, number: int, before: Record) -> str | None:
 @cache
 def _shape(name: str) -> Shape:
     """The shape of a line of a kind."""
-    kind = records.KINDS[name]
     members = Only(_MEMBERS[name] if name == "conversation" else _of_row(name) | _MEMBERS.get(name, {}))
-    agent = {"agent": rules.IDENTIFIER} if kind.is_of_agent else {}
+    agent = {"agent": rules.IDENTIFIER} if records.is_of_agent(name) else {}
     return Only({"kind": rules.ANY_TEXT, **agent, "key": _key(name), "record": members})
 
 

@@ -34,6 +34,9 @@ class AttemptRow(storage.Row):
     class Meta:
         table_name = storage.table("credentials")
 
+    lifecycle = storage.Lifecycle(
+        "{hash}", "", owner="stage", export="no: expires", erasure="no: contains a hash and a number"
+    )
     token_hash = UnicodeAttribute(hash_key=True)
     tried = NumberAttribute()
     expires_at = TTLAttribute()

@@ -28,6 +28,13 @@ class ErasureRow(DocumentRow):
     class Meta:
         table_name = storage.table("workspaces")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}",
+        "erasure#{ULID}",
+        owner="workspace",
+        export="no: belongs to this stage",
+        erasure="no: a complete erasure has forgotten the person",
+    )
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     search = BinaryAttribute(legacy_encoding=False, null=True)
@@ -50,6 +57,13 @@ class MatchRow(SealedRow):
     class Meta:
         table_name = storage.table("workspaces")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}",
+        "erased#{erasure}#{ULID}",
+        owner="workspace",
+        export="no: belongs to this stage",
+        erasure="no: deleted when the erasure is complete",
+    )
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
 
@@ -60,6 +74,13 @@ class SlotRow(storage.Row):
     class Meta:
         table_name = storage.table("workspaces")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}",
+        "erasing#{number}",
+        owner="workspace",
+        export="no: belongs to this stage",
+        erasure="no: contains no document",
+    )
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
 

@@ -18,6 +18,9 @@ class CoverageRow(storage.Row):
     class Meta:
         table_name = storage.table("history")
 
+    lifecycle = storage.Lifecycle(
+        "coverage", "coverage", owner="stage", export="no: belongs to this stage", erasure="no: contains only a time"
+    )
     record = UnicodeAttribute(hash_key=True)
     change = UnicodeAttribute(range_key=True)
     start = NumberAttribute()

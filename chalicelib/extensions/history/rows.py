@@ -15,7 +15,7 @@ from chalicelib import clock, ids
 from chalicelib.storage import documents, unit
 from chalicelib.storage.authors import current_author
 from chalicelib.storage.documents import Document
-from chalicelib.storage.rows import Row, key, split_key, table
+from chalicelib.storage.rows import Lifecycle, Row, key, split_key, table
 
 KEPT_SECONDS = 400 * 24 * 60 * 60
 CREATE, UPDATE, DELETE = "create", "update", "delete"
@@ -43,6 +43,13 @@ class HistoryRow(Row):
     class Meta:
         table_name = table("history")
 
+    lifecycle = Lifecycle(
+        "{workspace}#{resource}#{record}",
+        "{ULID}",
+        owner="workspace",
+        export="no: begins again after an import",
+        erasure="history",
+    )
     record = UnicodeAttribute(hash_key=True)
     change = UnicodeAttribute(range_key=True)
     by_time = ByTime()
@@ -67,6 +74,13 @@ class VersionRow(documents.SealedRow):
     class Meta:
         table_name = table("history")
 
+    lifecycle = Lifecycle(
+        "{workspace}#{resource}#{record}#versions",
+        "{ULID}",
+        owner="workspace",
+        export="no: begins again after an import",
+        erasure="history",
+    )
     record = UnicodeAttribute(hash_key=True)
     change = UnicodeAttribute(range_key=True)
     expires_at = TTLAttribute()

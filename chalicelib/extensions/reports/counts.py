@@ -56,6 +56,13 @@ class ChangeRow(storage.SealedRow):
     class Meta:
         table_name = storage.table("tallies")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#{agent}",
+        "change#{hour}#{ULID}",
+        owner="agent",
+        export="no: expires",
+        erasure="no: contains no ids",
+    )
     agent = UnicodeAttribute(hash_key=True)
     period = UnicodeAttribute(range_key=True)
     expires_at = TTLAttribute()
@@ -67,6 +74,13 @@ class DayRow(storage.DocumentRow):
     class Meta:
         table_name = storage.table("tallies")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#{agent}",
+        "counts#{day} or groups#{day}",
+        owner="agent",
+        export="no: counts earlier changes",
+        erasure="no: contains no ids",
+    )
     agent = UnicodeAttribute(hash_key=True)
     period = UnicodeAttribute(range_key=True)
 

@@ -22,6 +22,9 @@ class AllowanceRow(storage.Row):
     class Meta:
         table_name = storage.table("workspaces")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#mails", "{day}", owner="workspace", export="no: expires", erasure="no: contains only a number"
+    )
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     mails = NumberAttribute()

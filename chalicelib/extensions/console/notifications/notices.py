@@ -23,6 +23,9 @@ class NoticeRow(storage.VersionedRow):
     class Meta:
         table_name = storage.table("workspaces")
 
+    lifecycle = storage.Lifecycle(
+        "{workspace}#notices", "{client}", owner="workspace", export="no: expires", erasure="no: contains only times"
+    )
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     listed_at = NumberAttribute()

@@ -1,0 +1,154 @@
+"""Each row class declares what exports, erases and deletes its rows. docs/storage.md lists it.
+
+`CAMS_UPDATE_DOCS=1 make test ARGS=tests/test_stored_rows.py` writes the page.
+"""
+
+import inspect
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pynamodb.attributes import BinaryAttribute
+
+from chalicelib import extensions
+from chalicelib.storage import layouts
+from infra.deploy.functions import declared_functions
+from infra.operator import records
+from infra.tables import declared, table_name
+from tests.stored_rows import RowClass, attributes_of, extension_of, keys_of, row_classes, table_of
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "storage.md"
+ENABLED = [extension.name for extension in extensions.enabled()]
+TABLES = {table_name(one, ""): one for one in declared("AWS::DynamoDB::Table", ENABLED)}
+CORE_TABLES = {table_name(one, ""): one for one in declared("AWS::DynamoDB::Table", [])}
+INDEXES = "GlobalSecondaryIndexes"
+WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"}
+OWNERS = {"agent", "conversation", "workspace", "stage"}
+COLUMNS = ("Row", "Partition key", "Sort key", "Sealed", "Plain", "Owner", "Export", "Erasure")
+CORE, EXTENSION = "# Storage", "## Extension"
+INTRODUCTION = f"""{CORE}
+
+The tables and the classes of their rows. `CAMS_UPDATE_DOCS=1 make test ARGS=tests/test_stored_rows.py` writes this page
+from the row classes, the template and the permissions of the functions.
+
+- **Sealed** attributes are encrypted documents. The first byte is the [layout](architecture.md#layouts), now
+  {layouts.CURRENT}. **Plain** attributes are for keys, indexes, conditions and expiry. A row may lack an attribute with
+  `?`. DynamoDB deletes a row after `expires_at` (TTL).
+- **Owner**: a cascade deletes the rows of an agent and of its conversations. The deletion of a workspace deletes these
+  and its own rows, except visitor tokens, which expire. Rows of the stage stay or expire.
+- **Export** and **Erasure** are the kinds of an export and of an erasure that include the row, or why none does.
+"""
+
+
+def test_every_row_class_declares_its_lifecycle() -> None:
+    assert not [row.__name__ for row in row_classes() if "lifecycle" not in vars(row)]
+    assert {row.lifecycle.owner for row in row_classes()} == OWNERS
+    assert not [row for row in row_classes() if bool(row.lifecycle.sort) != (len(keys_of(row)) == 2)]
+
+
+def test_every_index_of_a_table_has_a_class() -> None:
+    """`test_template` compares the indexes of the classes with those of the template, and their keys."""
+    of_template = {(name, one["IndexName"]) for name, table in TABLES.items() for one in table.get(INDEXES, ())}
+    assert of_template == {(table_of(row), name) for row in row_classes() for name in row._indexes}
+
+
+def test_the_kinds_of_an_export_are_those_of_the_rows() -> None:
+    assert kinds("export") == records.KINDS.keys()
+
+
+def kinds(member: str) -> set[str]:
+    values = {getattr(row.lifecycle, member) for row in row_classes()}
+    return {value for value in values if not value.startswith("no: ")}
+
+
+def test_the_page_lists_every_row() -> None:
+    """The page keeps the sections of extensions that are off."""
+    stored = sections(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
+    current = sections("\n".join([INTRODUCTION, *core(), *(line for name in ENABLED for line in of(name))]))
+    if os.environ.get("CAMS_UPDATE_DOCS"):
+        stored |= current
+        PAGE.write_text("".join(stored[name] for name in sorted(stored)), encoding="utf-8")
+    assert {name: stored.get(name) for name in current} == current
+
+
+def sections(page: str) -> dict[str, str]:
+    """The text about core and about each extension, by the first line."""
+    parts = re.split(rf"^(?={EXTENSION})", page.strip() + "\n", flags=re.MULTILINE)
+    return {part.partition("\n")[0]: part.rstrip("\n") + "\n\n" for part in parts}
+
+
+def core() -> list[str]:
+    lines = []
+    for table, declaration in CORE_TABLES.items():
+        lines += [
+            f"## {table}",
+            "",
+            *described(declaration),
+            f"Writers: {names(writers(table, [])) or 'the operator'}.",
+            "",
+        ]
+        lines += row_table(row for row in row_classes() if table_of(row) == table and not extension_of(row))
+    return lines
+
+
+def of(extension: str) -> list[str]:
+    rows = [row for row in row_classes() if extension_of(row) == extension]
+    if not rows:
+        return []
+    lines = [f"{EXTENSION} {extension}", ""]
+    for table in dict.fromkeys(map(table_of, rows)):
+        own = described(TABLES[table]) if table not in CORE_TABLES else []
+        extra = [one for one in writers(table, [extension]) if one not in writers(table, [])]
+        lines += [f"### {table}: {extension}", "", *own, *([f"Writers: {names(extra)}.", ""] if extra else [])]
+        lines += row_table(row for row in rows if table_of(row) == table)
+    return lines
+
+
+def described(table: dict[str, Any]) -> list[str]:
+    lines = []
+    for index in table.get(INDEXES, ()):
+        projection = index["Projection"]
+        others = names(projection.get("NonKeyAttributes", ())) or projection["ProjectionType"].lower().replace("_", " ")
+        lines.append(
+            f"Index `{index['IndexName']}`: {names(key['AttributeName'] for key in index['KeySchema'])}; {others}."
+        )
+    return [line for one in lines for line in (one, "")]
+
+
+def writers(table: str, extensions_on: list[str]) -> list[str]:
+    """The functions that may write a table; none if only the operator writes it."""
+    return [one.name for one in declared_functions(extensions_on) if WRITES & {*one.tables.get(table, "").split()}]
+
+
+def row_table(rows: Iterable[RowClass]) -> list[str]:
+    return [table_line(*COLUMNS), table_line(*["---"] * len(COLUMNS)), *(table_line(*cells(row)) for row in rows), ""]
+
+
+def cells(row: RowClass) -> list[str]:
+    attributes = row.get_attributes()
+    forms = [
+        f"`{name}`: {names(form.split(' or '))}" for name, form in zip(keys_of(row), row.lifecycle[:2], strict=False)
+    ]
+    others = {name: f"{name}{'?' * bool(one.null)}" for name, one in sorted(attributes_of(row).items())}
+    sealed = [shown for name, shown in others.items() if isinstance(attributes[name], BinaryAttribute)]
+    plain = [shown for shown in others.values() if shown not in sealed]
+    path = Path(inspect.getfile(row)).relative_to(ROOT)
+    return [
+        f"`{row.__name__}`<br>`{path}`",
+        forms[0],
+        *(forms[1:] or [""]),
+        names(sealed),
+        names(plain),
+        *row.lifecycle[2:],
+    ]
+
+
+def names(values: Iterable[str]) -> str:
+    return ", ".join(f"`{value}`" for value in values)
+
+
+def table_line(*values: str) -> str:
+    return f"| {' | '.join(values)} |"
