@@ -4,7 +4,7 @@ import os
 
 import click
 
-from chalicelib import storage
+from chalicelib import extensions, storage
 from chalicelib.agents import store as agents
 from chalicelib.credentials import scopes, tokens
 from chalicelib.credentials import store as credentials
@@ -248,14 +248,27 @@ def rotate_data_key() -> None:
     click.echo("Rotated.")
 
 
+def _refusing(command: click.Command, extension: str) -> click.Command:
+    """Return a command that takes the place of one whose extension is off."""
+
+    @click.command(command.name, context_settings={"ignore_unknown_options": True, "help_option_names": []})
+    @click.argument("arguments", nargs=-1)
+    def refuse(arguments: tuple[str, ...]) -> None:
+        raise click.ClickException(f"This command needs the extension {extension}, which is off in this stage.")
+
+    refuse.help = command.help
+    return refuse
+
+
 cams.add_command(workspace)
 cams.add_command(leads)
 cams.add_command(tallies)
 cams.add_command(conversations)
 cams.add_command(redrive_streams)
-for _module in extension_parts.modules("commands"):
-    for _command in _module.COMMANDS:
-        cams.add_command(_command)
+for _extension in extensions.present():
+    for _module in extension_parts.modules("commands", [_extension]):
+        for _command in _module.COMMANDS:
+            cams.add_command(_command if extensions.has(_extension) else _refusing(_command, _extension))
 
 
 # ---- helpers --------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def verify(stage_name: str, only: tuple[str, ...], url: str | None, patience: in
 def _run(stage: Deployment, names: Iterable[str], patience: float) -> int:
     """Run the checks with these names; return the number of problems. `patience` is as in `visit.begin`."""
     problems = sum(_check(name, partial(check, stage)) for name, check in RESOURCES.items() if name in names)
-    if not {_TOUR, *_visit_checks()} & {*names}:
+    if not {_TOUR, *_visit_checks(stage.extensions)} & {*names}:
         return problems
     problems += _check(_LEFTOVERS, _remove_abandoned)
     temporary = workspace.create()
@@ -104,7 +104,9 @@ def _visit(stage: Deployment, temporary: NewWorkspace, names: Iterable[str], pat
     problems = _check(_TOUR, take)
     for current in visits:
         problems += sum(
-            _check(name, partial(check, current)) for name, check in _visit_checks().items() if name in names
+            _check(name, partial(check, current))
+            for name, check in _visit_checks(stage.extensions).items()
+            if name in names
         )
     return problems
 

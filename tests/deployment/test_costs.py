@@ -5,6 +5,7 @@ from pathlib import Path
 from benchmarks.results import PRICES
 from infra.deploy import idle_price
 from infra.operator import prices
+from tests.extensions import are_all_on
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 0.05
@@ -36,4 +37,6 @@ def test_the_price_of_an_idle_stage_follows_from_its_resources() -> None:
         f"({price.metrics * idle_price.ALARM_METRIC:.2f}), the check's metric ({idle_price.CUSTOM_METRIC:.2f}), and "
         f"polling {price.queues} queues ({price.polling:.2f})."
     )
-    assert sentence in " ".join((ROOT / "docs" / "operate.md").read_text("utf-8").split())
+    document = " ".join((ROOT / "docs" / "operate.md").read_text("utf-8").split())
+    assert are_all_on() <= (sentence in document)
+    assert f"Core without extensions costs {idle_price.of_stage([]).dollars:.2f} dollars." in document

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from infra.deploy import checks, extensions, idle_price, stack, stage
+from infra.deploy.functions import declared_functions
 from infra.deploy.idle_price import IdlePrice
 from tests.deployment.test_functions import OUTPUTS
 from tests.deployment.test_limits import CloudFormation
@@ -59,6 +60,11 @@ def test_the_stack_records_the_extensions_that_it_has_resources_for(names: tuple
     assert stack.extensions(cloudformation, "cams-prod") == names
     stack.retain_data_only(cloudformation, "cams-prod", "prod")
     assert stack.extensions(cloudformation, "cams-prod") == names
+
+
+def test_core_alone_has_at_most_ten_functions_and_fourteen_alarms() -> None:
+    assert len(declared_functions([])) <= 10
+    assert idle_price.of_stage([]).alarms <= 14
 
 
 def test_the_functions_get_the_extensions_of_the_stage() -> None:
