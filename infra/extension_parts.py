@@ -12,8 +12,10 @@ Every file of it is optional.
 - `DEAD_LETTER_ALARMS`: the description of an alarm for each dead-letter queue in `template.yaml`. The name is that of
   the resource without `Queue`: `{"DeadErasures": "An erasure has failed."}`.
 
-`data.py` has `ROWS`: the rows of the extension in tables of core, as the prefix of an attribute by table, such as
-`{"workspaces": ("item", "erasure#")}`. All rows of the extension's own tables are its data.
+`data.py` has `ROWS`: the rows of the extension in tables of core, each as a table, an attribute and its prefix, such as
+`("workspaces", "item", "erasure#")`; `infra.operator.records.row_prefixes` returns
+those of row classes. All rows of the extension's own tables
+are its data.
 
 `requirements.txt` has names of packages: those that the extension needs and core does not. requirements.txt of the
 project has their versions.

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pynamodb.attributes import BinaryAttribute
+from pynamodb.attributes import BinaryAttribute, TTLAttribute
 
 from chalicelib import extensions
 from chalicelib.storage import layouts
 from infra.deploy.functions import declared_functions
+from infra.extension_parts import modules
 from infra.operator import records
 from infra.tables import declared, table_name
 from tests.stored_rows import RowClass, attributes_of, extension_of, keys_of, row_classes, table_of
@@ -62,6 +63,21 @@ def test_the_kinds_of_an_export_are_those_of_the_rows() -> None:
 def kinds(member: str) -> set[str]:
     values = {getattr(row.lifecycle, member) for row in row_classes()}
     return {value for value in values if not value.startswith("no: ")}
+
+
+def test_switching_an_extension_off_deletes_its_rows_in_tables_of_core() -> None:
+    """Rows that always expire may stay."""
+    of_extensions = [row for row in row_classes() if extension_of(row) and table_of(row) in CORE_TABLES]
+    lasting = {row for row in of_extensions if not expires(row)}
+    assert lasting
+    for row in lasting:
+        (data,) = modules("data", [extension_of(row)])
+        assert {*records.row_prefixes(row)} <= {*data.ROWS}, row
+
+
+def expires(row: RowClass) -> bool:
+    """Whether every row of a class expires."""
+    return any(isinstance(one, TTLAttribute) and not one.null for one in attributes_of(row).values())
 
 
 def test_the_page_lists_every_row() -> None:

@@ -104,8 +104,8 @@ def _name(resource: Mapping[str, Any], member: str, name: str) -> str:
 
 def _rows(dynamodb: Any, name: str, extension: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the table and the key of each row of an extension in a table of core."""
-    rows = [row for module in modules("data", [extension]) for row in module.ROWS.items()]
-    for table, (attribute, prefix) in rows:
+    rows = [row for module in modules("data", [extension]) for row in module.ROWS]
+    for table, attribute, prefix in rows:
         schema = dynamodb.describe_table(TableName=f"{name}-{table}")["Table"]["KeySchema"]
         keys = [key["AttributeName"] for key in schema]
         pages = dynamodb.get_paginator("scan").paginate(

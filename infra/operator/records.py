@@ -65,6 +65,15 @@ def key_pattern(form: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns))
 
 
+def row_prefixes(*rows: type[storage.Row]) -> list[tuple[str, str, str]]:
+    """Return the table, the sort key and the prefixes of the rows of these classes, for `ROWS`."""
+    return [
+        (storage.logical_name(row.Meta.table_name), str(row._range_keyname), form.partition("{")[0])
+        for row in rows
+        for form in row.lifecycle.sort.split(" or ")
+    ]
+
+
 def list_agents(workspace_id: str) -> list[str]:
     """The ids of all agents, sorted. One request per 100."""
     found: list[str] = []

@@ -26,7 +26,7 @@ RETIRED = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": {"Fn::Sub": "$
 def key(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The key of an extension `moons`, in an account whose stack has the extension without data."""
     monkeypatch.setattr(extension_data, "present", lambda: ("moons", "tides"))
-    module = SimpleNamespace(ROWS={"workspaces": ("item", "moon#")})
+    module = SimpleNamespace(ROWS=[("workspaces", "item", "moon#")])
     monkeypatch.setattr(extension_data, "modules", lambda _, names: [module] if names == ["moons"] else [])
     declared = {**CORE, **MOONS}
     monkeypatch.setattr(extension_data, "template", lambda names: {"Resources": declared if names else CORE})

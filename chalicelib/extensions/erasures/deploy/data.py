@@ -1,3 +1,6 @@
 """The erasures' data in tables of core: erasures with their receipts, conversations of the person, and slots."""
 
-ROWS = {"workspaces": ("item", "eras")}  # `erasure#`, `erased#` and `erasing#`, as in `store`
+from chalicelib.extensions.erasures.store import ErasureRow, MatchRow, SlotRow
+from infra.operator.records import row_prefixes
+
+ROWS = row_prefixes(ErasureRow, MatchRow, SlotRow)
