@@ -68,9 +68,8 @@ def large(seed: int) -> dict[str, Any]:
 
 
 CASES = [
-    # First, while the workspace has four agents.
-    Case("report of a workspace", "GET /v3/analytics", {QUERY: 5}),
-    Case("usage", "GET /v3/usage", {QUERY: 6}),
+    # Of extensions: first, while the workspace has four agents.
+    *(Case(*one) for one in support.listed("COSTS")),
     # Agents
     Case("agent read", "GET /v3/agents/{agent_id}", {QUERY: 1}),
     Case("agent read v2", "GET /v2/agents/{agent_id}", {GET: 1}),
@@ -189,8 +188,7 @@ CASES = [
     Case("lead list", "GET /v3/agents/{agent_id}/leads", {QUERY: 1}),
     Case("lead list of none", "GET /v3/agents/{agent_id}/leads", {QUERY: 1, GET: 1}, values={"agent_id": "other"}),
     Case("lead read", "GET /v3/leads/{lead_id}", {GET: 1}),
-    # Reports
-    Case("report of an agent", "GET /v3/agents/{agent_id}/analytics", {GET: 1, QUERY: 1}),
+    # Analytics
     Case("analytics list", "GET /v2/agents/{agent_id}/analytics", {GET: 1, QUERY: 1}),
     Case(
         "analytics delete", "DELETE /v2/agents/{agent_id}/analytics", {GET: 1, QUERY: 1}, query="?start_ts=0&stop_ts=9"
@@ -202,7 +200,6 @@ CASES = [
         query="?from=0&to=4000000000",
         values={"agent_id": "other"},
     ),
-    Case("report of an organisation", "GET /v3/orgs/{org_id}/analytics", {GET: 1, QUERY: 2}),
     # Webhooks
     Case(
         "webhook create",
@@ -260,7 +257,6 @@ CASES = [
     Case("token delete", "DELETE /v3/tokens/{token_id}", {GET: 2, TRANSACT: 1}),
     Case("key rotate", "POST /v3/workspace/key/rotate", {GET: 2, TRANSACT: 1}),
 ]
-CASES += [Case(*one) for one in support.listed("COSTS")]
 CASES += [Case(name, name, one["requests"], body_of(name)) for name, one in ROUTES.items() if "requests" in one]
 
 

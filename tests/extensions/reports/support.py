@@ -19,6 +19,12 @@ from tests.follow import follow
 from tests.webhooks import pipeline
 
 FUNCTION_MODULES = (functions,)
+COSTS: list[tuple[Any, ...]] = [
+    ("report of a workspace", "GET /v3/analytics", {"Query": 5}),
+    ("usage", "GET /v3/usage", {"Query": 6}),
+    ("report of an agent", "GET /v3/agents/{agent_id}/analytics", {"GetItem": 1, "Query": 1}),
+    ("report of an organisation", "GET /v3/orgs/{org_id}/analytics", {"GetItem": 1, "Query": 2}),
+]
 
 
 def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFunctions:
