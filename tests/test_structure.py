@@ -86,8 +86,6 @@ def test_a_resource_imports_only_stores_and_models_of_other_resources() -> None:
     assert not strays(modules, is_stray)
 
 
-# Series, and the periods that people choose, compute with dates, and do not read a clock.
-_WITH_DATES = {"clock", "extensions.reports.series", "extensions.console.periods"}
 HOMES = {
     # Series, and the periods that people choose, compute with dates, and do not read a clock.
     "the time": (r"^(import|from) (time|datetime)\b", {"clock"}),
