@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from chalicelib import storage
+from chalicelib import followers, storage
 from chalicelib.deletion import cascade
 from chalicelib.http import auth
 from chalicelib.webhooks import endpoints
-from chalicelib.webhooks import functions as webhooks
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from infra.deploy.function import API
@@ -38,7 +37,7 @@ def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
     no_waiting.clear()
     ran = succeed("delete", full.workspace_id, "--yes", "--json")
     timeout = max(one.timeout_seconds for one in declared_functions() if "webhooks" in one.tables and one.name != API)
-    assert no_waiting == [timeout + webhooks.TALLY_SECONDS + 10]
+    assert no_waiting == [timeout + followers.BATCHES["deliveries"].window_seconds + 10]
     assert of(full.workspace_id) == {}
     assert rows_of(neighbour) == untouched
     receipt = json.loads(ran.stdout)
