@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{one.name}" for one in (ROOT / "docs").glob("*.md")))
 MOST_BYTES = 12_000
 
+_EXTENSIONS = ROOT / "chalicelib/extensions"
 _SUFFIXES = {".css", ".html", ".js", ".json", ".lock", ".md", ".py", ".svg", ".toml", ".txt", ".yaml"}
 _PATH = re.compile(r"[\w.][\w./*-]*")
 _UNTRACKED = {".git", ".local", ".mypy_cache", ".pytest_cache", ".ruff_cache", "__pycache__", "build"}
@@ -38,8 +39,14 @@ def looks_like_a_path(text: str) -> bool:
 
 
 def exists(path: str) -> bool:
-    """Whether the repository has the path, or a bare name such as `models.py` in some directory."""
+    """Whether the repository has the path, or a bare name such as `models.py` in some directory.
+
+    A tree without the folder of an extension has the documents about it.
+    """
     name = path.removesuffix("/")
+    folder = ROOT.joinpath(*PurePosixPath(name).parts[:3])
+    if folder.parent == _EXTENSIONS and not folder.exists() and (ROOT / "tests/extensions" / folder.name).exists():
+        return True
     known = paths() if "/" in name else {PurePosixPath(one).name for one in paths()}
     return any(PurePosixPath(one).match(name) for one in known) if "*" in name else name in known
 

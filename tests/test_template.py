@@ -76,8 +76,6 @@ def test_a_ttl_that_an_interrupted_run_did_not_enable_is_enabled(engine: None) -
 def test_the_queues_of_the_template_are_created(engine: None) -> None:
     urls = boto3.client("sqs").list_queues()["QueueUrls"]
     assert {url.rsplit("/", 1)[1] for url in urls} == {
-        "cams-counts",
-        "cams-counts-dead",
         "cams-deliveries",
         "cams-deliveries-slow",
         "cams-deliveries-dead",
@@ -93,9 +91,7 @@ def test_the_queues_of_the_template_are_created(engine: None) -> None:
         pytest.param(queue.FAST, queue.DEAD_LETTER, id="deliveries"),
         pytest.param(queue.SLOW, queue.DEAD_LETTER, id="slow deliveries"),
         pytest.param(queues.MAINTENANCE, "maintenance-dead", id="maintenance"),
-        pytest.param("counts", "counts-dead", id="counts"),
-        pytest.param(queues.ERASURES, "erasures-dead", id="erasures"),
-        pytest.param("notifications", "notifications-dead", id="notifications"),
+        *(pytest.param(name, f"{name}-dead", id=name) for name in extensions.listed("QUEUES")),
     ],
 )
 @one_of_each(lambda: None)

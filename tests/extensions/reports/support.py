@@ -19,6 +19,7 @@ from tests.follow import follow
 from tests.webhooks import pipeline
 
 FUNCTION_MODULES = (functions,)
+QUEUES = (counts.QUEUE,)
 COSTS: list[tuple[Any, ...]] = [
     ("report of a workspace", "GET /v3/analytics", {"Query": 5}),
     ("usage", "GET /v3/usage", {"Query": 6}),
