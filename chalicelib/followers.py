@@ -50,21 +50,26 @@ BATCHES = {
 
 
 def follow(table: str, event: DynamoDBEvent) -> None:
-    """Hand a batch to every follower of a table. Raises the first outage that one of them met."""
+    """Hand a batch to every follower of a table. Raises the first outage that a follower met, after all have run.
+
+    A record that a follower cannot process becomes one dead letter, unless the stream repeats the batch.
+    """
     telemetry.begin_invocation(event)
-    function, records = f"follow_{table}", event.to_dict()["Records"]
+    records = event.to_dict()["Records"]
+    dead: dict[int, Exception] = {}
     outages: list[Exception] = []
     for extension, follower in _followers(table):
         try:
-            stream_batches.process_or_raise(function, records, follower.read, follower.write)
+            dead |= stream_batches.find_dead(records, follower)
         except Exception as error:
             if extension and table in CORE and _age(records) > PATIENCE_SECONDS:
-                stream_batches.give_up(function, records, error)
+                dead |= dict.fromkeys(range(len(records)), error)
                 telemetry.log_metrics({"abandonedRecords": "Count"}, extension=extension, abandonedRecords=len(records))
             else:
                 outages.append(error)
     if outages:
         raise outages[0]
+    stream_batches.bury(f"follow_{table}", records, dead)
 
 
 def _followers(table: str) -> Iterator[tuple[str, stream_batches.Follower[Any]]]:

@@ -109,7 +109,7 @@ def test_an_outage_is_raised_and_repeated_without_a_dead_letter(engine: None, er
     function = Function({0: ValueError(), 3: error}, at_write=at_write)
     records = [record(number) for number in range(8)]
     with pytest.raises(type(error)):
-        stream_batches.process_or_raise("follow_leads", records, function.read, function.write)
+        stream_batches.find_dead(records, stream_batches.Follower(function.read, function.write))
     assert dead_letters() == []
 
 

@@ -56,7 +56,7 @@ def process(
     all. The stream repeats the batch from there, so the records from there on have no dead letter yet.
     """
     end, outage, dead = _process(records, read, write, group)
-    _bury(function, records, {position: error for position, error in dead.items() if position < end})
+    bury(function, records, {position: error for position, error in dead.items() if position < end})
     if outage is None:
         return []
     if end == 0:
@@ -65,22 +65,12 @@ def process(
     return [records[end]]
 
 
-def process_or_raise(
-    function: str,
-    records: Sequence[Record],
-    read: Callable[[Record], Item | None],
-    write: Callable[[list[Item]], None],
-) -> None:
-    """Do the same for a function that does not report the failed part of its batch. Raise the outage."""
-    _, outage, dead = _process(records, read, write, lambda _: "")
+def find_dead(records: Sequence[Record], follower: Follower[Any]) -> dict[int, Exception]:
+    """Process a batch; return the errors of the records that cannot be processed, by position. Raises the outage."""
+    _, outage, dead = _process(records, follower.read, follower.write, lambda _: "")
     if outage is not None:
         raise outage
-    _bury(function, records, dead)
-
-
-def give_up(function: str, records: Sequence[Record], error: Exception) -> None:
-    """Send a dead letter for each record of a batch. Raise Unavailable."""
-    _bury(function, records, dict.fromkeys(range(len(records)), error))
+    return dead
 
 
 def _process(
@@ -138,7 +128,7 @@ def _write(items: list[_Read[Item]], write: Callable[[list[Item]], None], dead: 
         _write(items[half:], write, dead)
 
 
-def _bury(function: str, records: Sequence[Record], dead: dict[int, Exception]) -> None:
+def bury(function: str, records: Sequence[Record], dead: dict[int, Exception]) -> None:
     """Send dead letters, and count them. Raise Unavailable."""
     if not dead:
         return
