@@ -17,7 +17,7 @@ import moto.dynamodb.models
 import pytest
 from moto.dynamodb.models.table import Table
 
-from chalicelib import followers, maintenance, queues, storage
+from chalicelib import extensions, followers, maintenance, queues, storage
 from chalicelib.webhooks import change, events, functions, hosts, queue
 from infra import tables
 from tests.webhooks.receivers import Behaviour, Receiver, acknowledges, receiver
@@ -76,7 +76,8 @@ def _plain(value: Any) -> Any:
 
 def _streamed() -> list[str]:
     """Return the names of the tables with a stream."""
-    declared = [one for one in tables.declared("AWS::DynamoDB::Table") if "StreamSpecification" in one]
+    enabled = [extension.name for extension in extensions.enabled()]
+    declared = [one for one in tables.declared("AWS::DynamoDB::Table", enabled) if "StreamSpecification" in one]
     return [tables.table_name(one, "") for one in declared]
 
 
