@@ -13,10 +13,14 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.demo import fill, plan, texts
 from infra.demo.plan import Talk, Visit
 from infra.operator.commands import cams
+from tests import extensions
 from tests.api import Api
 from tests.conftest import PassTime
+
+extensions.require("console", "reports")
+
 from tests.extensions.console.browser import Browser
-from tests.test_reports import Pipeline
+from tests.extensions.reports.test_reports import Pipeline
 
 HOUR, DAY = 3_600, 86_400
 MOMENT = 1_795_400_000

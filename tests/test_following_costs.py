@@ -18,11 +18,11 @@ from tests.api import Api
 from tests.builders import webhook_body
 from tests.capacity import Meter, metered
 from tests.old_agents import create_old_agent
-from tests.test_counting_costs import HOUR, START, changes_of_an_hour, cost_of_an_hour
 
-extensions.require("history")
+extensions.require("history", "reports")
 
 from tests.extensions.history.conftest import History, history  # noqa: F401 - the fixture
+from tests.extensions.reports.test_counting_costs import HOUR, START, changes_of_an_hour, cost_of_an_hour
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- following -->\n", "<!-- end of following -->"

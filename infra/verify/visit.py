@@ -173,23 +173,6 @@ def check_queue_functions(visit: Visit) -> Iterator[str]:
     yield from visit.invoke("maintain", tasks.ContinueFanOut(workspace_id, "agent_created", ((ids.new_id(),),)))
 
 
-def check_erasure(visit: Visit) -> Iterator[str]:
-    """Check that an erasure finds the conversation of the tour. The function would begin half a minute later."""
-    if "erasures" not in visit.stage.extensions:
-        return
-    from chalicelib.extensions.erasures.queue import Erase
-
-    response = visit.client.send("POST", "/v3/erasures", {"erasure": {"userID": tour.PERSON}})
-    if response.status != 200:
-        yield f"POST /v3/erasures was answered with {response.status}: {response.body}."
-        return
-    erasure_id = response.body["data"]["id"]
-    yield from visit.invoke("erase", Erase(visit.workspace.workspace_id, erasure_id))
-    erasure = visit.client.send("GET", f"/v3/erasures/{erasure_id}").body["data"]
-    if not erasure["counts"].get("conversations"):
-        yield f"The erasure of the person of the tour found no conversation: check the log of {visit.stage.name}-erase."
-
-
 def check_cascade(visit: Visit) -> Iterator[str]:
     """Check that the deletion of the agent deletes its records."""
     response = visit.client.send("DELETE", f"/v3/agents/{tour.AGENT}")
@@ -210,7 +193,6 @@ CHECKS: dict[str, Check] = {
     "webhooks": check_webhooks,
     "tallies": check_tallies,
     "queue functions": check_queue_functions,
-    "erasure": check_erasure,
 }
 """By name, in the order in which they run."""
 DELETIONS: dict[str, Check] = {"cascade": check_cascade}

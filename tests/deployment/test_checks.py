@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from moto import mock_aws
 
 from chalicelib import settings
+from chalicelib.extensions import present
 from infra import tables
 from infra.deploy import checks, concurrency, stack, stage
 from infra.deploy.commands import deployment
@@ -205,6 +206,7 @@ def test_a_new_stack_is_created_with_the_settings(monkeypatch: pytest.MonkeyPatc
             "OperatorSettings": '{"lambda_architecture":"arm64","python_version":"3.13"}',
             "AlarmsEmail": "ops@example.com",
             "MonthlyBudget": "9",
+            "Extensions": ",".join(present()),
         }
     ]
 

@@ -19,7 +19,7 @@ from chalicelib.conversations import listing
 from chalicelib.extensions import present
 from chalicelib.queues.tasks import RecountQuarter
 from chalicelib.workspaces import store as workspaces
-from infra import tables
+from infra import extension_parts, tables
 from infra.deploy import adopted, deploy_command, event_sources, stage, template, verified
 from infra.deploy.function import API, Function
 from infra.deploy.functions import declared_functions
@@ -415,9 +415,12 @@ def test_the_tour_has_each_route_and_error_of_the_readme() -> None:
 
 
 def test_every_function_is_invoked() -> None:
-    """A new function needs a line in `infra/verify/visit.py`."""
-    invoked = set(re.findall(r'_invoke\(visit, "(\w+)"', Path(visit.__file__).read_text()))
-    caused = {*visit._EVENTS.values(), *visit._HISTORIES.values(), *visit._COUNTS.values()}
+    """A new function needs a line in `infra/verify/visit.py`, or in `deploy/checks.py` of its extension."""
+    checks = extension_parts.modules("checks")
+    invoked = {
+        name for each in (visit, *checks) for name in re.findall(r'\.invoke\("(\w+)"', Path(each.__file__).read_text())
+    }
+    caused = {*visit._EVENTS.values(), *(name for each in checks for name in getattr(each, "_FUNCTIONS", {}).values())}
     # The API, and the function to which `deliver` passes what is for a new host.
     assert invoked | caused | {API, "deliver_slow"} == {one.name for one in declared_functions()}
 
@@ -509,10 +512,10 @@ def test_the_quarter_hour_of_the_tour_is_counted_although_another_one_has_begun(
     pass_time(15 * 60)
     invoked: dict[Any, str] = {}
     monkeypatch.setattr(
-        visit, "_invoke", lambda _, name, *messages: invoked.update(dict.fromkeys(messages, name)) or []
+        visit.Visit, "invoke", lambda _, name, *messages: invoked.update(dict.fromkeys(messages, name)) or []
     )
     current = visit.Visit(deployed(), workspace, InProcess(""), "", 0.0)
-    assert [*visit.check_counts(current)][-1].startswith("cams-prod-maintain counted no conversation")
+    assert [*visit.check_tallies(current)][-1].startswith("cams-prod-maintain counted no conversation")
     assert {(one.day, one.number): name for one, name in invoked.items() if isinstance(one, RecountQuarter)} == quarters
 
 
@@ -527,11 +530,17 @@ def test_the_wait_for_functions_ends_with_their_result_or_after_ten_minutes(
     monkeypatch.setattr(tour, "take", lambda _: [])
     new = workspaces.NewWorkspace(*[""] * len(workspaces.NewWorkspace._fields))
     current, _ = visit.begin(deployed(), new, visit.PATIENCE_SECONDS)
-    missing = [*visit._await(current, {"a": "f"}, lambda: {"a"} if seconds and sum(pauses) >= seconds else set())]
+    missing = [*current.wait_for({"a": "f"}, lambda: {"a"} if seconds and sum(pauses) >= seconds else set())]
     assert (sum(pauses), missing) == ((400, []) if seconds else (600, [("a", "f")]))
 
 
-@pytest.mark.parametrize("check", [visit.check_history, visit.check_webhooks])
+@pytest.mark.parametrize(
+    "check",
+    [
+        visit.check_webhooks,
+        *(module.check_history for module in extension_parts.modules("checks") if hasattr(module, "check_history")),
+    ],
+)
 def test_a_refused_list_is_no_missing_change(
     check: Callable[[visit.Visit], Iterator[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
