@@ -29,7 +29,7 @@ from chalicelib.workspaces import store as workspaces
 from infra import tables
 from tests import direct_moto, extensions, moto_backups, moto_tables
 from tests.api import Api
-from tests.prepared import prepared
+from tests.cached_fixtures import restore_or_create
 from tests.sockets import audited, empty_cache, names, private, public_only, watch  # noqa: F401 - fixtures
 
 PassTime = Callable[[int], None]
@@ -79,7 +79,7 @@ def clear_caches() -> None:
 @pytest.fixture
 def workspace(engine: None) -> workspaces.NewWorkspace:
     """A workspace with its first key and token."""
-    made, is_old = prepared("workspace", lambda: workspaces.create("Test"))
+    made, is_old = restore_or_create("workspace", lambda: workspaces.create("Test"))
     if is_old:
         keyring.current()  # creating a workspace caches its data key
     return made
@@ -100,7 +100,7 @@ def api(workspace: workspaces.NewWorkspace) -> Api:
 @pytest.fixture
 def agent_id(api: Api) -> str:
     """The id of an agent of the workspace, created through v2."""
-    _, is_old = prepared("agent", lambda: api.post("/v2/agents/support", {"title": "Support"}))
+    _, is_old = restore_or_create("agent", lambda: api.post("/v2/agents/support", {"title": "Support"}))
     if is_old:
         api.get("/v2/agents/support")  # a request caches the credential
     return "support"

@@ -4,7 +4,7 @@ from typing import Any
 
 from chalicelib.credentials import tokens
 from tests.api import Api
-from tests.evidence import stored
+from tests.assertions import stored
 
 MINUTE, DAY = 60, 24 * 60 * 60
 MONTH, YEAR = 30 * DAY, 365 * DAY

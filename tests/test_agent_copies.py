@@ -10,9 +10,9 @@ from chalicelib.agents import copies, templates
 from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import without
 from tests.api import Api
+from tests.assertions import refused
 from tests.capacity import metered
 from tests.contract.test_members import document, members
-from tests.evidence import refused
 
 Document = dict[str, Any]
 

@@ -11,9 +11,9 @@ from chalicelib.credentials import tokens
 from chalicelib.http import auth
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
+from tests.assertions import stored
 from tests.conftest import PassTime
 from tests.credentials import DAY, YEAR, agent_key, credential_item, issue, status_with
-from tests.evidence import stored
 from tests.requests import counted
 from tests.selection import each_value_once, one_of_each
 

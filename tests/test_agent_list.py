@@ -12,8 +12,8 @@ from chalicelib.agents import browse, filters, rows, store
 from chalicelib.storage import Document
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import refused
 from tests.capacity import metered
-from tests.evidence import refused
 
 START = 1_780_000_000
 TITLES = (None, "", "Support", "support", "SALES", "Straße", "strasse", "Ömer", "李", "\N{GRINNING FACE}", "a" * 300)

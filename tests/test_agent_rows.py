@@ -16,8 +16,8 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests import capacity
 from tests.agents.records import row_of, without
 from tests.api import Api
+from tests.assertions import refused
 from tests.capacity import metered
-from tests.evidence import refused
 
 SALES, SUPPORT = "/v3/agents/sales/tools", "/v3/agents/support/tools"
 INDEX_QUERY, PORTION = {"Query": 1}, {"BatchGetItem": 1}

@@ -10,8 +10,8 @@ from chalicelib.storage import parent_scoped_ids
 from chalicelib.tools.store import ToolRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
+from tests.assertions import refused, stored
 from tests.capacity import metered
-from tests.evidence import refused, stored
 from tests.test_agent_rows import noise
 
 AGENT, TOOLS = "/v3/agents/support", "/v3/agents/support/tools"

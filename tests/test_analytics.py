@@ -9,8 +9,8 @@ from chalicelib.agents import store as agents
 from chalicelib.analytics import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import canonical, refused, stored
 from tests.contract.test_members import document
-from tests.evidence import canonical, refused, stored
 from tests.selection import one_of_each
 
 PATH = "/v2/agents/support/analytics/user-1"

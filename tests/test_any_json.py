@@ -18,9 +18,9 @@ from chalicelib.http import bodies
 from chalicelib.http.projections import without_secrets
 from chalicelib.webhooks import change, events
 from tests.api import Api
+from tests.assertions import canonical, refused
 from tests.contract.test_members import TABLE, document
 from tests.described import operations
-from tests.evidence import canonical, refused
 from tests.moto_tables import drop_history
 from tests.promises import Shown
 from tests.selection import each_value_once

@@ -15,9 +15,9 @@ from chalicelib.credentials import tokens
 from chalicelib.http import auth, envelope
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import stored
 from tests.conftest import PassTime
 from tests.credentials import MINUTE, agent_key, credential_item, issue, status_with
-from tests.evidence import stored
 from tests.requests import counted, refuse_operation
 from tests.selection import one_of_each
 

@@ -17,9 +17,9 @@ from chalicelib.queues.tasks import ResumeCascade
 from chalicelib.storage.unit import Unit
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import refused
 from tests.cascades import HUMAN, as_record, cascade_messages, create, fill, items, maintain, records, second_run
 from tests.conftest import PassTime
-from tests.evidence import refused
 
 
 def test_a_cascade_that_runs_out_of_time_is_resumed_by_the_same_request(

@@ -11,8 +11,8 @@ from chalicelib import storage
 from chalicelib.clients import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import canonical, refused, stored
 from tests.contract.test_members import document
-from tests.evidence import canonical, refused, stored
 from tests.selection import each_value_once
 from tests.writes import before_each_commit
 

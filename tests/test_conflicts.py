@@ -13,7 +13,7 @@ from chalicelib.credentials import tokens
 from chalicelib.http import auth, etag
 from chalicelib.storage.unit import Unit
 from tests.api import Answer
-from tests.evidence import stored
+from tests.assertions import stored
 from tests.promises import Shown
 from tests.repeating import (
     KEY,

@@ -10,9 +10,9 @@ from chalicelib import storage
 from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
+from tests.cached_fixtures import restore_or_create
 from tests.direct_moto import over_http
 from tests.moto_tables import items, tables
-from tests.prepared import prepared
 from tests.requests import counted
 from tests.selection import one_of_each
 
@@ -111,9 +111,9 @@ def test_the_data_key_of_a_restored_workspace_is_cached(workspace: workspaces.Ne
 
 def test_preconditions_are_created_again_if_the_tables_differ(engine: None) -> None:
     make: Callable[[], Any] = lambda: workspaces.create("Prepared")  # noqa: E731
-    (first, _), put = prepared("test", make), {"TableName": TABLE, "Item": ITEM}
+    (first, _), put = restore_or_create("test", make), {"TableName": TABLE, "Item": ITEM}
     storage.sdk_client("dynamodb").put_item(**put)
-    (second, is_old), now = prepared("test", make), items()
+    (second, is_old), now = restore_or_create("test", make), items()
     assert not is_old
     assert first.workspace_id != second.workspace_id
     assert KEY["name"] in [one["name"] for one in now[TABLE]]

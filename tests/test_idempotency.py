@@ -14,10 +14,10 @@ from chalicelib.http import auth, idempotency
 from chalicelib.tools import store as tools
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
+from tests.assertions import stored
 from tests.builders import state_body
 from tests.capacity import metered
 from tests.contract.test_routes import OPERATIONS
-from tests.evidence import stored
 from tests.operations import STATE
 from tests.promises import Shown
 from tests.repeating import (

@@ -18,8 +18,8 @@ from chalicelib import errors
 from chalicelib.http import idempotency
 from chalicelib.storage.unit import Unit
 from tests.api import Answer
+from tests.assertions import stored
 from tests.capacity import metered, size
-from tests.evidence import stored
 from tests.operations import STATE
 from tests.promises import Shown
 from tests.repeating import (

@@ -8,9 +8,9 @@ from app import app
 from chalicelib.http.bodies import IGNORED
 from chalicelib.http.wire import Wire, read_only_members
 from tests.api import Answer, Api
+from tests.assertions import refused, stored
 from tests.builders import lead_body
 from tests.conftest import PassTime
-from tests.evidence import refused, stored
 
 STATE = "/agents/support/interact/ann/state"
 

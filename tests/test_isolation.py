@@ -18,9 +18,9 @@ from chalicelib.credentials import tokens
 from chalicelib.workspaces import store as workspaces
 from tests import extensions
 from tests.api import Answer, Api
+from tests.assertions import refused
 from tests.conftest import PassTime
 from tests.engine import shared_engine
-from tests.evidence import refused
 from tests.moto_tables import items, restore, snapshot
 from tests.operations import CREATED_WHEN_NAMED, GUARDED, ROUTES, STATE, named, populate, send
 from tests.promises import Shown

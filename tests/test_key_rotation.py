@@ -11,9 +11,9 @@ from chalicelib.http import auth
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import stored
 from tests.conftest import PassTime
 from tests.credentials import DAY, YEAR, credential_item, entry_item, status_with
-from tests.evidence import stored
 from tests.selection import one_of_each
 from tests.writes import before_each_commit
 

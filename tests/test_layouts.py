@@ -8,8 +8,8 @@ import pytest
 
 from chalicelib.storage import layouts
 from tests.api import Api
+from tests.assertions import refused
 from tests.builders import state_body
-from tests.evidence import refused
 
 STATE = "/agents/support/interact/ann/state"
 

@@ -11,9 +11,9 @@ from chalicelib.leads import store as leads
 from chalicelib.leads.models import LeadChannel
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import refused, stored
 from tests.builders import lead_body
 from tests.conftest import PassTime
-from tests.evidence import refused, stored
 from tests.requests import counted, lose_first_answer
 from tests.selection import one_of_each
 from tests.webhooks import pipeline

@@ -12,7 +12,7 @@ import pytest
 
 from chalicelib import clock
 from tests.api import Answer, Api
-from tests.evidence import refused
+from tests.assertions import refused
 from tests.requests import counted
 from tests.selection import each_value_once
 

@@ -16,8 +16,8 @@ from chalicelib.leads.store import LeadRow
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
 from tests.api import Answer, Api
+from tests.assertions import refused, stored
 from tests.builders import lead_body
-from tests.evidence import refused, stored
 from tests.requests import counted
 
 

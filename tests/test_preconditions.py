@@ -15,9 +15,9 @@ from chalicelib import clock
 from chalicelib.http import etag
 from tests import extensions
 from tests.api import Answer, Api
+from tests.assertions import refused, stored
 from tests.builders import message, state_body
 from tests.described import operations
-from tests.evidence import refused, stored
 from tests.operations import ANALYTICS, MESSAGES, STATE, body_of, populate, send
 from tests.promises import Shown
 from tests.requests import counted, lose_first_answer

@@ -16,7 +16,7 @@ from chalicelib import storage
 from chalicelib.storage import layouts
 from infra.deploy import sample
 from infra.tables import declared, table_name
-from tests import recorded
+from tests import recorded_rows
 from tests.capacity import Item
 
 # Tables that are younger than the recordings, and have no layout of their own.
@@ -24,9 +24,9 @@ LATER: dict[str, list[Item]] = {"history": []}
 
 
 def load(layout: int) -> dict[str, Any]:
-    path = recorded.path_of(layout)
+    path = recorded_rows.path_of(layout)
     if not path.exists() and os.environ.get("CAMS_RECORD_LAYOUT"):
-        recorded.write(layout)
+        recorded_rows.write(layout)
     assert path.exists(), f"{path.name} is missing: record it with CAMS_RECORD_LAYOUT=1"
     return json.loads(path.read_text(encoding="utf-8"))
 
@@ -34,13 +34,13 @@ def load(layout: int) -> dict[str, Any]:
 @pytest.mark.parametrize("layout", layouts.READABLE)
 def test_recorded_rows_read_as_when_they_were_written(layout: int, capsys: pytest.CaptureFixture[str]) -> None:
     rows = load(layout)
-    with recorded.restored(rows) as api:
+    with recorded_rows.restored(rows) as api:
         capsys.readouterr()
         sample.main()
         tables = {**LATER, **rows["tables"]}
         assert {*capsys.readouterr().out.splitlines()} == {*map(sampled, tables, tables.values())}
         then = rows["read"]
-        recorded.check_shown(then, recorded.read(api, then["answers"]))
+        recorded_rows.check_shown(then, recorded_rows.read(api, then["answers"]))
 
 
 @pytest.mark.parametrize("layout", layouts.READABLE)

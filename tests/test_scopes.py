@@ -17,9 +17,9 @@ from chalicelib.http import auth
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
+from tests.assertions import refused, stored
 from tests.builders import webhook_body
 from tests.engine import shared_engine
-from tests.evidence import refused, stored
 from tests.moto_tables import restore, snapshot
 from tests.operations import ROUTES, populate, scope_of, send
 from tests.promises import Shown

@@ -33,10 +33,10 @@ from chalicelib.webhooks import events, queue
 from chalicelib.webhooks.models import WebhookChangeIn, WebhookIn
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
+from tests.assertions import logged, stored
 from tests.builders import lead_body, webhook_body
 from tests.contract.test_members import MODELS, Member, alone, document, members
 from tests.engine import shared_engine
-from tests.evidence import logged, stored
 from tests.promises import Shown
 from tests.requests import refuse_operation
 from tests.selection import one_of_each

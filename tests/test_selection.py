@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.closing import summary_line
+from tests.run_summary import summary_line
 
 ROOT = Path(__file__).parent.parent
 QUICK, REST, ALL = "not whole and not long", "whole and not long", "not long"
@@ -37,8 +37,9 @@ def passed(directory: Path, marks: str) -> tuple[set[str], str]:
     """The names of the cases that pass in a run with these marks, and its last line."""
     (directory / "test_cases.py").write_text(CASES, encoding="utf-8")
     (directory / "pytest.ini").write_text("[pytest]\nmarkers = long\n", encoding="utf-8")
+    plugins = ("-p", "tests.selection", "-p", "tests.run_summary")
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-p", "tests.selection", "-p", "tests.closing", "-m", marks, directory],
+        [sys.executable, "-m", "pytest", "-v", *plugins, "-m", marks, directory],
         cwd=directory,
         env={"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,

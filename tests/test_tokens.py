@@ -10,10 +10,10 @@ from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import stored
 from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.credentials import MINUTE, MONTH, YEAR, agent_key, credential_item, entry_item, issue, status_with
-from tests.evidence import stored
 from tests.selection import one_of_each
 
 # ---- POST /v3/tokens ------------------------------------------------------------------------------

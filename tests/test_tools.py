@@ -13,8 +13,8 @@ from chalicelib import clock
 from chalicelib.tools import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import canonical, refused, stored
 from tests.contract.test_members import document
-from tests.evidence import canonical, refused, stored
 from tests.selection import one_of_each
 from tests.writes import before_each_commit
 

@@ -10,7 +10,7 @@ from chalicelib.agents import store
 from chalicelib.http import responses
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
-from tests.evidence import refused, stored
+from tests.assertions import refused, stored
 
 V2, V3 = "/v2/agents/support", "/v3/agents/support"
 STORED = "is not a member of this object; it is stored as sent"

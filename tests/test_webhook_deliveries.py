@@ -14,7 +14,7 @@ from chalicelib.sending.sender import Outcome
 from chalicelib.webhooks import ledger, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
-from tests.evidence import refused, stored
+from tests.assertions import refused, stored
 from tests.requests import counted
 from tests.selection import each_value_once, one_of_each
 from tests.webhooks import pipeline

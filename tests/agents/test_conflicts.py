@@ -9,7 +9,7 @@ from chalicelib import clock
 from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import row_of, stored_agent
 from tests.api import Api
-from tests.evidence import refused
+from tests.assertions import refused
 from tests.requests import counted, lose_first_answer
 from tests.writes import before_each_commit
 

@@ -8,7 +8,7 @@ import pytest
 from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import THEME, stored_agent
 from tests.api import Api
-from tests.evidence import canonical, refused
+from tests.assertions import canonical, refused
 from tests.selection import one_of_each
 
 # One record, two forms

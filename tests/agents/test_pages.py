@@ -6,7 +6,7 @@
 from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import stored_agent, without
 from tests.api import Api
-from tests.evidence import refused
+from tests.assertions import refused
 
 # The list
 

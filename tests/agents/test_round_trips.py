@@ -8,8 +8,8 @@ import pytest
 from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import NOT_STORED, NOW, Hold, row_of, stored_agent, without
 from tests.api import Api
+from tests.assertions import canonical, stored
 from tests.contract.test_members import document
-from tests.evidence import canonical, stored
 from tests.selection import one_of_each
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.api import Api
-from tests.evidence import refused, stored
+from tests.assertions import refused, stored
 
 NOISE = b64encode(random.Random(0).randbytes(450_000)).decode()  # does not compress
 

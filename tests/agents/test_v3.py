@@ -11,7 +11,7 @@ from chalicelib import storage
 from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import NOT_STORED, NOW, Hold, row_of, stored_agent, without
 from tests.api import Api
-from tests.evidence import refused, stored
+from tests.assertions import refused, stored
 from tests.selection import each_value_once, one_of_each
 
 

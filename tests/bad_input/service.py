@@ -14,7 +14,7 @@ import pytest
 from app import app
 from chalicelib.http import auth
 from tests.api import Answer, Api
-from tests.evidence import logged, refused
+from tests.assertions import logged, refused
 from tests.operations import QUERIES
 from tests.requests import counted
 

@@ -8,8 +8,8 @@ from chalicelib import storage
 from chalicelib.credentials import store as credentials
 from chalicelib.http import auth
 from tests.api import Api
+from tests.assertions import logged, refused, stored
 from tests.bad_input.service import CANARY, STATE, Operation, Service, assert_refused, harmless
-from tests.evidence import logged, refused, stored
 from tests.requests import refuse_operation
 
 INTERACTION = Operation("POST", "/agents/{agent_id}/interact/{user_id}/state", None, ())

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.assertions import refused
 from tests.bad_input.service import CANARY, STATE, WITH_BODY, Operation, Service, assert_refused, every, harmless
 from tests.bad_input.wrong_members import UNKNOWN, WRONG
-from tests.evidence import refused
 from tests.operations import BODIES
 from tests.selection import one_of_each
 

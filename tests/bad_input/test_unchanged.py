@@ -2,10 +2,10 @@
 
 import re
 
+from tests.assertions import stored
 from tests.bad_input.malformed import CONTENT_TYPES, INVALID_IDENTIFIERS, MALFORMED
 from tests.bad_input.service import WITH_BODY, Operation, Service, every
 from tests.bad_input.wrong_members import WRONG
-from tests.evidence import stored
 from tests.operations import body_of
 from tests.selection import one_of_each
 

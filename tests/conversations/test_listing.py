@@ -11,7 +11,7 @@ from chalicelib.conversations import listing, store
 from chalicelib.conversations.state import State, empty
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.evidence import refused
+from tests.assertions import refused
 from tests.requests import counted
 from tests.selection import one_of_each, whole
 from tests.test_clients import noise

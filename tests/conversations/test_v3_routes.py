@@ -15,9 +15,9 @@ from chalicelib.conversations.transcript import parser
 from chalicelib.conversations.transcript import turns as turns_
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import refused
 from tests.capacity import metered
 from tests.conftest import PassTime
-from tests.evidence import refused
 from tests.requests import counted
 from tests.selection import one_of_each, whole
 

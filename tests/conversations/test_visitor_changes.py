@@ -6,9 +6,9 @@ import pytest
 
 from chalicelib import clock
 from tests.api import Api
+from tests.assertions import refused, stored
 from tests.builders import message, state_body
 from tests.conftest import PassTime
-from tests.evidence import refused, stored
 from tests.requests import counted
 
 STATE = "/agents/support/interact/ann/state"

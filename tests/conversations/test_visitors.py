@@ -14,10 +14,10 @@ from chalicelib.http import auth, cors
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
+from tests.assertions import refused, stored
 from tests.builders import message, state_body
 from tests.capacity import metered
 from tests.conftest import PassTime
-from tests.evidence import refused, stored
 from tests.moto_tables import items
 from tests.requests import counted
 

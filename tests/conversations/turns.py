@@ -5,7 +5,7 @@ from typing import Any
 
 from chalicelib.storage import encode_json
 from tests.api import Answer
-from tests.evidence import stored
+from tests.assertions import stored
 
 STATE = "/agents/support/interact/user-1/state"
 

@@ -10,7 +10,7 @@ from moto import mock_aws
 
 from chalicelib.workspaces import store
 from chalicelib.workspaces.store import NewWorkspace
-from tests.evidence import stored
+from tests.assertions import stored
 from tests.operator_commands.commands import run
 from tests.operator_commands.existing import Credential
 from tests.selection import one_of_each

@@ -5,7 +5,7 @@ import pytest
 from chalicelib.credentials import tokens
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.evidence import stored
+from tests.assertions import stored
 from tests.operator_commands.commands import run, status_of
 from tests.operator_commands.existing import Credential
 from tests.selection import one_of_each

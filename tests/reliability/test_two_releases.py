@@ -21,7 +21,7 @@ from chalicelib.storage import layouts
 from infra.local import children
 from tests.builders import lead_body, state_body, webhook_body
 from tests.promises import Shown
-from tests.recorded import check_shown
+from tests.recorded_rows import check_shown
 from tests.reliability.engine_fixture import client
 from tests.reliability.processes import service
 from tests.reliability.releases import LAST, EventSources, Release, readable, running

@@ -7,8 +7,8 @@ import pytest
 
 from chalicelib.tools import calls
 from tests.api import Api
+from tests.assertions import refused
 from tests.conftest import PassTime
-from tests.evidence import refused
 from tests.selection import one_of_each
 from tests.sockets import Watch
 from tests.tool_calls.calling import Create, tried

@@ -8,7 +8,7 @@ import pytest
 from chalicelib import storage
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.evidence import refused, stored
+from tests.assertions import refused, stored
 from tests.moto_tables import snapshot
 from tests.sockets import Watch
 from tests.tool_calls.calling import Create, field

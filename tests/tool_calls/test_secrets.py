@@ -10,7 +10,7 @@ from chalicelib.sending import response as responses
 from chalicelib.tools import calls
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.evidence import refused
+from tests.assertions import refused
 from tests.selection import one_of_each
 from tests.tool_calls.calling import Create, field
 from tests.tool_calls.servers import KEY, SECRET, echo, reads_any, sent

@@ -6,8 +6,8 @@ import pytest
 
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import refused, stored
 from tests.builders import webhook_body
-from tests.evidence import refused, stored
 from tests.webhook_endpoints.endpoints import URL, create
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.api import Api
+from tests.assertions import refused, stored
 from tests.builders import webhook_body
-from tests.evidence import refused, stored
 from tests.requests import counted, lose_first_answer
 from tests.selection import one_of_each
 from tests.webhook_endpoints.endpoints import URL, change, create, overtaken, read, without_secret

@@ -11,8 +11,8 @@ from chalicelib import clock, storage
 from chalicelib.webhooks import endpoints
 from chalicelib.webhooks.events import Type
 from tests.api import Api
+from tests.assertions import refused, stored
 from tests.builders import webhook_body
-from tests.evidence import refused, stored
 from tests.webhook_endpoints.endpoints import NOW, URL, change, create, overtaken, read, without_secret
 from tests.writes import before_each_commit
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.api import Api
+from tests.assertions import refused, stored
 from tests.builders import webhook_body
-from tests.evidence import refused, stored
 from tests.selection import one_of_each
 from tests.webhook_endpoints.endpoints import change, create, read
 

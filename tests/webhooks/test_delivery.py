@@ -12,7 +12,7 @@ from chalicelib import clock
 from chalicelib.webhooks import ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.evidence import stored
+from tests.assertions import stored
 from tests.selection import one_of_each
 from tests.webhooks import pipeline
 from tests.webhooks.delivered import deliveries, happen, listen, statuses

@@ -14,8 +14,8 @@ from chalicelib.webhooks import endpoints, hosts, queue
 from chalicelib.webhooks.fan_out import fan_out as fan_out_records
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import stored
 from tests.conftest import clear_caches
-from tests.evidence import stored
 from tests.requests import refuse_operation
 from tests.selection import one_of_each
 from tests.test_clients import noise

@@ -11,9 +11,9 @@ from chalicelib import clock, storage
 from chalicelib.webhooks import endpoints, hosts, queue, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import stored
 from tests.builders import webhook_body
 from tests.capacity import metered
-from tests.evidence import stored
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out, waiting
 from tests.webhooks.receivers import OK, Receiver, read_request

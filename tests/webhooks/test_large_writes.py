@@ -11,9 +11,9 @@ from chalicelib import clock, errors, ids, queues, storage
 from chalicelib.webhooks import delivery, endpoints, events, fan_out, functions, ledger, queue, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import stored
 from tests.cascades import as_record, maintain
 from tests.conftest import clear_caches
-from tests.evidence import stored
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Record, Stream
 

@@ -8,8 +8,8 @@ import pytest
 
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.assertions import stored
 from tests.builders import webhook_body
-from tests.evidence import stored
 from tests.requests import counted
 from tests.selection import one_of_each
 from tests.test_clients import noise

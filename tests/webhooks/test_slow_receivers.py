@@ -11,7 +11,7 @@ import pytest
 from chalicelib.webhooks import delivery, endpoints, hosts, ledger, queue, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.evidence import stored
+from tests.assertions import stored
 from tests.webhooks import pipeline
 from tests.webhooks.delivered import happen, listen, statuses
 from tests.webhooks.pipeline import Inbox, Stream, drain, waiting

@@ -5,10 +5,10 @@ import pytest
 from chalicelib.extensions.console import sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.cached_fixtures import restore_or_create
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.notified import Notified, settings
-from tests.prepared import prepared
 
 PASSWORD = "correct horse"
 
@@ -23,7 +23,7 @@ def forgotten_sessions() -> None:
 def workspace_api(workspace: NewWorkspace) -> Api:
     """The API with the workspace key, with an organisation of one agent and a client."""
     api = Api(workspace.workspace_key)
-    _, is_old = prepared("organisation", lambda: _create_organisation(api))
+    _, is_old = restore_or_create("organisation", lambda: _create_organisation(api))
     if is_old:
         api.get("/v2/orgs/acme")  # a request caches the credential
     return api

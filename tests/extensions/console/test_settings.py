@@ -8,10 +8,10 @@ import pytest
 from chalicelib.extensions.console import pages, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
+from tests.decrypted_items import messages
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import items, snapshot
-from tests.opened import messages
 
 ORG = "/settings/orgs/acme"
 BO = f"{ORG}/clients/bo"

@@ -12,11 +12,11 @@ import pytest
 from chalicelib.extensions.console import sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
+from tests.cached_fixtures import restore_or_create
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.rows import OPERATOR, OWN, ROWS, Route, Row, World, build, fields, send
 from tests.moto_tables import restore, snapshot
-from tests.prepared import prepared
 
 MB = 1_000_000
 # What Lambda answers at most, as a JSON string.
@@ -37,7 +37,7 @@ def huge(size: int, characters: str = "'") -> str:
 @pytest.fixture
 def world(workspace: NewWorkspace, workspace_api: Api) -> World:
     """Records as large as the API stores them."""
-    return prepared("large records", lambda: _create_records(workspace, workspace_api))[0]
+    return restore_or_create("large records", lambda: _create_records(workspace, workspace_api))[0]
 
 
 def _create_records(workspace: NewWorkspace, api: Api) -> World:

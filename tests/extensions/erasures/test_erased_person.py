@@ -12,7 +12,7 @@ import pytest
 from chalicelib.extensions.erasures.kinds import by_name
 from chalicelib.webhooks import events
 from chalicelib.workspaces.store import NewWorkspace
-from tests import moto_tables, opened
+from tests import decrypted_items, moto_tables
 from tests.api import Api
 from tests.builders import lead_body, message, state_body, webhook_body
 from tests.conftest import PassTime
@@ -38,7 +38,7 @@ def marked(text: str) -> bool:
 
 def kinds() -> set[str]:
     """The kinds of items that carry the person: the table, and for conversations what their sort keys begin with."""
-    found = [one for one in opened.items() if marked(one.text)]
+    found = [one for one in decrypted_items.items() if marked(one.text)]
     return {
         " ".join([one.table, *one.keys[1:]][: 1 + (one.table == "conversations")]).partition("#")[0] for one in found
     }
@@ -131,7 +131,7 @@ def planted(api: Api, other_workspace: NewWorkspace, stream: pipeline.Stream, in
 
 
 def of_neighbour() -> list[str]:
-    return [one.text for one in opened.items() if "neighbour" in one.text or "plain-words" in one.text]
+    return [one.text for one in decrypted_items.items() if "neighbour" in one.text or "plain-words" in one.text]
 
 
 @whole
@@ -141,7 +141,7 @@ def test_the_streams_keep_a_person_until_the_receipt_says(
     """Streams have no deletion. DynamoDB drops each record 24 hours after its change."""
     plant(api, USER, EMAIL, PHONE, WORDS)
     receipt = erase(api, pass_time, **PERSON)["receipt"]
-    times = [time for _, time, text in opened.stream_records() if marked(text)]
+    times = [time for _, time, text in decrypted_items.stream_records() if marked(text)]
     until = datetime.fromisoformat(receipt["streamsUntil"].replace("Z", "+00:00")).timestamp()
     assert len(times) > 20
     assert max(times) + DAY <= until
@@ -161,10 +161,12 @@ def test_a_person_is_found_nowhere_after_their_erasure(
     assert kinds() == conversations | {"leads", "analytics", "events", "idempotency"}
     found = erase(api, pass_time, **PERSON)
     left = [
-        one for one in opened.items() if marked(one.text) and not one.keys[0].startswith(other_workspace.workspace_id)
+        one
+        for one in decrypted_items.items()
+        if marked(one.text) and not one.keys[0].startswith(other_workspace.workspace_id)
     ]
     assert [(one.table, one.keys, one.text[:300]) for one in left] == []
-    assert [one for one in opened.messages() if marked(one[1])] == []
+    assert [one for one in decrypted_items.messages() if marked(one[1])] == []
     assert not marked(json.dumps(found))
     # The same person of another workspace stays, and so does another person of this one.
     assert items_of(other_workspace) == others
@@ -183,4 +185,4 @@ def test_a_person_is_found_nowhere_after_their_erasure(
     posted = len(inbox.posts)
     assert pipeline.drain() > 0
     assert not any(marked(one.text.decode()) for one in inbox.posts[posted:])
-    assert [one for one in opened.items() if marked(one.text) and one.table in ("events", "deliveries")] == []
+    assert [one for one in decrypted_items.items() if marked(one.text) and one.table in ("events", "deliveries")] == []

@@ -26,7 +26,7 @@ from chalicelib.extensions.erasures.person import Person
 from chalicelib.storage import stored_responses
 from chalicelib.webhooks import events, ledger
 from chalicelib.workspaces.store import NewWorkspace
-from tests import moto_tables, opened
+from tests import decrypted_items, moto_tables
 from tests.api import Api
 from tests.builders import lead_body, message, state_body
 from tests.capacity import metered
@@ -76,10 +76,10 @@ COUNTS = {
 NOTHING = dict.fromkeys(COUNTS, 0)
 
 
-def left(text: str) -> list[opened.Opened]:
+def left(text: str) -> list[decrypted_items.DecryptedItem]:
     """The items with a text, unless it is a part of a random id or of Base64."""
     found = re.compile(rf"(?<![0-9A-Za-z+/]){re.escape(text)}")
-    return [one for one in opened.items() if found.search(one.text)]
+    return [one for one in decrypted_items.items() if found.search(one.text)]
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def test_what_is_searched_for_is_sealed_and_then_removed(api: Api, filled: None,
     erasure_id = begin(api, **ZARA)
     (row,) = [one for one in moto_tables.items()["cams-workspaces"] if erasure_id in repr(one)]
     assert "zara" not in repr(row)
-    assert "zara@example.com" in opened.text_of("cams-workspaces", row)
+    assert "zara@example.com" in decrypted_items.text_of("cams-workspaces", row)
     work(pass_time)
     (row,) = [one for one in moto_tables.items()["cams-workspaces"] if erasure_id in repr(one)]
     assert row.keys() == {"workspace", "item", "document", "version_tag"}

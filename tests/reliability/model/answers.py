@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from tests.api import Answer
-from tests.evidence import CODES, canonical
+from tests.assertions import CODES, canonical
 
 Document = dict[str, Any]
 

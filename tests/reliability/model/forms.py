@@ -4,8 +4,8 @@ import json
 from collections import Counter
 from typing import Any
 
+from tests.assertions import canonical
 from tests.contract.test_members import TABLE
-from tests.evidence import canonical
 from tests.reliability.model.answers import MADE, Document, Refused
 
 _ROWS = TABLE["resources"]["agent_v3"]["members"]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from tests.evidence import canonical
+from tests.assertions import canonical
 from tests.reliability.model import forms
 from tests.reliability.model.agents import limits, members, texts
 from tests.reliability.model.answers import Document, Expected, Record, success

@@ -1,4 +1,4 @@
-"""Common preconditions, created by the service once per process and restored for later tests.
+"""Common fixtures, created by the service once per process and restored for later tests.
 
 Creating a workspace and its agent takes five times as long as an average test. Items and stream records are restored
 with the same ids, and only if the tables and their items equal those at the first creation. Caches are not restored:
@@ -24,8 +24,8 @@ class _Saved(NamedTuple):
 _saved: dict[str, _Saved] = {}
 
 
-def prepared(name: str, make: Callable[[], T]) -> tuple[T, bool]:
-    """The result of `make`, and whether it was restored from an earlier call."""
+def restore_or_create(name: str, make: Callable[[], T]) -> tuple[T, bool]:
+    """Return the result of `make`, and whether it was restored from an earlier call."""
     now, before = list(tables().values()), _contents()
     saved = _saved.get(name)
     if saved and saved.before == before and all(one is other for one, other in zip(saved.tables, now, strict=False)):

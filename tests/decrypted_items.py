@@ -1,6 +1,6 @@
-"""Every stored item with each sealed attribute opened by its key: what whoever has the keys can read.
+"""Every stored item, with its sealed attributes decrypted: what an owner of the keys can read.
 
-Fails for a binary attribute that is neither opened nor known to hold no record.
+A binary attribute that is neither decrypted nor known to contain no record fails the test.
 """
 
 import base64
@@ -22,7 +22,7 @@ _NOT_SEALED = {"keyring"}
 Item = dict[str, dict[str, Any]]
 
 
-class Opened(NamedTuple):
+class DecryptedItem(NamedTuple):
     """An item: its table, without the prefix, its keys, and all its attributes as one text."""
 
     table: str
@@ -30,19 +30,19 @@ class Opened(NamedTuple):
     text: str
 
 
-def items() -> list[Opened]:
+def items() -> list[DecryptedItem]:
     """Each item of each table."""
     held = moto_tables.items()
-    return [_opened(name, item) for name in held for item in held[name]]
+    return [_decrypted_item(name, item) for name in held for item in held[name]]
 
 
-def _opened(table_name: str, item: Item) -> Opened:
+def _decrypted_item(table_name: str, item: Item) -> DecryptedItem:
     keys = [item[one["AttributeName"]]["S"] for one in moto_tables.tables()[table_name].schema]
-    return Opened(table_name.removeprefix(storage.table("")), keys, text_of(table_name, item))
+    return DecryptedItem(table_name.removeprefix(storage.table("")), keys, text_of(table_name, item))
 
 
 def text_of(table_name: str, item: Item) -> str:
-    """An item as one text, with its sealed attributes opened."""
+    """Return an item as one text, with its sealed attributes decrypted."""
     table = table_name.removeprefix(storage.table(""))
     keys = [item[one["AttributeName"]]["S"] for one in moto_tables.tables()[table_name].schema]
     parts = []
@@ -64,8 +64,8 @@ def _open(table: str, keys: list[str], name: str, sealed: bytes, item: Item) -> 
         return json.dumps(conversations.read_received(image), ensure_ascii=False)
     if table == "idempotency" and name == "piece":
         return _open_pieces(keys)
-    opened = encryption.unseal(workspace_id, associated_data(table, keys, name), sealed)
-    return opened.decode(errors="replace")
+    decrypted = encryption.unseal(workspace_id, associated_data(table, keys, name), sealed)
+    return decrypted.decode(errors="replace")
 
 
 def _open_pieces(keys: list[str]) -> str:

@@ -9,7 +9,7 @@ import pytest
 _LEFT, _CPU = "tests_left_out", "cpu_seconds"
 
 
-class Closing:
+class RunSummary:
     """Counts deselected tests and CPU seconds, including those of worker processes."""
 
     def __init__(self, config: pytest.Config) -> None:
@@ -70,4 +70,4 @@ def _cpu_seconds(of_workers: float = 0.0) -> float:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the plugin."""
-    config.pluginmanager.register(Closing(config), "closing")
+    config.pluginmanager.register(RunSummary(config), "run_summary")
