@@ -107,11 +107,11 @@ def _sender(name: str, in_flight: int) -> Begin:
 
 def _ours(url: str) -> "futures.Future[int | None]":
     endpoint = {"url": url, "secrets": [{"secret": _SIGNING_SECRET}]}
-    message = queue.Delivery("workspace", "webhook", _next_id(), "message_received", "delivery")
+    message = queue.QueuedDelivery("workspace", "webhook", _next_id(), "message_received", "delivery")
     return delivery.threads[queue.FAST].submit(copy_context().run, _status, message, endpoint)  # type: ignore[arg-type]
 
 
-def _status(message: queue.Delivery, endpoint: dict[str, object]) -> int | None:
+def _status(message: queue.QueuedDelivery, endpoint: dict[str, object]) -> int | None:
     return delivery._post(message, endpoint, _EVENT, _WORKSPACE_SECRET).status
 
 

@@ -12,8 +12,8 @@ from typing import TypedDict
 from chalice.app import ChaliceViewError
 
 
-class Issue(TypedDict):
-    """One violated rule: `path` is the dotted path of the member, `message` is the rule."""
+class MemberIssue(TypedDict):
+    """A violated rule, or a warning: `path` is the dotted path of a member, `message` the rule."""
 
     path: str
     message: str
@@ -26,7 +26,7 @@ class ApiError(ChaliceViewError):
     code = "INTERNAL"
     sentence = "An internal error occurred; the request may or may not have taken effect."
 
-    def __init__(self, message: str | None = None, issues: Sequence[Issue] = ()) -> None:
+    def __init__(self, message: str | None = None, issues: Sequence[MemberIssue] = ()) -> None:
         self.message = message or self.sentence
         self.issues = list(issues)
         super().__init__(self.message)

@@ -271,7 +271,7 @@ def test_a_message_is_processed_beside_wrong_messages(
     api.post("/v3/webhooks", webhook_body(inbox.url(), *EVENTS))
     assert api.post("/v2/agents/support", {"title": "Support"}).status == 200
     pipeline.fan_out(stream.read("agents"))
-    delivered = queue.Message.parse(pipeline.take().bodies[0]).pack()
+    delivered = queue.DeliveryMessage.parse(pipeline.take().bodies[0]).pack()
     agent = storage.key(workspace.workspace_id, "support")
     good = {
         "deliver": (webhook_functions.deliver, delivered),

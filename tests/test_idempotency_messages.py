@@ -30,7 +30,7 @@ def test_a_replay_sends_a_lost_message(
     assert pipeline.waiting(queue.FAST) == []
     answer = world.send(named(case_id), KEY)
     assert (answer.status, answer.headers[REPLAYED]) == (200, "true")
-    (message,) = map(queue.Message.parse, pipeline.waiting(queue.FAST))
+    (message,) = map(queue.DeliveryMessage.parse, pipeline.waiting(queue.FAST))
     assert [one.delivery_id for one in message.deliveries] == [answer.data["id"]]
     shown(faults=2, states=1)
 
@@ -44,7 +44,7 @@ def test_a_queue_failure_delays_only_the_message(
     monkeypatch.setattr(queues, "send", lambda *sent: next(failures, send)(*sent))
     answer = world.send(named(case_id), KEY)
     assert answer.status == 200
-    (message,) = map(queue.Message.parse, pipeline.waiting(queue.FAST))
+    (message,) = map(queue.DeliveryMessage.parse, pipeline.waiting(queue.FAST))
     assert [one.delivery_id for one in message.deliveries] == [answer.data["id"]]
     shown(faults=1, states=1)
 

@@ -8,13 +8,13 @@ import pytest
 
 from chalicelib import errors, storage
 from chalicelib.conversations.models import StateIn
-from chalicelib.conversations.state import LIMIT, Change, State, apply, check_limits, empty, prepare
+from chalicelib.conversations.state import LIMIT, State, StateChange, apply, check_limits, empty, prepare
 from tests.selection import one_of_each
 
 NOW = 1000
 
 
-def change(**members: Any) -> Change:
+def change(**members: Any) -> StateChange:
     return prepare(StateIn.model_validate_json(json.dumps(members)), NOW)
 
 

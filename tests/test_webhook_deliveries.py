@@ -140,8 +140,8 @@ def test_a_test_delivery_is_pending_and_can_be_read_immediately(api: Api, endpoi
 def test_a_test_delivery_is_one_message_on_the_queue(api: Api, endpoint: str, workspace: NewWorkspace) -> None:
     delivery = tried(api, endpoint)
     (text,) = pipeline.waiting(queue.FAST)
-    sent = queue.Message.parse(text)
-    assert sent == queue.Message(
+    sent = queue.DeliveryMessage.parse(text)
+    assert sent == queue.DeliveryMessage(
         workspace.workspace_id,
         endpoint.rsplit("/", 1)[1],
         "webhook_test",
@@ -317,7 +317,7 @@ def test_a_delivery_of_any_status_can_be_redelivered_and_does_not_change(
     repeated = again(api, endpoint, delivery).data
     assert read(api, endpoint, delivery) == before
     (text,) = pipeline.waiting(queue.FAST)
-    sent = queue.Message.parse(text)
+    sent = queue.DeliveryMessage.parse(text)
     assert (sent.requested_id, sent.event_ids) == (repeated["id"], (delivery["eventId"],))
     assert sent.is_requested
 

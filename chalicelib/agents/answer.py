@@ -29,7 +29,7 @@ def with_tools(
     row: store.AgentRow,
     text: str,
     whole_agent: store.AgentAndTools,
-    warnings: Sequence[errors.Issue] = (),
+    warnings: Sequence[errors.MemberIssue] = (),
 ) -> Response:
     """Return the response with an agent in the v3 form: the members in its JSON `text`, and its tools."""
     agent = json_text.with_members(_set_by_service(auth.caller().workspace_id, row.agent_id), _without_owner(text))

@@ -53,7 +53,7 @@ def read_template(agent_id: str) -> Response:
     text = storage.encode_json(template).decode()
     bodies.check_size("The template", text.encode(), MAX_BODY_BYTES - _AROUND, MAX_BODY_VALUES - _AROUND)
     omitted = templates.omitted(document) if privileges.sees_secrets() else ()
-    warnings = [errors.Issue(path=bodies.dotted(one), message=_OMITTED) for one in islice(omitted, _MAX_WARNINGS)]
+    warnings = [errors.MemberIssue(path=bodies.dotted(one), message=_OMITTED) for one in islice(omitted, _MAX_WARNINGS)]
     return json_text.success("Template retrieved successfully", text, warnings)
 
 

@@ -34,9 +34,9 @@ def list_analytics(agent_id: str) -> Response:
     A request examines up to 500 conversations. So a page may be short, or empty: as long as `hasMore` is true, continue
     with `nextCursor` as `cursor`.
     """
-    workspace_id, period = auth.caller().workspace_id, records.Period.from_request(*_V2)
+    workspace_id, time_range = auth.caller().workspace_id, records.TimeRange.from_request(*_V2)
     agents.read_eventually(workspace_id, agent_id)
-    examined = records.examine(workspace_id, agent_id, period)
+    examined = records.examine(workspace_id, agent_id, time_range)
     return pages.bounded_page("Analytics retrieved successfully", examined, parameters.limit())
 
 
@@ -55,7 +55,7 @@ def delete_analytics(agent_id: str) -> Response:
     `hasMore` is true, continue with `nextCursor` as `cursor`; after an interruption, begin again without it. What has
     been counted stays in the reports.
     """
-    return _delete(agent_id, records.required(*_V2))
+    return _delete(agent_id, records.TimeRange.required_from_request(*_V2))
 
 
 @routes.route("/v3/agents/{agent_id}/analytics", methods=["DELETE"])
@@ -68,11 +68,11 @@ def delete_analytics(agent_id: str) -> Response:
 )
 def delete_analytics_v3(agent_id: str) -> Response:
     """Delete the analytics records of an agent that were last written in a period, as `DELETE /v2/…` does."""
-    return _delete(agent_id, records.required(*_V3))
+    return _delete(agent_id, records.TimeRange.required_from_request(*_V3))
 
 
-def _delete(agent_id: str, period: records.Period) -> Response:
+def _delete(agent_id: str, time_range: records.TimeRange) -> Response:
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
-    deleted, position = records.delete(workspace_id, agent_id, period)
+    deleted, position = records.delete(workspace_id, agent_id, time_range)
     return pages.bounded_success("Analytics deleted successfully", {"deleted": deleted}, position)

@@ -1,7 +1,7 @@
 """The analytics records of an agent by the time of their last write: listed, and deleted.
 
-The time is that of the write, as in reports: the times in a record are the caller's, and may be absent. Records are
-stored by conversation, so a request examines a bounded number of them and the next one continues after its cursor.
+The time is that of the write, as in reports: callers choose the times in a record, or leave them out. Records are
+stored by conversation, so a request examines a bounded number of them. The next request continues after its cursor.
 """
 
 from collections.abc import Iterator
@@ -18,48 +18,54 @@ _MAX_DELETED = 100
 _MAX_BYTES = 3_000_000
 
 
-class Period(NamedTuple):
-    """A period from `since` on and before `until`, in Unix seconds; None is no bound."""
+class TimeRange(NamedTuple):
+    """The times from `since` on and before `until`, in Unix seconds; None is no bound."""
 
     since: int | None
     until: int | None
 
     @classmethod
-    def from_request(cls, since: str, until: str) -> "Period":
-        """Return the period in the query parameters with these names. Raises Invalid."""
+    def from_request(cls, since: str, until: str) -> "TimeRange":
+        """Return the time range in the query parameters with these names. Raise Invalid."""
         return cls(parameters.seconds(since), parameters.seconds(until))
 
-    def has(self, row: store.AnalyticsRow) -> bool:
-        """Whether the records of a conversation were last written in the period."""
-        written = _written(row)
-        return (self.since is None or written >= self.since) and (self.until is None or written < self.until)
+    @classmethod
+    def required_from_request(cls, since: str, until: str) -> "TimeRange":
+        """Return the time range as `from_request` does. Raise Invalid without both bounds.
+
+        A deletion of all records must be explicit.
+        """
+        time_range = cls.from_request(since, until)
+        for name, value in zip((since, until), time_range, strict=True):
+            if value is None:
+                raise errors.Invalid.member(name, "is required")
+        return time_range
+
+    def contains(self, row: store.AnalyticsRow) -> bool:
+        """Return whether the records of a conversation were last written in this range."""
+        written_at = _written_at(row)
+        return (self.since is None or written_at >= self.since) and (self.until is None or written_at < self.until)
 
 
-def required(since: str, until: str) -> Period:
-    """The same, both required: a deletion of everything must be explicit. Raises Invalid."""
-    period = Period.from_request(since, until)
-    for name, value in zip((since, until), period, strict=True):
-        if value is None:
-            raise errors.Invalid.member(name, "is required")
-    return period
+def examine(workspace_id: str, agent_id: str, time_range: TimeRange) -> Iterator[pages.Examined]:
+    """Yield the records after the cursor of the request that it examines: those of up to 500 conversations."""
+    portions = pages.in_portions(
+        partial(store.list_page, workspace_id, agent_id), parameters.cursor(), parameters.limit()
+    )
+    return pages.examine(portions, lambda row, stored: _render(row, stored) if time_range.contains(row) else None)
 
 
-def examine(workspace_id: str, agent_id: str, period: Period) -> Iterator[pages.Examined]:
-    """What the request examines of the records after its cursor: up to 500 conversations."""
-    found = pages.in_portions(partial(store.list_page, workspace_id, agent_id), parameters.cursor(), parameters.limit())
-    return pages.examine(found, lambda row, stored: _render(row, stored) if period.has(row) else None)
+def delete(workspace_id: str, agent_id: str, time_range: TimeRange) -> tuple[int, str | None]:
+    """Stage the deletion of records in the range after the cursor of the request.
 
-
-def delete(workspace_id: str, agent_id: str, period: Period) -> tuple[int, str | None]:
-    """Stage the deletion of records of the period after the cursor of the request.
-
-    Examines up to 500 conversations, and deletes up to 100 of them. Returns how many, and the position where the next
-    request continues, None at the end. The commit raises ConditionFailed if one was written since it was read.
+    Examine up to 500 conversations, and delete the records of up to 100 of them. Return their number, and the position
+    where the next request continues, None at the end. The commit raises ConditionFailed if a record was written since
+    it was read.
     """
     deleted = size = 0
     for examined, row in enumerate(store.list_page(workspace_id, agent_id, parameters.cursor(), pages.MAX_EXAMINED), 1):
         size += store.stored_bytes(row)
-        if period.has(row):
+        if time_range.contains(row):
             store.delete(row)
             deleted += 1
         if deleted == _MAX_DELETED or size > _MAX_BYTES or examined == pages.MAX_EXAMINED:
@@ -68,8 +74,8 @@ def delete(workspace_id: str, agent_id: str, period: Period) -> tuple[int, str |
 
 
 def _render(row: store.AnalyticsRow, stored: Document) -> Document:
-    return {"convoID": row.item, "lastModified": _written(row), **stored}
+    return {"convoID": row.item, "lastModified": _written_at(row), **stored}
 
 
-def _written(row: store.AnalyticsRow) -> int:
+def _written_at(row: store.AnalyticsRow) -> int:
     return ids.timestamp_of(row.version_tag) // 1000

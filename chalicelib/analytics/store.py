@@ -30,41 +30,41 @@ class AnalyticsRow(storage.TaggedRow):
     convo = BinaryAttribute(legacy_encoding=False, null=True)
 
     def text(self) -> str:
-        """The records that exist, by kind, as one JSON text."""
+        """Return the records that exist, by kind, as one JSON text."""
         texts = [f'"{kind}":{unseal_text(self, kind)}' for kind in _KINDS if getattr(self, kind) is not None]
         return f"{{{','.join(texts)}}}"
 
 
 def new(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow:
-    """A new item for a conversation, not stored yet."""
+    """Return a new item for a conversation, without storing it."""
     return AnalyticsRow(storage.key(workspace_id, agent_id), conversation_id)
 
 
 def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
-    """The key of the item, for `storage.find_many`."""
+    """Return the key of the item, for `storage.find_many`."""
     return storage.Key(AnalyticsRow, storage.key(workspace_id, agent_id), conversation_id)
 
 
 def find(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow | None:
-    """The item of a conversation, or None. One request."""
+    """Return the item of a conversation, or None. One request."""
     return storage.find(AnalyticsRow, storage.key(workspace_id, agent_id), conversation_id)
 
 
 def write(row: AnalyticsRow, document: Document, condition: Condition | None = None) -> AnalyticsRow:
-    """Stage a record that replaces the previous one of its kind; returns `row`. Raises TooLarge."""
+    """Stage a record that replaces the previous record of its kind, and return `row`. Raise TooLarge."""
     kind: str = document["record"]
     storage.update(row, [getattr(AnalyticsRow, kind).set(seal(row, kind, document))], condition)
     return row
 
 
 def unchanged_since_read(row: AnalyticsRow) -> Condition:
-    """The condition that the item has not been written since it was read, or still does not exist."""
+    """Return the condition that the item is as it was read, or still does not exist."""
     tag = AnalyticsRow.version_tag
     return tag.does_not_exist() if row.version_tag is None else tag == row.version_tag
 
 
 def records(row: AnalyticsRow) -> list[Document]:
-    """The records of a conversation that exist: the page load, then the conversation record."""
+    """Return the existing records of a conversation: the page load record, then the conversation record."""
     return [unseal(row, kind) for kind in _KINDS if getattr(row, kind) is not None]
 
 
@@ -74,16 +74,16 @@ def delete(row: AnalyticsRow) -> None:
 
 
 def stored_bytes(row: AnalyticsRow) -> int:
-    """The bytes of the sealed records of an item."""
+    """Return the number of bytes of the sealed records of an item."""
     return sum(len(sealed) for sealed in (row.load, row.convo) if sealed is not None)
 
 
 def list_page(workspace_id: str, agent_id: str, after: str | None, limit: int) -> Iterator[AnalyticsRow]:
-    """Up to `limit` items of an agent after the conversation id `after`. One request per MB, when it is needed."""
+    """Yield up to `limit` items of an agent after the conversation id `after`. One request per MB when needed."""
     condition = AnalyticsRow.item > after if after else None
     return storage.iterate(AnalyticsRow, storage.key(workspace_id, agent_id), condition, limit=limit)
 
 
 def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[AnalyticsRow]:
-    """Up to `limit` items of an agent, for the cascading delete."""
+    """Return up to `limit` items of an agent, for the cascading delete."""
     return storage.query(AnalyticsRow, storage.key(workspace_id, agent_id), limit=limit)

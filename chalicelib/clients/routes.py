@@ -148,7 +148,7 @@ def _create(client: "models.Client", path: str) -> Response:
     return etag.tagged(responses.success("Client created successfully", _render(row, document), warnings), row)
 
 
-def _warnings(change: "models.Client", path: str = "") -> list[errors.Issue]:
+def _warnings(change: "models.Client", path: str = "") -> list[errors.MemberIssue]:
     """Return the warning about an organisation that does not exist; `path` is that of the client in the body."""
     ids = {f"{path}orgId": change.orgId} if change.orgId is not None else {}
     return references.find_missing(auth.caller().workspace_id, references.References(ids, "organisation"))

@@ -21,7 +21,7 @@ _DESCRIPTION = ("title", "state", "userID", "userName", "userEmail", "userPhone"
 _COLUMNS = ("ID", "created", "lastModified", *_DESCRIPTION, "messagesNum", "interactionsNum", "transcript")
 
 
-class Page(NamedTuple):
+class ExportPage(NamedTuple):
     """A page of an export: its text, the number of conversations read for it, and the position of the last one."""
 
     text: str
@@ -29,7 +29,7 @@ class Page(NamedTuple):
     position: str
 
 
-def page(entries: list[ConversationRow], form: str) -> Page:
+def page(entries: list[ConversationRow], form: str) -> ExportPage:
     """Write the conversations of these entries of the index, at least one, until the page is full.
 
     A conversation that was deleted in the meantime is omitted. One request per 20 conversations, and one for each long
@@ -48,7 +48,7 @@ def page(entries: list[ConversationRow], form: str) -> Page:
         read += len(state.turns)
         if read > _MAX_READ:
             break
-    return Page("".join(texts), len(texts), last)
+    return ExportPage("".join(texts), len(texts), last)
 
 
 def heading(form: str) -> str:

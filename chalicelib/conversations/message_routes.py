@@ -14,8 +14,8 @@ from chalicelib.conversations.state import (
     LIMIT,
     MAX_BODY_BYTES,
     MAX_BODY_VALUES,
-    Change,
     State,
+    StateChange,
     apply,
     check_limits,
     empty,
@@ -117,7 +117,7 @@ def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     after = transcript.edit_message(before, message_id, {**change.message}, clock.seconds())
     _save_changed(row, agent, before, after)
     changed = transcript.by_mid(json.loads(after.turns))[message_id]
-    ignored = [errors.Issue(path="message.mid", message=bodies.IGNORED)] if "mid" in change.message else []
+    ignored = [errors.MemberIssue(path="message.mid", message=bodies.IGNORED)] if "mid" in change.message else []
     return etag.tagged(responses.success("Message updated successfully", transcript.flat(changed), ignored), row)
 
 
@@ -127,7 +127,7 @@ def delete_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     """Delete a message of a conversation. Sent again later, it is stored, but is not a new message of the user."""
     agent, row = _read(agent_id, convo_id)
     before = transcript.read_state(row)
-    change = Change(models.StateIn(delete=models.Deletion(mids=[message_id])))
+    change = StateChange(models.StateIn(delete=models.Deletion(mids=[message_id])))
     after = apply(before, change, clock.seconds())
     if after is before:
         raise errors.NotFound.of("message")

@@ -46,7 +46,7 @@ class State(NamedTuple):
     unread: Sequence[bytes] = ()
 
 
-class Change(NamedTuple):
+class StateChange(NamedTuple):
     """A requested change. `turns` are the turns of its body in the form of an answer, if any; `text` is their JSON."""
 
     body: "StateIn"
@@ -54,20 +54,20 @@ class Change(NamedTuple):
     text: bytes = b""
 
 
-def prepare(body: "StateIn", now: int) -> Change:
+def prepare(body: "StateIn", now: int) -> StateChange:
     """Prepare the change of a request at `now` (Unix seconds); this does not need the conversation.
 
     Raise Invalid for a duplicate message id, and TooLarge for turns that cannot fit into an answer.
     """
     if body.turns is None:
-        return Change(body)
+        return StateChange(body)
     if sum(len(turn.get("messages") or ()) or 1 for turn in body.turns) > MAX_MESSAGES:
         raise errors.TooLarge(f"turns must have at most {MAX_MESSAGES:,} messages.")
     turns = answer_form(body.turns, now)
-    return Change(body, turns, to_text(turns))
+    return StateChange(body, turns, to_text(turns))
 
 
-def apply(before: State, change: Change, now: int) -> State:
+def apply(before: State, change: StateChange, now: int) -> State:
     """Apply a change to `before` at `now` (Unix seconds): replace turns, delete messages, then merge metadata.
 
     Return `before` itself if nothing changes. Raise TooLarge for turns of more than 2 MiB of JSON.

@@ -36,7 +36,7 @@ def read() -> Any:
     return current.body
 
 
-def warnings() -> list[errors.Issue]:
+def warnings() -> list[errors.MemberIssue]:
     """Return the warnings about unknown and ignored members of the body, up to 20; none before `read`."""
     return current_request.current().warnings
 
@@ -70,9 +70,9 @@ def parse(model: type[Model], raw: bytes) -> Model:
     raise errors.Invalid(f"{issues[0]['path'] or 'The body'} {issues[0]['message']}.", issues)
 
 
-def issue_of(detail: "ErrorDetails") -> errors.Issue:
+def issue_of(detail: "ErrorDetails") -> errors.MemberIssue:
     """Return a violated rule of a model, without a value."""
-    return errors.Issue(path=dotted(detail["loc"]), message=_rule(detail))
+    return errors.MemberIssue(path=dotted(detail["loc"]), message=_rule(detail))
 
 
 def dotted(location: "Location") -> str:
@@ -94,14 +94,14 @@ def _read_body(declared: "operation.Operation") -> Any:
     return parsed
 
 
-def _ignored_members(body: Any) -> list[errors.Issue]:
+def _ignored_members(body: Any) -> list[errors.MemberIssue]:
     """Return an issue for each member without effect, up to 20."""
     from chalicelib.http.wire import find_ignored_members
 
     return [{"path": dotted(one), "message": IGNORED} for one in islice(find_ignored_members(body), _MAX_ISSUES)]
 
 
-def _unknown_members(body: Any) -> list[errors.Issue]:
+def _unknown_members(body: Any) -> list[errors.MemberIssue]:
     """Return an issue for each unknown member, up to 20. Raise Invalid instead if the caller prefers that."""
     from chalicelib.http.wire import find_unknown_members
 

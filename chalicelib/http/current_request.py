@@ -16,7 +16,7 @@ class CurrentRequest:
     def __init__(self, request: Request) -> None:
         self.request = request
         self.body: Any = None
-        self.warnings: list[errors.Issue] = []
+        self.warnings: list[errors.MemberIssue] = []
 
 
 _current: ContextVar[CurrentRequest] = ContextVar("current_request")

@@ -52,7 +52,7 @@ def response(form: str, text: str, next_cursor: str | None) -> Response:
     return Response(text, {"Content-Type": MEDIA[form], **_link(next_cursor)})
 
 
-def warning(warnings: Iterable[errors.Issue]) -> dict[str, str]:
+def warning(warnings: Iterable[errors.MemberIssue]) -> dict[str, str]:
     """Return the header of a file with the `warnings` of the JSON form; empty without any."""
     texts = [f'299 - "{one["path"]}: {one["message"]}"' for one in warnings]
     return {"Warning": ", ".join(texts)} if texts else {}

@@ -10,7 +10,7 @@ from chalicelib import errors, storage
 from chalicelib.http import responses
 
 
-def success(message: str, text: str, further: Sequence[errors.Issue] = ()) -> Response:
+def success(message: str, text: str, further: Sequence[errors.MemberIssue] = ()) -> Response:
     """Return the success envelope of a record with this JSON text; `further` are added to `warnings`."""
     opening = storage.encode_json(responses.success_members(message, further)).decode().removesuffix("}")
     return responses.text_response(f'{opening},"data":{text}}}')

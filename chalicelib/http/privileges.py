@@ -141,8 +141,8 @@ def guard_agent_key(before: Document, after: Document, path: str = AGENT_KEY) ->
     return after
 
 
-def warn_of_lasting(*paths: str) -> list[errors.Issue]:
+def warn_of_lasting(*paths: str) -> list[errors.MemberIssue]:
     """Return the warnings that these members outlive the access token of the caller; none for the workspace key."""
     if auth.caller().kind != tokens.ACCESS:
         return []
-    return [errors.Issue(path=path, message="remains in effect after this access token ends") for path in paths]
+    return [errors.MemberIssue(path=path, message="remains in effect after this access token ends") for path in paths]

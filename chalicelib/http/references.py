@@ -64,7 +64,7 @@ def in_list(path: str, ids: Sequence[str] | None) -> dict[str, str]:
     return {f"{path}.{number}": id_ for number, id_ in enumerate(ids or ())}
 
 
-def find_missing(workspace_id: str, *members: References) -> list[errors.Issue]:
+def find_missing(workspace_id: str, *members: References) -> list[errors.MemberIssue]:
     """Return the warnings about ids of missing records, up to 20. One request if there are ids.
 
     Look up to 40 ids up, first those that were not stored before. One warning covers the new ids beyond them.
@@ -84,18 +84,18 @@ def _look_up(workspace_id: str, members: Sequence[References]) -> dict[tuple[str
     return dict(zip(ids, storage.find_many(keys), strict=True))
 
 
-def _unchecked(member: References, rows: dict[tuple[str, str], Any]) -> Iterator[errors.Issue]:
+def _unchecked(member: References, rows: dict[tuple[str, str], Any]) -> Iterator[errors.MemberIssue]:
     """Yield the warning about the new ids of a list that were not looked up, at the path of the list."""
     for path, id_ in member.ids.items():
         if IDENTIFIER.fullmatch(id_) and (member.kind, id_) not in rows and id_ not in member.known:
             message = f"has more new ids than the {MAX_LOOKED_UP} that a request looks up; the others may name nothing"
-            yield errors.Issue(path=path.rpartition(".")[0], message=message)
+            yield errors.MemberIssue(path=path.rpartition(".")[0], message=message)
             return
 
 
-def _missing(member: References, rows: dict[tuple[str, str], Any]) -> Iterator[errors.Issue]:
+def _missing(member: References, rows: dict[tuple[str, str], Any]) -> Iterator[errors.MemberIssue]:
     for path, id_ in member.ids.items():
         is_missing = (member.kind, id_) in rows and not _kinds[member.kind].exists(rows[member.kind, id_])
         if is_missing or not IDENTIFIER.fullmatch(id_):
             message = f"names no {member.kind} of this workspace; it is stored as sent"
-            yield errors.Issue(path=path, message=message)
+            yield errors.MemberIssue(path=path, message=message)

@@ -119,7 +119,7 @@ def _create(organisation: "models.Organisation", path: str) -> Response:
     return etag.tagged(responses.success("Organization created successfully", _render(row, document), warnings), row)
 
 
-def _warnings(change: "models.Organisation", before: Document, path: str = "") -> list[errors.Issue]:
+def _warnings(change: "models.Organisation", before: Document, path: str = "") -> list[errors.MemberIssue]:
     """Return the warnings about agents and admins that do not exist; `path` is that of the organisation in the body."""
     return references.find_missing(
         auth.caller().workspace_id,

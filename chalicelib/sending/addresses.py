@@ -88,7 +88,7 @@ class InvalidUrl(Exception):
     """A URL breaks a rule; the text is the rule, as "must be …"."""
 
 
-class Target(NamedTuple):
+class Destination(NamedTuple):
     """The parts of a URL. `host` is ASCII, without the brackets of an IPv6 address; `authority` is the Host header."""
 
     secure: bool
@@ -107,7 +107,7 @@ _SAFE = "/?%:@!$&'()*+,;=~"
 
 
 @lru_cache(1024)
-def read_url(url: str, *, allow_private: bool) -> Target:
+def read_url(url: str, *, allow_private: bool) -> Destination:
     """Parse a URL, strictly, because parsers disagree about unusual ones. Raise InvalidUrl."""
     schemes = ("https", "http") if allow_private else ("https",)
     if len(url) > MAX_URL:
@@ -136,7 +136,7 @@ def read_url(url: str, *, allow_private: bool) -> Target:
         raise InvalidUrl("must have a public address")
     authority = (f"[{host}]" if ":" in host else host) + (f":{matched['port']}" if matched["port"] else "")
     path = quote(parts.path or "/", safe=_SAFE) + (f"?{quote(parts.query, safe=_SAFE)}" if parts.query else "")
-    return Target(parts.scheme == "https", host, port, authority, path)
+    return Destination(parts.scheme == "https", host, port, authority, path)
 
 
 def _ascii(name: str) -> str | None:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from chalicelib import clock, settings
-from chalicelib.sending.addresses import InvalidUrl, Target, blocked_reason, read_url
+from chalicelib.sending.addresses import Destination, InvalidUrl, blocked_reason, read_url
 from chalicelib.sending.connection import Connection, Failed, connect
 from chalicelib.sending.lookups import look_up
 from chalicelib.sending.response import Reader, read_status
@@ -75,17 +75,17 @@ def send(
     stage = "DNS lookup"
     try:
         allow_private = settings.webhook_allow_private()
-        target = read_url(request.url, allow_private=allow_private)
-        head = _head(target, request)
-        answers = look_up(target.host, target.port, deadline)
+        destination = read_url(request.url, allow_private=allow_private)
+        head = _head(destination, request)
+        answers = look_up(destination.host, destination.port, deadline)
         if not allow_private and any(blocked_reason(address[0]) for _, address in answers):
             raise Failed("The host resolves to an address that is not public.")
         stage = "Connection"
         with connect(answers, deadline) as connected:
             connection = Connection(connected, deadline)
-            if target.secure:
+            if destination.secure:
                 stage = "TLS handshake"
-                connection.start_tls(target.host)
+                connection.start_tls(destination.host)
             stage = "Sending the request"
             connection.send(head + (request.body or b""))
             stage = "Reading the response"
@@ -105,7 +105,7 @@ def _read_status(connection: Connection) -> int:
     return read_status(Reader(connection).lines())
 
 
-def _head(target: Target, request: Request) -> bytes:
+def _head(destination: Destination, request: Request) -> bytes:
     for name, value in request.headers.items():
         if not _is_allowed_header(name) or not (value.isascii() and value.isprintable()):
             raise Failed("A header has a reserved name or an invalid character.")
@@ -114,8 +114,8 @@ def _head(target: Target, request: Request) -> bytes:
         "" if request.body is None else f"Content-Type: application/json\r\nContent-Length: {len(request.body)}\r\n"
     )
     return (
-        f"{request.method} {target.path} HTTP/1.1\r\n"
-        f"Host: {target.authority}\r\n"
+        f"{request.method} {destination.path} HTTP/1.1\r\n"
+        f"Host: {destination.authority}\r\n"
         f"{content}"
         "Connection: close\r\n"
         f"User-Agent: {request.agent}\r\n"

@@ -11,7 +11,7 @@ from chalicelib.storage.images import Image
 _TTL_PRINCIPAL = "dynamodb.amazonaws.com"
 
 
-class Change(NamedTuple):
+class RowChange(NamedTuple):
     """A row before and after a write, as stored: `old` is None for an insertion, `new` for a removal.
 
     `milliseconds` is the exact time of the write, from its version tag. For a removal it is the stream's time: it
@@ -35,7 +35,7 @@ class Change(NamedTuple):
         return ids.id_at(milliseconds, int.from_bytes(digest, "big"))
 
 
-def from_record(record: dict[str, Any]) -> Change:
+def from_record(record: dict[str, Any]) -> RowChange:
     """Read a record of a function's event. Raise KeyError, ValueError or TypeError if it is malformed.
 
     In the event, binary values are base64 and times are in seconds.
@@ -45,7 +45,7 @@ def from_record(record: dict[str, Any]) -> Change:
     saved = ids.timestamp_of(tag) if (tag := _version_tag(new or old or {})) else 0
     approximate = int(stream["ApproximateCreationDateTime"] * 1000)
     principal = (record.get("userIdentity") or {}).get("principalId")
-    return Change(
+    return RowChange(
         record["eventSourceARN"].split("/")[1].removeprefix(storage.table("")),
         {name: value["S"] for name, value in stream["Keys"].items()},
         old,

@@ -52,7 +52,7 @@ class _Observed:
     """What the deliveries of a batch show about their hosts."""
 
     def __init__(self) -> None:
-        self.posting: dict[queue.Delivery, _Posting] = {}
+        self.posting: dict[queue.QueuedDelivery, _Posting] = {}
         self.quick: set[_Host] = set()
         self.hanging: set[_Host] = set()
         self._recorded: set[tuple[Callable[[str, str], None], _Host]] = set()
@@ -76,7 +76,7 @@ class _Observed:
 class _Ready(NamedTuple):
     """A delivery with everything that it needs. `event` is None after it has expired."""
 
-    delivery: queue.Delivery
+    delivery: queue.QueuedDelivery
     is_requested: bool
     endpoint: Document
     host: _Host
@@ -85,13 +85,13 @@ class _Ready(NamedTuple):
     secret: str
 
 
-_Running = dict[futures.Future[Any], queue.Message]
+_Running = dict[futures.Future[Any], queue.DeliveryMessage]
 """The work of a batch that has been started, and the message that it is part of."""
-_Waiting = tuple[queue.Message, _Ready]
+_Waiting = tuple[queue.DeliveryMessage, _Ready]
 """A delivery that has not been started."""
 
 
-def deliver(messages: Sequence[queue.Message], queue_name: str) -> list[queue.Message]:
+def deliver(messages: Sequence[queue.DeliveryMessage], queue_name: str) -> list[queue.DeliveryMessage]:
     """Deliver a batch.
 
     Return the messages with a failure before a claim. The queue repeats them; claimed deliveries are not sent again.
@@ -102,7 +102,7 @@ def deliver(messages: Sequence[queue.Message], queue_name: str) -> list[queue.Me
     observed = _Observed()
     running: _Running = {}
 
-    def start(message: queue.Message, work: Callable[..., Any], *arguments: Any) -> None:
+    def start(message: queue.DeliveryMessage, work: Callable[..., Any], *arguments: Any) -> None:
         running[submit(copy_context().run, work, *arguments)] = message
 
     try:
@@ -144,12 +144,14 @@ def _alternate(lists: Iterable[list[_Waiting]]) -> list[_Waiting]:
     return [waiting for turn in zip_longest(*lists) for waiting in turn if waiting is not None]
 
 
-def _remove_hanging(waiting: list[_Waiting], hanging: set[_Host]) -> Mapping[queue.Message, queue.Message]:
+def _remove_hanging(
+    waiting: list[_Waiting], hanging: set[_Host]
+) -> Mapping[queue.DeliveryMessage, queue.DeliveryMessage]:
     """Remove the deliveries to hosts that hang. Return the rest of each of their messages, for the slow queue.
 
     None of these deliveries has started, so none is claimed.
     """
-    event_ids: defaultdict[queue.Message, list[str]] = defaultdict(list)
+    event_ids: defaultdict[queue.DeliveryMessage, list[str]] = defaultdict(list)
     for message, ready in waiting:
         if ready.host in hanging:
             event_ids[message].append(ready.delivery.event_id)
@@ -157,8 +159,8 @@ def _remove_hanging(waiting: list[_Waiting], hanging: set[_Host]) -> Mapping[que
     return {message: message._replace(event_ids=tuple(rest)) for message, rest in event_ids.items()}
 
 
-def _failures(finished: _Running, total: int) -> list[queue.Message]:
-    failures: dict[queue.Message, BaseException] = {}
+def _failures(finished: _Running, total: int) -> list[queue.DeliveryMessage]:
+    failures: dict[queue.DeliveryMessage, BaseException] = {}
     for future, message in finished.items():
         if error := future.exception():
             failures.setdefault(message, error)
@@ -169,7 +171,7 @@ def _failures(finished: _Running, total: int) -> list[queue.Message]:
     return list(failures)
 
 
-def _read(message: queue.Message, queue_name: str) -> list[_Ready]:
+def _read(message: queue.DeliveryMessage, queue_name: str) -> list[_Ready]:
     """Return the deliveries of a message that are to be sent now."""
     deliveries = message.deliveries
     webhook, workspace, known, *events = storage.find_many(
@@ -227,7 +229,7 @@ def _deliver(ready: _Ready, observed: _Observed) -> None:
         _log.exception("Cannot record the outcome of a delivery: %s", row)
 
 
-def _log_metrics(delivery: queue.Delivery, outcome: sender.Outcome) -> None:
+def _log_metrics(delivery: queue.QueuedDelivery, outcome: sender.Outcome) -> None:
     telemetry.log_metrics(
         {"deliveryMs": "Milliseconds", "failedDeliveries": "Count"},
         workspace=delivery.workspace_id,
@@ -238,7 +240,7 @@ def _log_metrics(delivery: queue.Delivery, outcome: sender.Outcome) -> None:
     )
 
 
-def _post(delivery: queue.Delivery, endpoint: Document, event: Document, secret: str) -> sender.Outcome:
+def _post(delivery: queue.QueuedDelivery, endpoint: Document, event: Document, secret: str) -> sender.Outcome:
     body = storage.encode_json({"type": event["type"], "payload": {**event["payload"], "workspaceSecret": secret}})
     headers = signature.sign(endpoints.active_secrets(endpoint), delivery.event_id, clock.seconds(), body)
     return sender.post(endpoint["url"], body, headers, retry_policy.POST_SECONDS)

@@ -14,7 +14,7 @@ from chalicelib.conversations.new_messages import Channel
 from chalicelib.leads.store import LeadRow
 from chalicelib.organisations.store import OrganisationRow
 from chalicelib.storage import Document, DocumentRow, json_equal
-from chalicelib.webhooks.change import Change
+from chalicelib.webhooks.change import RowChange
 
 Type = Literal[
     "agent_created", "agent_updated", "agent_deleted", "message_received",
@@ -50,13 +50,13 @@ class Event(NamedTuple):
         return f"Event({self.type} {self.id})"
 
 
-def from_change(change: Change) -> list[Event]:
+def from_change(change: RowChange) -> list[Event]:
     """Return the events of a change, an empty list if it has none. Raise if the row cannot be read or decrypted."""
     events_of = _CATALOGUE.get(change.table)
     return list(events_of(change)) if events_of and not change.expired else []
 
 
-def _agent(change: Change) -> Iterator[Event]:
+def _agent(change: RowChange) -> Iterator[Event]:
     if not is_agent(change.keys["item"]):
         return  # a tool
     # A tombstone counts as absent: the event is its creation, and its removal later is none.
@@ -74,7 +74,7 @@ def _agent(change: Change) -> Iterator[Event]:
         )
 
 
-def _organisation(change: Change) -> Iterator[Event]:
+def _organisation(change: RowChange) -> Iterator[Event]:
     for operation, row, organisation in _operations(change, OrganisationRow):
         yield _event(
             change,
@@ -86,7 +86,7 @@ def _organisation(change: Change) -> Iterator[Event]:
         )
 
 
-def _client(change: Change) -> Iterator[Event]:
+def _client(change: RowChange) -> Iterator[Event]:
     if "document" not in (change.new or change.old or {}):
         return  # a row that reserves an email, not a client
     for operation, row, client in _operations(change, ClientRow):
@@ -102,7 +102,7 @@ def _client(change: Change) -> Iterator[Event]:
         )
 
 
-def _lead(change: Change) -> Iterator[Event]:
+def _lead(change: RowChange) -> Iterator[Event]:
     if change.old is None and change.new is not None:
         row = LeadRow.from_raw_data(change.new)
         lead = row.open()
@@ -120,7 +120,7 @@ def _lead(change: Change) -> Iterator[Event]:
         )
 
 
-def _messages(change: Change) -> Iterator[Event]:
+def _messages(change: RowChange) -> Iterator[Event]:
     if change.new is None or "received" not in change.new:
         return
     (workspace_id, agent_id, conversation_id), received = conversations.read_received(change.new)
@@ -143,7 +143,7 @@ def _messages(change: Change) -> Iterator[Event]:
         )
 
 
-_CATALOGUE: dict[str, Callable[[Change], Iterator[Event]]] = {
+_CATALOGUE: dict[str, Callable[[RowChange], Iterator[Event]]] = {
     "agents": _agent,
     "organisations": _organisation,
     "clients": _client,
@@ -152,7 +152,7 @@ _CATALOGUE: dict[str, Callable[[Change], Iterator[Event]]] = {
 }
 
 
-def _operations(change: Change, kind: type[DocumentRow]) -> Iterator[tuple[str, Any, Document]]:
+def _operations(change: RowChange, kind: type[DocumentRow]) -> Iterator[tuple[str, Any, Document]]:
     """Yield the operation of a changed document with its row and content; nothing if the content is the same."""
     old = kind.from_raw_data(change.old) if change.old else None
     new = kind.from_raw_data(change.new) if change.new else None
@@ -169,7 +169,9 @@ def _without_timestamps(document: Document) -> Document:
     return {name: value for name, value in document.items() if name not in _TIMESTAMPS}
 
 
-def _event(change: Change, workspace_id: str, type_: str, *, after: int = 0, part: str = "", **payload: Any) -> Event:
+def _event(
+    change: RowChange, workspace_id: str, type_: str, *, after: int = 0, part: str = "", **payload: Any
+) -> Event:
     """Make an event `after` milliseconds after the change. `part` distinguishes several events of one change."""
     members = {name: _truncated(name, value) for name, value in payload.items() if value is not None}
     created_at = change.milliseconds + after

@@ -74,7 +74,7 @@ def _enqueue_deliveries(workspace_id: str, caused: Sequence[events.Event], most:
         if any(_has_subscribed(subscriber.document, event) for subscriber in subscribers):
             by_type[event.type].append(event)
     ledger.save_events([event for of_type in by_type.values() for event in of_type])
-    sent: list[tuple[str, queue.Message]] = []
+    sent: list[tuple[str, queue.DeliveryMessage]] = []
     continuations = []
     for type_, of_type in by_type.items():
         for groups in _batched(list(_groups(of_type)), _MAX_GROUPS):
@@ -108,7 +108,9 @@ def _groups(caused: Sequence[events.Event]) -> Iterator[tuple[str, ...]]:
         yield tuple(group)
 
 
-def _messages(part: tasks.ContinueFanOut, subscribers: Sequence[_Subscriber]) -> list[tuple[str, queue.Message]]:
+def _messages(
+    part: tasks.ContinueFanOut, subscribers: Sequence[_Subscriber]
+) -> list[tuple[str, queue.DeliveryMessage]]:
     """Return the messages of stored events, each with its queue. The time of an event is in its id."""
     messages = []
     for group in part.groups:
@@ -122,11 +124,13 @@ def _messages(part: tasks.ContinueFanOut, subscribers: Sequence[_Subscriber]) ->
                     event_id for event_id in group if endpoints.existed_at(document, ids.timestamp_of(event_id))
                 )
             if event_ids:
-                messages.append((queue_name, queue.Message(part.workspace_id, webhook_id, part.type, event_ids)))
+                messages.append(
+                    (queue_name, queue.DeliveryMessage(part.workspace_id, webhook_id, part.type, event_ids))
+                )
     return messages
 
 
-def _send(workspace_id: str, messages: Sequence[tuple[str, queue.Message]]) -> None:
+def _send(workspace_id: str, messages: Sequence[tuple[str, queue.DeliveryMessage]]) -> None:
     for queue_name in (queue.FAST, queue.SLOW):
         queue.send(workspace_id, [message for name, message in messages if name == queue_name], queue_name)
 

@@ -92,12 +92,12 @@ def _failures(identifiers: list[str]) -> Failures:
     return {"batchItemFailures": [{"itemIdentifier": identifier} for identifier in identifiers]}
 
 
-def _read(records: list[dict[str, Any]]) -> tuple[list[tuple[dict[str, Any], queue.Message]], list[str]]:
+def _read(records: list[dict[str, Any]]) -> tuple[list[tuple[dict[str, Any], queue.DeliveryMessage]], list[str]]:
     """Return the records with their messages, and the texts of the unreadable ones."""
     messages, unreadable = [], []
     for record in records:
         try:
-            messages.append((record, queue.Message.parse(record["body"])))
+            messages.append((record, queue.DeliveryMessage.parse(record["body"])))
         except (TypeError, ValueError, RecursionError):
             _log.exception("Cannot read a queue message; sending it to the dead-letter queue %s", queue.DEAD_LETTER)
             unreadable.append(record["body"])

@@ -81,8 +81,8 @@ Hosts = Mapping[str, Host]
 
 def name(url: str) -> str:
     """Return the host and port of an endpoint's URL."""
-    target = read_url(url, allow_private=True)  # the sender decides which hosts it may reach
-    return f"{target.host}:{target.port}"
+    destination = read_url(url, allow_private=True)  # the sender decides which hosts it may reach
+    return f"{destination.host}:{destination.port}"
 
 
 def key(workspace_id: str) -> storage.Key:

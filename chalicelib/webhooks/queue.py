@@ -14,7 +14,7 @@ DEAD_LETTER = stream_batches.DEAD_LETTER
 _UNREADABLE = "unreadable"
 
 
-class Delivery(NamedTuple):
+class QueuedDelivery(NamedTuple):
     """Which event to send to which endpoint, and the id of the delivery."""
 
     workspace_id: str
@@ -24,7 +24,7 @@ class Delivery(NamedTuple):
     delivery_id: str
 
 
-class Message(NamedTuple):
+class DeliveryMessage(NamedTuple):
     """Events of one type to send to one endpoint. `requested_id` is the id of a delivery that an API request made."""
 
     workspace_id: str
@@ -39,10 +39,10 @@ class Message(NamedTuple):
         return bool(self.requested_id)
 
     @property
-    def deliveries(self) -> list[Delivery]:
+    def deliveries(self) -> list[QueuedDelivery]:
         """Return the deliveries of the message. A delivery has the id of its event, unless an API request made it."""
         return [
-            Delivery(self.workspace_id, self.webhook_id, event_id, self.type, self.requested_id or event_id)
+            QueuedDelivery(self.workspace_id, self.webhook_id, event_id, self.type, self.requested_id or event_id)
             for event_id in dict.fromkeys(self.event_ids)
         ]
 
@@ -51,12 +51,12 @@ class Message(NamedTuple):
         return json.dumps(self)
 
     @staticmethod
-    def parse(text: str) -> "Message":
+    def parse(text: str) -> "DeliveryMessage":
         """Return the message in a text. Raise TypeError or ValueError if it is invalid."""
-        return from_members(Message, json.loads(text))
+        return from_members(DeliveryMessage, json.loads(text))
 
 
-def send(workspace_id: str, messages: Iterable[Message], queue_name: str) -> None:
+def send(workspace_id: str, messages: Iterable[DeliveryMessage], queue_name: str) -> None:
     """Send messages of a workspace to a queue. Raise Unavailable if the queue does not accept all of them."""
     queues.send(queue_name, [message.pack() for message in messages], workspace_id)
 

@@ -181,7 +181,7 @@ def _read(webhook_id: str, delivery_id: str) -> ledger.DeliveryRow:
 
 def _stage_delivery(webhook_id: str, event_id: str, type_: str) -> dict[str, Any]:
     """Stage a requested delivery and its queue message. The API can read the delivery before it is sent."""
-    message = queue.Message(auth.caller().workspace_id, webhook_id, type_, (event_id,), ids.new_id())
+    message = queue.DeliveryMessage(auth.caller().workspace_id, webhook_id, type_, (event_id,), ids.new_id())
     (delivery,) = message.deliveries
     row = ledger.new(*delivery)
     storage.put(row)

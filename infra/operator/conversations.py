@@ -85,10 +85,10 @@ def _write(output: BinaryIO, file: Path, progress: Progress) -> int:
     return int(progress["count"])
 
 
-def _pages(progress: Progress) -> Iterator[exports.Page]:
+def _pages(progress: Progress) -> Iterator[exports.ExportPage]:
     form, cursor = progress["format"], progress["cursor"]
     if cursor is None:
-        yield exports.Page(exports.heading(form), 0, "")
+        yield exports.ExportPage(exports.heading(form), 0, "")
     while entries := filtered_lists.entries_of_agent(
         progress["workspace"], progress["agent"], None, None, cursor, _PAGE
     ):

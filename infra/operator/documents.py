@@ -64,7 +64,7 @@ def _nulls(member: str, model: Any, value: Any) -> Iterator[str]:
         )
 
 
-def _sentence(member: str, issue: errors.Issue) -> str:
+def _sentence(member: str, issue: errors.MemberIssue) -> str:
     steps = ["record", member, *issue["path"].split(".")] if issue["path"] else ["record", member]
     if issue["message"] == bodies.UNKNOWN:  # its name is text of the file
         return f"{'.'.join(steps[:-1])} has a member that is not in its model"

@@ -8,7 +8,7 @@ import sys
 from benchmarks import instructions
 from chalicelib.webhooks import delivery, queue, signature
 
-MESSAGE = queue.Delivery("workspace", "webhook", "0" * 26, "message_received", "delivery")
+MESSAGE = queue.QueuedDelivery("workspace", "webhook", "0" * 26, "message_received", "delivery")
 SECRET = signature.new_secret()
 EVENT = {
     "type": "message_received",

@@ -47,7 +47,7 @@ def batches(workspace_id: str, urls: list[str]) -> list[pipeline.Held]:
     occurred = [events.Event(ids.new_id(), workspace_id, TYPE, {"createdAt": clock.milliseconds()}) for _ in urls]
     ledger.save_events(occurred)
     pairs = zip(urls, occurred, strict=True)
-    messages = [queue.Message(workspace_id, webhook_ids[url], TYPE, (event.id,)) for url, event in pairs]
+    messages = [queue.DeliveryMessage(workspace_id, webhook_ids[url], TYPE, (event.id,)) for url, event in pairs]
     texts = [{"Body": json.dumps(message), "MessageId": "", "ReceiptHandle": ""} for message in messages]
     return [pipeline.Held(queue.FAST, texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
 

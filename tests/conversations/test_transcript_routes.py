@@ -237,7 +237,7 @@ def test_an_interrupted_command_continues(
         say(api, f"u{number}", "hello")
     file, write, complete_pages = tmp_path / "file", export.page, iter(range(complete))
 
-    def interrupt(*arguments: Any) -> export.Page:
+    def interrupt(*arguments: Any) -> export.ExportPage:
         if next(complete_pages, None) is None:
             raise KeyboardInterrupt
         return write(*arguments)

@@ -189,7 +189,7 @@ def events(world: World, case: Case, stream: pipeline.Stream) -> list[tuple[str,
 
 def queued(world: World) -> set[str]:
     """The ids of the workspace's queued deliveries; they are removed from the queue."""
-    messages = [queue.Message.parse(text) for text in pipeline.waiting(queue.FAST)]
+    messages = [queue.DeliveryMessage.parse(text) for text in pipeline.waiting(queue.FAST)]
     return {
         delivery.delivery_id
         for one in messages

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from chalicelib.sending.addresses import (
     BLOCKED_NETWORKS,
     IPV4_EMBEDDINGS,
+    Destination,
     InvalidUrl,
-    Target,
     blocked_reason,
     read_url,
 )
@@ -137,24 +137,30 @@ def test_every_address_that_python_calls_private_is_blocked(address: object) -> 
     assert blocked_reason(str(found))
 
 
-TARGETS = {
-    "https://hooks.example.com": Target(True, "hooks.example.com", 443, "hooks.example.com", "/"),
-    "https://hooks.example.com/a/b?c=d&e": Target(True, "hooks.example.com", 443, "hooks.example.com", "/a/b?c=d&e"),
-    "HTTPS://Hooks.Example.COM:8443/A": Target(True, "hooks.example.com", 8443, "hooks.example.com:8443", "/A"),
-    "https://hooks.example.com./": Target(True, "hooks.example.com", 443, "hooks.example.com", "/"),
-    "https://bücher.example/ü?ö=é": Target(
+DESTINATIONS = {
+    "https://hooks.example.com": Destination(True, "hooks.example.com", 443, "hooks.example.com", "/"),
+    "https://hooks.example.com/a/b?c=d&e": Destination(
+        True, "hooks.example.com", 443, "hooks.example.com", "/a/b?c=d&e"
+    ),
+    "HTTPS://Hooks.Example.COM:8443/A": Destination(True, "hooks.example.com", 8443, "hooks.example.com:8443", "/A"),
+    "https://hooks.example.com./": Destination(True, "hooks.example.com", 443, "hooks.example.com", "/"),
+    "https://bücher.example/ü?ö=é": Destination(
         True, "xn--bcher-kva.example", 443, "xn--bcher-kva.example", "/%C3%BC?%C3%B6=%C3%A9"
     ),
-    "https://hooks.example.com/%7Ea%20b+c": Target(True, "hooks.example.com", 443, "hooks.example.com", "/%7Ea%20b+c"),
-    "https://93.184.216.34/": Target(True, "93.184.216.34", 443, "93.184.216.34", "/"),
-    "https://[2606:4700:4700::1111]:444/": Target(True, "2606:4700:4700::1111", 444, "[2606:4700:4700::1111]:444", "/"),
-    "https://under_score.example/": Target(True, "under_score.example", 443, "under_score.example", "/"),
-}  # fmt: skip
+    "https://hooks.example.com/%7Ea%20b+c": Destination(
+        True, "hooks.example.com", 443, "hooks.example.com", "/%7Ea%20b+c"
+    ),
+    "https://93.184.216.34/": Destination(True, "93.184.216.34", 443, "93.184.216.34", "/"),
+    "https://[2606:4700:4700::1111]:444/": Destination(
+        True, "2606:4700:4700::1111", 444, "[2606:4700:4700::1111]:444", "/"
+    ),
+    "https://under_score.example/": Destination(True, "under_score.example", 443, "under_score.example", "/"),
+}
 
 
-@pytest.mark.parametrize(("url", "target"), TARGETS.items(), ids=TARGETS)
-def test_a_url_is_parsed(url: str, target: Target) -> None:
-    assert read_url(url, allow_private=False) == target
+@pytest.mark.parametrize(("url", "destination"), DESTINATIONS.items(), ids=DESTINATIONS)
+def test_a_url_is_parsed(url: str, destination: Destination) -> None:
+    assert read_url(url, allow_private=False) == destination
 
 
 _VALID = "must be a valid URL"

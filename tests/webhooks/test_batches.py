@@ -62,9 +62,9 @@ def test_once_a_host_hangs_its_other_deliveries_move_to_the_slow_queue(stream: S
         functions.deliver({"Records": [{"body": whole, "messageId": "1"}]}, None)
         started = {post.id for post in slow.posts}
     assert 0 < len(started) < EVENTS
-    message = queue.Message.parse(whole)
+    message = queue.DeliveryMessage.parse(whole)
     rest = tuple(one for one in message.event_ids if one not in started)
-    assert [queue.Message.parse(text) for text in waiting(queue.SLOW)] == [message._replace(event_ids=rest)]
+    assert [queue.DeliveryMessage.parse(text) for text in waiting(queue.SLOW)] == [message._replace(event_ids=rest)]
 
 
 def test_a_message_that_cannot_move_is_repeated_and_nothing_is_posted_twice(
@@ -81,7 +81,9 @@ def test_a_message_that_cannot_move_is_repeated_and_nothing_is_posted_twice(
         with monkeypatch.context() as patch:
             patch.setattr(queue, "send", refuse)
             answer = functions.deliver({"Records": held.records}, None)
-        failed = [one["messageId"] for one in held.records if queue.Message.parse(one["body"]).webhook_id == hanging]
+        failed = [
+            one["messageId"] for one in held.records if queue.DeliveryMessage.parse(one["body"]).webhook_id == hanging
+        ]
         assert answer == {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
         held.run()  # by now, the host is slow
         drain(queue.SLOW)

@@ -75,7 +75,7 @@ def test_only_a_failed_message_is_reported_after_the_others_are_sent(
     for name in ("one", "two", "three"):
         happen(stream, api, name)
     held = pipeline.take()
-    find_many, failing = storage.find_many, queue.Message.parse(held.bodies[0]).event_ids[0]
+    find_many, failing = storage.find_many, queue.DeliveryMessage.parse(held.bodies[0]).event_ids[0]
 
     def find(keys: Any) -> Any:
         if any(key.sort == failing for key in keys):
@@ -133,8 +133,8 @@ def test_an_unreadable_message_goes_to_the_dead_letter_queue_and_the_batch_conti
 
 
 ALWAYS_FAILING = {
-    queue.FAST: ("BatchGetItem", queue.Message("a", "b", "c", ("d",))),
-    queue.SLOW: ("BatchGetItem", queue.Message("a", "b", "c", ("d",))),
+    queue.FAST: ("BatchGetItem", queue.DeliveryMessage("a", "b", "c", ("d",))),
+    queue.SLOW: ("BatchGetItem", queue.DeliveryMessage("a", "b", "c", ("d",))),
 }
 
 

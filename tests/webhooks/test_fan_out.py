@@ -114,7 +114,7 @@ def test_a_duplicate_record_in_one_batch_or_in_a_later_one_is_one_event(stream: 
     records = stream.read()
     fan_out([*records, *records[::-1]])
     # DynamoDB rejects a batch of writes with a duplicate item.
-    assert [len(queue.Message.parse(text).event_ids) for text in waiting(queue.FAST)] == [40, 20]
+    assert [len(queue.DeliveryMessage.parse(text).event_ids) for text in waiting(queue.FAST)] == [40, 20]
     fan_out(records)
     assert len(stored()["cams-events"]) == 60
     drain()
@@ -131,7 +131,9 @@ def test_events_of_a_slow_endpoint_go_to_the_slow_queue(
     records = stream.read()
     fan_out(records)
     (fast_text,), (slow_text,) = waiting(queue.FAST), waiting(queue.SLOW)
-    assert queue.Message.parse(slow_text).webhook_id == slow != queue.Message.parse(fast_text).webhook_id
+    assert (
+        queue.DeliveryMessage.parse(slow_text).webhook_id == slow != queue.DeliveryMessage.parse(fast_text).webhook_id
+    )
 
 
 # Unreadable records

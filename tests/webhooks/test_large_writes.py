@@ -50,7 +50,7 @@ def batches(records: list[Record], size: int = 10) -> Iterator[list[Record]]:
 
 def pairs(texts: list[str]) -> Counter[tuple[str, str]]:
     """Count the pairs of endpoint and event in delivery messages."""
-    messages = [queue.Message.parse(text) for text in texts]
+    messages = [queue.DeliveryMessage.parse(text) for text in texts]
     return Counter((one.webhook_id, event_id) for one in messages for event_id in one.event_ids)
 
 
@@ -120,7 +120,7 @@ def test_messages_with_long_events_have_fewer_of_them(
     turns = [{"from": "human", "messages": [{"item": {"text": text}} for text in texts]}]
     assert api.post(STATE, {"turns": turns}).status == 200
     pipeline.fan_out(stream.read())
-    sizes = sorted(len(queue.Message.parse(text).event_ids) for text in pipeline.waiting(queue.FAST))
+    sizes = sorted(len(queue.DeliveryMessage.parse(text).event_ids) for text in pipeline.waiting(queue.FAST))
     assert sizes == [1, 1, 1, 1, 2]
 
 

@@ -47,7 +47,7 @@ class LocalQueues:
             sent = json.loads(params["body"])
             name = sent["QueueUrl"].rpartition("/")[2].removeprefix(storage.table(""))
             for text in (one["MessageBody"] for one in sent["Entries"]):
-                for event_id in queue.Message.parse(text).event_ids:
+                for event_id in queue.DeliveryMessage.parse(text).event_ids:
                     self.enqueued.setdefault(event_id, time.monotonic())
                     if name == queue.SLOW:
                         self.slow_events.add(event_id)

@@ -154,7 +154,7 @@ def _patch_nodes(model: Any, before: list[Document], after: list[Any]) -> list[A
     stored = {node["id"]: node for node in before}
     ids = {node.get("id") for node in after if isinstance(node, dict)}
     if missing := stored.keys() - ids:
-        issues: list[errors.Issue] = [
+        issues: list[errors.MemberIssue] = [
             {"path": "nodes", "message": f"must keep the node {one}: nodes cannot be removed one by one"}
             for one in sorted(missing)
         ]

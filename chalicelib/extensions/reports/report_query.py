@@ -38,7 +38,7 @@ class ReportQuery(NamedTuple):
             raise errors.Invalid.member("interval", f"must make at most {most} intervals of the period")
         return cls(period, period.before(), interval, by)
 
-    def warnings(self) -> list[errors.Issue]:
+    def warnings(self) -> list[errors.MemberIssue]:
         """Return the warning for a zone whose days do not begin at a full hour of UTC."""
         is_exact = self.period.is_exact() and self.before.is_exact()
         return [] if is_exact else [{"path": "tz", "message": series.INEXACT}]
