@@ -5,8 +5,17 @@ from __future__ import annotations
 import click
 from boto3.session import Session
 
-from infra.deploy import adopt as adoption
-from infra.deploy import adopted, checks, recovery, sample_process, stack, stage, stage_lock, template
+from infra.deploy import (
+    checks,
+    deployed_settings,
+    recovery,
+    sample_process,
+    stack,
+    stack_import,
+    stage,
+    stage_lock,
+    template,
+)
 from infra.deploy.command_line import stage_option, step
 
 _BEFORE_DEPLOYMENT = (*stack.NEVER_CREATED, "IMPORT_COMPLETE")
@@ -25,9 +34,10 @@ def adopt(stage_name: str) -> None:
     if state not in (None, *_BEFORE_DEPLOYMENT):
         raise checks.NotReady(f"The stack {name} exists ({state}): run `chalice deploy --stage {stage_name}`.")
     with step("checks"):
-        extensions = stage.extensions(adopted.effective(adopted.read(session.client, name), stage.read(stage_name)))
-        tables = adoption.tables(session.client("dynamodb"), name, extensions)
-        arns = adoption.keys(session.client, name, extensions)
+        deployed = deployed_settings.read(session.client, name)
+        extensions = stage.extensions(deployed_settings.combine(deployed, stage.read(stage_name)))
+        tables = stack_import.tables(session.client("dynamodb"), name, extensions)
+        arns = stack_import.keys(session.client, name, extensions)
     for logical_id in template.key_ids(extensions):
         if logical_id not in arns:
             click.echo(f"    The key {logical_id} is gone; the deployment creates another. Keep an old public key.")
@@ -36,9 +46,9 @@ def adopt(stage_name: str) -> None:
             recovery.apply_settings(session.client("dynamodb"), name, extensions)
         if state != "IMPORT_COMPLETE":
             with step("stack"):
-                adoption.import_stack(session.client, name, stage_name, arns, extensions)
+                stack_import.import_stack(session.client, name, stage_name, arns, extensions)
         with step("sample"):
-            sample_process.run(name, arns[adoption.ENCRYPTION], extensions)
+            sample_process.run(name, arns[stack_import.ENCRYPTION], extensions)
     click.echo(
         f"\nThe stack {name} has {len(tables)} tables and their keys: run `chalice deploy --stage {stage_name}`."
     )

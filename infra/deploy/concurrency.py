@@ -26,13 +26,13 @@ RECOMMENDED = 100
 _QUOTA = "L-B99A9384"
 
 
-def available(awslambda: Any, current: Settings) -> int:
+def available_executions(awslambda: Any, current: Settings) -> int:
     """Return the concurrent executions of the account that no function of others reserves.
 
     `current` are the deployed settings of the stage: what the last deployment has reserved is available to the next.
     """
     unreserved = awslambda.get_account_settings()["AccountLimit"]["UnreservedConcurrentExecutions"]
-    return int(unreserved) + sum(reserved(current).values())
+    return int(unreserved) + sum(reservations(current).values())
 
 
 def problem(settings: Settings, executions: int) -> str:
@@ -42,10 +42,10 @@ def problem(settings: Settings, executions: int) -> str:
             f"The account has {executions} concurrent executions for this stage, which needs at least {MINIMUM}: "
             f"remove reservations of other functions, or request more with `{_request()}`."
         )
-    remaining = executions - sum(reserved(settings).values())
-    if reserved(settings) and remaining < _MIN_UNRESERVED:
+    remaining = executions - sum(reservations(settings).values())
+    if reservations(settings) and remaining < _MIN_UNRESERVED:
         return (
-            f"The reserved_concurrency of {', '.join(reserved(settings))} would leave {max(0, remaining)} of the "
+            f"The reserved_concurrency of {', '.join(reservations(settings))} would leave {max(0, remaining)} of the "
             f"account's {executions} concurrent executions for this stage, and AWS keeps {_MIN_UNRESERVED} unreserved: "
             f"lower it or set it to null, or request more with `{_request()}`."
         )
@@ -70,7 +70,7 @@ def with_defaults(settings: Settings, executions: int) -> dict[str, Any]:
         for one in declared_functions(extensions(settings))
         if one.reserved_concurrency and RESERVED not in own.get(one.name, {})
     }
-    if executions - sum(reserved(settings).values()) - sum(missing.values()) < _MIN_UNRESERVED:
+    if executions - sum(reservations(settings).values()) - sum(missing.values()) < _MIN_UNRESERVED:
         missing = {}
     # In the longest request of all, 0.5 s, these requests use half of the concurrent executions.
     throttle = dict.fromkeys(("rate", "burst"), min(_FULL_SIZE, executions))
@@ -78,7 +78,7 @@ def with_defaults(settings: Settings, executions: int) -> dict[str, Any]:
     return merge({"throttle": throttle, "lambda_functions": functions}, settings)
 
 
-def reserved(settings: Settings) -> dict[str, int]:
+def reservations(settings: Settings) -> dict[str, int]:
     """Return the reserved concurrency of each function that has one."""
     functions: Mapping[str, Any] = settings.get("lambda_functions", {})
     values = {name: one.get(RESERVED) for name, one in functions.items()}
@@ -90,7 +90,7 @@ def mapping_settings(settings: Settings, executions: int) -> dict[str, dict[str,
 
     A queue invokes a function no more often than its reserved concurrency, because Lambda would throttle the rest.
     """
-    limits = reserved(settings)
+    limits = reservations(settings)
     scaled: dict[str, dict[str, Any]] = {}
     for function in declared_functions(extensions(settings)):
         if function.queue:

@@ -11,11 +11,11 @@ import click
 from boto3.session import Session
 
 from infra.deploy import (
-    adopted,
     chalice_process,
     chalice_state,
     checks,
     concurrency,
+    deployed_settings,
     event_sources,
     extension_data,
     extensions,
@@ -29,7 +29,7 @@ from infra.deploy import (
     stage,
     stage_lock,
     streams,
-    verified,
+    verification_record,
     verify_command,
 )
 from infra.deploy.command_line import stage_option, step
@@ -74,19 +74,19 @@ def run(stage_name: str, delete_data: Collection[str] = ()) -> bool:
     session, name = Session(), checks.stack_name(stage_name)
     with step("checks"):
         checks.run_all(session, name, stage_name)
-        deployed = adopted.read(session.client, name)
+        deployed = deployed_settings.read(session.client, name)
         plan = _plan(session.client("lambda"), stage_name, deployed)
         extension_data.check(session.client, name, stage_name, plan.extensions, delete_data)
     cloudformation = session.client("cloudformation")
-    operators = {**adopted.parameters(plan.own), **operator_email.parameters(cloudformation, name, plan.own)}
+    parameters = {**deployed_settings.parameters(plan.own), **operator_email.parameters(cloudformation, name, plan.own)}
     if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
         with step("new stack"):
-            stack.create(cloudformation, name, stage_name, operators | stack.extensions_parameter(plan.extensions))
-            deployed = adopted.read(session.client, name)
+            stack.create(cloudformation, name, stage_name, parameters | stack.extensions_parameter(plan.extensions))
+            deployed = deployed_settings.read(session.client, name)
     with stage_lock.hold(session.client, name, f"deploy --stage {stage_name}"):
-        if adopted.read(session.client, name) != deployed:
+        if deployed_settings.read(session.client, name) != deployed:
             raise checks.NotReady(f"Another run has just changed stage {stage_name}: run the command again.")
-        return _deploy(session, name, stage_name, plan, operators, delete_data)
+        return _deploy(session, name, stage_name, plan, parameters, delete_data)
 
 
 def _deploy(
@@ -94,24 +94,24 @@ def _deploy(
     name: str,
     stage_name: str,
     plan: Plan,
-    operators: Mapping[str, str],
+    operator_parameters: Mapping[str, str],
     delete_data: Collection[str],
 ) -> bool:
     layout, settings = layouts.choose(session.client, name, stage_name), plan.settings
     with step("stack"):
         cloudformation, per_credential = session.client("cloudformation"), limits.requests_per_credential(settings)
         limited = {"RequestsPerCredential": str(per_credential)}
-        parameters = {**limited, **operators, **layouts.parameters(layout)}
+        parameters = {**limited, **operator_parameters, **layouts.parameters(layout)}
         # The deployed functions use the resources of extensions that are switched off until they are replaced.
-        disabled = extension_data.disabled(cloudformation, name, plan.extensions)
-        former = stack.former_resources(cloudformation, name, plan.extensions)
+        disabled = extension_data.disabled_extensions(cloudformation, name, plan.extensions)
+        unused = stack.removed_resources(cloudformation, name, plan.extensions)
         extensions_of_both = stack.extensions_parameter([*plan.extensions, *disabled])
-        outputs = stack.apply(cloudformation, name, stage_name, parameters | extensions_of_both, former)
+        outputs = stack.apply(cloudformation, name, stage_name, parameters | extensions_of_both, unused)
         outputs = streams.current_streams(session.client("dynamodb"), name, outputs, plan.extensions)
         variables = {**stage.variables(name, outputs, plan.extensions), **layouts.variables(layout)}
     with step("chalice state"):
-        removed = chalice_state.reconcile(session.client, stage_name, name, outputs, plan.functions)
-    for line in removed:
+        lines = chalice_state.reconcile(session.client, stage_name, name, outputs, plan.functions)
+    for line in lines:
         click.echo(f"    {line}")
     with step("package"):
         python = runtimes.version(settings)
@@ -130,7 +130,7 @@ def _deploy(
         scaled = concurrency.mapping_settings(settings, plan.executions)
         recursion.allow(session.client("lambda"), name, plan.functions)
         event_sources.configure(session.client("lambda"), name, outputs, scaled, plan.functions)
-    if disabled or former:
+    if disabled or unused:
         with step("removal"):
             extension_data.check(session.client, name, stage_name, plan.extensions, delete_data)
             for extension in disabled:
@@ -153,33 +153,33 @@ def _deploy(
     if sentence := layouts.next_step(layout, stage_name):
         click.echo(f"\n{sentence}")
     click.echo(f"\n{operator_email.notice(session.client, name)}")
-    return verified.is_recorded(session.client("dynamodb"), name, api_id)
+    return verification_record.is_recorded(session.client("dynamodb"), name, api_id)
 
 
-def _plan(awslambda: Any, stage_name: str, deployed: adopted.Deployed) -> Plan:
+def _plan(awslambda: Any, stage_name: str, deployed: deployed_settings.DeployedSettings) -> Plan:
     """Return what to deploy, and print the settings that are kept and those that change.
 
     Raises NotReady if the stage would not work with these settings, or in this account.
     """
-    operators = stage.read(stage_name)
-    own = adopted.effective(deployed, operators)
+    configured = stage.read(stage_name)
+    own = deployed_settings.combine(deployed, configured)
     # A stage keeps the version that it began with, also when a later release has another default.
     own["python_version"] = runtimes.version(own)
     checks.check_settings(own, stage_name)
     chosen = stage.extensions(own)
-    without_effect = limits.without_effect(own, declared_functions(chosen))
-    limited = {name: one for name, one in own.get("lambda_functions", {}).items() if name not in without_effect}
-    effective = {**own, "extensions": [*chosen], "lambda_functions": limited}
-    executions = concurrency.available(awslambda, deployed.current)
-    if problem := concurrency.problem(effective, executions):
+    unknown = limits.unknown_functions(own, declared_functions(chosen))
+    limited = {name: one for name, one in own.get("lambda_functions", {}).items() if name not in unknown}
+    chosen_settings = {**own, "extensions": [*chosen], "lambda_functions": limited}
+    executions = concurrency.available_executions(awslambda, deployed.current)
+    if problem := concurrency.problem(chosen_settings, executions):
         raise checks.NotReady(problem)
     settings = {
         "lambda_architecture": stage.architecture(own),
-        **concurrency.with_defaults(effective, executions),
+        **concurrency.with_defaults(chosen_settings, executions),
     }
-    for line in (*adopted.describe(deployed, operators, settings), *extensions.describe_disabled(chosen)):
+    for line in (*deployed_settings.describe(deployed, configured, settings), *extensions.describe_disabled(chosen)):
         click.echo(f"    {line}")
-    warnings = [f"lambda_functions.{name} has no effect: the stage has no such function." for name in without_effect]
+    warnings = [f"lambda_functions.{name} has no effect: the stage has no such function." for name in unknown]
     for warning in (*warnings, runtimes.warning(own, stage_name, date.today()), concurrency.warning(executions)):
         if warning:
             click.echo(f"    Warning: {warning}")

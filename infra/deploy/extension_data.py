@@ -20,7 +20,7 @@ _MESSAGES = tuple(f"ApproximateNumberOfMessages{state}" for state in ("", "NotVi
 _MISSING = ("ResourceNotFoundException", "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
 
 
-def disabled(cloudformation: Any, name: str, extensions: Collection[str]) -> list[str]:
+def disabled_extensions(cloudformation: Any, name: str, extensions: Collection[str]) -> list[str]:
     """Return the extensions that the stack `name` has and a stage with these extensions has not."""
     if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
         return []
@@ -29,7 +29,7 @@ def disabled(cloudformation: Any, name: str, extensions: Collection[str]) -> lis
 
 def check(sdk: Sdk, name: str, stage_name: str, extensions: Collection[str], deleted: Collection[str]) -> None:
     """Raise NotReady if a deployment with these extensions would leave data behind, except that of `deleted` ones."""
-    off = disabled(sdk("cloudformation"), name, extensions)
+    off = disabled_extensions(sdk("cloudformation"), name, extensions)
     for extension in deleted:
         if extension not in off:
             raise NotReady(f"Stage {stage_name} keeps the extension {extension}, or has none: omit --delete-data.")
@@ -42,7 +42,7 @@ def check(sdk: Sdk, name: str, stage_name: str, extensions: Collection[str], del
         if extension not in deleted and any(_rows(sdk("dynamodb"), name, extension)):
             raise NotReady(_has_data(f"The extension {extension} has records", extension, stage_name))
     owners = {logical_id: extension for extension in off for logical_id in _own_resources(extension)}
-    for logical_id, resource in stack.former_resources(sdk("cloudformation"), name, extensions).items():
+    for logical_id, resource in stack.removed_resources(sdk("cloudformation"), name, extensions).items():
         owner = owners.get(logical_id, "")
         if owner not in deleted and (place := _find_data(sdk, name, resource)):
             raise NotReady(_has_data(f"{place} is not empty", owner, stage_name))

@@ -84,7 +84,7 @@ def put(sdk: Callable[..., Any], api_id: str, stage: str) -> int:
     """Put every response that differs, then redeploy the stage. Returns the number of responses put."""
     # API Gateway allows one CreateDeployment in five seconds per account, and Chalice has just made one.
     gateway = sdk("apigateway", config=Config(retries={"mode": "standard", "max_attempts": 10}))
-    changed = differing(gateway, api_id)
+    changed = outdated(gateway, api_id)
     for response_type, request in changed.items():
         gateway.put_gateway_response(restApiId=api_id, responseType=response_type, **request)
     if changed:
@@ -92,7 +92,7 @@ def put(sdk: Callable[..., Any], api_id: str, stage: str) -> int:
     return len(changed)
 
 
-def differing(gateway: Any, api_id: str) -> dict[str, dict[str, Any]]:
+def outdated(gateway: Any, api_id: str) -> dict[str, dict[str, Any]]:
     """The arguments of PutGatewayResponse for each response that the API lacks or has otherwise, by response type."""
     current = {one["responseType"]: one for one in gateway.get_gateway_responses(restApiId=api_id, limit=500)["items"]}
     wanted = {response_type: _to_request(response) for response_type, response in RESPONSES.items()}

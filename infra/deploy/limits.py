@@ -69,7 +69,7 @@ def _reserved_problems(function: Function, value: Any, stage_name: str) -> Itera
         yield f"{place} is {value!r}: use null for none, or {wanted}."
 
 
-def without_effect(settings: Settings, functions: Iterable[Function]) -> list[str]:
+def unknown_functions(settings: Settings, functions: Iterable[Function]) -> list[str]:
     """Return the names in `lambda_functions` without a function: of an older version, or a disabled extension."""
     return sorted(settings.get("lambda_functions", {}).keys() - {function.name for function in functions})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from boto3.session import Session
 
-from infra.deploy import adopt, checks, deploy_command, recovery, sample_process, stack, stage_lock
+from infra.deploy import checks, deploy_command, recovery, sample_process, stack, stack_import, stage_lock
 from infra.deploy.command_line import stage_option, step
 
 
@@ -33,11 +33,11 @@ def restore(stage_name: str, at: str, target: str) -> None:
         with step("stack"):
             if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
                 key_arn = stack.outputs(cloudformation, source)["EncryptionKeyArn"]
-                tables = adopt.tables(dynamodb, name, extensions)
+                tables = stack_import.tables(dynamodb, name, extensions)
                 parameters = {"KeyArn": key_arn, **stack.extensions_parameter(extensions)}
                 stack.import_resources(cloudformation, name, target, parameters, tables)
         with step("sample"):
             sample_process.run(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"], extensions)
-    # The new stage takes over the deployed settings of the other one (`adopted`).
+    # The new stage takes over the deployed settings of the other one (`deployed_settings`).
     deploy_command.run(target)
     click.echo(f"Check the new stage with `make verify STAGE={target}`.")

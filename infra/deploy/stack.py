@@ -89,19 +89,19 @@ def apply(
     name: str,
     stage: str,
     parameters: Mapping[str, str],
-    former: Mapping[str, Any] | None = None,
+    unused: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
     """Update the stack to the template; return its outputs. Raises ClickException on failure.
 
-    The stack keeps its API, and what `_KEPT` names, unless `parameters` has them. It also keeps the resources `former`.
+    The stack keeps its API, and what `_KEPT` names, unless `parameters` has them. It also keeps the resources `unused`.
     """
     parameters = {**parameters_of(cloudformation, name, ("ApiId", *_KEPT)), **parameters}
-    _update(cloudformation, **_request(name, stage, parameters, former=former))
+    _update(cloudformation, **_request(name, stage, parameters, unused=unused))
     cloudformation.update_termination_protection(StackName=name, EnableTerminationProtection=True)
     return outputs(cloudformation, name)
 
 
-def former_resources(cloudformation: Any, name: str, extensions: Collection[str]) -> dict[str, Any]:
+def removed_resources(cloudformation: Any, name: str, extensions: Collection[str]) -> dict[str, Any]:
     """Return the deployed tables, queues and keys that the stack would not have with these extensions.
 
     The functions that are deployed use them. A mapping of their declarations by logical id; empty without a stack.
@@ -230,13 +230,13 @@ def _request(
     *,
     serving: bool = True,
     protected: bool = True,
-    former: Mapping[str, Any] | None = None,
+    unused: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     values = {"Name": name, "Stage": stage, "Serving": str(serving).lower(), "Protected": str(protected).lower()}
     values.update(parameters)
     values.setdefault(_EXTENSIONS, ",".join(present()))
     whole = template.build(_parse_extensions(values[_EXTENSIONS]))
-    whole["Resources"] = {**(former or {}), **whole["Resources"]}
+    whole["Resources"] = {**(unused or {}), **whole["Resources"]}
     if values.get("MonthlyBudget", "0") == "0":
         # CloudFormation rejects a type that the region lacks, also of a resource whose condition is false.
         del whole["Resources"]["Budget"]

@@ -98,14 +98,14 @@ def _pages(progress: Progress) -> Iterator[exports.ExportPage]:
 
 
 def _resume(file: Path, start: Progress) -> Progress:
-    """How far an earlier run has written the file, or `start`. Raises Conflict for any other file."""
+    """Return how far an earlier run has written the file, or `start`. Raise Conflict for any other file."""
     progress = _progress_of(file)
     if progress.exists():
-        found: Progress = json.loads(progress.read_text("utf-8"))
-        if all(found[name] == start[name] for name in ("workspace", "agent", "format")):
-            if (file.stat().st_size if file.exists() else 0) < found["size"]:
+        saved: Progress = json.loads(progress.read_text("utf-8"))
+        if all(saved[name] == start[name] for name in ("workspace", "agent", "format")):
+            if (file.stat().st_size if file.exists() else 0) < saved["size"]:
                 raise errors.Conflict(f"The file is shorter than its export was; delete {progress} to start again.")
-            return found
+            return saved
     elif not file.exists():
         return start
     raise errors.Conflict("The file is not an unfinished export of these conversations; name another file.")

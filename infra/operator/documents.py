@@ -50,7 +50,7 @@ def _problems(kind: str, record: dict[str, Any]) -> Iterator[str]:
         if member in record:
             yield from _nulls(member, model, record[member])
             try:
-                _adapter(model).validate_python(_shown(kind, record[member]))
+                _adapter(model).validate_python(_without_stored_only(kind, record[member]))
             except ValidationError as error:
                 details = error.errors(include_url=False, include_context=False, include_input=False)
                 yield from (_sentence(member, bodies.issue_of(one)) for one in details if one["type"] not in _LIMITS)
@@ -71,7 +71,7 @@ def _sentence(member: str, issue: errors.MemberIssue) -> str:
     return f"{'.'.join(steps)} {issue['message']}"
 
 
-def _shown(kind: str, value: Any) -> Any:
+def _without_stored_only(kind: str, value: Any) -> Any:
     hidden = _STORED_ONLY.get(kind, set())
     return {name: one for name, one in value.items() if name not in hidden} if isinstance(value, dict) else value
 

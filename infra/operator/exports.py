@@ -125,8 +125,8 @@ def _step(step: tuple[str, str] | None) -> str:
 
 
 def _records(name: str, workspace_id: str, agent_id: str, after: str) -> Iterator[Record]:
-    found = records.find_rows(name, workspace_id, agent_id, after)
-    described = _DESCRIBED[name](found) if name in _DESCRIBED else _described(name, found)
+    rows = records.find_rows(name, workspace_id, agent_id, after)
+    described = _DESCRIBED[name](rows) if name in _DESCRIBED else _described(name, rows)
     of_agent = {"agent": agent_id} if agent_id else {}
     for key, record in described:
         yield {"kind": name, **of_agent, "key": key, "record": record}

@@ -49,10 +49,10 @@ def import_file(path: Path) -> int:
     """
     file = _check(path)
     keyring.ensure_data_key()
-    with path.open("rb") as found:
-        next(found)
-        done = _start(file, json.loads(next(found)))
-        pending = enumerate(islice(found, done, file.records - 1), done + 3)
+    with path.open("rb") as lines:
+        next(lines)
+        done = _start(file, json.loads(next(lines)))
+        pending = enumerate(islice(lines, done, file.records - 1), done + 3)
         with click.progressbar(length=file.records - 1, label="Importing", file=sys.stderr) as bar:
             bar.update(done)
             while portion := [*islice(pending, _PORTION)]:
@@ -117,16 +117,16 @@ def _record_progress(file: _File, done: int) -> None:
 
 
 def _save(workspace_id: str, portion: Iterator[tuple[int, Record]]) -> None:
-    for name, found in groupby(portion, lambda numbered: str(numbered[1]["kind"])):
+    for name, numbered_records in groupby(portion, lambda pair: str(pair[1]["kind"])):
         if name == "credential":
-            for _, record in found:
+            for _, record in numbered_records:
                 _save_credential(workspace_id, record["record"])
         else:
-            storage.save_many([*_rows(name, workspace_id, found)])
+            storage.save_many([*_rows(name, workspace_id, numbered_records)])
 
 
-def _rows(name: str, workspace_id: str, found: Iterator[tuple[int, Record]]) -> Iterator[storage.Row]:
-    for number, record in found:
+def _rows(name: str, workspace_id: str, numbered_records: Iterator[tuple[int, Record]]) -> Iterator[storage.Row]:
+    for number, record in numbered_records:
         try:
             yield _row_of(name, workspace_id, record)
         except errors.TooLarge as error:

@@ -45,12 +45,12 @@ def _reason(error: BaseException) -> str | None:
     chain: list[BaseException] = [error]
     while following := chain[-1].__cause__ or chain[-1].__context__:
         chain.append(following)
-    for one in chain:
-        if isinstance(one, BotoCoreError):
-            return f"{str(one).rstrip('.')}.{_hint(one)}"
+    for cause in chain:
+        if isinstance(cause, BotoCoreError):
+            return f"{str(cause).rstrip('.')}.{_hint(cause)}"
     if isinstance(error, errors.ApiError):
         return error.message
-    return next((str(one) for one in chain if isinstance(one, ClientError)), None)
+    return next((str(cause) for cause in chain if isinstance(cause, ClientError)), None)
 
 
 def _hint(error: BotoCoreError) -> str:

@@ -75,11 +75,11 @@ def row_prefixes(*rows: type[storage.Row]) -> list[tuple[str, str, str]]:
 
 
 def list_agents(workspace_id: str) -> list[str]:
-    """The ids of all agents, sorted. One request per 100."""
-    found: list[str] = []
-    while entries := [*agents.list_entries(workspace_id, found[-1] if found else None, _AGENTS)]:
-        found += [entry.agent_id for entry in entries]
-    return found
+    """Return the ids of all agents, sorted. One request per 100."""
+    agent_ids: list[str] = []
+    while entries := [*agents.list_entries(workspace_id, agent_ids[-1] if agent_ids else None, _AGENTS)]:
+        agent_ids += [entry.agent_id for entry in entries]
+    return agent_ids
 
 
 def steps(workspace_id: str) -> list[tuple[str, str]]:

@@ -26,8 +26,8 @@ def _candidates(version: str) -> Iterator[str]:
         yield python
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path.home() / ".local" / "share" / "uv" / "python")
-    for found in (*pyenv.glob(f"versions/{version}.*/bin/python"), *uv.glob(f"cpython-{version}*/bin/python")):
-        yield str(found)
+    for path in (*pyenv.glob(f"versions/{version}.*/bin/python"), *uv.glob(f"cpython-{version}*/bin/python")):
+        yield str(path)
 
 
 def _version(python: str) -> str:

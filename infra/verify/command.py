@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib import storage
 from chalicelib.workspaces.store import NewWorkspace
 from infra import extension_parts
-from infra.deploy import verified
+from infra.deploy import verification_record
 from infra.verify import data, functions, gateway, monitoring, visit, workspace
 from infra.verify.deployment import Deployment, Note, locate
 
@@ -74,7 +74,7 @@ def verify(stage_name: str, only: tuple[str, ...], url: str | None, patience: in
         click.echo(f"\nStage {stage_name} is deployed, but the checks found {_count(problems)}.", err=True)
         sys.exit(1)
     if not only:
-        verified.record(stage.sdk("dynamodb"), stage.name, stage.api_id)
+        verification_record.record(stage.sdk("dynamodb"), stage.name, stage.api_id)
     click.echo(f"\nStage {stage_name} passed every check.")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from email.utils import parseaddr
 from typing import Any
 
-from infra.deploy import adopted, concurrency, event_sources, recursion, template
+from infra.deploy import concurrency, deployed_settings, event_sources, recursion, template
 from infra.deploy import stage as stages
 from infra.deploy.function import Function
 from infra.deploy.policies import policy
@@ -22,7 +22,7 @@ def check_functions(stage: Deployment) -> Iterator[str]:
         **_usual_variables(configurations.values()),
         **stages.variables(stage.name, stage.outputs, stage.extensions),
     }
-    reserved = adopted.reserved(stage.sdk("lambda"), stage.name)
+    reserved = deployed_settings.reservations(stage.sdk("lambda"), stage.name)
     for function in stage.functions:
         configuration = configurations[function.name]
         deployed = function.deployed_name(stage.name)
@@ -127,8 +127,9 @@ def _as_list(value: Any) -> list[str]:
 def check_mappings(stage: Deployment) -> Iterator[str]:
     """Check that each stream and queue invokes its function, through one enabled mapping with the declared settings."""
     awslambda = stage.sdk("lambda")
-    current = {"lambda_functions": adopted.reserved(awslambda, stage.name), "extensions": stage.extensions}
-    scaled = concurrency.mapping_settings(current, concurrency.available(awslambda, current))
+    reservations = deployed_settings.reservations(awslambda, stage.name)
+    current = {"lambda_functions": reservations, "extensions": stage.extensions}
+    scaled = concurrency.mapping_settings(current, concurrency.available_executions(awslambda, current))
     for function in stage.functions:
         source = event_sources.event_source_arn(function, stage.name, stage.outputs)
         if function.stream or function.queue:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from chalicelib import __version__
-from infra.deploy import adopted, concurrency, gateway_responses
+from infra.deploy import concurrency, deployed_settings, gateway_responses
 from infra.verify.client import Client
 from infra.verify.deployment import Deployment
 
@@ -26,7 +26,7 @@ def check_gateway(stage: Deployment) -> Iterator[str]:
     """Check the version of the API, its error envelopes, its gateway responses and its throttle."""
     yield from _await_responses(Client(stage.address))
     gateway = stage.sdk("apigateway")
-    for kind in gateway_responses.differing(gateway, stage.api_id):
+    for kind in gateway_responses.outdated(gateway, stage.api_id):
         yield f"The gateway response {kind} of the API is not the declared one: run `chalice deploy`."
     settings = gateway.get_stage(restApiId=stage.api_id, stageName=stage.stage).get("methodSettings", {}).get("*/*", {})
     missing = [limit for limit in ("throttlingRateLimit", "throttlingBurstLimit") if settings.get(limit, 0) <= 0]
@@ -38,8 +38,8 @@ def check_gateway(stage: Deployment) -> Iterator[str]:
 
 def _throttle_problems(stage: Deployment, settings: dict[str, Any]) -> Iterator[str]:
     """Yield a sentence if the throttle is not the operator's, or without one, lower than the default."""
-    deployed = adopted.read(stage.sdk, stage.name)
-    executions = concurrency.available(stage.sdk("lambda"), deployed.current)
+    deployed = deployed_settings.read(stage.sdk, stage.name)
+    executions = concurrency.available_executions(stage.sdk("lambda"), deployed.current)
     for name, value in concurrency.with_defaults(deployed.own, executions)["throttle"].items():
         actual = int(settings[f"throttling{name.title()}Limit"])
         if actual < value or ("throttle" in deployed.own and actual != value):

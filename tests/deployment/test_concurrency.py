@@ -44,7 +44,7 @@ class Account:
 def test_the_values_of_an_account(executions: int) -> None:
     queues, reserved, throttle, factor = SIZES[executions]
     settings = concurrency.with_defaults({}, executions)
-    assert concurrency.reserved(settings) == reserved
+    assert concurrency.reservations(settings) == reserved
     assert settings["throttle"] == {"rate": throttle, "burst": throttle}
     scaled = concurrency.mapping_settings(settings, executions)
     assert tuple(scaled[name]["ScalingConfig"]["MaximumConcurrency"] for name in QUEUES) == queues
@@ -80,38 +80,38 @@ def test_a_queue_has_at_least_the_minimum_of_aws() -> None:
 
 def test_aws_keeps_what_it_does_not_let_be_reserved() -> None:
     for executions in range(concurrency.MINIMUM, 1_000):
-        reserved = concurrency.reserved(concurrency.with_defaults({}, executions))
+        reserved = concurrency.reservations(concurrency.with_defaults({}, executions))
         assert not reserved or executions - sum(reserved.values()) >= 100
 
 
 def test_the_reserved_concurrency_of_an_operator_is_kept() -> None:
     own: dict[str, Any] = {"deliver": {"reserved_concurrency": 20}, "deliver_slow": {"reserved_concurrency": None}}
-    assert concurrency.reserved(concurrency.with_defaults({"lambda_functions": own}, 1_000)) == {"deliver": 20}
+    assert concurrency.reservations(concurrency.with_defaults({"lambda_functions": own}, 1_000)) == {"deliver": 20}
     own.pop("deliver_slow")
     settings = concurrency.with_defaults({"lambda_functions": own}, 1_000)
-    assert concurrency.reserved(settings) == {"deliver": 20, "deliver_slow": 50}
+    assert concurrency.reservations(settings) == {"deliver": 20, "deliver_slow": 50}
     scaled = concurrency.mapping_settings(settings, 1_000)
     assert scaled["deliver"] == {"ScalingConfig": {"MaximumConcurrency": 20}}
-    assert concurrency.reserved(concurrency.with_defaults({"lambda_functions": own}, 120)) == {"deliver": 20}
+    assert concurrency.reservations(concurrency.with_defaults({"lambda_functions": own}, 120)) == {"deliver": 20}
 
 
 def test_a_large_reservation_of_an_operator_leaves_no_default_one() -> None:
     own = {"api_handler": {"reserved_concurrency": 800}}
-    assert concurrency.reserved(concurrency.with_defaults({"lambda_functions": own}, 1_000)) == {"api_handler": 800}
+    assert concurrency.reservations(concurrency.with_defaults({"lambda_functions": own}, 1_000)) == {"api_handler": 800}
 
 
 def test_what_the_last_deployment_reserved_is_available_again() -> None:
     current = concurrency.with_defaults({}, 500)
-    assert concurrency.available(Account(500 - 125), current) == 500
-    assert concurrency.available(Account(500), {}) == 500
+    assert concurrency.available_executions(Account(500 - 125), current) == 500
+    assert concurrency.available_executions(Account(500), {}) == 500
 
 
 def test_another_stage_lowers_the_defaults_as_documented() -> None:
     """The numbers of docs/operate.md."""
     first = concurrency.with_defaults({}, 1_000)
-    second = concurrency.with_defaults({}, concurrency.available(Account(1_000 - 250), {}))
-    unreserved = 1_000 - 250 - sum(concurrency.reserved(second).values())
-    again = concurrency.with_defaults({}, concurrency.available(Account(unreserved), first))
+    second = concurrency.with_defaults({}, concurrency.available_executions(Account(1_000 - 250), {}))
+    unreserved = 1_000 - 250 - sum(concurrency.reservations(second).values())
+    again = concurrency.with_defaults({}, concurrency.available_executions(Account(unreserved), first))
     assert [one["throttle"]["rate"] for one in (first, second, again)] == [1_000, 750, 813]
 
 

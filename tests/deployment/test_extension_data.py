@@ -32,7 +32,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(extension_data, "template", lambda names: {"Resources": declared if names else CORE})
     monkeypatch.setattr(stack, "status", lambda *_: "UPDATE_COMPLETE")
     monkeypatch.setattr(stack, "extensions", lambda *_: ("moons", "tides"))
-    monkeypatch.setattr(stack, "former_resources", lambda *_: {**MOONS, "RetiredQueue": RETIRED})
+    monkeypatch.setattr(stack, "removed_resources", lambda *_: {**MOONS, "RetiredQueue": RETIRED})
     with mock_aws():
         dynamodb, kms = boto3.client("dynamodb"), boto3.client("kms")
         for table in ("moons", "workspaces"):
@@ -120,7 +120,7 @@ def test_an_extension_whose_folder_is_missing_cannot_be_switched_off(monkeypatch
 
 def test_a_new_stage_switches_nothing_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "status", lambda *_: None)
-    monkeypatch.setattr(stack, "former_resources", lambda *_: {})
+    monkeypatch.setattr(stack, "removed_resources", lambda *_: {})
     check(extensions=())
 
 
@@ -150,9 +150,9 @@ def test_the_stack_keeps_what_deployed_functions_use_until_they_are_replaced(
         update_stack=lambda **request: requests.append(request),
         update_termination_protection=lambda **_: None,
     )
-    former = stack.former_resources(client, NAME, [])
-    assert former == MOONS
-    stack.apply(client, NAME, "prod", {}, former)
+    unused = stack.removed_resources(client, NAME, [])
+    assert unused == MOONS
+    stack.apply(client, NAME, "prod", {}, unused)
     stack.apply(client, NAME, "prod", {})
     first, second = (json.loads(request["TemplateBody"])["Resources"] for request in requests)
     assert first == {**second, **MOONS}

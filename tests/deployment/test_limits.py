@@ -180,5 +180,5 @@ def test_settings_without_a_function_have_no_effect() -> None:
     """The function of an older version, or of an extension that is off. A deployment prints a warning."""
     assert list(limits.problems(reserving("retired", "5"), "prod")) == []
     settings = {"lambda_functions": {"deliver": {}, "retired": {}}}
-    assert limits.without_effect(settings, declared_functions()) == ["retired"]
-    assert limits.without_effect({}, declared_functions()) == []
+    assert limits.unknown_functions(settings, declared_functions()) == ["retired"]
+    assert limits.unknown_functions({}, declared_functions()) == []

@@ -20,7 +20,7 @@ from chalicelib.extensions import present
 from chalicelib.queues.tasks import RecountQuarter
 from chalicelib.workspaces import store as workspaces
 from infra import extension_parts, tables
-from infra.deploy import adopted, deploy_command, event_sources, stage, template, verified
+from infra.deploy import deploy_command, deployed_settings, event_sources, stage, template, verification_record
 from infra.deploy.function import API, Function
 from infra.deploy.functions import declared_functions
 from infra.deploy.policies import policy
@@ -472,10 +472,10 @@ def test_only_a_whole_verification_without_problems_is_recorded(
     stage = deployed(dynamodb=dynamodb)._replace(name="cams")
     monkeypatch.setattr(command, "locate", lambda *_: stage)
     monkeypatch.setattr(command, "_run", lambda *_: problems)
-    assert not verified.is_recorded(dynamodb, "cams", "api")
+    assert not verification_record.is_recorded(dynamodb, "cams", "api")
     CliRunner().invoke(command.verify, ["--stage", "prod", *options])
-    assert verified.is_recorded(dynamodb, "cams", "api") is recorded
-    assert not verified.is_recorded(dynamodb, "cams", "another")
+    assert verification_record.is_recorded(dynamodb, "cams", "api") is recorded
+    assert not verification_record.is_recorded(dynamodb, "cams", "another")
 
 
 @pytest.mark.parametrize("passed", [False, True])
@@ -637,7 +637,7 @@ def test_another_version_and_a_missing_throttle_are_named(monkeypatch: pytest.Mo
 def test_a_throttle_that_a_deployment_would_replace_is_named(
     own: dict[str, Any], rate: int, is_named: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adopted, "read", lambda *_: adopted.Deployed({}, own))
+    monkeypatch.setattr(deployed_settings, "read", lambda *_: deployed_settings.DeployedSettings({}, own))
     settings = {"throttlingRateLimit": float(rate), "throttlingBurstLimit": 1_000}
     found = [*gateway._throttle_problems(deployed(**{"lambda": Mappings()}), settings)]
     declared = own.get("throttle", {"rate": 1_000})["rate"]

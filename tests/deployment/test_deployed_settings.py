@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from chalicelib.extensions import present
-from infra.deploy import adopted, checks, concurrency, stage
+from infra.deploy import checks, concurrency, deployed_settings, stage
 from infra.deploy.stage import Settings
 
 VARIABLES = {"CAMS_CONSOLE_URL": "https://cams.example.com/console", "SECRET": "the value"}
@@ -41,7 +41,7 @@ class Account:
         self.settings = settings
         self.function = "cams-prod"
         self.parameter = json.dumps(settings if own is None else own)
-        self.reserved = reserved if reserved is not None else concurrency.reserved(settings)
+        self.reserved = reserved if reserved is not None else concurrency.reservations(settings)
         self.restored_from = {"cams-copy-keyring": "arn:aws:dynamodb:eu-west-1:1:table/cams-prod-keyring"}
 
     def __call__(self, service: str) -> "Account":
@@ -102,11 +102,11 @@ def missing(code: str) -> ClientError:
 
 def deploy(account: Account, operators: Settings, name: str = "cams-prod") -> tuple[dict[str, Any], list[str]]:
     """Return the settings that a deployment would deploy, without defaults, and the lines that it prints."""
-    deployed = adopted.read(account, name)
-    settings = adopted.effective(deployed, operators)
-    effective = {**settings, "extensions": [*stage.extensions(settings)]}
-    filled = {"lambda_architecture": "x86_64", **concurrency.with_defaults(effective, 1_000)}
-    return settings, adopted.describe(deployed, operators, filled)
+    deployed = deployed_settings.read(account, name)
+    settings = deployed_settings.combine(deployed, operators)
+    chosen = {**settings, "extensions": [*stage.extensions(settings)]}
+    filled = {"lambda_architecture": "x86_64", **concurrency.with_defaults(chosen, 1_000)}
+    return settings, deployed_settings.describe(deployed, operators, filled)
 
 
 def test_a_clone_without_settings_keeps_the_deployed_ones() -> None:
@@ -165,7 +165,7 @@ def test_an_empty_variable_is_removed_and_null_restores_the_default_of_a_setting
 
 def test_what_a_deployment_chose_follows_the_account() -> None:
     chosen = concurrency.with_defaults({}, 500)
-    account = Account({"throttle": chosen["throttle"]}, {}, reserved=concurrency.reserved(chosen))
+    account = Account({"throttle": chosen["throttle"]}, {}, reserved=concurrency.reservations(chosen))
     settings, lines = deploy(account, {"python_version": "3.12"})
     assert settings == {"python_version": "3.12", "alarms_email": "ops@example.com"}
     assert sorted(lines[1:]) == [
@@ -200,7 +200,7 @@ def test_an_interrupted_change_is_completed_with_all_its_settings() -> None:
 def test_without_the_parameter_the_functions_tell_the_settings_except_the_limits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(adopted, "present", lambda: ("history",))
+    monkeypatch.setattr(deployed_settings, "present", lambda: ("history",))
     account = Account(OWN)
     account.parameter = ""
     assert deploy(account, {})[0] == {
@@ -209,7 +209,7 @@ def test_without_the_parameter_the_functions_tell_the_settings_except_the_limits
 
 
 def test_a_stage_with_all_extensions_gets_those_of_a_later_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adopted, "present", lambda: ("history",))
+    monkeypatch.setattr(deployed_settings, "present", lambda: ("history",))
     account = Account({**OWN, "extensions": ["history"]})
     account.parameter = ""
     assert "extensions" not in deploy(account, {})[0]
@@ -235,7 +235,7 @@ def test_settings_that_the_account_cannot_tell_are_kept_and_not_printed() -> Non
 
 def test_settings_that_are_too_long_for_the_stack_are_refused() -> None:
     with pytest.raises(checks.NotReady, match="have 5034 bytes as JSON, and CloudFormation stores 4096: shorten"):
-        adopted.parameters({"environment_variables": {"A": "ä" * 2500}})
+        deployed_settings.parameters({"environment_variables": {"A": "ä" * 2500}})
 
 
 def test_a_new_stage_has_no_deployed_settings() -> None:
@@ -258,4 +258,4 @@ def test_another_error_of_the_account_is_raised(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(account, "get_function_configuration", refuse)
     with pytest.raises(ClientError):
-        adopted.read(account, "cams-prod")
+        deployed_settings.read(account, "cams-prod")

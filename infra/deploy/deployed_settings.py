@@ -50,7 +50,7 @@ _READABLE = (
 
 
 @dataclass(frozen=True)
-class Deployed:
+class DeployedSettings:
     """The settings of the deployed stage, in the form of `.chalice/config.json`.
 
     `current` has those of the functions and the API, empty without functions. `own` has the operator's, which a
@@ -62,17 +62,17 @@ class Deployed:
     origin: str = ""
 
 
-def read(sdk: Sdk, name: str) -> Deployed:
+def read(sdk: Sdk, name: str) -> DeployedSettings:
     """Return the settings of the stage with the stack `name`, such as `cams-prod`."""
     current = _current(sdk, name)
     own = _own(sdk, name, current)
     if current or own:
-        return Deployed(current, own)
+        return DeployedSettings(current, own)
     origin = _origin(sdk("dynamodb"), name)
-    return Deployed({}, _own(sdk, origin, _current(sdk, origin)), origin) if origin else Deployed()
+    return DeployedSettings({}, _own(sdk, origin, _current(sdk, origin)), origin) if origin else DeployedSettings()
 
 
-def reserved(awslambda: Any, name: str) -> dict[str, dict[str, int]]:
+def reservations(awslambda: Any, name: str) -> dict[str, dict[str, int]]:
     """Return the deployed functions that have reserved concurrency, as in `lambda_functions`."""
     functions = {}
     for function in declared_functions():
@@ -83,40 +83,33 @@ def reserved(awslambda: Any, name: str) -> dict[str, dict[str, int]]:
     return functions
 
 
-def effective(deployed: Deployed, operators: Settings) -> dict[str, Any]:
+def combine(deployed: DeployedSettings, configured: Settings) -> dict[str, Any]:
     """Return the settings to deploy: the operator's, and the deployed ones that they do not mention.
 
     An empty variable is removed. Chalice, which reads `.chalice/config.json` first, fails for a variable that is null.
     """
-    settings = without_null(merge(deployed.own, operators))
+    settings = without_null(merge(deployed.own, configured))
     if variables := settings.pop("environment_variables", {}):
         settings["environment_variables"] = {name: value for name, value in variables.items() if value != ""}
     return settings
 
 
-def describe(deployed: Deployed, operators: Settings, settings: Settings) -> list[str]:
+def describe(deployed: DeployedSettings, configured: Settings, settings: Settings) -> list[str]:
     """Return a line with the names of the settings that are kept, and a line for each setting that changes.
 
-    `operators` are the settings of `.chalice/config.json`, `settings` those to deploy with all defaults.
+    `configured` are the settings of `.chalice/config.json`, `settings` those to deploy with all defaults.
     """
     lines = changes(deployed.current, settings)
-    if names := [".".join(path) for path in _flat(_without(deployed.own, _flat(operators, keep_null=True)))]:
+    mentioned = _flat(configured, keep_null=True)
+    if names := [".".join(path) for path in _flat(deployed.own) if not _is_mentioned(path, mentioned)]:
         place = f"settings of {deployed.origin}" if deployed.origin else "deployed settings"
         lines.insert(0, f"keeps {place} that .chalice/config.json does not have: {', '.join(names)}")
     return lines
 
 
-def _without(settings: Settings, mentioned: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
-    """Return the settings whose path is not mentioned, and not below a path that is null."""
-    left: dict[str, Any] = {}
-    for path, value in _flat(settings).items():
-        if path in mentioned or any(path[: len(one)] == one for one, set_to in mentioned.items() if set_to is None):
-            continue
-        place = left
-        for key in path[:-1]:
-            place = place.setdefault(key, {})
-        place[path[-1]] = value
-    return left
+def _is_mentioned(path: tuple[str, ...], mentioned: Mapping[tuple[str, ...], Any]) -> bool:
+    """Return whether the operator's settings have the path, or a path above it that is null."""
+    return path in mentioned or any(path[: len(one)] == one for one, value in mentioned.items() if value is None)
 
 
 def changes(current: Settings, settings: Settings) -> list[str]:
@@ -191,7 +184,7 @@ def _current(sdk: Sdk, name: str) -> dict[str, Any]:
         "python_version": configuration["Runtime"].removeprefix("python"),
         "requests_per_credential": int(stack_parameters.get("RequestsPerCredential", 0)),
         "throttle": _throttle(sdk("apigateway"), name, configuration["FunctionArn"]),
-        "lambda_functions": reserved(sdk("lambda"), name),
+        "lambda_functions": reservations(sdk("lambda"), name),
         "layers": [one["Arn"] for one in configuration.get("Layers", ())],
         "subnet_ids": network.get("SubnetIds", []),
         "security_group_ids": network.get("SecurityGroupIds", []),
@@ -217,8 +210,8 @@ def _tags(awslambda: Any, arn: str) -> dict[str, str]:
 
 def _notifications(sdk: Sdk, name: str) -> dict[str, Any]:
     """Return the settings that have parameters of their own (`operator_email`)."""
-    found = stack.parameters_of(sdk("cloudformation"), name, ("AlarmsEmail", "MonthlyBudget"))
-    settings = {"alarms_email": found.get("AlarmsEmail"), "monthly_budget": int(found.get("MonthlyBudget") or 0)}
+    stored = stack.parameters_of(sdk("cloudformation"), name, ("AlarmsEmail", "MonthlyBudget"))
+    settings = {"alarms_email": stored.get("AlarmsEmail"), "monthly_budget": int(stored.get("MonthlyBudget") or 0)}
     return {key: value for key, value in settings.items() if value}
 
 

@@ -15,7 +15,7 @@ from moto import mock_aws
 
 from chalicelib.extensions import present
 from infra import tables
-from infra.deploy import adopt, sample_process, stack
+from infra.deploy import sample_process, stack, stack_import
 from infra.deploy.checks import NotReady
 from infra.deploy.commands import deployment
 
@@ -70,7 +70,7 @@ def created() -> Iterator[dict[str, str]]:
     with mock_aws():
         tables.create_missing(boto3.client, f"{NAME}-")
         kms = boto3.client("kms")
-        yield {name: kms.create_key()["KeyMetadata"]["Arn"] for name in (adopt.ENCRYPTION, RECEIPTS)}
+        yield {name: kms.create_key()["KeyMetadata"]["Arn"] for name in (stack_import.ENCRYPTION, RECEIPTS)}
 
 
 def tag(logical_id: str, arn: str) -> None:
@@ -87,7 +87,7 @@ def imported(cloudformation: CloudFormation, arns: dict[str, str]) -> dict[str, 
     def sdk(service: str) -> Any:
         return cloudformation if service == "cloudformation" else boto3.client(service)
 
-    adopt.import_stack(sdk, NAME, "prod", arns, present())
+    stack_import.import_stack(sdk, NAME, "prod", arns, present())
     template: dict[str, Any] = json.loads(cloudformation.change["TemplateBody"])
     return template
 
@@ -180,7 +180,7 @@ def test_an_adoption_that_ended_after_the_import_continues_with_the_sample(
     monkeypatch.setattr(sample_process, "run", lambda *arguments: sampled.extend(arguments))
     ran = CliRunner().invoke(deployment, ["adopt", "--stage", "prod"])
     assert ran.exit_code == 0, ran.output
-    assert sampled == [NAME, created[adopt.ENCRYPTION], present()]
+    assert sampled == [NAME, created[stack_import.ENCRYPTION], present()]
     assert ran.output.splitlines()[-1].endswith("run `chalice deploy --stage prod`.")
     dynamodb = boto3.client("dynamodb")
     assert dynamodb.describe_table(TableName=f"{NAME}-agents")["Table"]["DeletionProtectionEnabled"]
@@ -195,7 +195,7 @@ def test_the_error_of_the_sample_is_one_sentence(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_key_of_another_stack_is_used_and_not_imported(created: dict[str, str]) -> None:
-    key = created[adopt.ENCRYPTION]
+    key = created[stack_import.ENCRYPTION]
     owners = {key.rpartition("/")[2]: "arn:aws:cloudformation:us-east-1:1:stack/cams-original/1"}
     cloudformation = CloudFormation(owners, statuses=("UPDATE_COMPLETE", "CREATE_COMPLETE"))
     template = imported(cloudformation, created)
@@ -235,29 +235,31 @@ def test_a_refused_import_names_the_reason(created: dict[str, str]) -> None:
 def test_the_policy_of_a_role_names_both_keys(created: dict[str, str]) -> None:
     iam = boto3.client("iam")
     iam.create_role(RoleName=_ROLE, AssumeRolePolicyDocument="{}")
-    actions = {"kms:Decrypt": created[adopt.ENCRYPTION], "kms:Sign": created[RECEIPTS]}
+    actions = {"kms:Decrypt": created[stack_import.ENCRYPTION], "kms:Sign": created[RECEIPTS]}
     statements = [{"Effect": "Allow", "Action": [name], "Resource": arn} for name, arn in actions.items()]
     document = json.dumps({"Version": "2012-10-17", "Statement": statements})
     iam.put_role_policy(RoleName=_ROLE, PolicyName=_ROLE, PolicyDocument=document)
-    assert adopt.keys(boto3.client, NAME) == created
+    assert stack_import.keys(boto3.client, NAME) == created
 
 
 def test_keys_are_found_by_alias_or_by_tag(created: dict[str, str]) -> None:
-    boto3.client("kms").create_alias(AliasName=f"alias/{NAME}", TargetKeyId=created[adopt.ENCRYPTION].split("/")[1])
+    boto3.client("kms").create_alias(
+        AliasName=f"alias/{NAME}", TargetKeyId=created[stack_import.ENCRYPTION].split("/")[1]
+    )
     tag(RECEIPTS, created[RECEIPTS])
-    assert adopt.keys(boto3.client, NAME) == created
+    assert stack_import.keys(boto3.client, NAME) == created
 
 
 def test_without_any_key_one_sentence_says_so(created: dict[str, str]) -> None:
     with pytest.raises(NotReady, match=r"^No key of cams-prod is left in this account and region"):
-        adopt.keys(boto3.client, NAME)
+        stack_import.keys(boto3.client, NAME)
 
 
-@pytest.mark.parametrize("logical_id", [adopt.ENCRYPTION, RECEIPTS])
+@pytest.mark.parametrize("logical_id", [stack_import.ENCRYPTION, RECEIPTS])
 def test_a_key_that_is_pending_deletion_is_named(created: dict[str, str], logical_id: str) -> None:
     for name, arn in created.items():
         tag(name, arn)
     key = created[logical_id].rpartition("/")[2]
     boto3.client("kms").schedule_key_deletion(KeyId=key, PendingWindowInDays=30)
     with pytest.raises(NotReady, match=f"The key {key} of {NAME} is PendingDeletion: run `aws kms cancel-key-deletion"):
-        adopt.keys(boto3.client, NAME)
+        stack_import.keys(boto3.client, NAME)
