@@ -186,7 +186,7 @@ def test_null_asks_for_the_default_of_a_setting() -> None:
 
 
 def test_an_account_that_is_too_small_is_refused_before_anything_is_created(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concurrency, "available", lambda *_: 5)
+    monkeypatch.setattr(concurrency, "available_executions", lambda *_: 5)
     answer = CliRunner().invoke(deployment, ["deploy", "--stage", "prod"])
     (line,) = answer.output.splitlines()
     assert line.startswith("Error: The account has 5 concurrent executions for this stage, which needs at least 10: ")
@@ -198,7 +198,7 @@ def test_a_new_stack_is_created_with_the_settings(monkeypatch: pytest.MonkeyPatc
     settings = {"lambda_architecture": "arm64", "alarms_email": "ops@example.com", "monthly_budget": 9}
     (stage.CHALICE_DIRECTORY / "config.json").write_text(json.dumps({"stages": {"prod": settings}}))
     parameters: list[dict[str, str]] = []
-    monkeypatch.setattr(concurrency, "available", lambda *_: 1000)
+    monkeypatch.setattr(concurrency, "available_executions", lambda *_: 1000)
     monkeypatch.setattr(stack, "create", lambda *arguments: parameters.append(arguments[-1]) or sys.exit(9))
     assert CliRunner().invoke(deployment, ["deploy", "--stage", "prod"]).exit_code == 9
     assert parameters == [
