@@ -3,7 +3,7 @@
     @whole                                      deselects the test: a count, a sweep or a build
     @each_value_once                            selects each value of each parameter of a matrix once
     @one_of_each(lambda member: member.type)    selects the first case of each rule, a function of the parameters
-    @one_of_each(lambda: None)                  selects the first case
+    @first_case                                 selects the first case
 
 `pytest.param(..., marks=whole)` deselects a single row of parameters.
 """
@@ -23,6 +23,9 @@ def one_of_each(rule: Callable[..., Hashable]) -> pytest.MarkDecorator:
     """Deselect all cases of a test but the first for each value of `rule`, a function of its parameters by name."""
     # A mark takes a function as its only positional argument for the decorated test.
     return pytest.mark.one_of_each(rule=rule)
+
+
+first_case = one_of_each(lambda: None)
 
 
 def pytest_configure(config: pytest.Config) -> None:

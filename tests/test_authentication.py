@@ -19,7 +19,7 @@ from tests.assertions import stored
 from tests.conftest import PassTime
 from tests.credentials import MINUTE, agent_key, credential_item, issue, status_with
 from tests.requests import counted, refuse_operation
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 # ---- authentication -------------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ def test_an_agent_key_is_accepted_on_its_agent_s_encoded_id(api: Api, agent_id: 
     assert status_with(agent_key(api), "/v2/agents/%73upport") == 200
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("path", ["/admin", "/v3", "/v4/agents", "/internal/{agent_id}", "/v2/organisations"])
 def test_an_unlisted_route_is_closed_to_every_credential(
     api: Api, workspace: NewWorkspace, agent_id: str, path: str

@@ -12,14 +12,14 @@ import pytest
 from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_MESSAGES
 from chalicelib.http import bodies
 from tests.api import Api
-from tests.selection import one_of_each
+from tests.selection import first_case
 from tests.worst_requests import ACCEPTED, OVERSIZE, STATE, TINY, TURN, Cost, filled
 
 # A unit takes about 15 ms, so that this is 0.6 s.
 MOST_UNITS, MOST_MEGABYTES = 40, 100
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("name", OVERSIZE)
 def test_an_oversize_body_is_refused_before_it_is_parsed(
     name: str, api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch

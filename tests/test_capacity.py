@@ -11,7 +11,7 @@ from infra.local.children import Engine
 from tests.capacity import Item, metered, size
 from tests.reliability import engine_fixture
 from tests.reliability.engine_fixture import local_engine  # noqa: F401 - the fixture
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 TABLE, INDEX = "metered", "by_group"
 KEY = {"id": "a"}
@@ -54,7 +54,7 @@ def table() -> Iterator[Any]:
         ({"a": {"SS": ["xy", "z"]}}, 4),
     ],
 )
-@one_of_each(lambda: None)
+@first_case
 def test_the_size_of_an_item_follows_the_published_rules(item: Item, expected: int) -> None:
     assert size(item) == expected
 

@@ -30,14 +30,14 @@ from tests.repeating import (
     turns,
 )
 from tests.repeating import world as world
-from tests.selection import one_of_each
+from tests.selection import first_case
 from tests.writes import before_each_commit
 
 pytestmark = pytest.mark.promise("repeated")
 
 
 @each_case
-@one_of_each(lambda: None)
+@first_case
 def test_a_retried_view_answers_like_a_view_that_ran_once(
     case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
@@ -155,7 +155,7 @@ def test_a_first_replacement_does_not_undo_a_concurrent_creation(
     ],
     ids=["description", "deletion of messages", "description and a replacement"],
 )
-@one_of_each(lambda: None)
+@first_case
 def test_a_merge_is_applied_to_the_write_that_came_first(
     mine: Any, theirs: Any, key: str | None, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
@@ -182,7 +182,7 @@ def overtaken(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Answer]) -> Ite
 
 
 @pytest.mark.parametrize("logins", [40, 41, 90])
-@one_of_each(lambda: None)
+@first_case
 def test_clearing_an_agent_s_key_revokes_any_number_of_logins(logins: int, world: World, shown: Shown) -> None:
     """A transaction has at most 100 items; each login takes two."""
     for _ in range(logins - 1):

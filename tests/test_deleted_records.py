@@ -8,7 +8,7 @@ import pytest
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.cascades import HUMAN, LIST, create, items
-from tests.selection import one_of_each
+from tests.selection import first_case
 from tests.test_retention import clear_deleted
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import stream as stream
@@ -53,7 +53,7 @@ def test_the_email_of_a_deleted_client_can_be_used_again(api: Api) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v3/clients/x", "/v3/orgs/x", "/v3/agents/support"])
-@one_of_each(lambda: None)
+@first_case
 def test_a_record_of_another_workspace_cannot_be_deleted(
     api: Api, agent_id: str, other_workspace: NewWorkspace, path: str
 ) -> None:

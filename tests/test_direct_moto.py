@@ -14,7 +14,7 @@ from tests.cached_fixtures import restore_or_create
 from tests.direct_moto import over_http
 from tests.moto_tables import items, tables
 from tests.requests import counted
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 TABLE = "cams-keyring"
 ITEM = {"name": {"S": "a"}, "wrapped": {"B": b"\x00\xff"}, "set": {"BS": [b"\x01"]}, "B": {"M": {"B": {"B": b"\x02"}}}}
@@ -61,7 +61,7 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("operation", "parameters"), REQUESTS.values(), ids=REQUESTS)
-@one_of_each(lambda: None)
+@first_case
 def test_a_direct_answer_equals_moto_s_answer_over_http(
     engine: None, operation: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from app import app
 from chalicelib.http import responses
 from tests.api import Api
 from tests.described import document
-from tests.selection import one_of_each
+from tests.selection import first_case, one_of_each
 
 ASSETS = {
     "swagger_bundle.js": "text/javascript; charset=utf-8",
@@ -65,7 +65,7 @@ def test_the_page_is_served_without_a_token() -> None:
 
 
 @pytest.mark.parametrize(("name", "media_type"), ASSETS.items(), ids=ASSETS.keys())
-@one_of_each(lambda: None)
+@first_case
 def test_an_asset_is_served_without_a_token(name: str, media_type: str) -> None:
     asset = Api().get(f"/docs/{name}")
     assert (asset.status, asset.headers["content-type"]) == (200, media_type)
@@ -75,19 +75,19 @@ def test_an_asset_is_served_without_a_token(name: str, media_type: str) -> None:
 @pytest.mark.parametrize(
     ("path", "status"), [("/", 302), ("/docs", 200), ("/docs/page.js", 200), ("/openapi.json", 200)]
 )
-@one_of_each(lambda: None)
+@first_case
 def test_query_parameters_are_ignored(path: str, status: int) -> None:
     assert Api().get(f"{path}?utm_source=mail").status == status
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/page.js", "/openapi.json"])
-@one_of_each(lambda: None)
+@first_case
 def test_an_invalid_token_is_ignored(path: str) -> None:
     assert Api("wrong").get(path).status == 200
 
 
 # The package has more files than the page needs.
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("name", ["unknown.js", "redoc.js", "__init__.py", "url.json", "docs.html", "routes.py"])
 def test_any_other_name_is_not_found(name: str) -> None:
     answer = Api().get(f"/docs/{name}")
@@ -95,13 +95,13 @@ def test_any_other_name_is_not_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["..", "..%2Froutes.py", "%2Fetc%2Fpasswd", "page.js%00"])
-@one_of_each(lambda: None)
+@first_case
 def test_a_path_is_not_an_asset_name(name: str) -> None:
     answer = Api().get(f"/docs/{name}")
     assert (answer.status, answer.json["code"]) == (400, "INVALID")
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_the_page_loads_its_own_assets_at_every_address(address: str) -> None:
     stage = address.rstrip("/").removesuffix("/docs")
@@ -126,7 +126,7 @@ def test_no_operation_has_an_example_that_a_viewer_would_send_in_vain() -> None:
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/page.js", "/docs/page.css", "/docs/guide.html"])
-@one_of_each(lambda: None)
+@first_case
 def test_the_assets_contain_no_other_address(path: str) -> None:
     text = Api().get(path).text
     assert not re.search(r"https?:|//\w|@import", text)
@@ -145,7 +145,7 @@ def test_the_script_loads_the_relative_document_without_a_validator() -> None:
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/page.js", "/openapi.json"])
-@one_of_each(lambda: None)
+@first_case
 def test_the_content_security_policy_blocks_other_sites(path: str) -> None:
     headers = Api().get(path).headers
     policy = dict(rule.split(" ", 1) for rule in headers["content-security-policy"].split("; "))

@@ -39,7 +39,7 @@ from tests.repeating import (
 )
 from tests.repeating import world as world
 from tests.requests import counted, refuse_operation
-from tests.selection import one_of_each
+from tests.selection import first_case
 from tests.webhooks import pipeline
 
 TOOL = named("tool create")
@@ -59,7 +59,7 @@ def test_the_table_has_every_operation_that_takes_a_key() -> None:
 
 
 @each_case
-@one_of_each(lambda: None)
+@first_case
 def test_a_repeated_request_gets_the_same_answer_and_has_no_effect(case: Case, world: World, shown: Shown) -> None:
     first = world.send(case, KEY)
     tables, stream = stored_records(), pipeline.Stream()
@@ -75,7 +75,7 @@ def test_a_repeated_request_gets_the_same_answer_and_has_no_effect(case: Case, w
 
 
 @each_case
-@one_of_each(lambda: None)
+@first_case
 def test_a_key_does_not_change_the_first_answer(
     case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
@@ -108,7 +108,7 @@ def test_a_request_that_changes_nothing_stores_no_response(case: Case, world: Wo
 
 
 @each_case
-@one_of_each(lambda: None)
+@first_case
 def test_a_response_is_stored_only_with_a_write(case: Case, world: World, shown: Shown) -> None:
     """Many requests change nothing when they are sent again under another key."""
     world.send(case, None)
@@ -171,7 +171,7 @@ def test_an_answer_of_any_size_is_stored(case_id: str, world: World, shown: Show
 
 
 @pytest.mark.parametrize("length", [3_000, 3_900, 4_100, 5_000, 340_000, 360_000, 1_300_000])
-@one_of_each(lambda: None)
+@first_case
 def test_an_answer_is_stored_completely_at_every_size_limit(length: int, world: World, shown: Shown) -> None:
     noise = "".join(map(chr, world._random.choices(range(0x4E00, 0x9000), k=length // 2)))  # hardly compresses
     case = Case("state", STATE, turns(noise), {"user_id": "new"})
@@ -240,7 +240,7 @@ def test_an_expired_key_can_be_reused_for_another_request(world: World) -> None:
     assert is_replay(first, world.send(named("lead create"), KEY))
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("key", ["", " ", "two words", "k" * 256, "\x7f", "schlüssel", "a\tb"])
 def test_the_error_for_a_malformed_key_has_the_rule_but_not_the_key(key: str, world: World) -> None:
     answer = world.send(TOOL, key)
@@ -252,7 +252,7 @@ def test_the_error_for_a_malformed_key_has_the_rule_but_not_the_key(key: str, wo
 
 
 @pytest.mark.parametrize("key", ["k", "k" * 255, "".join(map(chr, range(0x21, 0x7F)))])
-@one_of_each(lambda: None)
+@first_case
 def test_a_key_may_be_any_visible_ascii(key: str, world: World) -> None:
     assert is_replay(world.send(TOOL, key), world.send(TOOL, key))
 
@@ -389,7 +389,7 @@ def test_a_request_without_a_key_costs_nothing_extra(world: World) -> None:
         ("state replace", (2, 1.5, 2), (3, 2, 6)),
     ],
 )
-@one_of_each(lambda: None)
+@first_case
 def test_a_key_costs_a_look_up_and_a_part_of_the_commit(
     case_id: str, plain: tuple[float, ...], keyed: tuple[float, ...], world: World
 ) -> None:

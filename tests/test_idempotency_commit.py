@@ -38,7 +38,7 @@ from tests.repeating import (
 )
 from tests.repeating import world as world
 from tests.requests import counted, lose_first_answer, refuse_operation
-from tests.selection import one_of_each
+from tests.selection import first_case
 from tests.writes import before_each_commit
 
 TOOL = named("tool create")
@@ -69,7 +69,7 @@ def hide_stored_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @each_case
-@one_of_each(lambda: None)
+@first_case
 def test_eight_concurrent_duplicates_get_one_answer_and_seven_replays(
     case: Case, engine: None, atomic: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
@@ -100,7 +100,7 @@ def look_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @each_case
-@one_of_each(lambda: None)
+@first_case
 def test_a_key_that_the_look_up_misses_is_found_at_the_commit(
     case: Case, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
@@ -145,7 +145,7 @@ def test_a_view_that_refuses_after_its_duplicate_replays_the_duplicate_s_answer(
 
 
 @pytest.mark.parametrize("case_id", ["agent change", "client create", "state replace", "webhook create"])
-@one_of_each(lambda: None)
+@first_case
 def test_a_duplicate_that_commits_first_costs_no_second_run(
     case_id: str, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,7 +224,7 @@ LOST = [
 
 
 @pytest.mark.parametrize(("case_id", "key", "operation"), LOST, ids=lambda value: value or "plain")
-@one_of_each(lambda: None)
+@first_case
 def test_a_write_that_the_sdk_retries_has_one_effect_and_one_answer(
     case_id: str, key: str | None, operation: str, engine: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
@@ -313,7 +313,7 @@ def outcome_unknown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @each_case
-@one_of_each(lambda: None)
+@first_case
 def test_an_unknown_outcome_is_resolved_in_the_same_request(
     case: Case, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
@@ -328,7 +328,7 @@ def test_an_unknown_outcome_is_resolved_in_the_same_request(
 
 
 @each_case
-@one_of_each(lambda: None)
+@first_case
 def test_the_same_key_resolves_an_unknown_outcome_later(
     case: Case, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:

@@ -23,7 +23,7 @@ from tests.conftest import clear
 from tests.operations import STATE
 from tests.promises import Shown
 from tests.repeating import Case, World, each_case, named, new_world
-from tests.selection import one_of_each
+from tests.selection import first_case
 from tests.webhooks import pipeline
 
 KEY = "crash"
@@ -157,7 +157,7 @@ def checkpoint(engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Checkp
 
 
 @each_case
-@one_of_each(lambda: None)
+@first_case
 def test_a_request_retried_after_any_crash_has_one_effect_and_one_answer(
     case: Case, checkpoint: Checkpoint, shown: Shown
 ) -> None:

@@ -24,7 +24,7 @@ from tests.engine import shared_engine
 from tests.moto_tables import items, restore, snapshot
 from tests.operations import CREATED_WHEN_NAMED, GUARDED, ROUTES, STATE, named, populate, send
 from tests.promises import Shown
-from tests.selection import one_of_each
+from tests.selection import first_case, one_of_each
 
 pytestmark = pytest.mark.promise("isolated")
 
@@ -252,7 +252,7 @@ REVOCATIONS = {
 
 
 @pytest.mark.parametrize("kind", REVOCATIONS)
-@one_of_each(lambda: None)
+@first_case
 def test_a_revoked_credential_is_refused_after_thirty_seconds(
     stage: Stage, shown: Shown, pass_time: PassTime, kind: str
 ) -> None:

@@ -14,7 +14,7 @@ from tests.api import Api
 from tests.assertions import stored
 from tests.conftest import PassTime
 from tests.credentials import DAY, YEAR, credential_item, entry_item, status_with
-from tests.selection import one_of_each
+from tests.selection import first_case
 from tests.writes import before_each_commit
 
 
@@ -39,7 +39,7 @@ def test_a_rotation_returns_the_new_key_and_the_end_of_the_old_one(api: Api, pas
         pytest.param({"overlapSeconds": 90.0}, 90, id="an integral float"),
     ],
 )
-@one_of_each(lambda: None)
+@first_case
 def test_both_keys_work_during_the_overlap_and_only_the_new_one_afterwards(
     api: Api, workspace: NewWorkspace, pass_time: PassTime, body: Any, overlap: int
 ) -> None:
@@ -106,7 +106,7 @@ def test_a_rotation_does_not_lengthen_the_overlap_of_one_that_overtakes_it(
     assert status_with(workspace.workspace_key) == 401
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("overlap", [-1, YEAR + 1, "60", 1.5], ids=str)
 def test_an_invalid_overlap_is_refused_and_the_key_is_unchanged(api: Api, overlap: Any) -> None:
     api.get("/v3/tokens")

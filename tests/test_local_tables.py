@@ -10,7 +10,7 @@ from chalicelib import queues, settings, storage
 from chalicelib.webhooks import queue
 from infra import tables
 from infra.extension_parts import template
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 
 def attributes(name: str) -> dict[str, str]:
@@ -28,7 +28,7 @@ def attributes(name: str) -> dict[str, str]:
         pytest.param(queues.MAINTENANCE, "maintenance-dead", id="maintenance"),
     ],
 )
-@one_of_each(lambda: None)
+@first_case
 def test_a_failing_message_goes_to_the_dead_letter_queue(engine: None, waiting: str, dead: str) -> None:
     policy = json.loads(attributes(waiting)["RedrivePolicy"])
 

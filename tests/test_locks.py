@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 ROOT = Path(__file__).parent.parent
 LOCKS = ROOT / "requirements"
@@ -50,7 +50,7 @@ def imported(source: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", FILES)
-@one_of_each(lambda: None)
+@first_case
 def test_every_requirement_is_pinned_and_locked_at_that_version(name: str) -> None:
     lock = locked(LOCKS / f"{name}.lock")
     for requirement in wanted(LOCKS / f"{name}.txt"):
@@ -60,7 +60,7 @@ def test_every_requirement_is_pinned_and_locked_at_that_version(name: str) -> No
 
 
 @pytest.mark.parametrize("name", FILES)
-@one_of_each(lambda: None)
+@first_case
 def test_every_locked_package_has_hashes_and_no_source_url(name: str) -> None:
     text = (LOCKS / f"{name}.lock").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).strip())

@@ -27,7 +27,7 @@ from tests.api import Api
 from tests.described import ExampleValues, Operation, broken_rules, document, member_of, operations, resolved
 from tests.examples import NOW, record_answers
 from tests.operations import ROUTES
-from tests.selection import one_of_each
+from tests.selection import first_case, one_of_each
 
 MEMBERS: dict[str, Any] = json.loads((Path(__file__).parent / "contract" / "members.json").read_text("utf-8"))
 # The rows of section 5, as the contract names them.
@@ -215,7 +215,7 @@ def declaration(operation: Operation) -> Any:
 
 
 @pytest.mark.parametrize("operation", operations(), ids=named)
-@one_of_each(lambda: None)
+@first_case
 def test_an_operation_names_its_credentials(operation: Operation) -> None:
     last = operation.description["description"].splitlines()[-1]
     opened_by = OPENED_BY[ROUTES[operation.route]["credential"]]

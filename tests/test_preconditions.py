@@ -21,7 +21,7 @@ from tests.described import operations
 from tests.operations import ANALYTICS, MESSAGES, STATE, body_of, populate, send
 from tests.promises import Shown
 from tests.requests import counted, lose_first_answer
-from tests.selection import one_of_each
+from tests.selection import first_case, one_of_each
 
 pytestmark = pytest.mark.promise("matched")
 
@@ -222,7 +222,7 @@ def test_the_openapi_document_declares_the_preconditions_of_each_route() -> None
 # ---- ETag -----------------------------------------------------------------------------------------
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("name", RECORDS)
 def test_creating_and_reading_a_record_return_the_same_strong_etag(name: str, service: Service) -> None:
     values, made = service.create(name)
@@ -233,7 +233,7 @@ def test_creating_and_reading_a_record_return_the_same_strong_etag(name: str, se
 
 
 @each_save
-@one_of_each(lambda: None)
+@first_case
 def test_the_etag_changes_only_if_the_record_changes(save: Save, service: Service) -> None:
     values, made = service.create(save.record)
     tags = [made]
@@ -267,7 +267,7 @@ def test_errors_and_lists_have_no_etag(service: Service) -> None:
 
 
 @each_save
-@one_of_each(lambda: None)
+@first_case
 def test_an_etag_allows_one_save_and_the_next_is_refused(save: Save, service: Service, shown: Shown) -> None:
     values, read = service.create(save.record)
     answer = service.send(save.operation, values, save.first, If_Match=read)
@@ -284,7 +284,7 @@ def test_an_etag_allows_one_save_and_the_next_is_refused(save: Save, service: Se
 
 
 @each_deletion
-@one_of_each(lambda: None)
+@first_case
 def test_a_deletion_needs_the_current_etag(name: str, operation: str, service: Service, shown: Shown) -> None:
     values, read = service.create(name)
     before = stored()
@@ -297,7 +297,7 @@ def test_a_deletion_needs_the_current_etag(name: str, operation: str, service: S
 
 @pytest.mark.parametrize("save", ADDRESSED_SAVES.values(), ids=ADDRESSED_SAVES)
 @pytest.mark.parametrize("header", ["*", OTHER_TAG])
-@one_of_each(lambda: None)
+@first_case
 def test_if_match_refuses_a_save_of_a_nonexistent_record(header: str, save: Save, service: Service) -> None:
     values, _ = service.create(save.record)
     before = stored()
@@ -344,7 +344,7 @@ def test_an_invalid_header_is_refused_and_not_quoted(header: str, save: Save, se
     assert stored() == before
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("text", MALFORMED)
 def test_a_malformed_list_of_etags_is_refused(text: str, service: Service) -> None:
     values, _ = service.create("tool")
@@ -382,7 +382,7 @@ def before_save(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], objec
 
 
 @each_save
-@one_of_each(lambda: None)
+@first_case
 def test_if_match_does_not_overwrite_a_concurrent_save(
     save: Save, service: Service, before_save: Any, shown: Shown
 ) -> None:
@@ -396,7 +396,7 @@ def test_if_match_does_not_overwrite_a_concurrent_save(
     shown(states=1)
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("save", {one.record: one for one in SAVES.values() if one.record in DELETES}.values())
 def test_if_match_does_not_delete_a_concurrent_save(save: Save, service: Service, before_save: Any) -> None:
     values, read = service.create(save.record)
@@ -408,7 +408,7 @@ def test_if_match_does_not_delete_a_concurrent_save(save: Save, service: Service
 
 
 @pytest.mark.parametrize("name", CREATED_AT_ID)
-@one_of_each(lambda: None)
+@first_case
 def test_if_none_match_does_not_overwrite_a_concurrent_creation(name: str, service: Service, before_save: Any) -> None:
     values, _ = service.create(name)
     save = next(one for one in SAVES.values() if one.operation == CREATED_AT_ID[name])
@@ -430,7 +430,7 @@ def test_concurrent_replacements_without_a_precondition_conflict(service: Servic
 
 
 @pytest.mark.parametrize("name", CREATED_AT_ID)
-@one_of_each(lambda: None)
+@first_case
 def test_if_none_match_does_not_create_an_existing_record_again(name: str, service: Service, shown: Shown) -> None:
     values, _ = service.create(name)
     save = next(one for one in SAVES.values() if one.operation == CREATED_AT_ID[name])
@@ -447,7 +447,7 @@ def test_if_none_match_does_not_create_an_existing_record_again(name: str, servi
 
 @each_read
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"x", {}', "*"])
-@one_of_each(lambda: None)
+@first_case
 def test_a_read_with_the_current_etag_returns_304(form: str, name: str, operation: str, service: Service) -> None:
     values, made = service.create(name)
     answer = service.send(operation, values, If_None_Match=form.format(made))
@@ -455,7 +455,7 @@ def test_a_read_with_the_current_etag_returns_304(form: str, name: str, operatio
     assert "content-type" not in answer.headers
 
 
-@one_of_each(lambda: None)
+@first_case
 @each_read
 def test_a_read_with_another_etag_returns_the_record(name: str, operation: str, service: Service) -> None:
     values, made = service.create(name)
@@ -463,7 +463,7 @@ def test_a_read_with_another_etag_returns_the_record(name: str, operation: str, 
     assert (answer.status, answer.headers["etag"]) == (200, made)
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize(("name", "operation"), ADDRESSED_READS.values(), ids=ADDRESSED_READS)
 def test_if_none_match_does_not_hide_a_nonexistent_record(name: str, operation: str, service: Service) -> None:
     values, _ = service.create(name)
@@ -480,7 +480,7 @@ def test_a_304_has_cors_headers(service: Service, monkeypatch: pytest.MonkeyPatc
 
 
 @each_save
-@one_of_each(lambda: None)
+@first_case
 def test_a_precondition_adds_no_request(save: Save, service: Service) -> None:
     values, _ = service.create(save.record)
     for body in (save.first, save.second):
@@ -496,7 +496,7 @@ def test_a_precondition_adds_no_request(save: Save, service: Service) -> None:
 
 
 @each_save
-@one_of_each(lambda: None)
+@first_case
 def test_a_save_succeeds_if_the_database_s_answer_is_lost(save: Save, service: Service) -> None:
     values, read = service.create(save.record)
     with counted() as requests:

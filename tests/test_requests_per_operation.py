@@ -24,7 +24,7 @@ from tests.builders import lead_body, message, state_body, webhook_body
 from tests.engine import shared_engine
 from tests.operations import MESSAGES, ROUTES, STATE, body_of
 from tests.requests import counted
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT, WRITES, SEND = (
     "GetItem",
@@ -335,7 +335,7 @@ def path_of(case: Case, service: Service) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-@one_of_each(lambda: None)
+@first_case
 def test_an_operation_costs_its_listed_requests(case: Case, service: Service) -> None:
     method = case.operation.split()[0]
     path = path_of(case, service)
@@ -364,7 +364,7 @@ def test_the_counted_pages_are_full(page: int, service: Service) -> None:
     ],
     ids=["tool create", "agent save", "state replace"],
 )
-@one_of_each(lambda: None)
+@first_case
 def test_a_key_costs_a_look_up_and_a_replay_nothing_else(
     method: str, path: str, body: Any, first: dict[str, int], service: Service
 ) -> None:
@@ -419,7 +419,7 @@ def test_an_expired_cache_entry_of_a_credential_costs_a_look_up(service: Service
 
 
 @pytest.mark.parametrize("token", [f"cams_workspace_{'x' * 49}", "anything", ""], ids=["mistyped", "no token", "none"])
-@one_of_each(lambda: None)
+@first_case
 def test_a_malformed_credential_costs_no_request(token: str, service: Service) -> None:
     with counted() as requests:
         assert Api(token).get("/v3/agents").status == 401
@@ -444,7 +444,7 @@ def test_the_first_document_of_a_process_costs_a_key_look_up(service: Service) -
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"unknown": 1}'], ids=["empty", "no object", "unknown member"])
-@one_of_each(lambda: None)
+@first_case
 def test_an_invalid_body_costs_no_request(body: bytes, service: Service) -> None:
     service.api.get("/v2/clients")
     with counted() as requests:

@@ -39,7 +39,7 @@ from tests.contract.test_members import MODELS, Member, alone, document, members
 from tests.engine import shared_engine
 from tests.promises import Shown
 from tests.requests import refuse_operation
-from tests.selection import one_of_each
+from tests.selection import first_case, one_of_each
 from tests.stored_rows import row_classes
 from tests.webhooks import pipeline
 from tests.webhooks.receivers import status
@@ -417,14 +417,14 @@ def test_no_log_line_contains_a_data_key_with_the_root_logger_at_debug(observed:
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-@one_of_each(lambda: None)
+@first_case
 def test_no_error_contains_a_secret(secret: str, observed: Observed, shown: Shown) -> None:
     assert not [error for error in observed.errors if observed.secrets[secret] in error.text + str(error.headers)]
     shown(states=len(observed.errors))
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-@one_of_each(lambda: None)
+@first_case
 def test_no_stored_byte_contains_a_secret(secret: str, observed: Observed, shown: Shown) -> None:
     value = observed.secrets[secret].encode()
     forms = (value, value.lower(), value[::-1], b64encode(value).rstrip(b"=")[:-1], value.hex().encode())
@@ -492,7 +492,7 @@ WIRE = {name: model for name, model in MODELS.items() if isinstance(model, type)
 
 
 @pytest.mark.parametrize("resource", WIRE)
-@one_of_each(lambda: None)
+@first_case
 def test_the_repr_of_a_model_shows_only_member_names(resource: str) -> None:
     record = filled(resource)
     model = WIRE[resource].model_validate(record)

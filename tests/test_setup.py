@@ -11,7 +11,7 @@ import pytest
 
 from infra import uv
 from tests import local_index
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 LISTED = """\
 :env:.disable-pip-version-check='1'
@@ -55,7 +55,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize(("settings", "expected"), [one[1:] for one in SETTINGS], ids=[one[0] for one in SETTINGS])
-@one_of_each(lambda: None)
+@first_case
 def test_a_setting_of_pip_is_passed_to_uv_as_a_variable(settings: dict[str, str], expected: dict[str, str]) -> None:
     assert uv.variables(settings, {}) == expected
 

@@ -9,7 +9,7 @@ import pytest
 from chalicelib import errors, storage
 from chalicelib.conversations.models import StateIn
 from chalicelib.conversations.state import LIMIT, State, StateChange, apply, check_limits, empty, prepare
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 NOW = 1000
 
@@ -120,7 +120,7 @@ def test_metadata_merges_and_null_clears() -> None:
     assert "state" not in after.metadata
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize(
     "member", ["ID", "messagesNum", "interactionsNum", "firstMessageTS", "lastMessageTS", "lastModified"]
 )

@@ -14,7 +14,7 @@ from tests.assertions import stored
 from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.credentials import MINUTE, MONTH, YEAR, agent_key, credential_item, entry_item, issue, status_with
-from tests.selection import one_of_each
+from tests.selection import first_case, one_of_each
 
 # ---- POST /v3/tokens ------------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ def test_a_revoked_token_is_refused_and_its_rows_are_deleted(api: Api) -> None:
 
 
 @pytest.mark.parametrize("whose", ["unknown", "another workspace's", "a workspace key's"])
-@one_of_each(lambda: None)
+@first_case
 def test_only_access_tokens_of_the_workspace_can_be_revoked(
     api: Api, workspace: NewWorkspace, other_workspace: NewWorkspace, whose: str
 ) -> None:

@@ -15,7 +15,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import canonical, refused, stored
 from tests.contract.test_members import document
-from tests.selection import one_of_each
+from tests.selection import first_case, one_of_each
 from tests.writes import before_each_commit
 
 NOW = 1_790_000_000
@@ -87,7 +87,7 @@ def test_a_new_tool_has_the_sent_and_the_generated_members(
         pytest.param({"tool": None}, "tool", id="null for a tool"),
     ],
 )
-@one_of_each(lambda: None)
+@first_case
 def test_a_tool_without_a_name_is_not_created(body: Any, path: str, api: Api, tools: str) -> None:
     before = stored()
     refused(api.post(tools, body), 400, path)
@@ -117,7 +117,7 @@ def test_a_creation_ignores_variables_ids(workspace: NewWorkspace, create: Creat
 
 @pytest.mark.parametrize("id_", [{}, {"id": None}, {"id": ""}], ids=["left out", "null", "empty"])
 @pytest.mark.parametrize("way", ["create", "change"])
-@one_of_each(lambda: None)
+@first_case
 def test_a_field_without_an_id_gets_one(
     way: str, id_: dict[str, Any], workspace: NewWorkspace, api: Api, create: Create
 ) -> None:
@@ -162,7 +162,7 @@ def test_a_change_replaces_the_fields_as_a_whole(api: Api, create: Create) -> No
 
 
 @pytest.mark.parametrize("member", ["description", "fields", "channels", "disabled", "variablesIds"])
-@one_of_each(lambda: None)
+@first_case
 def test_null_clears_a_member(member: str, workspace: NewWorkspace, api: Api, create: Create) -> None:
     values = {"description": "d", "fields": [{"id": "f"}], "channels": ["c"], "disabled": False, "variablesIds": ["v"]}
     path = f"/v3/tools/{create()['id']}"
@@ -293,7 +293,7 @@ def test_the_tools_of_an_unknown_agent_are_not_found(api: Api) -> None:
 
 
 @pytest.mark.parametrize("tool_id", ["x", "0123456789a", "0123456789aunknown"])
-@one_of_each(lambda: None)
+@first_case
 def test_an_unknown_tool_is_not_found(tool_id: str, api: Api, create: Create) -> None:
     create()
     assert refused(api.get(f"/v3/tools/{tool_id}"), 404) == "There is no such tool."

@@ -12,7 +12,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import NOT_STORED, NOW, Hold, row_of, stored_agent, without
 from tests.api import Api
 from tests.assertions import refused, stored
-from tests.selection import each_value_once, one_of_each
+from tests.selection import each_value_once, first_case
 
 
 def test_v3_creates_an_agent_with_a_generated_id(workspace: NewWorkspace, api: Api, stop_clock: Hold) -> None:
@@ -54,7 +54,7 @@ def test_a_v3_read_returns_the_envelope(api: Api, agent_id: str) -> None:
         pytest.param("PATCH", "/v3/agents/unknown", {"agent": {"title": "x"}}, id="change"),
     ],
 )
-@one_of_each(lambda: None)
+@first_case
 def test_an_unknown_agent_is_not_found(method: str, path: str, body: Any, api: Api) -> None:
     assert refused(api.call(method, path, body) if body is None else api.patch(path, body), 404) == (
         "There is no such agent."

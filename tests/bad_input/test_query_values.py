@@ -5,7 +5,7 @@ import pytest
 from tests import extensions
 from tests.bad_input.service import CANARY, OPERATIONS, Operation, Service, assert_refused, every, harmless
 from tests.operations import QUERIES, body_of
-from tests.selection import one_of_each
+from tests.selection import first_case, one_of_each
 
 PAGES = ["0", "-1", "x", "1.5", "1e1", "", "%2B1", "%201", "01", "1%0A", "1,2", "NaN", "1" * 10, "%D9%A3", "1&page=2"]
 STATUSES = ["", "x", "Failed", "failed,pending", "failed ", "0", "null", "failed&status=failed"]
@@ -148,7 +148,7 @@ def test_an_export_has_a_known_format(operation: Operation, query: str, service:
     assert assert_refused(answer, operation, "format") == f"format {rule}."
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("status", STATUSES)
 @every(operations_with("status"))
 def test_an_unknown_delivery_status_is_refused(operation: Operation, status: str, service: Service) -> None:
@@ -169,7 +169,7 @@ def test_a_malformed_cursor_is_refused(operation: Operation, value: str, service
     assert assert_refused(answer, operation, "cursor") == f"cursor {rule}."
 
 
-@one_of_each(lambda: None)
+@first_case
 @every([operation for operation in operations_with("cursor") if operation.method == "GET"])
 def test_an_empty_cursor_returns_the_first_page(operation: Operation, service: Service) -> None:
     path = service.path(operation.route) + QUERIES.get(operation.name, "?")

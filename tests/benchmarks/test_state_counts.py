@@ -7,7 +7,7 @@ import pytest
 from benchmarks import populate, results
 from benchmarks.state import LENGTHS, OPERATIONS, Ours, case, costs, with_dollars
 from tests.engine import shared_engine
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def ours() -> Iterator[Ours]:
         yield Ours(populate.tenant().api)
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("count", LENGTHS)
 def test_the_costs_of_an_operation_equal_the_results(count: int, ours: Ours) -> None:
     published = results.published("state")

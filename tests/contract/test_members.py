@@ -30,7 +30,7 @@ from chalicelib.conversations.models import (
 )
 from chalicelib.organisations.models import Organisation
 from chalicelib.tools.models import Tool, ToolField
-from tests.selection import one_of_each, whole
+from tests.selection import first_case, one_of_each, whole
 
 TABLE: dict[str, Any] = json.loads(Path(__file__).with_name("members.json").read_text(encoding="utf-8"))
 
@@ -367,7 +367,7 @@ def test_a_model_has_exactly_the_members_of_the_specification(resource: str) -> 
 
 
 @pytest.mark.parametrize("resource", MODELS)
-@one_of_each(lambda: None)
+@first_case
 def test_read_only_members_of_the_specification_are_read_only_in_the_model(
     resource: str,
 ) -> None:
@@ -417,7 +417,7 @@ def test_a_member_accepts_every_value_of_its_type_unchanged(member: Member) -> N
 
 
 @pytest.mark.parametrize("member", [m for m in EVERY_MEMBER if not is_required(m)], ids=name_of)
-@one_of_each(lambda: None)
+@first_case
 def test_a_member_may_be_null_which_differs_from_absent(member: Member) -> None:
     record = alone(member, None)
     kept = dumped(member.resource, validate(member.resource, json.dumps(record)))
@@ -437,14 +437,14 @@ def test_a_member_refuses_every_value_of_another_type(member: Member) -> None:
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "fractions"])
 @pytest.mark.parametrize("resource", MODELS)
-@one_of_each(lambda: None)
+@first_case
 def test_a_record_with_every_member_is_converted_without_loss(resource: str, whole: bool) -> None:
     record = document(resource, whole=whole)
     kept = dumped(resource, validate(resource, json.dumps(record)))
     assert canonical(kept) == canonical(record)
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("resource", [name for name in MODELS if name not in OPEN_RESOURCES | ANSWERS])
 def test_a_record_refuses_an_unknown_member(resource: str) -> None:
     holders = ["", *(f"{m.path}{'[]' * m.type.count('[]')}." for m in members(resource) if _has_members(m))]
@@ -479,7 +479,7 @@ def test_the_v2_form_also_accepts_the_theme_as_json_text() -> None:
     assert dumped("agent_v2", agent) == {"customThemeJSONString": THEME}
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize(
     "text",
     [

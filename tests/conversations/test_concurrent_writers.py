@@ -9,7 +9,7 @@ from chalicelib import clock
 from chalicelib.conversations import store
 from tests.api import Api
 from tests.conversations.turns import STATE, items, message, mids, turns
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 
 def interrupted(monkeypatch: pytest.MonkeyPatch, times: int, write: Any) -> None:
@@ -63,7 +63,7 @@ def test_a_precondition_without_a_version_does_not_undo_a_concurrent_write(
 
 @pytest.mark.parametrize("change", [{"metadata": {"userName": "Ann"}}, {"turns": turns(message("ours"))}], ids=str)
 @pytest.mark.parametrize("before", [10, 300_000], ids=["short", "long"])
-@one_of_each(lambda: None)
+@first_case
 def test_a_recreated_conversation_is_not_mistaken_for_the_deleted_one(
     before: int, change: Any, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

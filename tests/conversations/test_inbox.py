@@ -10,7 +10,7 @@ from chalicelib.conversations.state import State
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 STATE = "/agents/support/interact/ann/state"
 
@@ -45,7 +45,7 @@ def test_a_conversation_that_waits_is_in_the_index_until_it_no_longer_waits(
 
 
 @pytest.mark.parametrize("state", ["ai-chatting", "ended_chat", "anything", None])
-@one_of_each(lambda: None)
+@first_case
 def test_another_conversation_is_not_in_the_index(state: str | None, api: Api, workspace: NewWorkspace) -> None:
     api.post(STATE, {"metadata": {"state": state, "userName": "Ann"}})
     assert (row_of(workspace).waiting, row_of(workspace).activity) == (None, None)

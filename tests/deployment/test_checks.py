@@ -18,7 +18,7 @@ from chalicelib.extensions import present
 from infra import tables
 from infra.deploy import checks, concurrency, stack, stage
 from infra.deploy.commands import deployment
-from tests.selection import one_of_each
+from tests.selection import first_case, one_of_each
 
 COMMANDS = {
     "deploy": ["--stage", "prod"],
@@ -87,7 +87,7 @@ def test_an_endpoint_on_this_machine_is_refused_in_one_sentence(
 
 
 @pytest.mark.parametrize("url", HERE)
-@one_of_each(lambda: None)
+@first_case
 def test_every_notation_of_this_machine_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
     assert "points at this machine" in failure()
@@ -110,7 +110,7 @@ def test_an_endpoint_that_is_no_url_is_refused_in_one_sentence(
 @pytest.mark.parametrize(
     "url", ["https://vpce-1.dynamodb.eu-west-1.vpce.amazonaws.com", "https://127.example.com", "http://10.0.0.1", ""]
 )
-@one_of_each(lambda: None)
+@first_case
 def test_an_endpoint_elsewhere_is_accepted(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
     checks.require_cloud(boto3.session.Session())
@@ -271,14 +271,14 @@ def test_a_running_stack_operation_is_reported(monkeypatch: pytest.MonkeyPatch) 
     assert "wait until it has finished" in failure()
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("state", ["CREATE_FAILED", "DELETE_FAILED", "ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED"])
 def test_a_broken_stack_is_reported(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "status", lambda *_: state)
     assert state in failure()
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize(
     "state", ["CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "ROLLBACK_COMPLETE"]
 )
@@ -305,7 +305,7 @@ def test_tables_of_another_stage_are_ignored() -> None:
     checks.run_all(boto3.session.Session(), "cams-prod", "prod")
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("name", ["", "local", "Prod", "pr-od", "1st", "seventeenletters1"])
 def test_an_invalid_stage_name_is_rejected(name: str) -> None:
     answer = CliRunner().invoke(deployment, ["deploy", "--stage", name])

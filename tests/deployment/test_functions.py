@@ -13,7 +13,7 @@ from infra.deploy import template
 from infra.deploy.function import API, DEAD_LETTER_QUEUE, Function
 from infra.deploy.functions import declared_functions
 from infra.deploy.policies import policy, stream_output
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 _TABLES_ARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/cams-prod-"
 _STREAMS = [function.stream for function in declared_functions() if function.stream]
@@ -59,7 +59,7 @@ def test_every_function_has_the_event_source_that_the_application_registers() ->
 
 
 @each_function
-@one_of_each(lambda: None)
+@first_case
 def test_no_policy_has_a_wildcard_for_actions_or_resources(function: Function) -> None:
     for statement in statements(function):
         assert [action for action in statement["Action"] if "*" in action] == []
@@ -80,7 +80,7 @@ def test_only_functions_that_send_mail_may_and_only_from_the_sender_of_the_stage
 
 
 @each_function
-@one_of_each(lambda: None)
+@first_case
 def test_the_tables_and_queues_of_a_policy_are_in_the_template(function: Function) -> None:
     tables = named("AWS::DynamoDB::Table", "TableName")
     queues = named("AWS::SQS::Queue", "QueueName")
@@ -93,7 +93,7 @@ def test_the_tables_and_queues_of_a_policy_are_in_the_template(function: Functio
 
 
 @each_function
-@one_of_each(lambda: None)
+@first_case
 def test_the_visibility_timeout_is_six_times_the_function_timeout(function: Function) -> None:
     if function.queue:
         assert (
@@ -102,7 +102,7 @@ def test_the_visibility_timeout_is_six_times_the_function_timeout(function: Func
 
 
 @each_function
-@one_of_each(lambda: None)
+@first_case
 def test_every_function_has_a_log_group_with_a_retention_period(function: Function) -> None:
     groups = {one["LogGroupName"]["Fn::Sub"]: one for one in properties("AWS::Logs::LogGroup")}
     assert groups[f"/aws/lambda/{function.deployed_name('${Name}')}"]["RetentionInDays"] == 30

@@ -16,7 +16,7 @@ from tests import extensions
 from tests.deployment import rights_situations as situations
 from tests.deployment.rights import Right, recorded
 from tests.deployment.test_functions import each_function, statements
-from tests.selection import one_of_each
+from tests.selection import first_case
 from tests.test_requests_per_operation import Service
 from tests.test_requests_per_operation import service as service
 from tests.webhooks.pipeline import cheap_transactions
@@ -80,7 +80,7 @@ def lines(rights: Iterable[Right]) -> str:
 
 
 @each_function
-@one_of_each(lambda: None)
+@first_case
 def test_a_policy_grants_every_permission_that_its_function_uses(function: Function, used: set[Right]) -> None:
     needed = {one for one in used if one.function == function.name} | used_by_lambda(function)
     missing = lines(needed - granted(function))
@@ -88,7 +88,7 @@ def test_a_policy_grants_every_permission_that_its_function_uses(function: Funct
 
 
 @each_function
-@one_of_each(lambda: None)
+@first_case
 def test_a_policy_grants_no_permission_that_its_function_never_uses(function: Function, used: set[Right]) -> None:
     unused = lines(granted(function) - used - used_by_lambda(function))
     assert not unused, f"granted by the policy, but never used:\n{unused}"
@@ -118,7 +118,7 @@ def test_calls_outside_an_invocation_are_not_recorded(service: Service) -> None:
 
 
 @each_function
-@one_of_each(lambda: None)
+@first_case
 def test_no_policy_has_a_wildcard_beyond_the_known_ones(function: Function) -> None:
     for statement in statements(function):
         # Neither NotAction nor NotResource; a condition only narrows.

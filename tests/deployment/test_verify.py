@@ -34,7 +34,7 @@ from tests.conftest import PassTime
 from tests.deployment.test_event_sources import MAPPED, Lambda
 from tests.deployment.test_functions import OUTPUTS, each_function
 from tests.reliability.test_readme import steps
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 each_mapping = pytest.mark.parametrize("name", MAPPED)
 QUEUES = [one["QueueName"]["Fn::Sub"].removeprefix("${Name}-") for one in tables.declared("AWS::SQS::Queue")]
@@ -94,7 +94,7 @@ def check_permissions(iam: Any) -> list[str]:
 
 
 @each_function
-@one_of_each(lambda: None)
+@first_case
 def test_each_statement_that_a_role_lacks_is_named(function: Function, iam: Any) -> None:
     assert check_permissions(iam) == []
     statements = policy(function, "cams-prod", OUTPUTS)["Statement"]
@@ -219,7 +219,7 @@ def test_the_mappings_of_a_deployment_have_no_problem() -> None:
 
 
 @each_mapping
-@one_of_each(lambda: None)
+@first_case
 def test_each_missing_mapping_is_named(name: str) -> None:
     account = Mappings()
     del account.mappings[name]
@@ -228,7 +228,7 @@ def test_each_missing_mapping_is_named(name: str) -> None:
 
 
 @each_mapping
-@one_of_each(lambda: None)
+@first_case
 def test_each_disabled_mapping_is_named(name: str) -> None:
     account = Mappings()
     account.mappings[name]["State"] = "Disabled"
@@ -266,7 +266,7 @@ def check_queues(sqs: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-@one_of_each(lambda: None)
+@first_case
 def test_each_missing_queue_is_named(queue: str, sqs: Any) -> None:
     assert check_queues(sqs) == []
     sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=f"cams-{queue}")["QueueUrl"])
@@ -276,7 +276,7 @@ def test_each_missing_queue_is_named(queue: str, sqs: Any) -> None:
 
 
 @pytest.mark.parametrize("queue", SOURCES)
-@one_of_each(lambda: None)
+@first_case
 def test_each_missing_redrive_policy_is_named(queue: str, sqs: Any) -> None:
     url = sqs.get_queue_url(QueueName=f"cams-{queue}")["QueueUrl"]
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": ""})

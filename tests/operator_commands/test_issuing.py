@@ -7,7 +7,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.operator_commands.commands import DAY, run, run_json, status_of
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 
 def test_an_issued_key_opens_the_workspace(workspace: NewWorkspace) -> None:
@@ -71,7 +71,7 @@ def test_an_issued_credential_is_printed_with_its_properties(workspace: NewWorks
         pytest.param("token", ["--expires-in", "7d"], 7 * DAY, id="days"),
     ],
 )
-@one_of_each(lambda: None)
+@first_case
 def test_an_issued_credential_expires_after_its_lifetime(
     workspace: NewWorkspace, pass_time: PassTime, noun: str, options: list[str], lifetime: int
 ) -> None:

@@ -8,23 +8,23 @@ from tests.api import Api
 from tests.assertions import stored
 from tests.operator_commands.commands import run, status_of
 from tests.operator_commands.existing import Credential
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 
-@one_of_each(lambda: None)
+@first_case
 def test_a_revoked_credential_is_rejected(credential: Credential) -> None:
     ran = run(credential.noun, "revoke", credential.id, *credential.workspace, "--yes")
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert credential.statuses(credential.token) == [401]
 
 
-@one_of_each(lambda: None)
+@first_case
 def test_a_revoked_credential_leaves_no_row(credential: Credential) -> None:
     run(credential.noun, "revoke", credential.id, *credential.workspace, "--yes")
     assert tokens.fingerprint(credential.token) not in repr(stored())
 
 
-@one_of_each(lambda: None)
+@first_case
 def test_revoking_one_credential_leaves_the_others_valid(credential: Credential, other_workspace: NewWorkspace) -> None:
     others = [Credential(noun, other_workspace) for noun in ("key", "token", "agent-key")]
     run(credential.noun, "revoke", credential.id, *credential.workspace, "--yes")
@@ -52,14 +52,14 @@ def test_revoking_an_agent_key_leaves_other_agents_valid(api: Api, workspace: Ne
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", ""], ids=["no", "nothing", "no terminal"])
-@one_of_each(lambda: None)
+@first_case
 def test_revoking_asks_for_confirmation_and_aborts_without_it(credential: Credential, answer: str) -> None:
     before = stored()
     ran = run(credential.noun, "revoke", credential.id, *credential.workspace, answer=answer)
     assert (ran.exit_code, "[y/N]" in ran.output, stored() == before) == (1, True, True)
 
 
-@one_of_each(lambda: None)
+@first_case
 def test_revoking_continues_after_confirmation(credential: Credential) -> None:
     ran = run(credential.noun, "revoke", credential.id, *credential.workspace, answer="y\n")
     assert (ran.exit_code, credential.statuses(credential.token)) == (0, [401])

@@ -8,7 +8,7 @@ from tests.api import Api
 from tests.conftest import PassTime
 from tests.operator_commands.commands import DAY, EDGE, run, run_json, status_of
 from tests.operator_commands.existing import Credential
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 # ---- credentials ----------------------------------------------------------------------------------
 
@@ -16,7 +16,7 @@ from tests.selection import one_of_each
 @pytest.mark.parametrize(
     ("options", "overlap"), [([], DAY), (["--overlap", "90"], 90), (["--overlap", "2h"], 7200)], ids=str
 )
-@one_of_each(lambda: None)
+@first_case
 def test_both_credentials_work_during_the_overlap_then_only_the_new_one(
     credential: Credential, pass_time: PassTime, options: list[str], overlap: int
 ) -> None:
@@ -28,7 +28,7 @@ def test_both_credentials_work_during_the_overlap_then_only_the_new_one(
     assert credential.statuses(credential.token, new) == [401, 200]
 
 
-@one_of_each(lambda: None)
+@first_case
 def test_a_rotation_without_overlap_revokes_the_old_one_at_once(credential: Credential) -> None:
     new = credential.rotate("--overlap", "0")
     assert credential.statuses(credential.token, new) == [401, 200]

@@ -27,7 +27,7 @@ from infra.local import children, data_file
 from infra.local.children import Engine, RunError
 from tests.promises import Shown
 from tests.reliability.engine_fixture import client, kill, running_engine
-from tests.selection import one_of_each, whole
+from tests.selection import first_case, whole
 
 pytestmark = pytest.mark.engine
 kept = pytest.mark.promise("kept")
@@ -148,7 +148,7 @@ def test_a_data_key_wrapped_before_a_kill_can_be_unwrapped_after_it(tmp_path: Pa
 
 @kept
 @pytest.mark.parametrize("end", ["stop", "kill"])
-@one_of_each(lambda: None)
+@first_case
 def test_what_was_signed_before_an_end_can_be_verified_after_it(tmp_path: Path, end: str) -> None:
     how = {"MessageType": "RAW", "SigningAlgorithm": "ECDSA_SHA_256", "Message": b"receipt"}
     with running_engine(tmp_path) as running:

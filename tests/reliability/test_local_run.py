@@ -36,7 +36,7 @@ from tests.reliability.runs import (
     listens,
     read_credentials,
 )
-from tests.selection import one_of_each, whole
+from tests.selection import first_case, whole
 
 pytestmark = pytest.mark.engine
 
@@ -253,7 +253,7 @@ def test_killing_all_processes_or_the_supervisor_loses_no_acknowledged_write(
     assert [ask(third, "GET", "/v3/agents", each)[0] for each in (token, later)] == [200, 200]
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("name", ["engine", "server", "worker"])
 def test_the_run_ends_with_a_message_if_one_of_its_processes_dies(start: Callable[..., Run], name: str) -> None:
     run = start()

@@ -27,7 +27,7 @@ from infra.local.children import REGION, Engine
 from infra.local.data_file import DataFile, Row, Watch
 from infra.local.pollers import PartialFailure, Positions, QueuePoller, StreamPoller
 from tests.reliability.engine_fixture import running_engine
-from tests.selection import one_of_each, whole
+from tests.selection import first_case, whole
 
 _STREAM = "arn:aws:dynamodb:us-east-1:000000000000:table/cams-agents/stream/2026-01-01T00:00:00.000"
 _SECONDS = 10
@@ -494,7 +494,7 @@ def test_an_idle_worker_sends_no_requests_and_news_wake_it_at_once(tmp_path: Pat
         pytest.param("queue", "message", "cams-deliveries-slow", False),
     ],
 )
-@one_of_each(lambda: None)
+@first_case
 def test_a_watch_detects_records_of_its_table_and_messages_of_its_queue(
     tmp_path: Path, source: str, kind: str, place: str, matches: bool
 ) -> None:
@@ -511,7 +511,7 @@ def test_a_watch_detects_records_of_its_table_and_messages_of_its_queue(
 
 
 @pytest.mark.parametrize(("messages", "delayed", "seconds"), [(0, 0, 60), (0, 1, 1), (1, 0, 1)])
-@one_of_each(lambda: None)
+@first_case
 def test_a_queue_is_polled_without_news_only_while_it_has_messages(messages: int, delayed: int, seconds: int) -> None:
     engine = FakeEngine()
     queue = _queue(engine)

@@ -13,8 +13,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.engine import shared_engine
 from tests.operations import ROUTES
 from tests.promises import Shown
-from tests.reliability.model.hooks import Hooks
 from tests.reliability.model.machine import COVERED
+from tests.reliability.model.webhook_rules import WebhookRules
 from tests.selection import whole
 
 pytestmark = pytest.mark.promise("model")
@@ -47,6 +47,6 @@ def test_each_answer_equals_the_model_s_in_long_sequences(shown: Shown) -> None:
 
 
 def run(steps: settings, shown: Shown) -> None:
-    before = Hooks.compared
-    run_state_machine_as_test(Hooks, settings=steps)
-    shown(states=Hooks.compared - before)
+    before = WebhookRules.compared
+    run_state_machine_as_test(WebhookRules, settings=steps)
+    shown(states=WebhookRules.compared - before)

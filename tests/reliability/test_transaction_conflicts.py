@@ -19,7 +19,7 @@ from tests.api import Answer
 from tests.promises import Shown
 from tests.repeating import KEY, REPLAYED, Case, World, each_case, error_of, is_replay, named, new_world, stored_records
 from tests.repeating import world as world
-from tests.selection import one_of_each
+from tests.selection import first_case
 
 pytestmark = pytest.mark.promise("whole")
 
@@ -73,7 +73,7 @@ def error(code: str) -> Request:
 
 @each_case
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
-@one_of_each(lambda: None)
+@first_case
 def test_a_conflicting_write_is_retried_unchanged_until_it_succeeds(
     key: str | None, case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
@@ -112,7 +112,7 @@ def counted_refusals(conflicts: int, is_written: bool) -> Iterator[Refused]:
 
 @pytest.mark.parametrize("case_id", ["tool create", "agent change", "analytics write", "state replace"])
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
-@one_of_each(lambda: None)
+@first_case
 def test_lasting_conflicts_are_a_503_and_change_nothing(
     key: str | None, case_id: str, world: World, shown: Shown
 ) -> None:
@@ -172,7 +172,7 @@ MIXED = [
 
 @pytest.mark.parametrize(("codes", "expected", "sent"), MIXED, ids=lambda value: str(value).replace(" ", ""))
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
-@one_of_each(lambda: None)
+@first_case
 def test_the_first_failed_step_determines_the_answer(
     key: str | None, codes: list[str], expected: Any, sent: int, world: World, shown: Shown
 ) -> None:

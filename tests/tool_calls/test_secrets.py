@@ -11,7 +11,7 @@ from chalicelib.tools import calls
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import refused
-from tests.selection import one_of_each
+from tests.selection import first_case
 from tests.tool_calls.calling import Create, field
 from tests.tool_calls.servers import KEY, SECRET, echo, reads_any, sent
 from tests.webhooks import receivers
@@ -69,7 +69,7 @@ def test_a_token_that_is_not_shown_secrets_tests_a_tool_without_any(api: Api, cr
         assert token.post(path, {"arguments": {"number": 1}}).data["response"]["status"] == 200
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("start", range(calls.MAX_SHOWN - len(SECRET), calls.MAX_SHOWN + 1))
 def test_a_secret_across_the_end_of_what_is_shown_is_masked(
     start: int,

@@ -11,7 +11,7 @@ from tests.api import Api
 from tests.assertions import stored
 from tests.builders import webhook_body
 from tests.requests import counted
-from tests.selection import one_of_each
+from tests.selection import first_case
 from tests.test_clients import noise
 from tests.webhooks.pipeline import Inbox, Stream, drain, events_of, fan_out, payloads
 
@@ -85,7 +85,7 @@ def test_unknown_members_are_absent(stream: Stream, api: Api) -> None:
         ("gb-chat", "cloudchat"),
     ],
 )
-@one_of_each(lambda: None)
+@first_case
 def test_the_origin_decides_the_channel(stream: Stream, api: Api, origin: str | None, channel: str) -> None:
     stream.read()
     api.post(STATE, {"turns": [human("Hello")], "metadata": {"origin": origin}})
@@ -270,7 +270,7 @@ def transcripts() -> Iterator[tuple[str, list[str]]]:
     yield "characters that JSON escapes", ['"\\\n\x00' * 20_000, "\x00" * 100_000]
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize(("name", "texts"), transcripts())
 def test_messages_of_a_long_transcript_are_received_once_and_in_order(
     stream: Stream, api: Api, name: str, texts: list[str]

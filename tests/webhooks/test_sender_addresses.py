@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from chalicelib.sending.sender import check_url
-from tests.selection import one_of_each
+from tests.selection import first_case, one_of_each
 from tests.sockets import Resolve, Watch
 from tests.webhooks import receivers
 from tests.webhooks.private_addresses import MIXED, RESOLVED, SPELLINGS, way_of_spelling
@@ -25,7 +25,7 @@ def test_no_spelling_of_a_private_address_opens_a_socket(spelling: str, watch: W
 
 
 @pytest.mark.parametrize("spelling", [each for each in SPELLINGS if "localhost" not in each.lower()], ids=ascii)
-@one_of_each(lambda: None)
+@first_case
 def test_a_spelling_of_a_private_address_cannot_be_configured(spelling: str) -> None:
     assert check_url(f"https://{spelling}/")
 

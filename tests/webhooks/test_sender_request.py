@@ -5,7 +5,7 @@ import os
 import pytest
 
 from chalicelib.sending.sender import post
-from tests.selection import one_of_each
+from tests.selection import first_case
 from tests.sockets import Watch
 from tests.webhooks import receivers
 from tests.webhooks.receivers import Certificates, receiver, status
@@ -49,7 +49,7 @@ INJECTIONS = {
 }
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("headers", INJECTIONS.values(), ids=INJECTIONS)
 def test_a_header_cannot_inject_another_one(headers: dict[str, str], private: None, watch: Watch) -> None:
     assert post("http://127.0.0.1:9/", BODY, headers, 30)[:2] == (

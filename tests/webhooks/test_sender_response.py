@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.selection import one_of_each
+from tests.selection import first_case, one_of_each
 from tests.sockets import Watch
 from tests.webhooks import receivers
 from tests.webhooks.hostile_receivers import INTERIM
@@ -23,7 +23,7 @@ def test_no_other_status_than_200_acknowledges(code: int, private: None) -> None
     assert outcome[:2] == (code, f"The receiver answered {code}; only 200 acknowledges a delivery.")
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(code: int, private: None, watch: Watch) -> None:
     with receiver(receivers.acknowledges) as inside, receiver(status(code, f"Location: {inside.url}")) as one:
@@ -42,7 +42,7 @@ ACCEPTED = {
 }
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("pieces", ACCEPTED.values(), ids=ACCEPTED)
 def test_200_acknowledges(pieces: list[bytes], private: None) -> None:
     with receiver(receivers.answers(*pieces)) as one:

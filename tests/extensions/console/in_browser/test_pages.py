@@ -15,7 +15,7 @@ from tests.extensions.console.in_browser import hostile
 from tests.extensions.console.in_browser.person import NARROW, WIDE, Person
 from tests.reliability import runs
 from tests.reliability.runs import Run
-from tests.selection import each_value_once, one_of_each, whole
+from tests.selection import each_value_once, first_case, whole
 
 OTHERS = (
     "/convos?inbox=true",
@@ -93,7 +93,7 @@ def test_nothing_that_was_sent_runs(path: str, person: Person) -> None:
     assert "'unsafe" not in policy(person)
 
 
-@one_of_each(lambda: None)
+@first_case
 @pytest.mark.parametrize("seed", range(20))
 def test_nothing_of_texts_composed_at_random_runs(seed: int, person: Person, run: Run) -> None:
     hostile.refill(run, Random(seed))

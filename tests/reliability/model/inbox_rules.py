@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from tests.assertions import canonical
 from tests.reliability.model import forms
-from tests.reliability.model.agents import limits, members, texts
+from tests.reliability.model.agent_rules import limits, members, texts
 from tests.reliability.model.answers import Document, Expected, Record, success
+from tests.reliability.model.conversation_rules import ConversationRules
 from tests.reliability.model.machine import Workspace, conditions, picks, route
-from tests.reliability.model.talks import Talks
 
 LIST, ONE = "/v3/agents/{agent_id}/convos", "/v3/agents/{agent_id}/convos/{convo_id}"
 _WAITING = ("requested_chat", "human-chatting")
@@ -24,7 +24,7 @@ _changes = members(
 )
 
 
-class Inbox(Talks):
+class InboxRules(ConversationRules):
     """What people do with conversations."""
 
     @route(f"GET {LIST}", pick=picks, limit=limits, is_inbox=st.booleans())

@@ -3,7 +3,7 @@
 from typing import Any
 
 from chalicelib import clock
-from tests.reliability.model.agents import Agents
+from tests.reliability.model.agent_rules import AgentRules
 from tests.reliability.model.answers import MADE, Document, Expected, Record, success
 from tests.reliability.model.machine import Workspace, picks, route
 
@@ -12,7 +12,7 @@ _TOOL_SET = ("agentId", "userId", "createdAt", "updatedAt")
 _SECRET, _FIELD_SECRET = "vectorDb", "value"
 
 
-class Copies(Agents):
+class CopyRules(AgentRules):
     """Clones and templates of agents."""
 
     @route("POST /v3/agents/{agent_id}/clone", pick=picks)

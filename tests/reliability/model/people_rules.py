@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from chalicelib import clock
 from tests.operations import ROUTES, scope_of
-from tests.reliability.model.agents import agent_names, limits, members, texts
+from tests.reliability.model.agent_rules import agent_names, limits, members, texts
 from tests.reliability.model.answers import MADE, Document, Expected, Record, Refused, success
 from tests.reliability.model.forms import merged, visible
 from tests.reliability.model.machine import Workspace, conditions, picks, route
-from tests.reliability.model.said import Said
+from tests.reliability.model.message_rules import MessageRules
 
 names = st.sampled_from(["x1", "x2", "x3"])
 _clients = members(
@@ -38,7 +38,7 @@ _workspaces = st.fixed_dictionaries(
 DAY, YEAR = 86_400, 365 * 86_400
 
 
-class People(Said):
+class PeopleRules(MessageRules):
     """Clients, organisations, leads and credentials."""
 
     @route("GET /v2/clients", limit=limits)

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests.reliability.model import forms
 from tests.reliability.model.answers import Document, Expected, Record, missing, success
-from tests.reliability.model.inbox import ONE, Inbox, flat
+from tests.reliability.model.inbox_rules import ONE, InboxRules, flat
 from tests.reliability.model.machine import Workspace, conditions, picks, route
 
 _MESSAGES, _MESSAGE = f"{ONE}/messages", f"{ONE}/messages/{{message_id}}"
@@ -18,7 +18,7 @@ _given = st.lists(
 )
 
 
-class Said(Inbox):
+class MessageRules(InboxRules):
     """Messages. The rules of reads and of the state show what they leave."""
 
     @route(f"POST {_MESSAGES}", pick=picks, given=_given, condition=conditions)

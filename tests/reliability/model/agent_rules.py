@@ -88,7 +88,7 @@ def _is_listed(agent: Document, wanted: dict[str, str]) -> bool:
     return starred and wanted.get("q", "").casefold() in agent.get("title", "").casefold()[:200]
 
 
-class Agents(Machine):
+class AgentRules(Machine):
     """Agents in both forms, and tools."""
 
     def agent(self, at: int, pick: int) -> str:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from chalicelib import clock
 from tests.reliability.model import forms
-from tests.reliability.model.agents import members, open_values, texts
+from tests.reliability.model.agent_rules import members, open_values, texts
 from tests.reliability.model.answers import MADE, Document, Expected, Record, success
-from tests.reliability.model.copies import Copies
+from tests.reliability.model.copy_rules import CopyRules
 from tests.reliability.model.machine import Workspace, conditions, picks, route
 
 STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
@@ -65,7 +65,7 @@ def _mids(turns: list[Document]) -> list[str]:
     return [message["mid"] for turn in turns for message in turn.get("messages") or [] if "mid" in message]
 
 
-class Talks(Copies):
+class ConversationRules(CopyRules):
     """Conversations and analytics."""
 
     def state_record(self, at: int, agent_id: str, user_id: str) -> Record | None:
