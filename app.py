@@ -16,7 +16,6 @@ from functools import partial
 
 from chalicelib import extensions, followers, maintenance, telemetry
 from chalicelib.agents.copy_routes import routes as agent_copies
-from chalicelib.agents.organisation_routes import routes as organisation_agents
 from chalicelib.agents.routes import routes as agents
 from chalicelib.analytics.record_routes import routes as analytics_records
 from chalicelib.analytics.routes import routes as analytics
@@ -67,7 +66,6 @@ resources = (
     conversations_v3,
     transcripts,
     organisations,
-    organisation_agents,
     leads,
     workspaces,
     deletion,

@@ -7,9 +7,11 @@ An error names members and rules, never a value that the caller sent.
 
 import json
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
 from chalice.app import ChaliceViewError
+
+Record = TypeVar("Record")
 
 
 class MemberIssue(TypedDict):
@@ -87,6 +89,13 @@ class NotFound(ApiError):
     def of(cls, kind: str) -> "NotFound":
         """Return the error for a `kind` of resource, such as `agent`."""
         return cls(f"There is no such {kind}.")
+
+
+def require(record: Record | None, kind: str) -> Record:
+    """Return a record of this `kind`, such as `agent`. Raise NotFound without one."""
+    if record is None:
+        raise NotFound.of(kind)
+    return record
 
 
 class Conflict(ApiError):

@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 import pytest
 
 from chalicelib import ids, storage
-from chalicelib.agents import browse, filters, rows, store
+from chalicelib.agents import filters, listing, rows, store
+from chalicelib.http import pages
 from chalicelib.storage import Document
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -64,7 +65,7 @@ def expected(agents: dict[str, Document], query: dict[str, Any]) -> list[str]:
     return [agent_id for agent_id in order if matches(agents[agent_id])]
 
 
-def pages(api: Api, query: dict[str, Any]) -> Iterator[list[Document]]:
+def read_pages(api: Api, query: dict[str, Any]) -> Iterator[list[Document]]:
     """The pages of the list; asserts what each of them promises, and the bounds of its work."""
     cursor: dict[str, str] = {}
     while True:
@@ -72,11 +73,11 @@ def pages(api: Api, query: dict[str, Any]) -> Iterator[list[Document]]:
             answer = api.get(f"/v3/agents?{urlencode({**query, **cursor})}").json
         data = answer["data"]
         limit = min(query["limit"], 100)
-        most = browse.MAX_EXAMINED / browse.PORTION + 1
+        most = pages.MAX_EXAMINED / listing.PORTION + 1
         assert used.requests["Query"] <= most
         assert used.requests["BatchGetItem"] <= -(-len(data) // 20) + most
         # Entries of up to 1.3 KB at 8 KB per unit, and the listed agents, of up to 4 KB, at half a unit.
-        assert used.reads <= browse.MAX_EXAMINED * 1.3 / 8 + 0.5 * len(data) + most
+        assert used.reads <= pages.MAX_EXAMINED * 1.3 / 8 + 0.5 * len(data) + most
         assert len(data) <= limit
         assert answer["hasMore"] == ("nextCursor" in answer)
         yield data
@@ -100,7 +101,7 @@ def compare(api: Api, agents: dict[str, Document], seed: int, limits: tuple[int,
     chance = random.Random(seed)
     for _ in range(12):
         query = any_query(chance, limits)
-        found = [one for page in pages(api, query) for one in page]
+        found = [one for page in read_pages(api, query) for one in page]
         assert [one["id"] for one in found] == expected(agents, query), query
         assert all(
             one == {"id": one["id"], "ID": one["id"], "ownerID": one["ownerID"], **agents[one["id"]]} for one in found
@@ -112,8 +113,8 @@ def test_filters_orders_and_pages_equal_the_model(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With small bounds, so that pages end at each of them."""
-    monkeypatch.setattr(browse, "PORTION", 20)
-    monkeypatch.setattr(browse, "MAX_EXAMINED", 60)
+    monkeypatch.setattr(listing, "PORTION", 20)
+    monkeypatch.setattr(pages, "MAX_EXAMINED", 60)
     agents = any_agents(1, 80)
     fill(workspace, agents)
     api.get("/v3/tokens")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib import storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import store as analytics
 from chalicelib.conversations import store as conversations
@@ -20,7 +21,11 @@ from tests.conftest import PassTime
 
 TABLES = ("agents", "conversations", "leads", "analytics", "credentials")
 # Each resource, with the function that reads its next batch to delete.
-BATCHES = [(agents, "list_keys"), *((one, "list_by_creation") for one in (tools, leads, analytics, conversations))]
+BATCHES = [
+    (agents, "list_keys"),
+    *((module, "list_page") for module in (tools, leads, analytics)),
+    (conversations, "list_by_creation"),
+]
 
 
 def interrupt_deletion(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,12 +65,12 @@ def test_a_cascade_that_another_one_overtakes_deletes_nothing_of_a_new_agent(
         for _ in pauses:
             new.append(create_again(api))
 
-    def paused(*place: Any) -> Any:
+    def paused(*place: Any, **bounds: Any) -> list[Any]:
         if overtaken == "before":
             overtake()
-            return read(*place)
-        rows = read(*place)
-        overtake()
+        rows = [*read(*place, **bounds)]
+        if overtaken == "after":
+            overtake()
         return rows
 
     monkeypatch.setattr(module, function, paused)
@@ -100,16 +105,18 @@ def test_the_last_step_of_an_overtaken_cascade_leaves_a_new_agent(
 ) -> None:
     api.delete("/v3/agents/support")
     pass_time(90)
-    stage, pauses = agents.delete_tombstone, iter([1])
+    stage, pauses = storage.delete, iter([1])
 
-    def overtaken(row: agents.AgentRow) -> None:
+    def overtaken(row: storage.Row, *condition: Any) -> None:
+        assert isinstance(row, agents.AgentRow)
         for _ in pauses:
             assert api.delete("/v3/agents/support").status == 200
             assert api.post("/v2/agents/support", {}).status == 200
-        stage(row)
+        stage(row, *condition)
 
-    monkeypatch.setattr(agents, "delete_tombstone", overtaken)
+    monkeypatch.setattr(storage, "delete", overtaken)
     cascade.resume(ResumeCascade(workspace.workspace_id, "support"), 10)
+    assert next(pauses, None) is None
     assert api.get("/v3/agents/support").status == 200
 
 

@@ -24,7 +24,7 @@ _AGENT_KEY = "SECRET_API_KEY"
 
 
 def open_all(rows: Sequence[DocumentRow]) -> list[Document]:
-    """Return the documents of these rows. Raise TooLarge for more than 6 MB of JSON, which may compress well."""
+    """Return the documents of these rows. Raise TooLarge for more than 6 MB of JSON, which may be small in storage."""
     documents, size = [], 0
     for row in rows:
         text = row.text()
@@ -48,14 +48,14 @@ def read_whole(workspace_id: str, agent_id: str) -> store.AgentAndTools:
 
     Raise NotFound, and TooLarge for more than 96 tools or 4 MB.
     """
-    found = store.find_with_tools(workspace_id, agent_id)
-    agent, taken = store.require_found(found.agent), found.tools
-    if not found.is_complete:
-        last = taken[-1].tool_id if taken else None
-        taken = [*taken, *_while_small(tools.list_page(workspace_id, agent_id, last, MAX_TOOLS + 1), agent, taken)]
-    if len(taken) > MAX_TOOLS:
+    first_page = store.find_with_tools(workspace_id, agent_id)
+    agent, rows = store.require_agent(first_page.agent), first_page.tools
+    if not first_page.is_complete:
+        last = rows[-1].tool_id if rows else None
+        rows = [*rows, *_while_small(tools.list_page(workspace_id, agent_id, last, MAX_TOOLS + 1), agent, rows)]
+    if len(rows) > MAX_TOOLS:
         raise errors.TooLarge(f"The agent has more than {MAX_TOOLS} tools.")
-    return store.AgentAndTools(agent, taken)
+    return store.AgentAndTools(agent, rows)
 
 
 def clone(workspace_id: str, source: store.AgentAndTools) -> Copy:
@@ -63,15 +63,15 @@ def clone(workspace_id: str, source: store.AgentAndTools) -> Copy:
 
     All members are copied, secret ones too, but the agent key is new.
     """
-    agent = store.require_found(source.agent)
+    agent = store.require_agent(source.agent)
     agent_id = ids.new_id()
-    whole, *opened = open_all([agent, *source.tools])
+    whole, *tool_documents = open_all([agent, *source.tools])
     document = {name: value for name, value in whole.items() if name != _AGENT_KEY}
-    owned = [_owned_by(agent_id, agent.agent_id, tool) for tool in opened]
-    made = tools.create(workspace_id, agent_id, owned)
-    copies = {tool.tool_id: copy.tool_id for tool, copy in zip(source.tools, made, strict=True)}
-    document = with_references(document, lambda tool_id, path: copies.get(tool_id, tool_id))
-    return Copy(*store.create(workspace_id, agent_id, document), made)
+    owned = [_owned_by(agent_id, agent.agent_id, tool) for tool in tool_documents]
+    new_tools = tools.create(workspace_id, agent_id, owned)
+    new_ids = {tool.tool_id: copy.tool_id for tool, copy in zip(source.tools, new_tools, strict=True)}
+    document = with_references(document, lambda tool_id, path: new_ids.get(tool_id, tool_id))
+    return Copy(*store.create(workspace_id, agent_id, document), new_tools)
 
 
 def with_references(document: Document, translate: Callable[[str, str], str | None]) -> Document:
@@ -87,11 +87,14 @@ def with_references(document: Document, translate: Callable[[str, str], str | No
 
 
 def _while_small(
-    rest: Iterable[tools.ToolRow], agent: store.AgentRow, taken: list[tools.ToolRow]
+    further: Iterable[tools.ToolRow], agent: store.AgentRow, read: list[tools.ToolRow]
 ) -> Iterator[tools.ToolRow]:
-    """Yield `rest`, until it exceeds a transaction together with what was taken. Raise TooLarge then."""
-    size = sum(len(row.document) for row in (agent, *taken))
-    for tool in rest:
+    """Yield the `further` tools of an agent. Raise TooLarge when all do not fit in one transaction.
+
+    `read` are its other tools, which count, too.
+    """
+    size = sum(len(row.document) for row in (agent, *read))
+    for tool in further:
         size += len(tool.document)
         if size > _MAX_TRANSACTION:
             raise errors.TooLarge(_TOO_LARGE)
@@ -101,8 +104,8 @@ def _while_small(
 def _translated(document: Document, name: str, path: str, translate: Callable[[str, str], str | None]) -> Document:
     if name not in document:
         return dict(document)
-    found = (translate(one, f"{path}{name}.{number}") for number, one in enumerate(document[name]))
-    return {**document, name: [one for one in found if one is not None]}
+    references = (translate(tool_id, f"{path}{name}.{number}") for number, tool_id in enumerate(document[name]))
+    return {**document, name: [reference for reference in references if reference is not None]}
 
 
 def _owned_by(agent_id: str, before: str, tool: Document) -> Document:
@@ -110,4 +113,5 @@ def _owned_by(agent_id: str, before: str, tool: Document) -> Document:
     if not tool.get("fields"):
         return tool
     own = {"agentId": agent_id}
-    return {**tool, "fields": [{**one, **own} if one.get("agentId") == before else one for one in tool["fields"]]}
+    fields = ({**field, **own} if field.get("agentId") == before else field for field in tool["fields"])
+    return {**tool, "fields": [*fields]}

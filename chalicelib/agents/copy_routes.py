@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors, storage
-from chalicelib.agents import answer, copies, store
+from chalicelib.agents import copies, rendering, store
 from chalicelib.http import auth, bodies, json_text, privileges
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import MAX_BODY_BYTES, MAX_BODY_VALUES, Operation
@@ -20,7 +20,7 @@ routes = Blueprint(__name__)
 
 _OMITTED = "is not known to the service and may be secret; the template does not have it"
 _MAX_WARNINGS = 20
-# Bytes, and members, of the body around a template.
+# Bytes, and members, of the request body around a template.
 _AROUND = 100
 
 
@@ -34,8 +34,8 @@ def clone_agent(agent_id: str) -> Response:
     tools is 413.
     """
     workspace_id = auth.caller().workspace_id
-    made = copies.clone(workspace_id, copies.read_whole(workspace_id, agent_id))
-    return _created("Agent cloned successfully", made)
+    copy = copies.clone(workspace_id, copies.read_whole(workspace_id, agent_id))
+    return _created("Agent cloned successfully", copy)
 
 
 @routes.route("/v3/agents/{agent_id}/template", methods=["GET"])
@@ -47,13 +47,14 @@ def read_template(agent_id: str) -> Response:
     secret, so they are left out, and `warnings` names them to a credential that is shown secrets. A template that could
     not be imported is 413: one with more than 96 tools, or more than 2 MB.
     """
-    found = copies.read_whole(auth.caller().workspace_id, agent_id)
-    document, *opened = copies.open_all([store.require_found(found.agent), *found.tools])
-    template = templates.of(document, opened, [tool.tool_id for tool in found.tools])
+    source = copies.read_whole(auth.caller().workspace_id, agent_id)
+    document, *tool_documents = copies.open_all([store.require_agent(source.agent), *source.tools])
+    template = templates.of(document, tool_documents, [tool.tool_id for tool in source.tools])
     text = storage.encode_json(template).decode()
     bodies.check_size("The template", text.encode(), MAX_BODY_BYTES - _AROUND, MAX_BODY_VALUES - _AROUND)
     omitted = templates.omitted(document) if privileges.sees_secrets() else ()
-    warnings = [errors.MemberIssue(path=bodies.dotted(one), message=_OMITTED) for one in islice(omitted, _MAX_WARNINGS)]
+    locations = islice(omitted, _MAX_WARNINGS)
+    warnings = [errors.MemberIssue(path=bodies.dotted(location), message=_OMITTED) for location in locations]
     return json_text.success("Template retrieved successfully", text, warnings)
 
 
@@ -76,11 +77,11 @@ def import_agent() -> Response:
     """
     body: record.TemplateIn = bodies.read()
     document = privileges.guard_agent_key({}, templates.members(body.template), f"template.{privileges.AGENT_KEY}")
-    made = templates.create(auth.caller().workspace_id, document, body.template)
-    return _created("Agent imported successfully", made)
+    copy = templates.create(auth.caller().workspace_id, document, body.template)
+    return _created("Agent imported successfully", copy)
 
 
-def _created(message: str, made: copies.Copy) -> Response:
+def _created(message: str, copy: copies.Copy) -> Response:
     warnings = privileges.warn_of_lasting(f"agent.{privileges.AGENT_KEY}")
-    found = store.AgentAndTools(made.row, made.tools)
-    return answer.with_tools(message, made.row, answer.encode(made.document), found, warnings)
+    whole_agent = store.AgentAndTools(copy.row, copy.tools)
+    return rendering.with_tools(message, copy.row, rendering.encode(copy.document), whole_agent, warnings)

@@ -4,20 +4,22 @@ from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import errors, ids
-from chalicelib.agents import answer, browse, filters, store
+from chalicelib import errors
+from chalicelib.agents import filters, listing, rendering, store
+from chalicelib.credentials import tokens
 from chalicelib.http import auth, bodies, cors, etag, pages, parameters, privileges, references, responses
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
+from chalicelib.ids import IDENTIFIER, new_id
+from chalicelib.organisations import store as organisations
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 
 if TYPE_CHECKING:
-    from chalicelib.agents import forms, keys, record
+    from chalicelib.agents import forms, record
 else:
     forms = LazyModule("chalicelib.agents.forms")
     record = LazyModule("chalicelib.agents.record")
-    keys = LazyModule("chalicelib.agents.keys")
 
 routes = Blueprint(__name__)
 references.declare("agent", store.key, store.is_active)
@@ -34,9 +36,9 @@ def read_agent(agent_id: str) -> Response:
     If the tools are too large for the response, `tools` is absent, and `message` says so: list them in pages.
     """
     stored = store.find_with_tools(auth.caller().workspace_id, agent_id)
-    row = store.require_found(stored.agent)
-    text = row.text() if privileges.sees_secrets() else answer.encode(row.open())
-    return answer.with_tools("Agent retrieved successfully", row, text, stored)
+    row = store.require_agent(stored.agent)
+    text = row.text() if privileges.sees_secrets() else rendering.encode(row.open())
+    return rendering.with_tools("Agent retrieved successfully", row, text, stored)
 
 
 @routes.route("/v3/agents", methods=["GET"])
@@ -50,9 +52,9 @@ def list_agents() -> Response:
     """
     limit, matching, workspace_id = parameters.limit(), filters.AgentFilters.from_request(), auth.caller().workspace_id
     if filters.is_sorted():
-        agents = browse.by_change(workspace_id, matching, filters.version_tag(), limit)
+        agents = listing.by_change(workspace_id, matching, filters.version_tag(), limit)
     else:
-        agents = browse.by_id(workspace_id, matching, parameters.cursor(), limit)
+        agents = listing.by_id(workspace_id, matching, parameters.cursor(), limit)
     return pages.bounded_page("Agents retrieved successfully", agents, limit)
 
 
@@ -73,14 +75,14 @@ def create_agent() -> Response:
     names them.
     """
     body: record.NewAgentIn = bodies.read()
-    workspace_id, agent_id = auth.caller().workspace_id, ids.new_id()
+    workspace_id, agent_id = auth.caller().workspace_id, new_id()
     members = privileges.guard_agent_key({}, forms.merge_v3(_DEFAULTS, body.agent), _KEY)
     members.pop("tools", None)
     row, document = store.create(workspace_id, agent_id, members)
-    created = [tool.merge_into(tools.DEFAULTS) for tool in body.agent.tools or ()]
-    made = store.AgentAndTools(row, tools.create(workspace_id, agent_id, created))
+    tool_documents = [tool.merge_into(tools.DEFAULTS) for tool in body.agent.tools or ()]
+    whole_agent = store.AgentAndTools(row, tools.create(workspace_id, agent_id, tool_documents))
     warnings = privileges.warn_of_lasting(_KEY)
-    return answer.with_tools("Agent created successfully", row, answer.encode(document), made, warnings)
+    return rendering.with_tools("Agent created successfully", row, rendering.encode(document), whole_agent, warnings)
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["PATCH"])
@@ -104,8 +106,27 @@ def change_agent(agent_id: str) -> Response:
     before = row.open()
     merged = privileges.keep_sent_back(before, forms.merge_v3(before, change.agent), lambda: record.AgentV3)
     guarded = privileges.guard_agent_key(before, merged, _KEY)
-    after = store.save(row, keys.without_unusable(row, before, change.agent), guarded)
-    return answer.with_tools("Agent updated successfully", row, answer.encode(after), stored)
+    after = store.save(row, _without_unusable_key(row, before, change.agent.SECRET_API_KEY), guarded)
+    return rendering.with_tools("Agent updated successfully", row, rendering.encode(after), stored)
+
+
+@routes.route("/v3/orgs/{org_id}/agents", methods=["GET"])
+@Operation(data="list[record.AgentV3]", query=("limit", "cursor"), bounded=True, raises=(errors.NotFound,))
+def list_organisation_agents(org_id: str) -> Response:
+    """List the agents of an organisation in the v3 form, those in its `widgetIDs`, ordered by id.
+
+    Ids of agents that do not exist are left out. A request looks up to 500 ids up. So a page may be short, or empty: as
+    long as `hasMore` is true, continue with `nextCursor` as `cursor`. A change may appear in the list a second later.
+    """
+    limit, after, workspace_id = parameters.limit(), parameters.cursor() or "", auth.caller().workspace_id
+    members = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
+    ids = sorted({agent_id for agent_id in members if agent_id > after and IDENTIFIER.fullmatch(agent_id)})
+    entries = (store.row_for_key(workspace_id, agent_id) for agent_id in ids[: pages.MAX_EXAMINED])
+    examined = (
+        pages.Examined(position, rendering.render(row) if row else None, number < len(ids))
+        for number, (position, row) in enumerate(store.read_entries(entries), start=1)
+    )
+    return pages.bounded_page("Agents retrieved successfully", examined, limit)
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=cors.CORS)
@@ -140,9 +161,21 @@ def save_agent(agent_id: str) -> Response:
     else:
         verb, before = "updated", row.open()
         after = privileges.guard_agent_key(before, forms.merge_v2(before, change))
-        document = store.save(row, keys.without_unusable(row, before, change), after)
+        document = store.save(row, _without_unusable_key(row, before, change.SECRET_API_KEY), after)
     success = responses.success(f"Agent {verb} successfully", _v2_form(document))
     return etag.tagged(success, row)
+
+
+def _without_unusable_key(row: store.AgentRow, before: Document, key: str | None) -> Document:
+    """Return `before`, without its agent key if the workspace key sends it again and it is not a credential.
+
+    Earlier versions stored keys without a credential. Saving the agent then stages one, as for a new key. One request,
+    only if `key`, that of the change, is the stored key.
+    """
+    is_sent_back = bool(key) and key == before.get(privileges.AGENT_KEY) and auth.caller().kind == tokens.WORKSPACE
+    if not is_sent_back or not tokens.is_agent_key(key or "") or store.find_key(row, key):
+        return before
+    return {name: value for name, value in before.items() if name != privileges.AGENT_KEY}
 
 
 def _v2_form(document: Document) -> Document:

@@ -50,16 +50,16 @@ class AgentAndTools(NamedTuple):
 def find_with_tools(workspace_id: str, agent_id: str) -> AgentAndTools:
     """Return the agent and its tools. One request; if they have more than 1 MB, tools are missing."""
     partition, item = rows.key(workspace_id, agent_id)
-    found, is_complete = storage.query_once(AgentOrToolRow, partition)
-    tools = [row for row in found if isinstance(row, ToolRow) and row.agent_id == agent_id]
-    agents = [row for row in found if isinstance(row, AgentRow) and row.item == item and not row.is_tombstone]
-    return AgentAndTools(agents[0] if agents else None, tools, is_complete)
+    items, is_complete = storage.query_once(AgentOrToolRow, partition)
+    tools = [row for row in items if isinstance(row, ToolRow) and row.agent_id == agent_id]
+    agents = (row for row in items if isinstance(row, AgentRow) and row.item == item and not row.is_tombstone)
+    return AgentAndTools(next(agents, None), tools, is_complete)
 
 
 def find(workspace_id: str, agent_id: str) -> AgentRow | None:
     """Return the agent, or None if it does not exist in the workspace. One request."""
     row = storage.find(AgentRow, *rows.key(workspace_id, agent_id))
-    return None if row is None or row.is_tombstone else row
+    return row if is_active(row) else None
 
 
 def find_tombstone(workspace_id: str, agent_id: str) -> AgentRow | None:
@@ -75,7 +75,7 @@ def list_tombstones(workspace_id: str) -> list[str]:
 
 def read(workspace_id: str, agent_id: str) -> AgentRow:
     """Return the agent. One request. Raise NotFound."""
-    return require_found(find(workspace_id, agent_id))
+    return require_agent(find(workspace_id, agent_id))
 
 
 def read_eventually(workspace_id: str, agent_id: str) -> AgentRow:
@@ -89,15 +89,13 @@ def confirm(row: AgentRow | None, workspace_id: str, agent_id: str) -> AgentRow:
     return read(workspace_id, agent_id) if row is None or row.is_tombstone else row
 
 
-def require_found(row: AgentRow | None) -> AgentRow:
+def require_agent(row: AgentRow | None) -> AgentRow:
     """Return `row`, if it is an agent. Raise NotFound."""
-    if row is None or row.is_tombstone:
-        raise errors.NotFound.of("agent")
-    return row
+    return errors.require(row if is_active(row) else None, "agent")
 
 
 def is_active(row: AgentRow | None) -> bool:
-    """Return whether `row` is an agent, and not the tombstone of one."""
+    """Return whether `row` is an agent, and not a tombstone."""
     return row is not None and not row.is_tombstone
 
 
@@ -137,7 +135,7 @@ def list_entries(workspace_id: str, after: str | None, limit: int) -> Iterator[A
 
 
 def next_id(workspace_id: str, after: str | None) -> str | None:
-    """The id of the agent that follows; None is before the first and behind the last one."""
+    """Return the id of the next agent after an id; None after the last agent. `after` is None for the first agent."""
     return next((entry.agent_id for entry in list_entries(workspace_id, after, 1)), None)
 
 
@@ -162,7 +160,7 @@ def read_entries(entries: Iterable[AgentRow]) -> Iterator[tuple[str, AgentRow | 
     while portion := [*islice(remaining, _PORTION)]:
         keys = [storage.Key(AgentRow, entry.partition, entry.item, consistent=False) for entry in portion]
         for entry, row in zip(portion, storage.find_many(keys), strict=True):
-            yield entry.position, None if row is None or row.is_tombstone else row
+            yield entry.position, row if is_active(row) else None
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentRow, Document]:
@@ -209,9 +207,10 @@ def delete(row: AgentRow) -> None:
     _known_agents.pop((row.workspace_id, row.agent_id), None)
 
 
-def delete_tombstone(row: AgentRow) -> None:
-    """Stage the removal of a tombstone. From then on, the id can be used again."""
-    storage.delete(row)
+def find_key(row: AgentRow, token: str | None) -> credentials.CredentialRow | None:
+    """Return the credential of an agent with this key; None if the text is not a key of the agent. One request."""
+    key = credentials.find_active(tokens.fingerprint(token)) if token and tokens.is_agent_key(token) else None
+    return key if key and (key.workspace, key.agent_id) == (row.workspace_id, row.agent_id) else None
 
 
 def list_keys(workspace_id: str, agent_id: str) -> list[credentials.CredentialRow]:
@@ -276,8 +275,8 @@ def _credential(workspace_id: str, agent_id: str, token: str | None) -> credenti
 def _stage_key(row: AgentRow, before: str | None, after: str | None, overlap: int) -> None:
     """Stage the change of the agent's credential that follows from a change of `SECRET_API_KEY`.
 
-    The replaced key works for `overlap` more seconds. It is no credential if an earlier version stored any other text.
-    Clearing the member revokes all keys of the agent.
+    The replaced key works for `overlap` more seconds. Earlier versions stored texts that are not credentials. Clearing
+    the member revokes all keys of the agent.
     """
     if before == after:
         return
@@ -285,8 +284,8 @@ def _stage_key(row: AgentRow, before: str | None, after: str | None, overlap: in
         _stage_revocation(row.workspace_id, row.agent_id)
         return
     credentials.stage(_credential(row.workspace_id, row.agent_id, after), KeyTaken())
-    old = credentials.find_active(tokens.fingerprint(before)) if before and tokens.is_agent_key(before) else None
-    if old is not None and (old.workspace, old.agent_id) == (row.workspace_id, row.agent_id):
+    old = find_key(row, before)
+    if old is not None:
         credentials.retire(old, overlap)
 
 

@@ -20,13 +20,13 @@ _NAME = "tool"
 _PLACE_RULE = "must be the place of a tool in tools, such as tools.0"
 
 
-def of(agent: Document, opened: list[Document], tool_ids: list[str]) -> Document:
+def of(agent: Document, tool_documents: list[Document], tool_ids: list[str]) -> Document:
     """Return the template of an agent with this document, and tools with these documents and ids."""
     places = {tool_id: f"tools.{place}" for place, tool_id in enumerate(tool_ids)}
     members = projections.portable(AgentV3, agent)
     template = copies.with_references(members, lambda tool_id, path: places.get(tool_id))
-    shown = [_named(projections.portable(Tool, tool)) for tool in opened]
-    return {**template, "tools": shown} if shown else template
+    portable_tools = [_with_name(projections.portable(Tool, tool)) for tool in tool_documents]
+    return {**template, "tools": portable_tools} if portable_tools else template
 
 
 def omitted(agent: Document) -> Iterator[Location]:
@@ -46,23 +46,23 @@ def create(workspace_id: str, document: Document, template: Template) -> copies.
 
     No member gets a default, so that the template of the agent equals the imported one.
     """
-    opened = [tool.merge_into({}) for tool in template.tools or ()]
-    if len(opened) > copies.MAX_TOOLS:
+    tool_documents = [tool.merge_into({}) for tool in template.tools or ()]
+    if len(tool_documents) > copies.MAX_TOOLS:
         raise errors.TooLarge(f"The template has more than {copies.MAX_TOOLS} tools.")
     agent_id = ids.new_id()
-    made = tools.create(workspace_id, agent_id, opened)
-    document = copies.with_references(document, lambda place, path: _tool_at(made, place, path))
-    return copies.Copy(*store.create(workspace_id, agent_id, document), made)
+    new_tools = tools.create(workspace_id, agent_id, tool_documents)
+    document = copies.with_references(document, lambda place, path: _tool_at(new_tools, place, path))
+    return copies.Copy(*store.create(workspace_id, agent_id, document), new_tools)
 
 
-def _named(tool: Document) -> Document:
+def _with_name(tool: Document) -> Document:
     """Return the tool with a name: an earlier version stored tools without a visible one, which no import accepts."""
     return tool if (tool.get("name") or "").strip() else {**tool, "name": _NAME}
 
 
-def _tool_at(made: list[tools.ToolRow], place: str, path: str) -> str:
+def _tool_at(new_tools: list[tools.ToolRow], place: str, path: str) -> str:
     """Return the id of the tool at a place. Raise Invalid."""
     match = _PLACE.fullmatch(place)
-    if match is None or int(match[1]) >= len(made):
+    if match is None or int(match[1]) >= len(new_tools):
         raise errors.Invalid.member(f"template.{path}", _PLACE_RULE)
-    return made[int(match[1])].tool_id
+    return new_tools[int(match[1])].tool_id

@@ -82,8 +82,3 @@ def list_page(workspace_id: str, agent_id: str, after: str | None, limit: int) -
     """Yield up to `limit` items of an agent after the conversation id `after`. One request per MB when needed."""
     condition = AnalyticsRow.item > after if after else None
     return storage.iterate(AnalyticsRow, storage.key(workspace_id, agent_id), condition, limit=limit)
-
-
-def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[AnalyticsRow]:
-    """Return up to `limit` items of an agent, for the cascading delete."""
-    return storage.query(AnalyticsRow, storage.key(workspace_id, agent_id), limit=limit)

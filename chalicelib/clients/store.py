@@ -61,10 +61,7 @@ def find(workspace_id: str, client_id: str) -> ClientRow | None:
 
 def read(workspace_id: str, client_id: str) -> ClientRow:
     """Return the client. One request. Raise NotFound."""
-    row = find(workspace_id, client_id)
-    if row is None:
-        raise errors.NotFound.of("client")
-    return row
+    return errors.require(find(workspace_id, client_id), "client")
 
 
 def find_by_email(workspace_id: str, email: str) -> ClientRow | None:

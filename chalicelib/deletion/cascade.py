@@ -93,7 +93,7 @@ def _run(tombstone: AgentRow, seconds: float) -> bool:
             return False
     if complete and is_second:
         with suppress(storage.ConditionFailed), storage.unit_of_work():  # another run may be first
-            store.delete_tombstone(tombstone)
+            storage.delete(tombstone)
     return complete
 
 
@@ -112,11 +112,11 @@ def _batches(tombstone: AgentRow) -> Iterator[Callable[[], None]]:
     keys = store.list_keys(workspace_id, agent_id)
     for start in range(0, len(keys), _BATCH):
         yield partial(_delete_each, keys[start : start + _BATCH], credentials.revoke)
-    while rows := tools.list_by_creation(workspace_id, agent_id, _BATCH):
+    while rows := [*tools.list_page(workspace_id, agent_id, limit=_BATCH)]:
         yield partial(_delete_tools, tombstone, rows)
-    while captured := leads.list_by_creation(workspace_id, agent_id, _BATCH):
+    while captured := [*leads.list_page(workspace_id, agent_id, None, _BATCH)]:
         yield partial(storage.delete_many, captured)
-    while records := analytics.list_by_creation(workspace_id, agent_id, _BATCH):
+    while records := [*analytics.list_page(workspace_id, agent_id, None, _BATCH)]:
         yield partial(_delete_each, records, analytics.delete)
     for list_rows in extensions.hooks("agent_rows"):
         while rows_of_extension := list_rows(workspace_id, agent_id, _BATCH):

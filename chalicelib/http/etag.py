@@ -51,9 +51,7 @@ def tagged(response: Response, row: storage.TaggedRow | None, others: Sequence[s
 
 def require_match(row: Tagged | None, kind: str) -> Tagged:
     """Return `row`, if it exists and satisfies the preconditions. Raise NotFound, PreconditionFailed, and Invalid."""
-    if check_preconditions(row) is None or row is None:
-        raise errors.NotFound.of(kind)
-    return row
+    return errors.require(check_preconditions(row), kind)
 
 
 def check_preconditions(row: OptionalTagged) -> OptionalTagged:

@@ -10,7 +10,7 @@ from chalicelib import errors, ids
 from chalicelib.agents import store as agents
 from chalicelib.http import auth, bodies, etag, files, pages, parameters, responses
 from chalicelib.http.operation import Operation
-from chalicelib.leads import browse, export, store
+from chalicelib.leads import export, listing, store
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def list_leads(agent_id: str) -> Response:
 
 
 @routes.route("/v3/leads", methods=["GET"])
-@Operation(data="list[models.Lead]", query=("limit", "cursor", *browse.NAMES), position=ids.ULID, bounded=True)
+@Operation(data="list[models.Lead]", query=("limit", "cursor", *listing.NAMES), position=ids.ULID, bounded=True)
 def list_all_leads() -> Response:
     """List the leads of the workspace that match all given filters, newest first.
 
@@ -51,14 +51,14 @@ def list_all_leads() -> Response:
     page may be short, or empty: as long as `hasMore` is true, continue with `nextCursor` as `cursor`. Without
     `agentId`, a new or changed lead may appear in the list a second later.
     """
-    limit, query = parameters.limit(), browse.LeadQuery.from_request()
+    limit, query = parameters.limit(), listing.LeadQuery.from_request()
     return pages.bounded_page("Leads retrieved successfully", _examine(query, limit), limit)
 
 
 @routes.route("/v3/leads/export", methods=["GET"])
 @Operation(
     files=tuple(files.MEDIA.values()),
-    query=("format", "limit", "cursor", *browse.NAMES),
+    query=("format", "limit", "cursor", *listing.NAMES),
     requires=("format",),
     position=ids.ULID,
     bounded=True,
@@ -69,7 +69,7 @@ def export_leads() -> Response:
     As `ndjson`, each line is a lead. As `csv`, each row is one, with `createdAt` in ISO 8601. The header `Link` has the
     next page; a page may be short, or empty.
     """
-    limit, query, form = parameters.limit(), browse.LeadQuery.from_request(), files.requested_format()
+    limit, query, form = parameters.limit(), listing.LeadQuery.from_request(), files.requested_format()
     records, position = pages.take_bounded(_examine(query, limit), limit)
     heading = files.heading(form, export.COLUMNS) if query.after is None else ""
     return files.response(form, heading + export.text(records, form), position)
@@ -115,14 +115,9 @@ def _fetch(agent_id: str, before: str | None, limit: int) -> Iterator[store.Lead
     return pages.unless_empty(rows, lambda: agents.read(workspace_id, agent_id))  # 404 for an unknown agent
 
 
-def _examine(query: browse.LeadQuery, limit: int) -> Iterator[pages.Examined]:
-    """Yield what a request examines of the leads of one agent, or of all."""
-    workspace_id = auth.caller().workspace_id
-    if query.agent_id is not None:
-        found = browse.of_agent(workspace_id, query.agent_id, query, limit)
-    else:
-        found = browse.of_workspace(workspace_id, query, limit)
-    return pages.examine(found, lambda row, lead: _render(row, lead) if query.lists(lead) else None)
+def _examine(query: listing.LeadQuery, limit: int) -> Iterator[pages.Examined]:
+    rows = listing.rows(auth.caller().workspace_id, query, limit)
+    return pages.examine(rows, lambda row, lead: _render(row, lead) if query.match(lead) else None)
 
 
 def _render(row: store.LeadRow, document: Document | None = None) -> Document:

@@ -48,10 +48,7 @@ def find(workspace_id: str, lead_id: str) -> LeadRow | None:
 
 def read(workspace_id: str, lead_id: str) -> LeadRow:
     """Return the lead. One request. Raise NotFound."""
-    row = find(workspace_id, lead_id)
-    if row is None:
-        raise errors.NotFound.of("lead")
-    return row
+    return errors.require(find(workspace_id, lead_id), "lead")
 
 
 def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) -> Iterator[LeadRow]:
@@ -61,41 +58,30 @@ def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) 
     return storage.iterate(LeadRow, partition, condition, limit=limit, newest_first=True)
 
 
-def list_of_agent(
-    workspace_id: str, agent_id: str, since: int | None, until: int | None, before: str | None, limit: int
+def list_captured(
+    workspace_id: str, agent_id: str | None, since: int | None, until: int | None, before: str | None, limit: int
 ) -> Iterator[LeadRow]:
     """Yield up to `limit` leads of an agent before the ULID `before`, newest first. One request per MB.
 
-    They were captured from `since` on and before `until`, both in Unix seconds; None is no bound.
+    They were captured from `since` on and before `until`, both in Unix seconds; None is no bound. Without an agent,
+    yield those of all agents, eventually consistent.
     """
-    lowest, highest = (parent_scoped_ids.id_at(agent_id, ulid) for ulid in _bounds(since, until, before))
+    lowest = ids.id_at((since or 0) * 1000, 0)
+    end = ids.HIGHEST if until is None else ids.id_at(until * 1000, 0)
+    highest = ids.highest_before(min(end, before or ids.HIGHEST))
     if highest < lowest:
         return iter(())
+    if agent_id is None:
+        captured = LeadRow.captured.between(lowest, highest)
+        return storage.iterate(LeadRow, workspace_id, captured, limit=limit, index="by_capture", newest_first=True)
+    first, last = (parent_scoped_ids.id_at(agent_id, ulid) for ulid in (lowest, highest))
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
-    within = LeadRow.lead_id.between(lowest, highest)
-    return storage.iterate(LeadRow, partition, within, limit=limit, newest_first=True)
-
-
-def list_of_workspace(
-    workspace_id: str, since: int | None, until: int | None, before: str | None, limit: int
-) -> Iterator[LeadRow]:
-    """Like `list_of_agent`, of all agents of a workspace, eventually consistent."""
-    lowest, highest = _bounds(since, until, before)
-    if highest < lowest:
-        return iter(())
-    within = LeadRow.captured.between(lowest, highest)
-    return storage.iterate(LeadRow, workspace_id, within, limit=limit, index="by_capture", newest_first=True)
+    return storage.iterate(LeadRow, partition, LeadRow.lead_id.between(first, last), limit=limit, newest_first=True)
 
 
 def ulid_of(row: LeadRow) -> str:
     """Return the ULID of a lead, by which lists are ordered."""
     return parent_scoped_ids.ulid_of(row.lead_id)
-
-
-def _bounds(since: int | None, until: int | None, before: str | None) -> tuple[str, str]:
-    """Return the lowest ULID, and the highest text before the other bounds."""
-    end = ids.HIGHEST if until is None else ids.id_at(until * 1000, 0)
-    return ids.id_at((since or 0) * 1000, 0), ids.highest_before(min(end, before or ids.HIGHEST))
 
 
 def new(workspace_id: str, lead_id: str) -> LeadRow:
@@ -130,13 +116,3 @@ def index(row: LeadRow) -> None:
 def delete(row: LeadRow) -> None:
     """Stage the deletion of a lead."""
     storage.delete(row)
-
-
-def row_for_key(workspace_id: str, lead_id: str) -> LeadRow:
-    """Return a row with the key of a lead, to delete it."""
-    return LeadRow(parent_scoped_ids.partition_of(workspace_id, lead_id), lead_id)
-
-
-def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[LeadRow]:
-    """Return up to `limit` leads of an agent, for the cascading delete."""
-    return storage.query(LeadRow, parent_scoped_ids.partition(workspace_id, agent_id), limit=limit)

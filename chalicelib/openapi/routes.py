@@ -56,9 +56,7 @@ def read_page() -> Response:
 @routes.route("/docs/{asset}", methods=["GET"])
 def read_asset(asset: str) -> Response:
     """Read a file of the documentation page."""
-    file = _assets().get(asset)
-    if file is None:
-        raise errors.NotFound.of("file")
+    file = errors.require(_assets().get(asset), "file")
     return _answer(_read(file), _TYPES[file.suffix], "max-age=86400")
 
 

@@ -28,10 +28,7 @@ def find(workspace_id: str, org_id: str) -> OrganisationRow | None:
 
 def read(workspace_id: str, org_id: str) -> OrganisationRow:
     """Return the organisation. One request. Raise NotFound."""
-    row = find(workspace_id, org_id)
-    if row is None:
-        raise errors.NotFound.of("organisation")
-    return row
+    return errors.require(find(workspace_id, org_id), "organisation")
 
 
 def key(workspace_id: str, org_id: str) -> storage.Key:

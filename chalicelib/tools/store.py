@@ -46,10 +46,7 @@ def find(workspace_id: str, tool_id: str) -> ToolRow | None:
 
 def read(workspace_id: str, tool_id: str) -> ToolRow:
     """Return the tool. One request. Raise NotFound."""
-    row = find(workspace_id, tool_id)
-    if row is None:
-        raise errors.NotFound.of("tool")
-    return row
+    return errors.require(find(workspace_id, tool_id), "tool")
 
 
 def list_page(
@@ -91,11 +88,6 @@ def delete(row: ToolRow) -> None:
     """Stage the deletion of a tool."""
     storage.delete(row)
     deletions.stage(row.workspace_id, "tools", row.tool_id)
-
-
-def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:
-    """Return up to `limit` tools of an agent, for the cascading delete."""
-    return [*list_page(workspace_id, agent_id, limit=limit)]
 
 
 def _with_field_ids(document: Document) -> Document:

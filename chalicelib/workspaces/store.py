@@ -77,10 +77,7 @@ def key(workspace_id: str) -> storage.Key:
 
 def find(workspace_id: str) -> WorkspaceRow:
     """Return a workspace. One request. Raise NotFound."""
-    row = storage.find(WorkspaceRow, workspace_id, _WORKSPACE)
-    if row is None:
-        raise errors.NotFound.of("workspace")
-    return row
+    return errors.require(storage.find(WorkspaceRow, workspace_id, _WORKSPACE), "workspace")
 
 
 def read(workspace_id: str) -> Document:

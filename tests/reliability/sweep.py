@@ -346,7 +346,7 @@ def _items(table: str, attribute: str, world: World, *parts: str) -> list[dict[s
 def remaining_items(world: World) -> list[Any]:
     """The remaining items of a deleted agent in all tables."""
     owner = (world.workspace.workspace_id, "support")
-    children = [*tool_rows.list_by_creation(*owner, 1), *lead_rows.list_by_creation(*owner, 1)]
+    children = [*tool_rows.list_page(*owner, limit=1), *lead_rows.list_page(*owner, None, 1)]
     items = [
         item for more in ([], ["ann"]) for item in _items("conversations", "conversation", world, "support", *more)
     ]

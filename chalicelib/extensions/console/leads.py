@@ -15,8 +15,8 @@ from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request, files, parameters
 from chalicelib.http.pages import examine, take_bounded
-from chalicelib.leads import browse, export
-from chalicelib.leads.browse import LeadQuery
+from chalicelib.leads import export, listing
+from chalicelib.leads.listing import LeadQuery
 from chalicelib.leads.store import LeadRow
 from chalicelib.storage import Document
 
@@ -101,10 +101,8 @@ def _all(session: Session, titles: dict[str, str], query: LeadQuery) -> Iterator
 def _rows(
     session: Session, titles: dict[str, str], query: LeadQuery, first: str
 ) -> Iterator[tuple[str, LeadRow | None]]:
-    if query.agent_id is not None:
-        return browse.of_agent(session.workspace_id, query.agent_id, query, PAGE_SIZE)
-    if session.agent_ids is None:
-        return browse.of_workspace(session.workspace_id, query, PAGE_SIZE)
+    if query.agent_id is not None or session.agent_ids is None:
+        return listing.rows(session.workspace_id, query, PAGE_SIZE)
     return _of_agents(session, sorted(one for one in titles if one >= first), query, first)
 
 
@@ -116,13 +114,13 @@ def _of_agents(
     The leads of the agent `first` continue before the ULID of the query, those of the others begin with the newest.
     """
     for number, agent_id in enumerate(agent_ids, start=1):
-        own = query if agent_id == first else query._replace(after=None)
+        own = query._replace(agent_id=agent_id, after=query.after if agent_id == first else None)
         if own.after != _END:
-            for ulid, row in browse.of_agent(session.workspace_id, agent_id, own, PAGE_SIZE):
+            for ulid, row in listing.rows(session.workspace_id, own, PAGE_SIZE):
                 yield ulid + agent_id, row
             if number < len(agent_ids):
                 yield _END + agent_id, None
 
 
 def _listed(row: LeadRow, lead: Document, query: LeadQuery) -> Document | None:
-    return {"id": row.lead_id, **lead} if query.lists(lead) else None
+    return {"id": row.lead_id, **lead} if query.match(lead) else None

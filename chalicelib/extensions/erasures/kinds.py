@@ -139,7 +139,7 @@ def _find_leads(target: Target, agent_id: str, after: str | None) -> Page:
 
 
 def _delete_leads(workspace_id: str, lead_ids: Collection[str]) -> None:
-    storage.delete_many([leads.row_for_key(workspace_id, lead_id) for lead_id in lead_ids])
+    storage.delete_many([leads.new(workspace_id, lead_id) for lead_id in lead_ids])
 
 
 def _find_events(target: Target, partition: str, after: str | None) -> Page:

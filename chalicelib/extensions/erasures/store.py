@@ -119,10 +119,7 @@ def find(workspace_id: str, erasure_id: str) -> ErasureRow | None:
 
 def read(workspace_id: str, erasure_id: str) -> ErasureRow:
     """Return an erasure. One request. Raises NotFound."""
-    row = find(workspace_id, erasure_id)
-    if row is None:
-        raise errors.NotFound.of("erasure")
-    return row
+    return errors.require(find(workspace_id, erasure_id), "erasure")
 
 
 def save(row: ErasureRow, document: Document, search: Document) -> None:

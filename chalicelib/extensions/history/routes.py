@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors
-from chalicelib.agents import answer
+from chalicelib.agents import rendering
 from chalicelib.agents import store as agents
 from chalicelib.extensions.history import browse, versions
 from chalicelib.http import auth, etag, privileges, responses
@@ -60,7 +60,7 @@ def read_agent_version(agent_id: str, number: str) -> Response:
     """Read a version of an agent: the agent as it was, in the v3 form without its tools, also of a deleted agent."""
     workspace_id = auth.caller().workspace_id
     document = versions.read("agents", agent_id, number, lambda: agents.find(workspace_id, agent_id))
-    return responses.success("Version retrieved successfully", answer.v3_form(workspace_id, agent_id, document))
+    return responses.success("Version retrieved successfully", rendering.v3_form(workspace_id, agent_id, document))
 
 
 @routes.route("/v3/agents/{agent_id}/versions/{number}/restore", methods=["POST"])
@@ -80,7 +80,7 @@ def restore_agent(agent_id: str, number: str) -> Response:
     before = row.open()
     version = versions.read("agents", agent_id, number, lambda: row)
     after = agents.save(row, before, versions.restore(version, before))
-    return answer.with_tools("Version restored successfully", row, answer.encode(after), agent)
+    return rendering.with_tools("Version restored successfully", row, rendering.encode(after), agent)
 
 
 @routes.route("/v3/tools/{tool_id}/versions", methods=["GET"])

@@ -30,18 +30,12 @@ class LeadQuery(NamedTuple):
         since, until, text = parameters.seconds("from"), parameters.seconds("to"), parameters.search_text("q")
         return cls(agent_id, since, until, text, cursor)
 
-    def lists(self, document: Document) -> bool:
+    def match(self, document: Document) -> bool:
         """Return whether a lead of this agent and time is listed."""
         return parameters.contains(document, _SEARCHED, self.text)
 
 
-def of_agent(workspace_id: str, agent_id: str, query: LeadQuery, limit: int) -> pages.PositionedRows[store.LeadRow]:
-    """Yield the leads of an agent and their positions, newest first. One request for a page, then one per 100 leads."""
-    fetch = partial(store.list_of_agent, workspace_id, agent_id, query.since, query.until)
-    return pages.in_portions(fetch, query.after, limit, store.ulid_of)
-
-
-def of_workspace(workspace_id: str, query: LeadQuery, limit: int) -> pages.PositionedRows[store.LeadRow]:
-    """Yield the leads of all agents with their positions, newest first; requests as in `of_agent`."""
-    fetch = partial(store.list_of_workspace, workspace_id, query.since, query.until)
+def rows(workspace_id: str, query: LeadQuery, limit: int) -> pages.PositionedRows[store.LeadRow]:
+    """Yield the leads to examine and their positions, newest first. One request for a page, then one per 100 leads."""
+    fetch = partial(store.list_captured, workspace_id, query.agent_id, query.since, query.until)
     return pages.in_portions(fetch, query.after, limit, store.ulid_of)

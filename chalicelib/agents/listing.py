@@ -1,26 +1,24 @@
-"""The list of a workspace's agents: with filters, by id or by the last change, with a bounded amount of work.
+"""The list of a workspace's agents, by id or by the last change. Filters apply to the summaries in the indexes.
 
-Filters apply to the sealed summaries in the indexes, which are about 1 KB at most. The documents of agents that are not
-listed are never read.
+A summary has at most about 1 KB. Documents are read of listed agents only.
 """
 
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from chalicelib.agents import answer, store
+from chalicelib.agents import rendering, store
 from chalicelib.agents.filters import AgentFilters
 from chalicelib.agents.rows import AgentRow
 from chalicelib.http import pages
 
-# Agents that a request examines at most, and those per query after the first, which reads one page.
-MAX_EXAMINED = 500
+# Agents per query after the first, which reads one page.
 PORTION = 100
 
 
 def by_id(workspace_id: str, filters: AgentFilters, after: str | None, limit: int) -> Iterator[pages.Examined]:
-    """Yield the agents after the id `after`, by id; the caller stops after `limit` that are listed.
+    """Yield the agents after the id `after`, by id. The caller stops after `limit` listed agents.
 
-    One request for `limit` entries of the index, then one per 100 entries, 500 at most; and one per 20 listed agents.
+    One request for `limit` entries of the index, then one per 100 entries, at most 500. One per 20 listed agents.
     """
     return _examine(partial(store.list_entries, workspace_id), lambda entry: entry.agent_id, filters, after, limit)
 
@@ -45,11 +43,11 @@ def _examine(
         for number, (entry, is_listed) in enumerate(taken, start=1):
             row = next(rows)[1] if is_listed else None
             missing -= row is not None
-            yield pages.Examined(position(entry), answer.render(row) if row else None, number < len(entries))
+            yield pages.Examined(position(entry), rendering.render(row) if row else None, number < len(entries))
         examined += len(taken)
-        if len(taken) == len(entries) or examined >= MAX_EXAMINED:
+        if len(taken) == len(entries) or examined >= pages.MAX_EXAMINED:
             return
-        cursor, portion = position(taken[-1][0]), min(PORTION, MAX_EXAMINED - examined)
+        cursor, portion = position(taken[-1][0]), min(PORTION, pages.MAX_EXAMINED - examined)
 
 
 def _up_to_match(entries: list[AgentRow], filters: AgentFilters, number: int) -> list[tuple[AgentRow, bool]]:

@@ -1,4 +1,4 @@
-"""The answers with an agent in the v3 form. Stored documents are copied into them without parsing."""
+"""The v3 form of an agent in responses. Stored documents are copied into a response without parsing."""
 
 import json
 from collections.abc import Sequence
@@ -32,24 +32,24 @@ def with_tools(
     warnings: Sequence[errors.MemberIssue] = (),
 ) -> Response:
     """Return the response with an agent in the v3 form: the members in its JSON `text`, and its tools."""
-    agent = json_text.with_members(_set_by_service(auth.caller().workspace_id, row.agent_id), _without_owner(text))
-    items = (json_text.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in whole_agent.tools)
-    whole = json_text.with_list(agent, "tools", items) if whole_agent.is_complete else None
-    if whole is None:
+    agent = json_text.with_members(_service_members(auth.caller().workspace_id, row.agent_id), _without_owner(text))
+    tool_texts = (json_text.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in whole_agent.tools)
+    complete = json_text.with_list(agent, "tools", tool_texts) if whole_agent.is_complete else None
+    if complete is None:
         message += _WITHOUT_TOOLS
-    others = whole_agent.tools if whole else [row]  # the response without tools has another tag
-    return etag.tagged(json_text.success(message, whole or agent, warnings), row, others)
+    others = whole_agent.tools if complete else [row]  # the response without tools has another tag
+    return etag.tagged(json_text.success(message, complete or agent, warnings), row, others)
 
 
 def render(row: store.AgentRow) -> Document:
-    """Return the v3 form in a list, which has no tools."""
+    """Return the v3 form for a list, without tools."""
     return v3_form(row.workspace_id, row.agent_id, row.open())
 
 
 def v3_form(workspace_id: str, agent_id: str, document: Document) -> Document:
     """Return the v3 form of a document of an agent as the caller sees it, without tools."""
-    own = _set_by_service(workspace_id, agent_id)
-    return {**own, **{name: value for name, value in visible(document).items() if name not in own}}
+    members = _service_members(workspace_id, agent_id)
+    return {**members, **{name: value for name, value in visible(document).items() if name not in members}}
 
 
 def visible(document: Document) -> Document:
@@ -69,7 +69,7 @@ def _tool_text(tool: tools.ToolRow) -> str:
     return storage.encode_json(privileges.visible(tool.open(), lambda: models.Tool)).decode()
 
 
-def _set_by_service(workspace_id: str, agent_id: str) -> dict[str, str]:
+def _service_members(workspace_id: str, agent_id: str) -> dict[str, str]:
     """Return the members that follow from the key of an agent, so they are not stored."""
     return {"ID": agent_id, "id": agent_id, _OWNER: workspace_id}
 
