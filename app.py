@@ -1,4 +1,9 @@
-"""The composition root: creates the app, then registers its middleware and blueprints in order. No logic, no routes."""
+"""The composition root: creates the Chalice app, then registers middleware, routes and functions in order.
+
+Each resource has its routes in a Chalice blueprint, `chalicelib/<resource>/routes.py`. There `@routes.route` is what
+`@app.route` would be here. Queues and streams call the functions of three further blueprints. Extensions declare their
+routes and functions in `chalicelib/extensions/<name>/extension.py`.
+"""
 
 import gc
 
@@ -32,7 +37,7 @@ from chalicelib.leads.routes import routes as leads
 from chalicelib.openapi.routes import routes as openapi
 from chalicelib.organisations.routes import routes as organisations
 from chalicelib.tools.routes import routes as tools
-from chalicelib.webhooks.functions import functions
+from chalicelib.webhooks.functions import functions as webhook_functions
 from chalicelib.webhooks.routes import routes as webhooks
 from chalicelib.workspaces.routes import routes as workspaces
 
@@ -53,7 +58,7 @@ for middleware in (
 ):
     app.register_middleware(middleware, "http")
 
-resources = (
+core_routes = (
     agents,
     agent_copies,
     tools,
@@ -69,17 +74,12 @@ resources = (
     leads,
     workspaces,
     deletion,
-)
-for blueprint in (
-    *resources,
     webhooks,
     openapi,
-    functions,
-    maintenance.functions,
-    *extensions.routes(),
-    followers.functions,
-    *extensions.functions(),
-):
+)
+# Queues call those of `webhooks` and `maintenance`, streams those of `webhooks` and `followers`.
+core_functions = (webhook_functions, maintenance.functions, followers.functions)
+for blueprint in (*core_routes, *extensions.routes(), *core_functions, *extensions.functions()):
     app.register_blueprint(blueprint)
 
 if "chalice.cli" in sys.modules:
