@@ -1,0 +1,173 @@
+"""An extension that is off leaves no route, function, table, index, stream, queue, key, alarm, permission or byte."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import app
+from chalicelib.extensions import present
+from infra import extension_parts
+from infra.deploy import template
+from infra.deploy.function import API
+from infra.deploy.functions import declared_functions
+from infra.deploy.policies import policy
+from infra.local.children import ROOT
+from infra.package import build, wheels
+from tests.deployment.test_functions import OUTPUTS, SENDER
+from tests.selection import whole
+
+# Runs in a process of its own, because an app has its extensions from the import on.
+_PRINT = """
+import json
+from app import app
+routes = [[path, method] for path, methods in app.routes.items() for method in methods]
+print(json.dumps([routes, [source.name for source in app.event_sources]]))
+"""
+Resources = dict[str, dict[str, Any]]
+each_set = pytest.mark.parametrize(
+    "names",
+    [(), *({*present()} - {name} for name in present())],
+    ids=["no extension", *(f"without {name}" for name in present())],
+)
+# `infra.cams workspace delete` reads it.
+_INDEX_OF_THE_OPERATOR = "idempotency/index/by_workspace"
+_KEY = "vendor.sha256"
+each_extension = pytest.mark.parametrize("name", present())
+
+
+def others(name: str) -> list[str]:
+    return [other for other in present() if other != name]
+
+
+@cache
+def registered(*names: str) -> tuple[set[tuple[str, str]], set[str]]:
+    """The routes and the functions of the app with these extensions."""
+    environment = {**os.environ, "CAMS_EXTENSIONS": ",".join(names)}
+    line = [sys.executable, "-c", _PRINT]
+    ran = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    routes, functions = json.loads(ran.stdout)
+    return {(path, method) for path, method in routes}, set(functions)
+
+
+def of_kind(resources: Resources, kind: str) -> Resources:
+    return {key: one["Properties"] for key, one in resources.items() if one["Type"] == kind}
+
+
+def name_of(properties: dict[str, Any], member: str) -> str:
+    """The name of a resource without the prefix."""
+    return str(properties[member]["Fn::Sub"]).removeprefix("${Name}-")
+
+
+def own_resources(name: str) -> Resources:
+    """What the whole template has of an extension and of no other."""
+    kept = template.build(others(name))["Resources"]
+    return {key: one for key, one in template.build()["Resources"].items() if key not in kept}
+
+
+@each_extension
+def test_no_route_and_no_function(name: str) -> None:
+    folder = f"chalicelib.extensions.{name}."
+    own = {
+        (path, method)
+        for path, methods in app.routes.items()
+        for method, route in methods.items()
+        if route.view_function.__module__.startswith(folder)
+    }
+    routes, functions = registered(*others(name))
+    missing = registered(*present())[0] - routes
+    assert own and own <= missing
+    assert all(path.startswith("/console/") for path, _ in missing - own)  # the pages that use these routes
+    assert {API, *functions} == {function.name for function in declared_functions(others(name))}
+    assert {source.name for source in app.event_sources if source.handler_string.startswith(folder)}.isdisjoint(
+        functions
+    )
+
+
+@each_set
+def test_every_table_index_stream_queue_and_key_is_for_a_function(names: tuple[str, ...]) -> None:
+    resources, functions = template.build(names)["Resources"], declared_functions(names)
+    granted = {place for function in functions for place in function.tables}
+    tables = of_kind(resources, "AWS::DynamoDB::Table")
+    named = {name_of(table, "TableName"): table for table in tables.values()}
+    assert named.keys() == {place for place in granted if "/" not in place}
+    assert (granted - named.keys()) | {_INDEX_OF_THE_OPERATOR} == {
+        f"{name}/index/{index['IndexName']}"
+        for name, table in named.items()
+        for index in table.get("GlobalSecondaryIndexes", ())
+    }
+    streams = {function.stream for function in functions if function.stream}
+    assert {name for name, table in named.items() if "StreamSpecification" in table} == streams
+    outputs = template.build(names)["Outputs"]
+    assert {key.removesuffix("Stream").lower() for key in outputs if key.endswith("Stream")} == streams
+    queues = {name_of(queue, "QueueName") for queue in of_kind(resources, "AWS::SQS::Queue").values()}
+    used = {function.queue for function in functions if function.queue}
+    assert {queue for queue in queues if not queue.endswith("-dead")} == used
+    assert {queue.removesuffix("-dead") for queue in queues} == used
+    keys = {key for function in functions for key in function.keys}
+    assert {f"{key}Arn" for key in of_kind(resources, "AWS::KMS::Key")} == keys | {"EncryptionKeyArn"}
+
+
+@each_set
+def test_every_alarm_and_permission_is_for_something_that_exists(names: tuple[str, ...]) -> None:
+    content, functions = template.build(names), declared_functions(names)
+    resources: Resources = content["Resources"]
+    deployed = {function.deployed_name("${Name}") for function in functions}
+    for alarm in of_kind(resources, "AWS::CloudWatch::Alarm").values():
+        text = json.dumps(alarm)
+        assert {*re.findall(r'"FunctionName", "Value": {"Fn::Sub": "([^"]+)"', text)} <= deployed
+        assert {*re.findall(r'"Fn::GetAtt": \["(\w+)"', text)} <= resources.keys()
+    existing = {name_of(table, "TableName") for table in of_kind(resources, "AWS::DynamoDB::Table").values()}
+    existing |= {name_of(queue, "QueueName") for queue in of_kind(resources, "AWS::SQS::Queue").values()}
+    outputs = {name: OUTPUTS[name] for name in OUTPUTS.keys() & {*content["Outputs"]}}
+    for function in functions:
+        for statement in policy(function, "cams-prod", outputs, SENDER)["Statement"]:
+            service, resource = statement["Action"][0].partition(":")[0], statement["Resource"]
+            if service in ("dynamodb", "sqs"):
+                assert resource.partition("cams-prod-")[2].partition("/")[0] in existing, resource
+
+
+@each_extension
+def test_the_resources_of_an_extension_are_gone_and_no_other(name: str) -> None:
+    own, kept, whole_template = own_resources(name), template.build(others(name)), template.build()
+    assert kept["Resources"].keys() == whole_template["Resources"].keys() - own.keys()
+    folder = f"chalicelib/extensions/{name}/deploy/template.yaml"
+    text = (ROOT / folder).read_text(encoding="utf-8")
+    declared = set(re.findall(r"^  (\w+):$", text.partition("\nOutputs:")[0], re.MULTILINE))
+    core = template.build([])["Resources"].keys()
+    assert own.keys() >= declared - core
+    assert not own.keys() & core
+
+
+@whole
+@each_set
+def test_no_byte_in_the_package(names: tuple[str, ...], package: set[str], tmp_path: Path) -> None:
+    build.stage(tmp_path, wheels.HERE, extensions=names)
+    missing = package - files(tmp_path)
+    assert files(tmp_path) < package
+    folders = tuple(f"chalicelib/extensions/{name}/" for name in present() if name not in names)
+    assert {path for path in package if path.startswith(folders)} == {
+        path for path in missing if not path.startswith("vendor/")
+    }
+    tops = {path.split("/")[1] for path in missing if path.startswith("vendor/")}
+    dropped = extension_parts.requirements() - extension_parts.requirements(names)
+    assert dropped <= tops and bool(dropped) == bool(tops)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The files of the package with all extensions."""
+    directory = tmp_path_factory.mktemp("package")
+    build.stage(directory, wheels.HERE)
+    return files(directory)
+
+
+def files(directory: Path) -> set[str]:
+    """The files of a package. Their bytes are those of the sources."""
+    return {path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()} - {_KEY}
