@@ -13,9 +13,8 @@ Every file of it is optional.
   the resource without `Queue`: `{"DeadErasures": "An erasure has failed."}`.
 
 `data.py` has `ROWS`: the rows of the extension in tables of core, each as a table, an attribute and its prefix, such as
-`("workspaces", "item", "erasure#")`; `infra.operator.records.row_prefixes` returns
-those of row classes. All rows of the extension's own tables
-are its data.
+`("workspaces", "item", "erasure#")`; `infra.operator.records.row_prefixes` returns those of row classes. All rows of
+the extension's own tables are its data.
 
 `requirements.txt` has names of packages: those that the extension needs and core does not. requirements.txt of the
 project has their versions.
@@ -26,6 +25,9 @@ the folders whose modules ship as bytecode only.
 `settings.py` has `problems(settings, stage_name)`, which yields a sentence for each invalid setting of a stage.
 
 `commands.py` declares `COMMANDS`: click commands that `python -m infra.cams` has beside those of core.
+
+`local.py` adds to a local run: `variables(url)` for its functions, `paths(workspace_id)` of pages that a person opens
+first, and `FOLDERS` of the state directory, by what they contain.
 
 `checks.py` declares `CHECKS` of `make verify`: by name, a function that takes an `infra.verify.visit.Visit` and yields
 a sentence for each problem. They run after those of core, before the records of the visit are deleted.

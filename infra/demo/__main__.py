@@ -20,6 +20,8 @@ from infra.local import children, state
 from infra.local.demonstration import USER_AGENT
 
 _SECONDS_TO_ANSWER = 30
+# One shows the data, the other counts them.
+_EXTENSIONS = ("console", "reports")
 
 
 class Service:
@@ -60,7 +62,14 @@ def main(directory: Path, conversations: int) -> None:
         raise click.ClickException(f"No local run is ready in {directory}. Start `make run` in another terminal first.")
     service = Service(directory)
     _use_engine(directory)
-    from infra.demo import fill, texts  # the service's modules read the environment when they are imported
+    # The service's modules read the environment when they are imported.
+    from chalicelib.extensions import has
+
+    if not all(map(has, _EXTENSIONS)):
+        raise click.ClickException(
+            f"The demonstration needs the extensions {' and '.join(_EXTENSIONS)}: start `make run` with them."
+        )
+    from infra.demo import fill, texts
 
     if fill.is_filled(service):
         print("The demonstration data exists already; nothing was added.", flush=True)

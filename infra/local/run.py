@@ -1,6 +1,6 @@
 """The local run: engine, tables, demonstration workspace, `chalice local` and webhook worker, until Ctrl-C.
 
-    python -m infra.local.run --port 8000 --state .local
+    python -m infra.local.run --port 8000 --state .local [--extensions none]
 
 `make run` installs everything first. This module is the supervisor: it starts the processes in order and prints the
 address. `children` manages the processes, `state` the files, `demonstration` the workspace.
@@ -17,26 +17,32 @@ import socket
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 from typing import IO
 
 import click
 
-from infra.local import children, demonstration, mail, state
+from chalicelib import extensions as registry
+from infra import extension_parts
+from infra.local import children, demonstration, state
 from infra.local.children import Child, Engine, RunError
 from infra.local.demonstration import Credentials
 
 # The processes of a killed run need this time to stop and to release the port.
 _SECONDS_TO_RELEASE_PORT = 1.0
 # Webhook receivers are usually on this machine. Set the variable to 0 to try the SSRF protection.
-_DEFAULT_SETTINGS = {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1", "CAMS_MAIL_SENDER": "CAMS <cams@localhost.localdomain>"}
+_DEFAULT_SETTINGS = {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @click.command(help="Run the service on this machine.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
 @click.option("--state", "directory", default=".local", show_default=True, type=click.Path())
-def main(port: int, directory: str) -> None:
+@click.option("--extensions", metavar="NAMES", help="Those to enable, with commas, or `none`.  [default: all]")
+def main(port: int, directory: str, extensions: str | None) -> None:
     """Run until a signal, or until one of the processes ends. On failure, print one line and exit with 1."""
+    if extensions is not None:
+        os.environ["CAMS_EXTENSIONS"] = _parse_extensions(extensions)
     for number in _STOP_SIGNALS:
         signal.signal(number, signal.default_int_handler)
     try:
@@ -59,12 +65,8 @@ def _run(port: int, directory: Path) -> None:
     try:
         engine = children.start_engine(directory, _reuse_port(state.last_engine_port(directory)))
         running.append(engine)
-        console = {"CAMS_CONSOLE_URL": f"http://127.0.0.1:{port}/console"}
-        settings = (
-            _DEFAULT_SETTINGS
-            | console
-            | {name: value for name, value in os.environ.items() if name.startswith("CAMS_")}
-        )
+        own = {name: value for name, value in os.environ.items() if name.startswith("CAMS_")}
+        settings = _DEFAULT_SETTINGS | _extension_variables(port) | own
         address = engine.address
         log = directory / "requests.log"
         state.write_environment(directory, address | settings | {"CAMS_REQUEST_LOG": str(log)})
@@ -90,6 +92,27 @@ def _run(port: int, directory: Path) -> None:
             signal.signal(number, signal.SIG_IGN)
         # In reverse order, so that the engine stops last and no writer loses it.
         children.stop(reversed(running))
+
+
+def _parse_extensions(text: str) -> str:
+    """Return the value of CAMS_EXTENSIONS for the option `--extensions`. Raises BadParameter for an unknown name."""
+    names = [] if text == "none" else [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in registry.present():
+            known = ", ".join(["none", *registry.present()])
+            raise click.BadParameter(f"there is no extension {name!r}: use {known}.", param_hint="--extensions")
+    return ",".join(names)
+
+
+def _extension_modules() -> list[ModuleType]:
+    """Return the modules `local` of the extensions that are on."""
+    return extension_parts.modules("local", [extension.name for extension in registry.enabled()])
+
+
+def _extension_variables(port: int) -> dict[str, str]:
+    """Return the variables that the extensions need in a run."""
+    modules = _extension_modules()
+    return {name: text for module in modules for name, text in module.variables(f"http://127.0.0.1:{port}").items()}
 
 
 def _wait_for_server(server: Child, port: int) -> None:
@@ -120,18 +143,23 @@ def _publish(port: int, directory: Path, credentials: Credentials, seconds: floa
     state.write(directory / "curlrc", f'header = "Authorization: Bearer {credentials.workspace_key}"\n')
     members = {"base_url": url, "edge_url": url, **credentials._asdict()}
     state.write(directory / "credentials.json", json.dumps(members, indent=2) + "\n")
-    (directory / mail.FOLDER).mkdir(mode=0o700, exist_ok=True)  # it exists before the first mail
+    modules = _extension_modules()
+    folders = {what: name for module in modules for what, name in module.FOLDERS.items()}
+    for name in folders.values():
+        (directory / name).mkdir(mode=0o700, exist_ok=True)  # it exists before the first file
     folder = directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
-    print(
-        f"CAMS is ready at {url} ({seconds:.1f} s).\n\n"
-        f"  In a browser: {url}/docs\n"
-        f"                {url}/console/{credentials.workspace_id}\n"
-        f"                Authorize, or sign in, with the workspace_key in {folder / 'credentials.json'}\n"
-        f"  In a shell:   curl -K {shlex.quote(str(folder / 'curlrc'))} {url}/v3/agents\n"
-        f"  Mails:        {folder / mail.FOLDER}\n\n"
-        f"Ctrl-C stops it. The data stays in {folder}.\n",
-        flush=True,
-    )
+    pages = [f"{url}{path}" for module in modules for path in module.paths(credentials.workspace_id)]
+    lines = [
+        f"CAMS is ready at {url} ({seconds:.1f} s).\n",
+        f"  In a browser: {url}/docs",
+        *(f"                {page}" for page in pages),
+        f"                Authorize{', or sign in,' if pages else ''} with the workspace_key in "
+        f"{folder / 'credentials.json'}",
+        f"  In a shell:   curl -K {shlex.quote(str(folder / 'curlrc'))} {url}/v3/agents",
+        *(f"  {f'{what}:':<13} {folder / name}" for what, name in folders.items()),
+        f"\nCtrl-C stops it. The data stays in {folder}.\n",
+    ]
+    print("\n".join(lines), flush=True)
 
 
 def _supervise(running: list[Child]) -> None:

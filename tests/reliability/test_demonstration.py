@@ -14,8 +14,11 @@ import pytest
 
 from infra.demo import texts
 from infra.local.children import ROOT
+from tests import extensions
 from tests.reliability.runs import Run, ask, begin, end, free_port
 from tests.selection import whole
+
+extensions.require("console", "reports")
 
 pytestmark = [pytest.mark.engine, whole]
 

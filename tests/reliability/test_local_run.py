@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from chalicelib import extensions
 from infra.local import children
 from infra.local.children import ROOT
 from tests.reliability.runs import (
@@ -94,19 +95,22 @@ def test_an_unknown_route_is_answered_in_the_error_envelope_and_echoes_no_token(
 def test_the_banner_is_what_a_newcomer_needs(run: Run) -> None:
     url, directory = f"http://127.0.0.1:{run.port}", run.directory
     seconds = next(iter(re.findall(r"\((\d+\.\d) s\)", run.output)), "")
+    has_console = extensions.has("console")
+    page = f"                {url}/console/{run.credentials['workspace_id']}\n" if has_console else ""
+    mails = f"  Mails:        {directory}/mail\n" if has_console else ""
     assert run.output.startswith(
         "Starting CAMS ...\n"
         f"CAMS is ready at {url} ({seconds} s).\n"
         "\n"
         f"  In a browser: {url}/docs\n"
-        f"                {url}/console/{run.credentials['workspace_id']}\n"
-        f"                Authorize, or sign in, with the workspace_key in {directory}/credentials.json\n"
+        f"{page}"
+        f"                Authorize{', or sign in,' if page else ''} with the workspace_key in "
+        f"{directory}/credentials.json\n"
         f"  In a shell:   curl -K {directory}/curlrc {url}/v3/agents\n"
-        f"  Mails:        {directory}/mail\n"
-        "\n"
+        f"{mails}\n"
         f"Ctrl-C stops it. The data stays in {directory}.\n"
     )
-    for name in ("credentials.json", "curlrc", "mail"):
+    for name in ("credentials.json", "curlrc", *(["mail"] if has_console else [])):
         assert (directory / name).exists()
 
 

@@ -1,0 +1,53 @@
+"""The README's tables of core and of the extensions follow from the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from chalicelib.extensions import present
+from infra.deploy import idle_price
+from infra.deploy.functions import declared_functions
+from tests.described import document
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    """The cells of a table by the text of the first one, without the header."""
+    lines = README.partition(f"\n{heading}")[2].partition("\n\n")[0].splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {re.sub(r"\[(.*)\]\(.*\)", r"\1", first): others for first, *others in cells}
+
+
+def test_the_table_of_core_has_every_resource_with_its_paths() -> None:
+    paths: dict[str, list[str]] = {tag["name"]: [] for tag in document()["tags"] if "x-extension" not in tag}
+    for path, operations in document()["paths"].items():
+        for operation in operations.values():
+            if operation["tags"][0] in paths:
+                paths[operation["tags"][0]].append(re.sub(r"{\w+}", "…", path))
+    table = rows("| Core |")
+    assert [*table] == [*paths]
+    for name, (listed, number) in table.items():
+        prefixes = re.findall(r"`([^`]+)`", listed)
+        assert int(number) == len(paths[name]), name
+        assert not [path for path in paths[name] if not path.startswith(tuple(prefixes))], name
+        assert not [prefix for prefix in prefixes if not any(path.startswith(prefix) for path in paths[name])], name
+
+
+@pytest.mark.parametrize("name", present())
+def test_the_table_of_extensions_has_what_each_adds(name: str) -> None:
+    added = len(declared_functions([name])) - len(declared_functions([]))
+    price = idle_price.of_stage([name]).dollars - idle_price.of_stage([]).dollars
+    description, *numbers = rows("| Extension |")[name]
+    assert numbers == [str(added), f"{price:.2f}"]
+    described = document()["paths"]
+    for path in re.findall(r"`(/v3/[^`]+)`", description):
+        marks = {operation.get("x-extension") for operation in described[path].values()}
+        assert marks == {name}, path
+
+
+def test_the_figures_of_core_alone_are_those_of_the_template() -> None:
+    price = idle_price.of_stage([])
+    figures = f"{len(declared_functions([]))} functions and {price.alarms} alarms, {price.dollars:.2f} dollars a month"
+    assert figures in " ".join(README.split())
