@@ -64,7 +64,7 @@ test-rest: install
 
 # With all tests of the guarantees, so that the table at the end has a figure for each.
 test-long: install
-	$(PYTEST) -m "long or promise" $(ARGS)
+	$(PYTEST) -m "long or guarantee" $(ARGS)
 
 # In copies of the tree, without the folders of other extensions. ARGS="--only none" runs one copy.
 test-extensions: install

@@ -14,7 +14,7 @@ from tests.api import Answer, Api
 from tests.assertions import stored
 from tests.conftest import PassTime
 from tests.credentials import DAY, YEAR, agent_key, credential_item, issue, status_with
-from tests.requests import counted
+from tests.engine_requests import counted
 from tests.selection import each_value_once, first_case
 
 

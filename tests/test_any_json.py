@@ -21,12 +21,12 @@ from tests.api import Api
 from tests.assertions import canonical, refused
 from tests.contract.test_members import TABLE, document
 from tests.described import operations
+from tests.guarantees import CaseCounter
 from tests.moto_tables import drop_history
-from tests.promises import Shown
 from tests.selection import each_value_once
 from tests.webhooks.pipeline import Stream
 
-pytestmark = pytest.mark.promise("any")
+pytestmark = pytest.mark.guarantee("any")
 
 STATE = "/agents/support/interact/ann/state"
 # The limits of nesting and of the digits of an integer (docs/decisions.md, "Any JSON").
@@ -162,11 +162,13 @@ def holds(api: Api, agent_id: str) -> Any:
     return all_hold
 
 
-def test_unusual_values_are_stored_unchanged(holds: Any, shown: Shown) -> None:
-    shown(states=sum(holds(value) for value in AWKWARD))
+def test_unusual_values_are_stored_unchanged(holds: Any, count_cases: CaseCounter) -> None:
+    count_cases(states=sum(holds(value) for value in AWKWARD))
 
 
-def test_a_read_agent_has_the_bytes_that_encoding_it_again_would_give(api: Api, agent_id: str, shown: Shown) -> None:
+def test_a_read_agent_has_the_bytes_that_encoding_it_again_would_give(
+    api: Api, agent_id: str, count_cases: CaseCounter
+) -> None:
     path = "/v3/agents/support"
     for name in ("first", "second"):
         api.post(f"{path}/tools", {"tool": {"name": name, "fields": [{"key": "Zoë 😀 \u2028", "value": AWKWARD}]}})
@@ -182,20 +184,20 @@ def test_a_read_agent_has_the_bytes_that_encoding_it_again_would_give(api: Api, 
     visible = {**encoded.json, "message": "Agent retrieved successfully"}
     visible["data"] = without_secrets(AgentV3, encoded.data)
     assert reader.get(path).text == json.dumps(visible, ensure_ascii=False, separators=(",", ":"))
-    shown(states=2)
+    count_cases(states=2)
 
 
 @few
 @given(value=values)
-def test_any_value_is_stored_unchanged(value: Any, holds: Any, shown: Shown) -> None:
-    shown(states=holds(value))
+def test_any_value_is_stored_unchanged(value: Any, holds: Any, count_cases: CaseCounter) -> None:
+    count_cases(states=holds(value))
 
 
 @pytest.mark.long
 @many
 @given(value=values)
-def test_many_values_are_stored_unchanged(value: Any, holds: Any, shown: Shown) -> None:
-    shown(states=holds(value))
+def test_many_values_are_stored_unchanged(value: Any, holds: Any, count_cases: CaseCounter) -> None:
+    count_cases(states=holds(value))
 
 
 # ---- limits ---------------------------------------------------------------------------------------

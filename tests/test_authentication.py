@@ -18,7 +18,7 @@ from tests.api import Api
 from tests.assertions import stored
 from tests.conftest import PassTime
 from tests.credentials import MINUTE, agent_key, credential_item, issue, status_with
-from tests.requests import counted, refuse_operation
+from tests.engine_requests import counted, refuse_operation
 from tests.selection import first_case
 
 # ---- authentication -------------------------------------------------------------------------------

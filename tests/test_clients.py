@@ -13,8 +13,8 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import canonical, refused, stored
 from tests.contract.test_members import document
+from tests.direct_writes import before_each_commit
 from tests.selection import each_value_once
-from tests.writes import before_each_commit
 
 READ_ONLY = ("ID", "ownerID", "orgUsers")
 

@@ -14,7 +14,8 @@ from chalicelib.http import auth, etag
 from chalicelib.storage.unit import Unit
 from tests.api import Answer
 from tests.assertions import stored
-from tests.promises import Shown
+from tests.direct_writes import before_each_commit
+from tests.guarantees import CaseCounter
 from tests.repeating import (
     KEY,
     REPLAYED,
@@ -31,15 +32,14 @@ from tests.repeating import (
 )
 from tests.repeating import world as world
 from tests.selection import first_case
-from tests.writes import before_each_commit
 
-pytestmark = pytest.mark.promise("repeated")
+pytestmark = pytest.mark.guarantee("repeated")
 
 
 @each_case
 @first_case
 def test_a_retried_view_answers_like_a_view_that_ran_once(
-    case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
     """Nineteen commits fail. Each run gets equal random values, so a run that changes its input changes the answer."""
     found = []
@@ -53,7 +53,7 @@ def test_a_retried_view_answers_like_a_view_that_ran_once(
             assert REPLAYED not in answer.headers
     assert found[0][0] == 200
     assert found[1] == found[0]
-    shown(states=2, requests=2)
+    count_cases(states=2, requests=2)
 
 
 def test_twenty_conflicts_are_a_409_and_the_caller_retries(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,11 @@ OVERTAKING: dict[str, Callable[[World], Answer]] = {
 @pytest.mark.parametrize("overtaking", OVERTAKING.values(), ids=OVERTAKING)
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
 def test_a_replacement_does_not_undo_a_concurrent_change(
-    key: str | None, overtaking: Callable[[World], Answer], world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    key: str | None,
+    overtaking: Callable[[World], Answer],
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    count_cases: CaseCounter,
 ) -> None:
     mine = Case("", STATE, turns("Mine"))
     with overtaken(monkeypatch, lambda: overtaking(world)):
@@ -131,18 +135,18 @@ def test_a_replacement_does_not_undo_a_concurrent_change(
     after = world.send(Case("", STATE, {}), None)
     assert "Mine" not in after.text
     assert world.send(mine, key).status == 200
-    shown(states=1)
+    count_cases(states=1)
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
 def test_a_first_replacement_does_not_undo_a_concurrent_creation(
-    key: str | None, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    key: str | None, world: World, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
     new = {"user_id": "new"}
     with overtaken(monkeypatch, lambda: world.send(Case("", STATE, turns("Theirs"), new), None)):
         assert error_of(world.send(Case("", STATE, turns("Mine"), new), key)) == (409, "STALE")
     assert "Theirs" in world.send(Case("", STATE, {}, new), None).text
-    shown(states=1)
+    count_cases(states=1)
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
@@ -157,14 +161,14 @@ def test_a_first_replacement_does_not_undo_a_concurrent_creation(
 )
 @first_case
 def test_a_merge_is_applied_to_the_write_that_came_first(
-    mine: Any, theirs: Any, key: str | None, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    mine: Any, theirs: Any, key: str | None, world: World, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
     with overtaken(monkeypatch, lambda: world.send(Case("", STATE, theirs), None)):
         assert world.send(Case("", STATE, mine), key).status == 200
     after = world.send(Case("", STATE, {}), None).text
     assert "Theirs" in after
     assert "Mine" in after or '"turns":[]' in after
-    shown(states=1)
+    count_cases(states=1)
 
 
 @contextmanager
@@ -183,7 +187,9 @@ def overtaken(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Answer]) -> Ite
 
 @pytest.mark.parametrize("logins", [40, 41, 90])
 @first_case
-def test_clearing_an_agent_s_key_revokes_any_number_of_logins(logins: int, world: World, shown: Shown) -> None:
+def test_clearing_an_agent_s_key_revokes_any_number_of_logins(
+    logins: int, world: World, count_cases: CaseCounter
+) -> None:
     """A transaction has at most 100 items; each login takes two."""
     for _ in range(logins - 1):
         new = {"agent": {"SECRET_API_KEY": tokens.new(tokens.AGENT)}}
@@ -198,4 +204,4 @@ def test_clearing_an_agent_s_key_revokes_any_number_of_logins(logins: int, world
     assert world.agent_key.get("/v2/agents/support").status == 401
     assert "SECRET_API_KEY" not in agents.read(workspace_id, "support").open()
     assert is_replay(first, world.send(named("agent key clear"), KEY))
-    shown(states=logins)
+    count_cases(states=logins)

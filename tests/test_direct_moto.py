@@ -12,8 +12,8 @@ from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.cached_fixtures import restore_or_create
 from tests.direct_moto import over_http
+from tests.engine_requests import counted
 from tests.moto_tables import items, tables
-from tests.requests import counted
 from tests.selection import first_case
 
 TABLE = "cams-keyring"

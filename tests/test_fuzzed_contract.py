@@ -20,11 +20,11 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.engine import shared_engine
+from tests.guarantees import CaseCounter
 from tests.moto_tables import restore, snapshot
 from tests.operations import GUARDED, populate
-from tests.promises import Shown
 
-pytestmark = pytest.mark.promise("contract")
+pytestmark = pytest.mark.guarantee("contract")
 
 FEW, MANY = 10, 1_000
 # At most this many boundary cases per operation; an agent has thousands.
@@ -91,14 +91,14 @@ def test_every_route_is_fuzzed(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("name", GUARDED)
-def test_answers_match_the_document(name: str, stage: Stage, shown: Shown) -> None:
-    shown(requests=fuzz(name, stage, FEW, SAME))
+def test_answers_match_the_document(name: str, stage: Stage, count_cases: CaseCounter) -> None:
+    count_cases(requests=fuzz(name, stage, FEW, SAME))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", GUARDED)
-def test_many_answers_match_the_document(name: str, stage: Stage, shown: Shown) -> None:
-    shown(requests=fuzz(name, stage, MANY, OTHERS))
+def test_many_answers_match_the_document(name: str, stage: Stage, count_cases: CaseCounter) -> None:
+    count_cases(requests=fuzz(name, stage, MANY, OTHERS))
 
 
 def fuzz(name: str, stage: Stage, cases: int, chosen: settings) -> int:

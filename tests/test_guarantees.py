@@ -2,7 +2,7 @@
 
 import re
 
-from tests.promises import END, PAGE, PROMISES, START
+from tests.guarantees import END, GUARANTEES, PAGE, START
 from tests.test_locks import ROOT
 
 
@@ -11,17 +11,17 @@ def rows() -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()[2:]]
 
 
-def test_the_page_lists_exactly_the_promises() -> None:
-    assert [promise for promise, _, _ in rows()] == list(PROMISES.values())
+def test_the_page_lists_exactly_the_guarantees() -> None:
+    assert [guarantee for guarantee, _, _ in rows()] == list(GUARANTEES.values())
 
 
-def test_each_listed_module_has_a_test_of_its_promise() -> None:
-    for name, (_, modules, _) in zip(PROMISES, rows(), strict=True):
+def test_each_listed_module_has_a_test_of_its_guarantee() -> None:
+    for name, (_, modules, _) in zip(GUARANTEES, rows(), strict=True):
         named = re.findall(r"`([^`]+)`", modules)
         assert named
         for module in named:
-            assert f'promise("{name}")' in (ROOT / module).read_text(encoding="utf-8"), module
+            assert f'guarantee("{name}")' in (ROOT / module).read_text(encoding="utf-8"), module
 
 
-def test_no_promise_is_broken() -> None:
+def test_no_guarantee_is_broken() -> None:
     assert all(printed.endswith(" 0 broken") for _, _, printed in rows())

@@ -18,8 +18,9 @@ from tests.assertions import stored
 from tests.builders import state_body
 from tests.capacity import metered
 from tests.contract.test_routes import OPERATIONS
+from tests.engine_requests import counted, refuse_operation
+from tests.guarantees import CaseCounter
 from tests.operations import STATE
-from tests.promises import Shown
 from tests.repeating import (
     CASES,
     KEY,
@@ -38,7 +39,6 @@ from tests.repeating import (
     turns,
 )
 from tests.repeating import world as world
-from tests.requests import counted, refuse_operation
 from tests.selection import first_case
 from tests.webhooks import pipeline
 
@@ -47,7 +47,7 @@ STATE_BEFORE = Case("state before", STATE, turns("Before"))
 MINUTE = 60 * 1000
 DAY = 24 * 60 * MINUTE
 
-pytestmark = pytest.mark.promise("repeated")
+pytestmark = pytest.mark.guarantee("repeated")
 
 
 # ---- repeated requests ----------------------------------------------------------------------------
@@ -60,7 +60,9 @@ def test_the_table_has_every_operation_that_takes_a_key() -> None:
 
 @each_case
 @first_case
-def test_a_repeated_request_gets_the_same_answer_and_has_no_effect(case: Case, world: World, shown: Shown) -> None:
+def test_a_repeated_request_gets_the_same_answer_and_has_no_effect(
+    case: Case, world: World, count_cases: CaseCounter
+) -> None:
     first = world.send(case, KEY)
     tables, stream = stored_records(), pipeline.Stream()
     world.now += 5 * MINUTE
@@ -71,13 +73,13 @@ def test_a_repeated_request_gets_the_same_answer_and_has_no_effect(case: Case, w
     assert is_replay(first, again)
     assert stored_records() == tables
     assert stream.read() == []
-    shown(requests=2, states=len(tables))
+    count_cases(requests=2, states=len(tables))
 
 
 @each_case
 @first_case
 def test_a_key_does_not_change_the_first_answer(
-    case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
     """In two equal worlds, the answers with a key and without one are byte for byte equal."""
     answers, tables = [], []
@@ -91,11 +93,11 @@ def test_a_key_does_not_change_the_first_answer(
     own = {"x-request-id": ""}
     assert {**keyed.headers, **own} == {**plain.headers, **own}
     assert tables[0] == tables[1]
-    shown(states=2, requests=2)
+    count_cases(states=2, requests=2)
 
 
 @each_case_without_a_write
-def test_a_request_that_changes_nothing_stores_no_response(case: Case, world: World, shown: Shown) -> None:
+def test_a_request_that_changes_nothing_stores_no_response(case: Case, world: World, count_cases: CaseCounter) -> None:
     """Neither its response nor its key: each repeat runs again, and consumes no write unit."""
     tables = stored_records()
     with metered() as meter:
@@ -104,12 +106,12 @@ def test_a_request_that_changes_nothing_stores_no_response(case: Case, world: Wo
     assert meter.writes == 0
     assert stored_records() == tables
     assert stored()[TABLE] == []
-    shown(requests=2, states=1)
+    count_cases(requests=2, states=1)
 
 
 @each_case
 @first_case
-def test_a_response_is_stored_only_with_a_write(case: Case, world: World, shown: Shown) -> None:
+def test_a_response_is_stored_only_with_a_write(case: Case, world: World, count_cases: CaseCounter) -> None:
     """Many requests change nothing when they are sent again under another key."""
     world.send(case, None)
     tables = stored_records()
@@ -118,7 +120,7 @@ def test_a_response_is_stored_only_with_a_write(case: Case, world: World, shown:
     assert answer.status in (200, 409)
     is_unchanged = stored_records() == tables
     assert is_unchanged == (stored()[TABLE] == []) == (meter.writes == 0)
-    shown(requests=2, states=1)
+    count_cases(requests=2, states=1)
 
 
 @each_case_without_a_write
@@ -162,23 +164,25 @@ def test_a_get_opens_no_unit_of_work(world: World, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("case_id", ["state replace, large", "state create, large"])
-def test_an_answer_of_any_size_is_stored(case_id: str, world: World, shown: Shown) -> None:
+def test_an_answer_of_any_size_is_stored(case_id: str, world: World, count_cases: CaseCounter) -> None:
     first = world.send(named(case_id), KEY)
     assert len(stored()[TABLE]) > 2, "the key and several chunks"
     world.now += MINUTE
     assert is_replay(first, world.send(named(case_id), KEY))
-    shown(requests=2, states=1)
+    count_cases(requests=2, states=1)
 
 
 @pytest.mark.parametrize("length", [3_000, 3_900, 4_100, 5_000, 340_000, 360_000, 1_300_000])
 @first_case
-def test_an_answer_is_stored_completely_at_every_size_limit(length: int, world: World, shown: Shown) -> None:
+def test_an_answer_is_stored_completely_at_every_size_limit(
+    length: int, world: World, count_cases: CaseCounter
+) -> None:
     noise = "".join(map(chr, world._random.choices(range(0x4E00, 0x9000), k=length // 2)))  # hardly compresses
     case = Case("state", STATE, turns(noise), {"user_id": "new"})
     first = world.send(case, KEY)
     assert first.status == 200
     assert is_replay(first, world.send(case, KEY))
-    shown(requests=2, states=1)
+    count_cases(requests=2, states=1)
 
 
 # ---- scope and lifetime of a key ------------------------------------------------------------------
@@ -201,21 +205,21 @@ def test_a_key_cannot_be_reused_for_another_request(other: Case, world: World) -
     assert stored() == tables
 
 
-def test_equal_keys_of_two_credentials_are_independent(world: World, shown: Shown) -> None:
+def test_equal_keys_of_two_credentials_are_independent(world: World, count_cases: CaseCounter) -> None:
     second = Api(world.api.post("/v3/tokens", {"token": {"name": "Second"}}).data["token"])
     answers = [world.send(TOOL, KEY, api) for api in (world.api, second)]
     assert {answer.status for answer in answers} == {200}
     assert answers[0].data["id"] != answers[1].data["id"]
     assert all(REPLAYED not in answer.headers for answer in answers)
-    shown(tenants=1)
+    count_cases(tenants=1)
 
 
-def test_equal_keys_of_two_workspaces_are_independent(world: World, shown: Shown) -> None:
+def test_equal_keys_of_two_workspaces_are_independent(world: World, count_cases: CaseCounter) -> None:
     theirs = Api(workspaces.create("Other").workspace_key)
     theirs.post("/v2/agents/support", {})
     answers = [world.send(TOOL, KEY, api) for api in (world.api, theirs)]
     assert answers[0].data["userId"] != answers[1].data["userId"]
-    shown(tenants=1)
+    count_cases(tenants=1)
 
 
 @pytest.mark.parametrize("case_id", ["tool create", "state replace, large"])
@@ -315,13 +319,13 @@ def test_a_refusal_by_a_precondition_is_not_stored(world: World) -> None:
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "InternalServerError"])
-def test_an_error_of_a_busy_database_is_not_stored(code: str, world: World, shown: Shown) -> None:
+def test_an_error_of_a_busy_database_is_not_stored(code: str, world: World, count_cases: CaseCounter) -> None:
     with refuse_operation("TransactWriteItems", code):
         answer = world.send(TOOL, KEY)
     assert error_of(answer) == (503, "UNAVAILABLE")
     assert world.send(TOOL, KEY).status == 200
     assert len([*tools.list_page(world.workspace.workspace_id, "support")]) == 2
-    shown(faults=1)
+    count_cases(faults=1)
 
 
 def test_an_internal_error_is_not_stored(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,10 @@ from chalicelib.storage.unit import Unit
 from tests.api import Answer
 from tests.assertions import stored
 from tests.capacity import metered, size
+from tests.direct_writes import before_each_commit
+from tests.engine_requests import counted, lose_first_answer, refuse_operation
+from tests.guarantees import CaseCounter
 from tests.operations import STATE
-from tests.promises import Shown
 from tests.repeating import (
     KEY,
     NOISE,
@@ -37,15 +39,13 @@ from tests.repeating import (
     stored_records,
 )
 from tests.repeating import world as world
-from tests.requests import counted, lose_first_answer, refuse_operation
 from tests.selection import first_case
-from tests.writes import before_each_commit
 
 TOOL = named("tool create")
 THREADS = 8
 
 
-pytestmark = pytest.mark.promise("repeated")
+pytestmark = pytest.mark.guarantee("repeated")
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def hide_stored_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @each_case
 @first_case
 def test_eight_concurrent_duplicates_get_one_answer_and_seven_replays(
-    case: Case, engine: None, atomic: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    case: Case, engine: None, atomic: None, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
     with new_world(monkeypatch) as alone:
         alone.send(case, KEY)
@@ -84,7 +84,7 @@ def test_eight_concurrent_duplicates_get_one_answer_and_seven_replays(
         assert len({(answer.text, answer.headers.get("etag")) for answer in answers}) == 1
         assert sorted(REPLAYED in answer.headers for answer in answers) == [False] + [True] * (THREADS - 1)
         assert {name: len(items) for name, items in stored_records().items()} == expected
-        shown(requests=THREADS, states=1)
+        count_cases(requests=THREADS, states=1)
 
 
 def look_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,13 +102,13 @@ def look_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
 @each_case
 @first_case
 def test_a_key_that_the_look_up_misses_is_found_at_the_commit(
-    case: Case, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    case: Case, world: World, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
     first, tables = world.send(case, KEY), stored_records()
     hide_stored_keys(monkeypatch)
     assert is_replay(first, world.send(case, KEY))
     assert stored_records() == tables
-    shown(requests=2, states=1)
+    count_cases(requests=2, states=1)
 
 
 def test_a_duplicate_that_finds_nothing_left_to_change_replays_the_first_response(
@@ -226,7 +226,12 @@ LOST = [
 @pytest.mark.parametrize(("case_id", "key", "operation"), LOST, ids=lambda value: value or "plain")
 @first_case
 def test_a_write_that_the_sdk_retries_has_one_effect_and_one_answer(
-    case_id: str, key: str | None, operation: str, engine: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    case_id: str,
+    key: str | None,
+    operation: str,
+    engine: None,
+    monkeypatch: pytest.MonkeyPatch,
+    count_cases: CaseCounter,
 ) -> None:
     """moto ignores the tokens of transactions; a version tag identifies the applied write."""
     found = []
@@ -247,7 +252,7 @@ def test_a_write_that_the_sdk_retries_has_one_effect_and_one_answer(
                 assert is_replay(answer, world.send(named(case_id), key))
     assert found[0][0] == 200
     assert found[1] == found[0]
-    shown(faults=1, states=1)
+    count_cases(faults=1, states=1)
 
 
 # ---- pieces of a long answer ----------------------------------------------------------------------
@@ -315,7 +320,7 @@ def outcome_unknown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @each_case
 @first_case
 def test_an_unknown_outcome_is_resolved_in_the_same_request(
-    case: Case, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    case: Case, world: World, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
     with outcome_unknown(monkeypatch):
         first = world.send(case, KEY)
@@ -324,13 +329,13 @@ def test_an_unknown_outcome_is_resolved_in_the_same_request(
     again = world.send(case, KEY)
     assert (again.text, again.headers[REPLAYED]) == (first.text, "true")
     assert stored_records() == tables
-    shown(faults=1, states=1)
+    count_cases(faults=1, states=1)
 
 
 @each_case
 @first_case
 def test_the_same_key_resolves_an_unknown_outcome_later(
-    case: Case, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    case: Case, world: World, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
     with outcome_unknown(monkeypatch), refuse_operation("TransactGetItems", "InternalServerError"):
         answer = world.send(case, KEY)
@@ -340,4 +345,4 @@ def test_the_same_key_resolves_an_unknown_outcome_later(
     again = world.send(case, KEY)
     assert (again.status, again.headers[REPLAYED]) == (200, "true")
     assert stored_records() == tables
-    shown(faults=2, states=1)
+    count_cases(faults=2, states=1)

@@ -20,8 +20,8 @@ from chalicelib.storage import encryption
 from chalicelib.webhooks import queue
 from tests.api import Answer
 from tests.conftest import clear
+from tests.guarantees import CaseCounter
 from tests.operations import STATE
-from tests.promises import Shown
 from tests.repeating import Case, World, each_case, named, new_world
 from tests.selection import first_case
 from tests.webhooks import pipeline
@@ -31,7 +31,7 @@ TABLE = storage.table("idempotency")
 REPLAYED = "idempotency-replayed"
 SEALED = {"document", "entry", "search", "metadata", "summary", "turns", "load", "convo", "received", "part"}
 
-pytestmark = pytest.mark.promise("repeated")
+pytestmark = pytest.mark.guarantee("repeated")
 
 
 class Crash(BaseException):
@@ -159,7 +159,7 @@ def checkpoint(engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Checkp
 @each_case
 @first_case
 def test_a_request_retried_after_any_crash_has_one_effect_and_one_answer(
-    case: Case, checkpoint: Checkpoint, shown: Shown
+    case: Case, checkpoint: Checkpoint, count_cases: CaseCounter
 ) -> None:
     steps, first, expected = without_crash(case, checkpoint)
     commit = next(number for number, step in enumerate(steps) if step in COMMITS)
@@ -178,7 +178,7 @@ def test_a_request_retried_after_any_crash_has_one_effect_and_one_answer(
         for part, found, wanted in zip(Outcome._fields, outcome(checkpoint.world, case), expected, strict=True):
             assert found == wanted, (where, part)
         assert checkpoint.world.send(case, KEY).text == again.text
-        shown(faults=1, states=1, requests=3)
+        count_cases(faults=1, states=1, requests=3)
 
 
 COMMITS = {"before PutItem", "before TransactWriteItems"}
@@ -200,7 +200,9 @@ def keys() -> list[dict[str, Any]]:
     return [item for item in plain_items()[TABLE] if item["part"] == "answer"]
 
 
-def test_uncommitted_chunks_of_an_answer_are_ignored_and_expire(checkpoint: Checkpoint, shown: Shown) -> None:
+def test_uncommitted_chunks_of_an_answer_are_ignored_and_expire(
+    checkpoint: Checkpoint, count_cases: CaseCounter
+) -> None:
     case = named("state replace, large")
     steps, first, _ = without_crash(case, checkpoint)
     own = len(plain_items()[TABLE])
@@ -214,4 +216,4 @@ def test_uncommitted_chunks_of_an_answer_are_ignored_and_expire(checkpoint: Chec
     assert again.json["turns"] == first.json["turns"]
     assert len(plain_items()[TABLE]) == len(orphans) + own
     assert checkpoint.world.send(case, KEY).text == again.text
-    shown(faults=1, states=1)
+    count_cases(faults=1, states=1)

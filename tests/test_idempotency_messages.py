@@ -6,22 +6,22 @@ import pytest
 
 from chalicelib import errors, queues
 from chalicelib.webhooks import queue
-from tests.promises import Shown
+from tests.engine_requests import refuse_operation
+from tests.guarantees import CaseCounter
 from tests.repeating import KEY, REPLAYED, World, error_of, is_replay, named
 from tests.repeating import world as world
-from tests.requests import refuse_operation
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import inbox as inbox
 from tests.webhooks.conftest import stream as stream
 
-pytestmark = pytest.mark.promise("repeated")
+pytestmark = pytest.mark.guarantee("repeated")
 
 SENDS = pytest.mark.parametrize("case_id", ["webhook test", "redeliver"])
 
 
 @SENDS
 def test_a_replay_sends_a_lost_message(
-    case_id: str, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    case_id: str, world: World, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
     pipeline.waiting(queue.FAST)
     with monkeypatch.context() as failing:
@@ -32,12 +32,12 @@ def test_a_replay_sends_a_lost_message(
     assert (answer.status, answer.headers[REPLAYED]) == (200, "true")
     (message,) = map(queue.DeliveryMessage.parse, pipeline.waiting(queue.FAST))
     assert [one.delivery_id for one in message.deliveries] == [answer.data["id"]]
-    shown(faults=2, states=1)
+    count_cases(faults=2, states=1)
 
 
 @SENDS
 def test_a_queue_failure_delays_only_the_message(
-    case_id: str, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    case_id: str, world: World, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
     pipeline.waiting(queue.FAST)
     send, failures = queues.send, iter([refuse])
@@ -46,7 +46,7 @@ def test_a_queue_failure_delays_only_the_message(
     assert answer.status == 200
     (message,) = map(queue.DeliveryMessage.parse, pipeline.waiting(queue.FAST))
     assert [one.delivery_id for one in message.deliveries] == [answer.data["id"]]
-    shown(faults=1, states=1)
+    count_cases(faults=1, states=1)
 
 
 def refuse(*_: Any) -> None:
@@ -62,7 +62,7 @@ def test_no_message_precedes_the_commit(case_id: str, world: World) -> None:
 
 
 def test_a_delivery_is_posted_once_for_any_number_of_replays(
-    stream: pipeline.Stream, inbox: pipeline.Inbox, world: World, shown: Shown
+    stream: pipeline.Stream, inbox: pipeline.Inbox, world: World, count_cases: CaseCounter
 ) -> None:
     body = {"webhook": {"url": inbox.url(), "events": ["lead_captured"]}}
     world.values["webhook_id"] = world.api.post("/v3/webhooks", body).data["id"]
@@ -76,4 +76,4 @@ def test_a_delivery_is_posted_once_for_any_number_of_replays(
     assert [post.id for post in inbox.posts] == [first.data["eventId"]]
     path = f"/v3/webhooks/{world.values['webhook_id']}/deliveries/{first.data['id']}"
     assert world.api.get(path).data["status"] == "delivered"
-    shown(states=1)
+    count_cases(states=1)

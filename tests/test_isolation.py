@@ -21,12 +21,12 @@ from tests.api import Answer, Api
 from tests.assertions import refused
 from tests.conftest import PassTime
 from tests.engine import shared_engine
+from tests.guarantees import CaseCounter
 from tests.moto_tables import items, restore, snapshot
 from tests.operations import CREATED_WHEN_NAMED, GUARDED, ROUTES, STATE, named, populate, send
-from tests.promises import Shown
 from tests.selection import first_case, one_of_each
 
-pytestmark = pytest.mark.promise("isolated")
+pytestmark = pytest.mark.guarantee("isolated")
 
 # Section 5: the status of each credential on the routes of each row. A read-only token gets 200 for GET only.
 ROWS = ("v3", "edge", "visitor", "workspace")
@@ -190,7 +190,7 @@ def sent(name: str, tenant: Tenant, caller: str, ids: dict[str, str]) -> Answer:
 
 @one_of_each(lambda name: (ROUTES[name]["credential"], name.split()[0]))
 @pytest.mark.parametrize("name", GUARDED)
-def test_a_route_accepts_exactly_the_credentials_of_its_row(stage: Stage, shown: Shown, name: str) -> None:
+def test_a_route_accepts_exactly_the_credentials_of_its_row(stage: Stage, count_cases: CaseCounter, name: str) -> None:
     ours, theirs = stage.ours, stage.theirs
     everything, others = items(), items_of(theirs)
     for caller in EXPECTED:
@@ -204,13 +204,13 @@ def test_a_route_accepts_exactly_the_credentials_of_its_row(stage: Stage, shown:
             refused(answer, answer.status, interaction=name.endswith("/state"))
             assert leaked(answer, ours, {}) == [], caller
             assert items() == everything, caller
-    shown(states=len(EXPECTED))
+    count_cases(states=len(EXPECTED))
 
 
 @one_of_each(lambda name: tuple(named(name)))
 @pytest.mark.parametrize("name", GUARDED)
 def test_another_workspace_s_record_is_answered_like_an_unknown_one(
-    stage: Stage, shown: Shown, monkeypatch: pytest.MonkeyPatch, name: str
+    stage: Stage, count_cases: CaseCounter, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     now, start = clock.milliseconds(), clock.monotonic()
     monkeypatch.setattr(clock, "milliseconds", lambda: now)
@@ -240,7 +240,7 @@ def test_another_workspace_s_record_is_answered_like_an_unknown_one(
                     assert items() == everything, (caller, crossed)
                 answers.append(normalised(answer, ids))
             assert answers[0] == answers[1], (caller, crossed)
-    shown(tenants=len(OPENS) * len(crossings), states=2 * len(OPENS) * len(crossings))
+    count_cases(tenants=len(OPENS) * len(crossings), states=2 * len(OPENS) * len(crossings))
 
 
 REVOCATIONS = {
@@ -254,7 +254,7 @@ REVOCATIONS = {
 @pytest.mark.parametrize("kind", REVOCATIONS)
 @first_case
 def test_a_revoked_credential_is_refused_after_thirty_seconds(
-    stage: Stage, shown: Shown, pass_time: PassTime, kind: str
+    stage: Stage, count_cases: CaseCounter, pass_time: PassTime, kind: str
 ) -> None:
     ours = stage.ours
     held = ours.headers[kind]
@@ -267,4 +267,4 @@ def test_a_revoked_credential_is_refused_after_thirty_seconds(
         statuses.append(sent(REVOCATIONS[kind], ours, kind, ours.ids).status)
     restore(stage.tables)
     assert statuses == [200, 200, 401]
-    shown(states=2)
+    count_cases(states=2)

@@ -14,8 +14,8 @@ from tests.api import Api
 from tests.assertions import stored
 from tests.conftest import PassTime
 from tests.credentials import DAY, YEAR, credential_item, entry_item, status_with
+from tests.direct_writes import before_each_commit
 from tests.selection import first_case
-from tests.writes import before_each_commit
 
 
 def test_a_rotation_returns_the_new_key_and_the_end_of_the_old_one(api: Api, pass_time: PassTime) -> None:

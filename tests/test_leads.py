@@ -14,7 +14,7 @@ from tests.api import Api
 from tests.assertions import refused, stored
 from tests.builders import lead_body
 from tests.conftest import PassTime
-from tests.requests import counted, lose_first_answer
+from tests.engine_requests import counted, lose_first_answer
 from tests.selection import first_case, one_of_each
 from tests.webhooks import pipeline
 

@@ -14,7 +14,7 @@ import chalice_guard
 from app import app
 from chalicelib.http import literal_paths
 from tests.api import Api
-from tests.requests import counted
+from tests.engine_requests import counted
 
 SPECIFICATION = json.loads(Path("tests/contract/routes.json").read_text(encoding="utf-8"))["specification"]
 

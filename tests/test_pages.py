@@ -13,7 +13,7 @@ import pytest
 from chalicelib import clock
 from tests.api import Answer, Api
 from tests.assertions import refused
-from tests.requests import counted
+from tests.engine_requests import counted
 from tests.selection import each_value_once
 
 CLIENTS, ORGS, TOOLS = "/v2/clients", "/v2/orgs", "/v3/agents/support/tools"

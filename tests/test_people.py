@@ -18,7 +18,7 @@ from infra.operator.commands import cams
 from tests.api import Answer, Api
 from tests.assertions import refused, stored
 from tests.builders import lead_body
-from tests.requests import counted
+from tests.engine_requests import counted
 
 
 def walk(api: Api, path: str, limit: int) -> list[list[Any]]:

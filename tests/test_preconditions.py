@@ -18,12 +18,12 @@ from tests.api import Answer, Api
 from tests.assertions import refused, stored
 from tests.builders import message, state_body
 from tests.described import operations
+from tests.engine_requests import counted, lose_first_answer
+from tests.guarantees import CaseCounter
 from tests.operations import ANALYTICS, MESSAGES, STATE, body_of, populate, send
-from tests.promises import Shown
-from tests.requests import counted, lose_first_answer
 from tests.selection import first_case, one_of_each
 
-pytestmark = pytest.mark.promise("matched")
+pytestmark = pytest.mark.guarantee("matched")
 
 V3_MESSAGES = "/v3/agents/{agent_id}/convos/{convo_id}/messages"
 ROTATE = "POST /v3/webhooks/{webhook_id}/rotate"
@@ -268,7 +268,9 @@ def test_errors_and_lists_have_no_etag(service: Service) -> None:
 
 @each_save
 @first_case
-def test_an_etag_allows_one_save_and_the_next_is_refused(save: Save, service: Service, shown: Shown) -> None:
+def test_an_etag_allows_one_save_and_the_next_is_refused(
+    save: Save, service: Service, count_cases: CaseCounter
+) -> None:
     values, read = service.create(save.record)
     answer = service.send(save.operation, values, save.first, If_Match=read)
     assert answer.status == 200, answer.text
@@ -276,7 +278,7 @@ def test_an_etag_allows_one_save_and_the_next_is_refused(save: Save, service: Se
     lost = service.send(save.operation, values, save.second, If_Match=read)
     assert stored() == before
     assert "etag" not in lost.headers
-    shown(states=1)
+    count_cases(states=1)
     interaction = {"interaction": True, "platform": "vg"} if save.operation == STATE else {}
     message = refused(lost, 412, **interaction)
     assert message == "If-Match does not match the record's current ETag; read it and try again."
@@ -285,12 +287,14 @@ def test_an_etag_allows_one_save_and_the_next_is_refused(save: Save, service: Se
 
 @each_deletion
 @first_case
-def test_a_deletion_needs_the_current_etag(name: str, operation: str, service: Service, shown: Shown) -> None:
+def test_a_deletion_needs_the_current_etag(
+    name: str, operation: str, service: Service, count_cases: CaseCounter
+) -> None:
     values, read = service.create(name)
     before = stored()
     refused(service.send(operation, values, If_Match=OTHER_TAG), 412)
     assert stored() == before
-    shown(states=1)
+    count_cases(states=1)
     assert service.send(operation, values, If_Match=read).status == 200
     refused(service.send(operation, values, If_Match=read), 412)
 
@@ -384,7 +388,7 @@ def before_save(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], objec
 @each_save
 @first_case
 def test_if_match_does_not_overwrite_a_concurrent_save(
-    save: Save, service: Service, before_save: Any, shown: Shown
+    save: Save, service: Service, before_save: Any, count_cases: CaseCounter
 ) -> None:
     values, read = service.create(save.record)
     others: list[Answer] = []
@@ -393,7 +397,7 @@ def test_if_match_does_not_overwrite_a_concurrent_save(
     assert answer.status == 412, answer.text
     assert [one.status for one in others] == [200]
     assert service.tag(save.record, values) == others[0].headers["etag"]
-    shown(states=1)
+    count_cases(states=1)
 
 
 @first_case
@@ -431,13 +435,15 @@ def test_concurrent_replacements_without_a_precondition_conflict(service: Servic
 
 @pytest.mark.parametrize("name", CREATED_AT_ID)
 @first_case
-def test_if_none_match_does_not_create_an_existing_record_again(name: str, service: Service, shown: Shown) -> None:
+def test_if_none_match_does_not_create_an_existing_record_again(
+    name: str, service: Service, count_cases: CaseCounter
+) -> None:
     values, _ = service.create(name)
     save = next(one for one in SAVES.values() if one.operation == CREATED_AT_ID[name])
     before = stored()
     answer = service.send(save.operation, values, save.first, If_None_Match="*")
     assert stored() == before
-    shown(states=1)
+    count_cases(states=1)
     message = refused(answer, 412, **({"interaction": True, "platform": "vg"} if save.operation == STATE else {}))
     assert message == "If-None-Match matches the existing record; read it and try again."
     new = unknown_record(save.operation, values)

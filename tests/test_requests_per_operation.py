@@ -22,8 +22,8 @@ from tests import extensions as support
 from tests.api import Api
 from tests.builders import lead_body, message, state_body, webhook_body
 from tests.engine import shared_engine
+from tests.engine_requests import counted
 from tests.operations import MESSAGES, ROUTES, STATE, body_of
-from tests.requests import counted
 from tests.selection import first_case
 
 GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT, WRITES, SEND = (

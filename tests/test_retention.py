@@ -20,8 +20,8 @@ from tests.api import Api
 from tests.builders import message, state_body
 from tests.cascades import as_record, maintain, task_messages
 from tests.conftest import PassTime
-from tests.follow import follow
-from tests.requests import counted
+from tests.engine_requests import counted
+from tests.followers import follow
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import stream as stream
 

@@ -20,9 +20,9 @@ from tests.api import Answer, Api
 from tests.assertions import refused, stored
 from tests.builders import webhook_body
 from tests.engine import shared_engine
+from tests.guarantees import CaseCounter
 from tests.moto_tables import restore, snapshot
 from tests.operations import ROUTES, populate, scope_of, send
-from tests.promises import Shown
 from tests.selection import one_of_each
 
 AGENT = "/v3/agents/support"
@@ -62,10 +62,10 @@ def stage() -> Iterator[Stage]:
         yield Stage()
 
 
-@pytest.mark.promise("isolated")
+@pytest.mark.guarantee("isolated")
 @one_of_each(scope_of)
 @pytest.mark.parametrize("name", FOR_TOKENS)
-def test_a_scope_opens_exactly_its_operations(stage: Stage, shown: Shown, name: str) -> None:
+def test_a_scope_opens_exactly_its_operations(stage: Stage, count_cases: CaseCounter, name: str) -> None:
     needed, before = scope_of(name), stored()
     opens = {needed, needed.replace(":read", ":write")}
     for scope, headers in stage.headers.items():
@@ -77,7 +77,7 @@ def test_a_scope_opens_exactly_its_operations(stage: Stage, shown: Shown, name: 
             refused(answer, 403)
             assert answer.json["message"] == f"The access token lacks the scope {needed}."
             assert stored() == before
-    shown(states=len(stage.headers))
+    count_cases(states=len(stage.headers))
 
 
 def test_the_scopes_are_the_resources_that_access_tokens_open() -> None:

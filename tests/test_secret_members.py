@@ -19,12 +19,12 @@ from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.contract.test_members import alone, members
 from tests.engine import shared_engine
+from tests.guarantees import CaseCounter
 from tests.moto_tables import restore, snapshot
 from tests.operations import GUARDED, STATE, populate, send
-from tests.promises import Shown
 from tests.webhooks import pipeline
 
-pytestmark = pytest.mark.promise("isolated")
+pytestmark = pytest.mark.guarantee("isolated")
 
 PAGE = Path(__file__).parent.parent / "docs" / "credentials.md"
 START, END = "<!-- secrets -->\n", "<!-- end of secrets -->"
@@ -142,7 +142,7 @@ def found_in(text: str, values: dict[str, str]) -> set[str]:
     return generated | {member for member, value in values.items() if value in text}
 
 
-def test_the_page_says_who_is_shown_which_secret(observed: Observed, shown: Shown) -> None:
+def test_the_page_says_who_is_shown_which_secret(observed: Observed, count_cases: CaseCounter) -> None:
     lines = [f"| Secret | {' | '.join(CREDENTIALS)} |", "|---" * (1 + len(CREDENTIALS)) + "|"]
     for member, by_credential in sorted(observed.shows.items()):
         print(member, *(f"\n    {one}: {', '.join(sorted(names)) or '-'}" for one, names in by_credential.items()))  # noqa: T201
@@ -155,7 +155,7 @@ def test_the_page_says_who_is_shown_which_secret(observed: Observed, shown: Show
         PAGE.write_text(expected, encoding="utf-8")
     elif text != expected:
         pytest.fail(f"The table of secrets in docs/credentials.md should be:\n{table}")
-    shown(states=sum(map(len, observed.opened.values())))
+    count_cases(states=sum(map(len, observed.opened.values())))
 
 
 def cell(observed: Observed, member: str, credential: str) -> str:

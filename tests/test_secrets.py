@@ -37,14 +37,14 @@ from tests.assertions import logged, stored
 from tests.builders import lead_body, webhook_body
 from tests.contract.test_members import MODELS, Member, alone, document, members
 from tests.engine import shared_engine
-from tests.promises import Shown
-from tests.requests import refuse_operation
+from tests.engine_requests import refuse_operation
+from tests.guarantees import CaseCounter
 from tests.selection import first_case, one_of_each
 from tests.stored_rows import row_classes
 from tests.webhooks import pipeline
 from tests.webhooks.receivers import status
 
-pytestmark = pytest.mark.promise("secret")
+pytestmark = pytest.mark.guarantee("secret")
 
 CANARY = "Canary7f3a91"
 STATE = "/agents/support/interact/user-1/state"
@@ -418,14 +418,14 @@ def test_no_log_line_contains_a_data_key_with_the_root_logger_at_debug(observed:
 
 @pytest.mark.parametrize("secret", SECRETS)
 @first_case
-def test_no_error_contains_a_secret(secret: str, observed: Observed, shown: Shown) -> None:
+def test_no_error_contains_a_secret(secret: str, observed: Observed, count_cases: CaseCounter) -> None:
     assert not [error for error in observed.errors if observed.secrets[secret] in error.text + str(error.headers)]
-    shown(states=len(observed.errors))
+    count_cases(states=len(observed.errors))
 
 
 @pytest.mark.parametrize("secret", SECRETS)
 @first_case
-def test_no_stored_byte_contains_a_secret(secret: str, observed: Observed, shown: Shown) -> None:
+def test_no_stored_byte_contains_a_secret(secret: str, observed: Observed, count_cases: CaseCounter) -> None:
     value = observed.secrets[secret].encode()
     forms = (value, value.lower(), value[::-1], b64encode(value).rstrip(b"=")[:-1], value.hex().encode())
     found = [
@@ -437,7 +437,7 @@ def test_no_stored_byte_contains_a_secret(secret: str, observed: Observed, shown
         if any(form in content for form in forms)
     ]
     assert found == []
-    shown(states=sum(map(len, observed.items.values())))
+    count_cases(states=sum(map(len, observed.items.values())))
 
 
 def test_no_stored_byte_contains_a_data_key(observed: Observed) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from infra import uv
-from tests import local_index
+from tests import package_index
 from tests.selection import first_case
 
 LISTED = """\
@@ -83,8 +83,8 @@ def test_a_lock_does_not_depend_on_extra_indexes_of_the_machine(monkeypatch: pyt
 @pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without uv, where pip finds only a stub of it."""
-    (tmp_path / "uv.lock").write_text(local_index.add_wheel(tmp_path / "wheels", "uv"))
-    for name, value in local_index.variables(tmp_path / "wheels").items():
+    (tmp_path / "uv.lock").write_text(package_index.add_wheel(tmp_path / "wheels", "uv"))
+    for name, value in package_index.variables(tmp_path / "wheels").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(uv, "_LOCK", tmp_path / "uv.lock")
     monkeypatch.setattr(uv, "_DIRECTORY", tmp_path / ".uv")
@@ -127,13 +127,13 @@ class Machine:
     def __init__(self, directory: Path) -> None:
         self.venv = directory / "venv"
         wheels = directory / "wheels"
-        small, more = (local_index.add_wheel(wheels, name) for name in ("small", "more"))
+        small, more = (package_index.add_wheel(wheels, name) for name in ("small", "more"))
         self.run = directory / "run.lock"
         self.dev = directory / "dev.lock"
         self.run.write_text(small)
         self.dev.write_text(small + more)
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
-        self._environment |= local_index.variables(wheels)
+        self._environment |= package_index.variables(wheels)
 
     def install(self, *locks: Path) -> subprocess.CompletedProcess[str]:
         """Run the set-up as the Makefile does."""

@@ -181,7 +181,7 @@ LIMITS = {
 }
 
 
-@pytest.mark.promise("limits")
+@pytest.mark.guarantee("limits")
 @pytest.mark.parametrize(("agent", "message"), LIMITS.values(), ids=LIMITS)
 def test_a_limit_accepts_the_last_message_and_refuses_the_next(agent: Any, message: Any) -> None:
     two = apply(empty("c"), change(turns=[turn(message, message)]), NOW)
@@ -191,7 +191,7 @@ def test_a_limit_accepts_the_last_message_and_refuses_the_next(agent: Any, messa
         check_limits(agent, two, three)
 
 
-@pytest.mark.promise("limits")
+@pytest.mark.guarantee("limits")
 @pytest.mark.parametrize(("agent", "message"), LIMITS.values(), ids=LIMITS)
 def test_an_exceeded_limit_accepts_a_change_to_fewer_messages(agent: Any, message: Any) -> None:
     four = apply(empty("c"), change(turns=[turn(*[message] * 4)]), NOW)
@@ -201,7 +201,7 @@ def test_an_exceeded_limit_accepts_a_change_to_fewer_messages(agent: Any, messag
 @pytest.mark.parametrize(
     "agent", [{}, {"messagesLimit": 0, "limits": {"maxInteractionsPerUserId": 0}}], ids=["none", "0"]
 )
-@pytest.mark.promise("limits")
+@pytest.mark.guarantee("limits")
 def test_an_absent_or_zero_limit_is_no_limit(agent: Any) -> None:
     check_limits(agent, empty("c"), apply(empty("c"), change(turns=[turn(*[{"from": "human"}] * 50)]), NOW))
 

@@ -10,7 +10,7 @@ from chalicelib import clock, errors, storage
 from chalicelib.organisations import store
 from chalicelib.organisations.store import OrganisationRow
 from chalicelib.storage.client import connection
-from tests.writes import delete_now, put_now
+from tests.direct_writes import delete_now, put_now
 
 
 @pytest.fixture

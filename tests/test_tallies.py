@@ -22,10 +22,10 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
 from tests.api import Api
 from tests.capacity import metered
-from tests.follow import follow
-from tests.promises import Shown
+from tests.direct_writes import put_now
+from tests.followers import follow
+from tests.guarantees import CaseCounter
 from tests.webhooks.pipeline import Stream
-from tests.writes import put_now
 
 LIST = "/v2/agents/support/convos"
 DAY = 24 * 60 * 60 * 1000
@@ -254,10 +254,10 @@ def test_a_count_that_was_overtaken_is_made_again(
     assert_exact()
 
 
-@pytest.mark.promise("tallied")
+@pytest.mark.guarantee("tallied")
 @pytest.mark.parametrize("changes", [300, pytest.param(100_000, marks=pytest.mark.long)])
 def test_repeated_shuffled_bisected_and_crashing_batches_count_right(
-    workspace: NewWorkspace, agent_id: str, monkeypatch: pytest.MonkeyPatch, shown: Shown, changes: int
+    workspace: NewWorkspace, agent_id: str, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter, changes: int
 ) -> None:
     chance, faults = random.Random(changes), Counter[str]()
     records = list(_changes(workspace, chance, changes))
@@ -290,7 +290,7 @@ def test_repeated_shuffled_bisected_and_crashing_batches_count_right(
         requests[:0] = count_again(texts)
     monkeypatch.undo()
     assert_exact()
-    shown(faults=faults.total(), states=len(records))
+    count_cases(faults=faults.total(), states=len(records))
 
 
 def test_rows_that_were_read_at_different_moments_are_not_combined(

@@ -15,10 +15,10 @@ from chalicelib.webhooks import ledger, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.assertions import refused, stored
-from tests.requests import counted
+from tests.direct_writes import delete_now
+from tests.engine_requests import counted
 from tests.selection import each_value_once, first_case, one_of_each
 from tests.webhooks import pipeline
-from tests.writes import delete_now
 
 NOW = 1_793_611_800_123
 SECOND, DAY = 1_000, 24 * 60 * 60 * 1000

@@ -8,7 +8,7 @@ import pytest
 
 from tests import capacity
 from tests.api import Api
-from tests.requests import refuse_operation
+from tests.engine_requests import refuse_operation
 
 PATH = "/agents/support/interact/ann/state"
 # It cannot be compressed to less than 1 KB.

@@ -10,8 +10,8 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import row_of, stored_agent
 from tests.api import Api
 from tests.assertions import refused
-from tests.requests import counted, lose_first_answer
-from tests.writes import before_each_commit
+from tests.direct_writes import before_each_commit
+from tests.engine_requests import counted, lose_first_answer
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, times: int, another: Callable[[], Any]) -> None:

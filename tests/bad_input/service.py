@@ -15,8 +15,8 @@ from app import app
 from chalicelib.http import auth
 from tests.api import Answer, Api
 from tests.assertions import logged, refused
+from tests.engine_requests import counted
 from tests.operations import QUERIES
-from tests.requests import counted
 
 READS = {"GetItem", "BatchGetItem", "Query"}
 # Part of each sent value; it must not appear in an answer or a log line.

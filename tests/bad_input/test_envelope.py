@@ -10,7 +10,7 @@ from chalicelib.http import auth
 from tests.api import Api
 from tests.assertions import logged, refused, stored
 from tests.bad_input.service import CANARY, STATE, Operation, Service, assert_refused, harmless
-from tests.requests import refuse_operation
+from tests.engine_requests import refuse_operation
 
 INTERACTION = Operation("POST", "/agents/{agent_id}/interact/{user_id}/state", None, ())
 PLAIN = Operation("GET", "/v3/agents/{agent_id}", None, ())

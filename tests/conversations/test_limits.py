@@ -9,7 +9,7 @@ from tests.api import Api
 from tests.conversations.turns import STATE, items, message, turns
 
 
-@pytest.mark.promise("limits")
+@pytest.mark.guarantee("limits")
 def test_a_limit_answers_429_and_writes_nothing(api: Api) -> None:
     api.patch("/v3/agents/support", {"agent": {"limits": {"maxInteractionsPerUserId": 1}}})
     api.post(STATE, {"turns": turns(message("a"))})
@@ -19,7 +19,7 @@ def test_a_limit_answers_429_and_writes_nothing(api: Api) -> None:
     assert items() == before
 
 
-@pytest.mark.promise("limits")
+@pytest.mark.guarantee("limits")
 def test_the_initial_message_count_of_a_new_conversation_does_not_lift_a_limit(api: Api) -> None:
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 2}})
     created = api.post("/v3/agents/support/convos", {"conversation": {"messagesNum": 1000}}).data["id"]
@@ -49,7 +49,7 @@ def test_only_the_last_removed_messages_are_remembered(api: Api, monkeypatch: py
     assert brought == [[str(number) for number in range(25)], ["25"], ["26"], [str(number) for number in range(6)]]
 
 
-@pytest.mark.promise("limits")
+@pytest.mark.guarantee("limits")
 @pytest.mark.parametrize(
     ("limit", "sender"),
     [({"limits": {"maxInteractionsPerUserId": 2}}, "human"), ({"messagesLimit": 2}, "bot")],
@@ -67,7 +67,7 @@ def test_a_limit_counts_the_messages_that_a_later_write_replaced(api: Api, limit
     assert statuses == [200] * 2 + [429] * 48
 
 
-@pytest.mark.promise("limits")
+@pytest.mark.guarantee("limits")
 @pytest.mark.parametrize("prefix", ["human ", "u", "o"])
 def test_no_id_of_a_bot_s_message_hides_a_message_of_the_user(api: Api, prefix: str) -> None:
     api.patch("/v3/agents/support", {"agent": {"limits": {"maxInteractionsPerUserId": 1}}})
@@ -78,7 +78,7 @@ def test_no_id_of_a_bot_s_message_hides_a_message_of_the_user(api: Api, prefix: 
     assert statuses == [200] + [429] * 4
 
 
-@pytest.mark.promise("limits")
+@pytest.mark.guarantee("limits")
 def test_a_launch_counts_for_the_messages_only(api: Api) -> None:
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 4, "limits": {"maxInteractionsPerUserId": 1}}})
     launches = [{**message(f"l{number}"), "type": "launch", "item": {}} for number in range(4)]
@@ -87,7 +87,7 @@ def test_a_launch_counts_for_the_messages_only(api: Api) -> None:
     assert (answer.status, answer.json["limit"]["name"], answer.json["limit"]["used"]) == (429, "messagesLimit", 4)
 
 
-@pytest.mark.promise("limits")
+@pytest.mark.guarantee("limits")
 @pytest.mark.parametrize(
     "item", [{"text": "Hello"}, {"message": "", "text": "Hello"}, {"payload": {"content": "Hello"}}]
 )
@@ -99,7 +99,7 @@ def test_a_visitor_does_not_avoid_the_limit_by_the_type_of_a_text(item: Any, api
     assert [visitor.post(f"{path}/messages", launch).status for _ in range(2)] == [200, 429]
 
 
-@pytest.mark.promise("limits")
+@pytest.mark.guarantee("limits")
 def test_a_limit_counts_a_message_once(api: Api) -> None:
     """Whether it is deleted, sent again, or replaced under its id."""
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 3, "limits": {"maxInteractionsPerUserId": 2}}})

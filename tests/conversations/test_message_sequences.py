@@ -16,7 +16,7 @@ from chalicelib.conversations import store
 from chalicelib.conversations.transcript import message_index, turns
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.promises import Shown
+from tests.guarantees import CaseCounter
 from tests.selection import whole
 from tests.webhooks.pipeline import Stream, events_of
 
@@ -79,12 +79,12 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @whole
 @pytest.mark.long
-@pytest.mark.promise("model")
+@pytest.mark.guarantee("model")
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(_steps, min_size=12, max_size=25))
 def test_messages_are_those_of_a_list(
     steps: list[Any], api: Api, agent_id: str, workspace: NewWorkspace, pass_time: Any,
-    small_chunks: None, shown: Shown,
+    small_chunks: None, count_cases: CaseCounter,
 ) -> None:  # fmt: skip
     stream, name, model = Stream(), f"c{next(_numbers)}", Model()
     edge, v3 = f"/agents/support/interact/{name}", f"/v3/agents/support/convos/{name}/messages"
@@ -131,4 +131,4 @@ def test_messages_are_those_of_a_list(
     assert {member: state["chatState"][member] for member in counts} == counts
     row: Any = storage.find(*store.key(workspace.workspace_id, "support", name)[:3])
     assert json.loads(turns.read_state(row).turns) == state["turns"]
-    shown(states=len(steps))
+    count_cases(states=len(steps))

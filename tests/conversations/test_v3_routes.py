@@ -18,7 +18,7 @@ from tests.api import Api
 from tests.assertions import refused
 from tests.capacity import metered
 from tests.conftest import PassTime
-from tests.requests import counted
+from tests.engine_requests import counted
 from tests.selection import one_of_each, whole
 
 CONVOS = "/v3/agents/support/convos"

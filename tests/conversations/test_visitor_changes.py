@@ -9,7 +9,7 @@ from tests.api import Api
 from tests.assertions import refused, stored
 from tests.builders import message, state_body
 from tests.conftest import PassTime
-from tests.requests import counted
+from tests.engine_requests import counted
 
 STATE = "/agents/support/interact/ann/state"
 MESSAGES = "/agents/support/interact/ann/messages"

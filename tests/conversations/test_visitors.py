@@ -18,8 +18,8 @@ from tests.assertions import refused, stored
 from tests.builders import message, state_body
 from tests.capacity import metered
 from tests.conftest import PassTime
+from tests.engine_requests import counted
 from tests.moto_tables import items
-from tests.requests import counted
 
 STATE = "/agents/support/interact/ann/state"
 MESSAGES = "/agents/support/interact/ann/messages"

@@ -24,14 +24,14 @@ from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
 from tests.cascades import as_record, cascade_messages, fill, maintain, task_messages
 from tests.deployment import rights
-from tests.follow import follow
-from tests.requests import refuse_operation
+from tests.direct_writes import delete_now
+from tests.engine_requests import refuse_operation
+from tests.followers import follow
 from tests.test_log_values import WATCHING
 from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Service, large, path_of
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
 from tests.webhooks.receivers import OK, Receiver, read_request
-from tests.writes import delete_now
 
 OF_QUARTER = 3  # members of a request to count a quarter hour
 

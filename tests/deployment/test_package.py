@@ -18,7 +18,7 @@ from botocore.regions import EndpointResolver
 from app import app
 from infra.local.children import Engine
 from infra.package import build, interpreters, trim, wheels
-from tests import local_index
+from tests import package_index
 from tests.deployment import package_runs
 from tests.deployment.package_runs import Package
 from tests.reliability.engine_fixture import local_engine  # noqa: F401 - the fixture
@@ -211,7 +211,7 @@ def test_a_later_build_keeps_the_packages_until_their_versions_change(
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of wheels that is all that pip is configured for."""
-    for name, value in local_index.variables(tmp_path / "wheels").items():
+    for name, value in package_index.variables(tmp_path / "wheels").items():
         monkeypatch.setenv(name, value)
     return tmp_path / "wheels"
 
@@ -224,7 +224,7 @@ def test_a_build_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch:
 
 
 def test_a_wheel_that_is_not_there_fails_the_build(index: Path, tmp_path: Path) -> None:
-    local_index.add_wheel(index, "other")
+    package_index.add_wheel(index, "other")
     with pytest.raises(
         build.BuildError, match=r"cannot be had for x86_64-manylinux2014 and Python \S+ as requirements/dev\.lock has"
     ):
@@ -241,7 +241,7 @@ def test_a_wheel_that_is_not_there_fails_the_build(index: Path, tmp_path: Path) 
     ids=["here", "the functions' platform", "arm64"],
 )
 def test_the_files_of_a_package_are_those_of_its_wheel(platform: str, tag: str, index: Path, tmp_path: Path) -> None:
-    (tmp_path / "lock").write_text(local_index.add_wheel(index, "small", tag))
+    (tmp_path / "lock").write_text(package_index.add_wheel(index, "small", tag))
     (tmp_path / "requirements.txt").write_text("small==1\n")
     found = {file.path for file in wheels.of(tmp_path / "requirements.txt", platform, tmp_path / "lock")}
     with zipfile.ZipFile(index / f"small-1-{tag}.whl") as wheel:
@@ -262,7 +262,7 @@ UNFIT = [
 def test_a_wheel_that_does_not_fit_fails_the_build(
     tag: str, forged: dict[str, str], requirement: str, reason: str, index: Path, tmp_path: Path
 ) -> None:
-    line = local_index.add_wheel(index, "small", tag)
+    line = package_index.add_wheel(index, "small", tag)
     for text, other in forged.items():
         line = line.replace(text, other)
     (tmp_path / "lock").write_text(line)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.promises import Shown
+from tests.guarantees import CaseCounter
 from tests.reliability import competing_writers
 from tests.reliability.competing_writers import STATE
 from tests.reliability.processes import Service, output, service
@@ -23,8 +23,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield served
 
 
-@pytest.mark.promise("history")
-def test_every_acknowledged_message_is_there_once_in_the_order_of_its_answer(served: Service, shown: Shown) -> None:
+@pytest.mark.guarantee("history")
+def test_every_acknowledged_message_is_there_once_in_the_order_of_its_answer(
+    served: Service, count_cases: CaseCounter
+) -> None:
     started = [served.start(competing_writers.__name__, "add", EACH, THREADS) for _ in range(PROCESSES)]
     writers: list[Any] = [json.loads(line) for one in started for line in output(one) if line.startswith("[[")]
     added = [one for writer in writers for one in writer]
@@ -39,4 +41,4 @@ def test_every_acknowledged_message_is_there_once_in_the_order_of_its_answer(ser
     for _, mid, _, end in firsts:
         # Each request that began after this one was answered added its message behind this one's.
         assert all(position[mid] < position[later] for _, later, start, _ in firsts if start > end)
-    shown(states=len(added))
+    count_cases(states=len(added))

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.promises import Shown
+from tests.guarantees import CaseCounter
 from tests.reliability.engine_fixture import client
 from tests.reliability.processes import Service, output, service
 from tests.selection import whole
 
-pytestmark = [pytest.mark.engine, pytest.mark.promise("repeated")]
+pytestmark = [pytest.mark.engine, pytest.mark.guarantee("repeated")]
 
 PROCESSES, THREADS, EACH, KEYS = 4, 4, 5, 3
 
@@ -22,7 +22,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @whole
-def test_each_key_creates_one_agent_and_all_callers_get_the_same_answer(served: Service, shown: Shown) -> None:
+def test_each_key_creates_one_agent_and_all_callers_get_the_same_answer(
+    served: Service, count_cases: CaseCounter
+) -> None:
     agents = set()
     for key in (f"key-{number}" for number in range(KEYS)):
         callers = [
@@ -35,7 +37,7 @@ def test_each_key_creates_one_agent_and_all_callers_get_the_same_answer(served: 
         assert len(texts) == 1
         assert sum(not replayed for _, _, replayed, _ in answers) == 1
         agents.add(json.loads(texts.pop())["data"]["id"])
-        shown(requests=len(answers))
+        count_cases(requests=len(answers))
     stored = client(served.engine, "dynamodb").scan(TableName="cams-agents")["Items"]
     assert {item["agent_id"]["S"] for item in stored} == {*agents, "support"}
     assert len(agents) == KEYS

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.promises import Shown
+from tests.guarantees import CaseCounter
 from tests.reliability import writers
 from tests.reliability.processes import output, service
 from tests.selection import whole
 
-pytestmark = [pytest.mark.engine, pytest.mark.promise("history")]
+pytestmark = [pytest.mark.engine, pytest.mark.guarantee("history")]
 
 PROCESSES, THREADS, EACH = 4, 4, 5
 
 
 @whole
-def test_concurrent_creations_leave_no_gaps_and_no_duplicates(tmp_path: Path, shown: Shown) -> None:
+def test_concurrent_creations_leave_no_gaps_and_no_duplicates(tmp_path: Path, count_cases: CaseCounter) -> None:
     with service(tmp_path) as served:
         reader = served.start(writers.__name__, "walk", "4")
         creators = [served.start(writers.__name__, "create", THREADS, EACH) for _ in range(PROCESSES)]
@@ -30,4 +30,4 @@ def test_concurrent_creations_leave_no_gaps_and_no_duplicates(tmp_path: Path, sh
     assert len(created) == PROCESSES * THREADS * EACH == len(set(created))
     assert [len(page) for page in pages] == [20] * (len(created) // 20)
     assert sorted(name for page in pages for name in page) == sorted(created)
-    shown(states=int(walks) + 1)
+    count_cases(states=int(walks) + 1)

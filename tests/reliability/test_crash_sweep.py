@@ -19,7 +19,7 @@ from infra import tables
 from tests.api import Answer
 from tests.conftest import clear_caches
 from tests.contract.test_routes import OPERATIONS
-from tests.promises import Shown
+from tests.guarantees import CaseCounter
 from tests.reliability import sweep
 from tests.reliability.engine_fixture import running_engine
 from tests.reliability.faults import KINDS, Died, Fault, Kind, Line, line_to
@@ -27,7 +27,7 @@ from tests.repeating import NO_WRITE, Case, World
 from tests.selection import whole
 from tests.webhooks import pipeline
 
-pytestmark = [pytest.mark.engine, pytest.mark.promise("whole")]
+pytestmark = [pytest.mark.engine, pytest.mark.guarantee("whole")]
 
 DELIVERIES = Case("deliveries", "GET /v3/webhooks/{webhook_id}/deliveries")
 QUICK: tuple[Kind, ...] = ("dies after", "answer lost")
@@ -122,33 +122,39 @@ def test_the_sweep_has_every_write_request() -> None:
 
 
 @each_record(CASES)
-def test_a_request_with_one_fault_is_atomic_and_can_be_repeated(case: Case, target: Target, shown: Shown) -> None:
+def test_a_request_with_one_fault_is_atomic_and_can_be_repeated(
+    case: Case, target: Target, count_cases: CaseCounter
+) -> None:
     requests, expected = without_faults(case, target, 2)
     _, first, second = expected
     assert {type_ for type_, _ in first.events} == set(event_types(case))
     assert (second.plain != first.plain) == (case.id in sweep.NOT_IDEMPOTENT)
     for at in range(len(requests)):
         for kind in QUICK:
-            check(case, target, expected, [Fault(kind, at)], shown)
+            check(case, target, expected, [Fault(kind, at)], count_cases)
 
 
 @pytest.mark.long
 @each(CASES)
-def test_a_request_with_any_fault_is_atomic_and_can_be_repeated(case: Case, target: Target, shown: Shown) -> None:
+def test_a_request_with_any_fault_is_atomic_and_can_be_repeated(
+    case: Case, target: Target, count_cases: CaseCounter
+) -> None:
     requests, expected = without_faults(case, target, 2)
     for at in range(len(requests)):
         for kind in KINDS:
-            check(case, target, expected, [Fault(kind, at)], shown)
+            check(case, target, expected, [Fault(kind, at)], count_cases)
 
 
 @pytest.mark.long
 @each(CASES)
-def test_a_request_that_dies_twice_is_atomic_and_can_be_repeated(case: Case, target: Target, shown: Shown) -> None:
+def test_a_request_that_dies_twice_is_atomic_and_can_be_repeated(
+    case: Case, target: Target, count_cases: CaseCounter
+) -> None:
     requests, expected = without_faults(case, target, 3)
     for first in range(len(requests)):
         # The second process also reads the credential and the data key.
         for second in range(len(requests) + 3):
-            check(case, target, expected, [Fault("dies after", first), Fault("dies after", second)], shown)
+            check(case, target, expected, [Fault("dies after", first), Fault("dies after", second)], count_cases)
 
 
 def event_types(case: Case) -> list[str]:
@@ -156,7 +162,7 @@ def event_types(case: Case) -> list[str]:
     return next((sweep.EVENTS[name] for name in sorted(sweep.EVENTS, reverse=True) if case.id.startswith(name)), [])
 
 
-def check(case: Case, target: Target, expected: list[Result], faults: list[Fault], shown: Shown) -> None:
+def check(case: Case, target: Target, expected: list[Result], faults: list[Fault], count_cases: CaseCounter) -> None:
     """Send a case with one fault after another, and then without; each time it is applied completely or not at all."""
     world, times = sweep.create_world(case), 0
     before = result(world, case, target)
@@ -179,7 +185,7 @@ def check(case: Case, target: Target, expected: list[Result], faults: list[Fault
     wanted = expected[times + 1]
     assert again.plain == wanted.plain, (faults, "the result differs from the one without faults")
     assert (again.answer, again.events) == (wanted.answer, wanted.events), faults
-    shown(faults=len(faults), states=len(faults) + 1)
+    count_cases(faults=len(faults), states=len(faults) + 1)
 
 
 # ---- idempotency keys and deferred work -----------------------------------------------------------
@@ -189,17 +195,17 @@ KEYED = [case for case in CASES if case.method in idempotency.METHODS]
 
 
 @each_record(KEYED)
-def test_a_keyed_request_with_one_fault_takes_effect_once(case: Case, target: Target, shown: Shown) -> None:
-    check_keyed(case, target, QUICK, shown)
+def test_a_keyed_request_with_one_fault_takes_effect_once(case: Case, target: Target, count_cases: CaseCounter) -> None:
+    check_keyed(case, target, QUICK, count_cases)
 
 
 @pytest.mark.long
 @each(KEYED)
-def test_a_keyed_request_with_any_fault_takes_effect_once(case: Case, target: Target, shown: Shown) -> None:
-    check_keyed(case, target, KINDS, shown)
+def test_a_keyed_request_with_any_fault_takes_effect_once(case: Case, target: Target, count_cases: CaseCounter) -> None:
+    check_keyed(case, target, KINDS, count_cases)
 
 
-def check_keyed(case: Case, target: Target, kinds: Iterable[Kind], shown: Shown) -> None:
+def check_keyed(case: Case, target: Target, kinds: Iterable[Kind], count_cases: CaseCounter) -> None:
     """Send a case with a key and a fault at each of its requests, and again at once; it takes effect once."""
     requests, (before, first) = without_faults(case, target, 1)
     for at in range(len(requests) + 1):  # the look-up of the key comes first
@@ -217,11 +223,11 @@ def check_keyed(case: Case, target: Target, kinds: Iterable[Kind], shown: Shown)
             if answer is not None and answer.status == 200:
                 assert answer.text == again.text, where
             assert sweep.send(world, case, "key").text == again.text, where
-            shown(faults=1, states=2)
+            count_cases(faults=1, states=2)
 
 
 @each(case for case in CASES if case.id in ("webhook test", "redeliver"))
-def test_every_acknowledged_delivery_is_queued_and_stored(case: Case, target: Target, shown: Shown) -> None:
+def test_every_acknowledged_delivery_is_queued_and_stored(case: Case, target: Target, count_cases: CaseCounter) -> None:
     """Every queued delivery is stored, so that it can be claimed; every acknowledged delivery is queued."""
     requests, _ = without_faults(case, target, 1)
     for at in range(len(requests)):
@@ -231,7 +237,7 @@ def test_every_acknowledged_delivery_is_queued_and_stored(case: Case, target: Ta
             acknowledged = {answer.data["id"] for answer in answers if answer and answer.status == 200}
             stored = {one["id"] for one in world.api.get(world.path(DELIVERIES)).data}
             assert acknowledged and acknowledged <= sweep.queued(world) <= stored, (at, kind)
-            shown(faults=1, states=1)
+            count_cases(faults=1, states=1)
 
 
 MESSAGE, REQUEST = "the message on the queue", "the same request"
@@ -246,7 +252,7 @@ MESSAGE, REQUEST = "the message on the queue", "the same request"
     ],
 )
 def test_an_agent_s_deletion_with_a_fault_is_atomic_and_completed_later(
-    again: str, kind: Kind, target: Target, shown: Shown
+    again: str, kind: Kind, target: Target, count_cases: CaseCounter
 ) -> None:
     case = sweep.DELETE_AGENT
     requests, (_, first) = without_faults(case, target, 1)
@@ -271,7 +277,7 @@ def test_an_agent_s_deletion_with_a_fault_is_atomic_and_completed_later(
             cascade.resume(ResumeCascade(world.workspace.workspace_id, "support"), 10)
         assert sweep.remaining_items(world) == [], at
         assert world.api.post("/v2/agents/support", {}).status == 200, at
-        shown(faults=1, states=3)
+        count_cases(faults=1, states=3)
 
 
 def assert_gone(before: dict[str, Any], now: dict[str, Any]) -> None:

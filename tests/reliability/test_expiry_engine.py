@@ -11,7 +11,7 @@ from chalicelib.workspaces import store as workspaces
 from infra import tables
 from tests.api import Api
 from tests.cascades import as_record, maintain
-from tests.follow import follow
+from tests.followers import follow
 from tests.people import fill
 from tests.reliability.engine_fixture import running_engine
 from tests.reliability.faults import line_to

@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from infra.local.children import Engine
-from tests.promises import Shown
+from tests.guarantees import CaseCounter
 from tests.reliability import conversation_clients
 from tests.reliability.engine_fixture import client
 from tests.reliability.processes import output, service
 from tests.selection import whole
 
-pytestmark = [pytest.mark.engine, pytest.mark.promise("history")]
+pytestmark = [pytest.mark.engine, pytest.mark.guarantee("history")]
 
 WRITERS, READERS, THREADS = 2, 1, 2
 BEGINNING = "beginning"
 
 
 @pytest.mark.parametrize("each", [pytest.param(12, marks=whole), pytest.param(150, marks=pytest.mark.long)])
-def test_reads_return_complete_writes_and_no_write_is_lost(tmp_path: Path, shown: Shown, each: int) -> None:
+def test_reads_return_complete_writes_and_no_write_is_lost(tmp_path: Path, count_cases: CaseCounter, each: int) -> None:
     with service(tmp_path) as served:
         assert len(actions_of(served.start(conversation_clients.__name__, "write", BEGINNING, 1, 1))) == 1
         writers = [
@@ -43,7 +43,7 @@ def test_reads_return_complete_writes_and_no_write_is_lost(tmp_path: Path, shown
         seen = [line.index(one["read"]) for one in reader if "read" in one]
         assert seen == sorted(seen)
     assert any("refused" in one for one in written), "no two requests conflicted"
-    shown(states=acknowledged + sum("read" in one for reader in read for one in reader))
+    count_cases(states=acknowledged + sum("read" in one for reader in read for one in reader))
 
 
 def actions_of(process: Any) -> list[list[dict[str, Any]]]:

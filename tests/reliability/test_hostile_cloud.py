@@ -20,14 +20,14 @@ from chalicelib.http.idempotency import METHODS
 from chalicelib.storage import encryption, layouts
 from chalicelib.workspaces import store as workspaces
 from tests.conftest import clear_caches
+from tests.guarantees import CaseCounter
 from tests.moto_tables import items, restore, snapshot, tables
 from tests.operations import GUARDED, STATE, populate, send
-from tests.promises import Shown
 from tests.reliability.hostile import CALM, Cloud, hostile_cloud
 from tests.repeating import REPLAYED, TABLE
 from tests.selection import whole
 
-pytestmark = pytest.mark.promise("cloud")
+pytestmark = pytest.mark.guarantee("cloud")
 
 # The gateway gives up after 29 seconds.
 GATEWAY_SECONDS = 29
@@ -186,7 +186,7 @@ def queued() -> str:
 @whole
 @pytest.mark.parametrize("steps", [SHORT, pytest.param(LONG, marks=pytest.mark.long)])
 def test_every_answer_is_correct_or_a_503_within_the_gateway_timeout(
-    engine: None, shown: Shown, monkeypatch: pytest.MonkeyPatch, steps: int
+    engine: None, count_cases: CaseCounter, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     chance = random.Random(int(os.environ.get("CAMS_SEED", "7")))
     random.seed(chance.random())  # the SDK's pauses, and ours
@@ -196,4 +196,4 @@ def test_every_answer_is_correct_or_a_503_within_the_gateway_timeout(
             sequence.step(number)
     assert steps / 20 < sequence.busy < steps / 2, "too few or too many faults to test both outcomes"
     assert sequence.repeated > steps / 10
-    shown(faults=cloud.faults.total(), states=steps + sequence.repeated)
+    count_cases(faults=cloud.faults.total(), states=steps + sequence.repeated)

@@ -25,12 +25,12 @@ from botocore.exceptions import HTTPClientError
 from infra import tables
 from infra.local import children, data_file
 from infra.local.children import Engine, RunError
-from tests.promises import Shown
+from tests.guarantees import CaseCounter
 from tests.reliability.engine_fixture import client, kill, running_engine
 from tests.selection import first_case, whole
 
 pytestmark = pytest.mark.engine
-kept = pytest.mark.promise("kept")
+kept = pytest.mark.guarantee("kept")
 
 TABLE = "things"
 _SECONDS_OF_LOAD = 1.0
@@ -47,16 +47,18 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
 
 @whole
 @kept
-def test_killing_the_engine_under_load_loses_no_acknowledged_write(killed: Killed, shown: Shown) -> None:
+def test_killing_the_engine_under_load_loses_no_acknowledged_write(killed: Killed, count_cases: CaseCounter) -> None:
     _assert_no_write_is_lost(killed)
-    shown(faults=_KILLS, states=len(killed.load.written))
+    count_cases(faults=_KILLS, states=len(killed.load.written))
 
 
 @whole
 @kept
-def test_killing_the_engine_under_load_keeps_ids_and_order_of_stream_records(killed: Killed, shown: Shown) -> None:
+def test_killing_the_engine_under_load_keeps_ids_and_order_of_stream_records(
+    killed: Killed, count_cases: CaseCounter
+) -> None:
     _assert_the_stream_is_complete(killed)
-    shown(states=len(killed.records))
+    count_cases(states=len(killed.records))
 
 
 @whole
@@ -84,12 +86,12 @@ def test_an_index_that_is_added_to_a_table_has_its_items_and_survives_a_restart(
 
 @kept
 @pytest.mark.long
-def test_twenty_kills_lose_nothing(tmp_path: Path, shown: Shown) -> None:
+def test_twenty_kills_lose_nothing(tmp_path: Path, count_cases: CaseCounter) -> None:
     killed = _kill_under_load(tmp_path, 20)
 
     _assert_no_write_is_lost(killed)
     _assert_the_stream_is_complete(killed)
-    shown(faults=20, states=len(killed.load.written) + len(killed.records))
+    count_cases(faults=20, states=len(killed.load.written) + len(killed.records))
 
 
 def test_a_damaged_data_file_is_rejected_in_one_sentence(tmp_path: Path) -> None:

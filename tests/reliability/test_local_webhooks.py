@@ -26,7 +26,7 @@ import pytest
 
 from chalicelib.webhooks import events
 from tests.builders import lead_body, state_body
-from tests.promises import Shown
+from tests.guarantees import CaseCounter
 from tests.reliability.runs import Run, ask, begin, end, engine_client, free_port, kill
 from tests.selection import whole
 from tests.webhooks.receivers import OK, Behaviour, Receiver, read_request, reads_and_hangs, receiver
@@ -91,8 +91,10 @@ def test_five_hundred_events_are_delivered_once_and_measured(run: Run) -> None:
 
 
 @whole
-@pytest.mark.promise("kept")
-def test_after_killing_all_processes_every_acknowledged_change_is_posted_once(tmp_path: Path, shown: Shown) -> None:
+@pytest.mark.guarantee("kept")
+def test_after_killing_all_processes_every_acknowledged_change_is_posted_once(
+    tmp_path: Path, count_cases: CaseCounter
+) -> None:
     run = begin(tmp_path, free_port())
     arrivals: list[Arrival] = []
     with receiver(_record_arrivals(arrivals)) as hook:
@@ -116,7 +118,7 @@ def test_after_killing_all_processes_every_acknowledged_change_is_posted_once(tm
     assert missing == set()
     assert set(Counter(arrival.event_id for arrival in arrivals).values()) == {1}
     assert events.TEST in {arrival.body["type"] for arrival in arrivals}
-    shown(faults=1, states=len(acknowledged))
+    count_cases(faults=1, states=len(acknowledged))
 
 
 @whole

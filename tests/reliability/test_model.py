@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.engine import shared_engine
+from tests.guarantees import CaseCounter
 from tests.operations import ROUTES
-from tests.promises import Shown
 from tests.reliability.model.machine import COVERED
 from tests.reliability.model.webhook_rules import WebhookRules
 from tests.selection import whole
 
-pytestmark = pytest.mark.promise("model")
+pytestmark = pytest.mark.guarantee("model")
 
 # Every run generates the same requests.
 base_settings = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
@@ -37,16 +37,16 @@ def test_every_route_of_the_specification_has_a_rule() -> None:
 
 
 @pytest.mark.parametrize("steps", [briefly, pytest.param(few, marks=whole)], ids=["briefly", "fully"])
-def test_each_answer_equals_the_model_s(steps: settings, shown: Shown) -> None:
-    run(steps, shown)
+def test_each_answer_equals_the_model_s(steps: settings, count_cases: CaseCounter) -> None:
+    run(steps, count_cases)
 
 
 @pytest.mark.long
-def test_each_answer_equals_the_model_s_in_long_sequences(shown: Shown) -> None:
-    run(many, shown)
+def test_each_answer_equals_the_model_s_in_long_sequences(count_cases: CaseCounter) -> None:
+    run(many, count_cases)
 
 
-def run(steps: settings, shown: Shown) -> None:
+def run(steps: settings, count_cases: CaseCounter) -> None:
     before = WebhookRules.compared
     run_state_machine_as_test(WebhookRules, settings=steps)
-    shown(states=WebhookRules.compared - before)
+    count_cases(states=WebhookRules.compared - before)

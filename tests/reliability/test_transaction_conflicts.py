@@ -16,12 +16,12 @@ from botocore.awsrequest import AWSResponse
 from chalicelib import storage
 from chalicelib.clients import store as clients
 from tests.api import Answer
-from tests.promises import Shown
+from tests.guarantees import CaseCounter
 from tests.repeating import KEY, REPLAYED, Case, World, each_case, error_of, is_replay, named, new_world, stored_records
 from tests.repeating import world as world
 from tests.selection import first_case
 
-pytestmark = pytest.mark.promise("whole")
+pytestmark = pytest.mark.guarantee("whole")
 
 CONFLICT, FAILED, NONE = "TransactionConflict", "ConditionalCheckFailed", "None"
 WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems")
@@ -75,7 +75,7 @@ def error(code: str) -> Request:
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
 @first_case
 def test_a_conflicting_write_is_retried_unchanged_until_it_succeeds(
-    key: str | None, case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    key: str | None, case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
     found = []
     for conflicts in (0, 3):
@@ -89,7 +89,7 @@ def test_a_conflicting_write_is_retried_unchanged_until_it_succeeds(
             if conflicts and seen:
                 (first, *again) = seen[: conflicts + 1]
                 assert again == [first] * conflicts, "the retry must be the same request with the same token"
-                shown(faults=conflicts, states=1)
+                count_cases(faults=conflicts, states=1)
     assert found[0][0] == 200
     assert found[1] == found[0]
 
@@ -114,7 +114,7 @@ def counted_refusals(conflicts: int, is_written: bool) -> Iterator[Refused]:
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
 @first_case
 def test_lasting_conflicts_are_a_503_and_change_nothing(
-    key: str | None, case_id: str, world: World, shown: Shown
+    key: str | None, case_id: str, world: World, count_cases: CaseCounter
 ) -> None:
     tables = stored_records()
     with refusing(iter([conflict] * 12), *WRITES):
@@ -124,18 +124,18 @@ def test_lasting_conflicts_are_a_503_and_change_nothing(
     assert stored_records() == tables
     again = world.send(named(case_id), key)
     assert (again.status, REPLAYED in again.headers) == (200, False)
-    shown(faults=12, states=1)
+    count_cases(faults=12, states=1)
 
 
-def test_a_conflicting_deletion_is_retried(world: World, shown: Shown) -> None:
+def test_a_conflicting_deletion_is_retried(world: World, count_cases: CaseCounter) -> None:
     with refusing(iter([conflict] * 3), "TransactWriteItems") as seen:
         assert world.api.delete(f"/v3/tools/{world.values['tool_id']}").status == 200
     assert len(seen) == 4
     assert world.api.get(f"/v3/tools/{world.values['tool_id']}").status == 404
-    shown(faults=3, states=1)
+    count_cases(faults=3, states=1)
 
 
-def test_the_key_look_up_after_a_refusal_is_retried_after_conflicts(world: World, shown: Shown) -> None:
+def test_the_key_look_up_after_a_refusal_is_retried_after_conflicts(world: World, count_cases: CaseCounter) -> None:
     first = world.send(named("tool create"), KEY)
     case = Case("unknown agent", "POST /v3/agents/{agent_id}/tools", {"tool": {"name": "x"}}, {"agent_id": "unknown"})
     with refusing(iter([conflict] * 3), "TransactGetItems") as seen:
@@ -144,18 +144,18 @@ def test_the_key_look_up_after_a_refusal_is_retried_after_conflicts(world: World
     with refusing(iter([conflict] * 12), "TransactGetItems"):
         assert error_of(world.send(case, "another")) == (503, "UNAVAILABLE")
     assert is_replay(first, world.send(named("tool create"), KEY))
-    shown(faults=15, states=1)
+    count_cases(faults=15, states=1)
 
 
 # ---- combined with a failed condition -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("code", ["ThrottlingError", "ProvisionedThroughputExceeded"])
-def test_a_throttled_transaction_is_sent_again(code: str, world: World, shown: Shown) -> None:
+def test_a_throttled_transaction_is_sent_again(code: str, world: World, count_cases: CaseCounter) -> None:
     with refusing(iter([lambda _: cancelled([code, NONE])]), "TransactWriteItems") as seen:
         assert world.send(named("tool create"), KEY).status == 200
     assert len(seen) == 2
-    shown(faults=1)
+    count_cases(faults=1)
 
 
 EMAIL = Case("", "POST /v2/clients/{client_id}", {"email": "b@x.test"})
@@ -174,7 +174,7 @@ MIXED = [
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
 @first_case
 def test_the_first_failed_step_determines_the_answer(
-    key: str | None, codes: list[str], expected: Any, sent: int, world: World, shown: Shown
+    key: str | None, codes: list[str], expected: Any, sent: int, world: World, count_cases: CaseCounter
 ) -> None:
     given = [NONE] * (key is not None) + codes
     before = clients.read(world.workspace.workspace_id, "ann").open()["email"]
@@ -188,11 +188,11 @@ def test_the_first_failed_step_determines_the_answer(
         assert seen[0][1]["ClientRequestToken"] != seen[1][1]["ClientRequestToken"]
     elif sent == 2:
         assert seen[0] == seen[1]
-    shown(faults=1, states=1)
+    count_cases(faults=1, states=1)
 
 
 @pytest.mark.parametrize("codes", [[CONFLICT, NONE], [CONFLICT, FAILED]], ids=["alone", "with a failed condition"])
-def test_a_conflict_at_the_key_is_retried(codes: list[str], world: World, shown: Shown) -> None:
+def test_a_conflict_at_the_key_is_retried(codes: list[str], world: World, count_cases: CaseCounter) -> None:
     """A duplicate is being committed; the retry finds its answer, or commits."""
     case = named("agent change")
     with refusing(iter([lambda _: cancelled(codes)] * 2), "TransactWriteItems") as seen:
@@ -200,19 +200,19 @@ def test_a_conflict_at_the_key_is_retried(codes: list[str], world: World, shown:
     assert (first.status, REPLAYED in first.headers) == (200, False)
     assert seen[0] == seen[1] == seen[2]
     assert is_replay(first, world.send(case, KEY))
-    shown(faults=2, states=1)
+    count_cases(faults=2, states=1)
 
 
 @pytest.mark.parametrize("codes", [[], [NONE, NONE]], ids=["no reasons", "only None"])
-def test_a_cancellation_without_a_reason_is_a_503(codes: list[str], world: World, shown: Shown) -> None:
+def test_a_cancellation_without_a_reason_is_a_503(codes: list[str], world: World, count_cases: CaseCounter) -> None:
     tables = stored_records()
     with refusing(iter([lambda _: cancelled(codes)]), "TransactWriteItems"):
         assert error_of(world.send(named("tool create"), KEY)) == (503, "UNAVAILABLE")
     assert stored_records() == tables
-    shown(faults=1, states=1)
+    count_cases(faults=1, states=1)
 
 
-def test_our_version_tag_in_a_conflict_means_that_the_write_succeeded(world: World, shown: Shown) -> None:
+def test_our_version_tag_in_a_conflict_means_that_the_write_succeeded(world: World, count_cases: CaseCounter) -> None:
     """The answer is lost, and another transaction holds an item during the SDK's retry."""
     written: list[Request] = []
 
@@ -225,4 +225,4 @@ def test_our_version_tag_in_a_conflict_means_that_the_write_succeeded(world: Wor
         answer = world.send(named("tool create"), KEY)
     assert (answer.status, len(seen)) == (200, 1)
     assert answer.headers["etag"].strip('"') == written[-1]["version_tag"]["S"]
-    shown(faults=1, states=1)
+    count_cases(faults=1, states=1)

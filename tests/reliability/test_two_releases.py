@@ -20,7 +20,7 @@ from chalicelib.queues.tasks import RecountQuarter, ResumeCascade
 from chalicelib.storage import layouts
 from infra.local import children
 from tests.builders import lead_body, state_body, webhook_body
-from tests.promises import Shown
+from tests.guarantees import CaseCounter
 from tests.recorded_rows import check_shown
 from tests.reliability.engine_fixture import client
 from tests.reliability.processes import service
@@ -28,7 +28,7 @@ from tests.reliability.releases import LAST, EventSources, Release, readable, ru
 from tests.selection import whole
 from tests.webhooks.pipeline import Inbox, inbox
 
-pytestmark = [pytest.mark.engine, pytest.mark.promise("upgraded"), whole]
+pytestmark = [pytest.mark.engine, pytest.mark.guarantee("upgraded"), whole]
 
 MAINTAIN = "chalicelib.maintenance.maintain"
 # The functions of the last release, whose messages have no name of their kind.
@@ -141,7 +141,7 @@ def contents(world: World) -> "Counter[str]":
 
 
 @pytest.mark.parametrize("pair", ["last writes", "this writes", "this writes, switched reads", "switched writes"])
-def test_each_release_reads_what_the_other_wrote(world: World, pair: str, shown: Shown) -> None:
+def test_each_release_reads_what_the_other_wrote(world: World, pair: str, count_cases: CaseCounter) -> None:
     older, newer = (world.this, world.switched) if "switched" in pair else (world.last, world.this)
     writer, reader = (older, newer) if pair in ("last writes", "this writes, switched reads") else (newer, older)
     name = pair.replace(", ", "-").replace(" ", "-")
@@ -157,7 +157,7 @@ def test_each_release_reads_what_the_other_wrote(world: World, pair: str, shown:
         f"{name} 2": 1,
     }
     assert world.sources.dead_letters() == 0
-    shown(states=2 * len(paths) + 3)
+    count_cases(states=2 * len(paths) + 3)
 
 
 @pytest.mark.parametrize("first", ["last", "this"])
@@ -179,7 +179,7 @@ def test_functions_of_one_release_finish_what_the_other_began(world: World, firs
     assert world.sources.dead_letters() == 0
 
 
-def test_a_message_is_added_once_whatever_the_last_release_writes(world: World, shown: Shown) -> None:
+def test_a_message_is_added_once_whatever_the_last_release_writes(world: World, count_cases: CaseCounter) -> None:
     """The last release saves a conversation without the marks of its index; then all messages are added again."""
     state, messages = (f"/agents/indexed/interact/ann/{last}" for last in ("state", "messages"))
     assert world.this.post("/v2/agents/indexed", {"title": "Indexed"}).status == 200
@@ -201,7 +201,7 @@ def test_a_message_is_added_once_whatever_the_last_release_writes(world: World, 
     assert world.last.delete("/v3/agents/indexed/convos/ann").status == 200
     assert world.this.post(messages, {"messages": [{"mid": "m0"}]}).status == 200
     assert [turn["messages"]["mid"] for turn in world.last.post(state, {}).json["turns"]] == ["m0"]
-    shown(states=3)
+    count_cases(states=3)
 
 
 def maintain(release: Release, task: RecountQuarter | ResumeCascade) -> None:
@@ -212,7 +212,7 @@ def maintain(release: Release, task: RecountQuarter | ResumeCascade) -> None:
     assert release.invoke(handler, {"Records": records}) in (None, {"batchItemFailures": []})
 
 
-def test_a_release_that_cannot_read_a_record_loses_nothing(world: World, shown: Shown) -> None:
+def test_a_release_that_cannot_read_a_record_loses_nothing(world: World, count_cases: CaseCounter) -> None:
     """What happens if a deployment would skip its first step."""
     if layouts.CURRENT in world.reads:
         pytest.skip("the last release reads the current layout")
@@ -228,4 +228,4 @@ def test_a_release_that_cannot_read_a_record_loses_nothing(world: World, shown: 
     world.sources.run(world.this, world.this)
     assert contents(world)["newer"] == 1
     assert world.sources.dead_letters() == 0
-    shown(faults=1, states=4)
+    count_cases(faults=1, states=4)

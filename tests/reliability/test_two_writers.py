@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib.webhooks import endpoints
-from tests.promises import Shown
+from tests.guarantees import CaseCounter
 from tests.reliability import competing_writers
 from tests.reliability.competing_writers import STATE, THREAD
 from tests.reliability.processes import Service, output, service
@@ -53,8 +53,8 @@ def run_concurrently(served: Service, action: str, what: str) -> list[list[str]]
     return [output(one) for one in started]
 
 
-@pytest.mark.promise("matched")
-def test_exactly_one_of_sixteen_writers_with_the_same_etag_saves(served: Service, shown: Shown) -> None:
+@pytest.mark.guarantee("matched")
+def test_exactly_one_of_sixteen_writers_with_the_same_etag_saves(served: Service, count_cases: CaseCounter) -> None:
     made = answers(served, *WANTED.values())
     requests = [(*wanted, tag) for wanted, (_, tag, _) in zip(WANTED.values(), made, strict=True)]
 
@@ -62,11 +62,11 @@ def test_exactly_one_of_sixteen_writers_with_the_same_etag_saves(served: Service
 
     for name, lines in zip(WANTED, zip(*printed, strict=True), strict=True):
         assert Counter(" ".join(lines).split()) == {"200": 1, "412": PROCESSES * THREADS - 1}, name
-    shown(states=len(WANTED) * PROCESSES * THREADS)
+    count_cases(states=len(WANTED) * PROCESSES * THREADS)
 
 
-@pytest.mark.promise("matched")
-def test_all_merges_of_eight_concurrent_writers_are_applied(served: Service, shown: Shown) -> None:
+@pytest.mark.guarantee("matched")
+def test_all_merges_of_eight_concurrent_writers_are_applied(served: Service, count_cases: CaseCounter) -> None:
     answers(served, ("POST", STATE, {"turns": [], "metadata": {"userName": "0"}}))
     half = len(MEMBERS) // 2
     started = [
@@ -77,12 +77,14 @@ def test_all_merges_of_eight_concurrent_writers_are_applied(served: Service, sho
     assert statuses == {"200": len(MEMBERS) * EACH}
     ((_, _, state),) = answers(served, ("POST", STATE, {}))
     assert {member: state["chatState"][member] for member in MEMBERS} == dict.fromkeys(MEMBERS, str(EACH))
-    shown(states=len(MEMBERS) * EACH)
+    count_cases(states=len(MEMBERS) * EACH)
 
 
-@pytest.mark.promise("limits")
+@pytest.mark.guarantee("limits")
 @pytest.mark.parametrize("left", [3, 16])
-def test_concurrent_creations_stop_exactly_at_the_limit_of_webhooks(left: int, served: Service, shown: Shown) -> None:
+def test_concurrent_creations_stop_exactly_at_the_limit_of_webhooks(
+    left: int, served: Service, count_cases: CaseCounter
+) -> None:
     """With three places left, and with one for each of sixteen concurrent creators."""
     create = ("POST", "/v3/webhooks", {"webhook": {"url": "https://example.com/hooks", "events": ["lead_captured"]}})
     ((_, _, listed),) = answers(served, ("GET", "/v3/webhooks", None))
@@ -98,10 +100,10 @@ def test_concurrent_creations_stop_exactly_at_the_limit_of_webhooks(left: int, s
     )
     ((_, _, listed),) = answers(served, ("GET", "/v3/webhooks", None))
     assert len(listed["data"]) == endpoints.MAX_ENDPOINTS
-    shown(requests=PROCESSES * THREADS)
+    count_cases(requests=PROCESSES * THREADS)
 
 
-@pytest.mark.promise("limits")
+@pytest.mark.guarantee("limits")
 @pytest.mark.parametrize(
     ("name", "how"),
     [
@@ -111,7 +113,7 @@ def test_concurrent_creations_stop_exactly_at_the_limit_of_webhooks(left: int, s
         pytest.param("messagesLimit", "matched", marks=pytest.mark.long),
     ],
 )
-def test_a_limit_is_reached_and_never_exceeded(how: str, name: str, served: Service, shown: Shown) -> None:
+def test_a_limit_is_reached_and_never_exceeded(how: str, name: str, served: Service, count_cases: CaseCounter) -> None:
     limits = {"messagesLimit": None, "limits": {"maxInteractionsPerUserId": None}}
     limits |= {"messagesLimit": LIMIT} if name == "messagesLimit" else {"limits": {"maxInteractionsPerUserId": LIMIT}}
     # What the conversation received in other tests counts, unless it is deleted.
@@ -128,4 +130,4 @@ def test_a_limit_is_reached_and_never_exceeded(how: str, name: str, served: Serv
     # With If-Match every accepted message is stored; without it, one may have replaced another.
     assert taken == LIMIT if how == "matched" else taken >= LIMIT
     assert (status, refused["limit"]) == (429, {"name": name, "max": LIMIT, "used": LIMIT, "left": 0})
-    shown(requests=taken)
+    count_cases(requests=taken)

@@ -7,7 +7,7 @@ import pytest
 from tests.api import Api
 from tests.assertions import refused, stored
 from tests.builders import webhook_body
-from tests.requests import counted, lose_first_answer
+from tests.engine_requests import counted, lose_first_answer
 from tests.selection import first_case
 from tests.webhook_endpoints.endpoints import URL, change, create, overtaken, read, without_secret
 

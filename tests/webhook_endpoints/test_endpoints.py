@@ -13,8 +13,8 @@ from chalicelib.webhooks.events import Type
 from tests.api import Api
 from tests.assertions import refused, stored
 from tests.builders import webhook_body
+from tests.direct_writes import before_each_commit
 from tests.webhook_endpoints.endpoints import NOW, URL, change, create, overtaken, read, without_secret
-from tests.writes import before_each_commit
 
 MEMBERS = {"id", "url", "events", "enabled", "description", "createdAt"}
 

@@ -8,7 +8,7 @@ from chalicelib.webhooks import retry_policy
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.capacity import metered
-from tests.requests import counted
+from tests.engine_requests import counted
 from tests.webhooks.pipeline import Inbox, Stream, fan_out, inbox, take
 from tests.webhooks.receivers import status
 

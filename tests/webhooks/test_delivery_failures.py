@@ -9,7 +9,7 @@ import pytest
 from chalicelib import errors, storage
 from chalicelib.webhooks import delivery, functions, queue
 from tests.api import Api
-from tests.requests import lose_first_answer, refuse_operation
+from tests.engine_requests import lose_first_answer, refuse_operation
 from tests.selection import one_of_each
 from tests.webhooks import pipeline
 from tests.webhooks.delivered import happen, listen, names, statuses

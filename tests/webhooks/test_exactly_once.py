@@ -23,7 +23,7 @@ from chalicelib.webhooks import events, fan_out, hosts, ledger, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import clear_caches
-from tests.promises import Shown
+from tests.guarantees import CaseCounter
 from tests.selection import whole
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import POST, Process, Queues, Step, watched
@@ -39,7 +39,7 @@ LATER = 61_000
 
 Label = tuple[str, str]
 
-pytestmark = pytest.mark.promise("once")
+pytestmark = pytest.mark.guarantee("once")
 
 
 class Summary(NamedTuple):
@@ -258,7 +258,7 @@ def print_summary(summary: Summary, seed: int) -> None:
 
 def holds(
     least: int, kills: float, stream: pipeline.Stream, workspaces: list[NewWorkspace], inbox: pipeline.Inbox,
-    monkeypatch: pytest.MonkeyPatch, shown: Shown,
+    monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter,
 ) -> None:  # fmt: skip
     seed = 20261121
     summary = run(least, kills, seed, stream, workspaces, inbox, monkeypatch)
@@ -268,20 +268,20 @@ def holds(
     assert summary.duplicate_posts == 0
     assert summary.lost == 0
     assert summary.unknown > 0
-    shown(faults=summary.duplicates + sum(summary.crashes.values()), states=summary.expected)
+    count_cases(faults=summary.duplicates + sum(summary.crashes.values()), states=summary.expected)
 
 
 @whole
 def test_of_two_thousand_records_no_event_is_posted_twice_and_only_claimed_ones_are_lost(
     stream: pipeline.Stream, workspace: NewWorkspace, other_workspace: NewWorkspace, inbox: pipeline.Inbox,
-    monkeypatch: pytest.MonkeyPatch, shown: Shown,
+    monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter,
 ) -> None:  # fmt: skip
-    holds(1_600, 0.6, stream, [workspace, other_workspace], inbox, monkeypatch, shown)
+    holds(1_600, 0.6, stream, [workspace, other_workspace], inbox, monkeypatch, count_cases)
 
 
 @pytest.mark.long
 def test_of_ten_thousand_records_no_event_is_posted_twice_and_only_claimed_ones_are_lost(
     stream: pipeline.Stream, workspace: NewWorkspace, other_workspace: NewWorkspace, inbox: pipeline.Inbox,
-    monkeypatch: pytest.MonkeyPatch, shown: Shown,
+    monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter,
 ) -> None:  # fmt: skip
-    holds(8_000, 0.6, stream, [workspace, other_workspace], inbox, monkeypatch, shown)
+    holds(8_000, 0.6, stream, [workspace, other_workspace], inbox, monkeypatch, count_cases)

@@ -16,12 +16,12 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import stored
 from tests.conftest import clear_caches
-from tests.requests import refuse_operation
+from tests.direct_writes import put_now
+from tests.engine_requests import refuse_operation
 from tests.selection import one_of_each
 from tests.test_clients import noise
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Record, Stream, drain, fan_out, waiting
-from tests.writes import put_now
 
 FUNCTION = "fan_out_organisations"
 MONTH = 30 * 24 * 60 * 60

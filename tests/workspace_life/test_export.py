@@ -12,8 +12,8 @@ from infra.operator import exports
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.credentials import DAY
+from tests.engine_requests import counted
 from tests.moto_tables import items
-from tests.requests import counted
 from tests.workspace_life.commands import run, succeed
 from tests.workspace_life.exported import resumed_export, suspended_export
 from tests.workspace_life.filled import of

@@ -12,8 +12,8 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
 from tests.api import Api
 from tests.conftest import PassTime
+from tests.engine_requests import counted
 from tests.moto_tables import items
-from tests.requests import counted
 from tests.workspace_life.commands import SUSPENDED, answer_to, run, succeed
 
 

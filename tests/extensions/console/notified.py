@@ -14,7 +14,7 @@ from chalicelib.extensions.console.notifications import functions, handoff_notic
 from chalicelib.extensions.console.notifications import queue as queue_module
 from tests.api import Api
 from tests.conftest import PassTime
-from tests.follow import follow
+from tests.followers import follow
 from tests.webhooks.pipeline import Record, Stream
 
 SENDER, CONSOLE = "CAMS <notifications@cams.test>", "https://cams.test/prod/console"

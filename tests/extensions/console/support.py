@@ -10,7 +10,7 @@ from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.extensions import QueueFunctions
 from tests.extensions.console.browser import Browser
-from tests.follow import follow
+from tests.followers import follow
 from tests.queue_messages import take
 from tests.webhooks import pipeline
 

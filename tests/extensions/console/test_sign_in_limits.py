@@ -15,10 +15,10 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered
 from tests.conftest import PassTime, clear_caches
+from tests.engine_requests import counted
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import items, snapshot
-from tests.requests import counted
 
 ADDRESS = "203.0.113.7"
 UNKNOWN_WORKSPACE = "01hzzzzzzzzzzzzzzzzzzzzzzz"

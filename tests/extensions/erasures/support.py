@@ -10,10 +10,10 @@ from chalicelib.extensions.erasures.queue import NAME, Erase
 from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
+from tests.engine_requests import refuse_operation
 from tests.extensions import QueueFunctions
 from tests.people import ZARA, fill
 from tests.queue_messages import take
-from tests.requests import refuse_operation
 from tests.webhooks import pipeline
 
 _CREATE, _READ = "POST /v3/erasures", "GET /v3/erasures/{erasure_id}"

@@ -31,9 +31,9 @@ from tests.api import Api
 from tests.builders import lead_body, message, state_body
 from tests.capacity import metered
 from tests.conftest import PassTime
+from tests.engine_requests import refuse_operation
 from tests.people import ZARA, fill
 from tests.queue_messages import take
-from tests.requests import refuse_operation
 from tests.selection import whole
 
 

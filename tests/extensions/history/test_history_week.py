@@ -13,7 +13,7 @@ from chalicelib.extensions.history.extension import TABLES
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
-from tests.promises import Shown
+from tests.guarantees import CaseCounter
 from tests.webhooks import pipeline
 
 HOUR, DAY = 3_600, 24 * 3_600
@@ -149,23 +149,28 @@ _CHANGED = {
 }
 
 
-@pytest.mark.promise("changes")
+@pytest.mark.guarantee("changes")
 def test_the_history_of_a_week_has_every_change_once_and_no_secret(
-    workspace: NewWorkspace, api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    workspace: NewWorkspace, api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
-    _compare(workspace, api, pass_time, monkeypatch, shown, 60)
+    _compare(workspace, api, pass_time, monkeypatch, count_cases, 60)
 
 
-@pytest.mark.promise("changes")
+@pytest.mark.guarantee("changes")
 @pytest.mark.long
 def test_the_history_of_a_busy_week_has_every_change_once_and_no_secret(
-    workspace: NewWorkspace, api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    workspace: NewWorkspace, api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
-    _compare(workspace, api, pass_time, monkeypatch, shown, 1_000)
+    _compare(workspace, api, pass_time, monkeypatch, count_cases, 1_000)
 
 
 def _compare(
-    workspace: NewWorkspace, api: Api, pass_time: PassTime, patch: pytest.MonkeyPatch, shown: Shown, number: int
+    workspace: NewWorkspace,
+    api: Api,
+    pass_time: PassTime,
+    patch: pytest.MonkeyPatch,
+    count_cases: CaseCounter,
+    number: int,
 ) -> None:
     pass_time(0)
     stream, week = pipeline.Stream(), Week(workspace, number)
@@ -182,7 +187,7 @@ def _compare(
     assert all(one["changed"] for one in found if one["operation"] == "create")
     assert SECRET not in str(found)
     assert len(found) >= number // 2
-    shown(faults=faults, states=len(found))
+    count_cases(faults=faults, states=len(found))
 
 
 def _as_expected(change: Record) -> Expected:

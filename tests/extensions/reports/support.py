@@ -15,7 +15,7 @@ from tests.api import Api
 from tests.builders import lead_body, state_body
 from tests.cascades import as_record
 from tests.extensions import QueueFunctions
-from tests.follow import follow
+from tests.followers import follow
 from tests.webhooks import pipeline
 
 FUNCTION_MODULES = (functions,)

@@ -19,8 +19,8 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.operator import prices
 from tests.api import Api
 from tests.capacity import Meter, metered
+from tests.direct_writes import put_now
 from tests.old_agents import create_old_agent
-from tests.writes import put_now
 
 pytestmark = pytest.mark.long
 

@@ -20,9 +20,9 @@ from chalicelib.extensions.reports.functions import count_hours
 from chalicelib.leads.store import LeadRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.follow import follow
+from tests.followers import follow
+from tests.guarantees import CaseCounter
 from tests.old_agents import create_old_agent
-from tests.promises import Shown
 
 Record = dict[str, Any]
 HOUR = 3_600
@@ -56,23 +56,25 @@ Counted = tuple[Counter[str], int | None]
 """The counts of an interval, and `averageSeconds`, None if there is none."""
 
 
-@pytest.mark.promise("tallied")
+@pytest.mark.guarantee("tallied")
 def test_repeated_shuffled_bisected_and_interrupted_batches_count_once(
-    workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
-    _compare(workspace, api, monkeypatch, shown, 200)
+    _compare(workspace, api, monkeypatch, count_cases, 200)
 
 
-@pytest.mark.promise("tallied")
+@pytest.mark.guarantee("tallied")
 @pytest.mark.long
 def test_one_hundred_thousand_changes_count_once(
-    workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
     _keep_in_memory(monkeypatch)
-    _compare(workspace, api, monkeypatch, shown, 100_000)
+    _compare(workspace, api, monkeypatch, count_cases, 100_000)
 
 
-def _compare(workspace: NewWorkspace, api: Api, patch: pytest.MonkeyPatch, shown: Shown, number: int) -> None:
+def _compare(
+    workspace: NewWorkspace, api: Api, patch: pytest.MonkeyPatch, count_cases: CaseCounter, number: int
+) -> None:
     create_old_agent(api)
     chance, faults = random.Random(number), Counter[str]()
     changes = [_change(workspace.workspace_id, chance, index) for index in range(number)]
@@ -98,7 +100,7 @@ def _compare(workspace: NewWorkspace, api: Api, patch: pytest.MonkeyPatch, shown
             assert _by_interval(_report(api, zone, interval, "")) == _recount(truth, zone, interval)
     for dimension in hours.DIMENSIONS:
         _assert_equal_groups(api, _by_value(truth, dimension), dimension)
-    shown(faults=faults.total(), states=len(changes))
+    count_cases(faults=faults.total(), states=len(changes))
 
 
 def _keep_in_memory(patch: pytest.MonkeyPatch) -> None:

@@ -18,9 +18,9 @@ from infra.operator.commands import cams
 from tests.api import Api
 from tests.cascades import second_run
 from tests.conftest import PassTime
+from tests.direct_writes import put_now
 from tests.extensions.reports.test_reports import REPORT, STATE, Pipeline, counted, message, without_from
-from tests.follow import follow
-from tests.writes import put_now
+from tests.followers import follow
 
 NEW = counted(conversations=1, messages=2, interactions=1, leads=1, loads=1, newVisitors=1, averageSeconds=0)
 # Seconds that the id is free before it is used again: in the hour of the deletion, or later.

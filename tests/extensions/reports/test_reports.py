@@ -22,10 +22,10 @@ from tests.api import Api
 from tests.capacity import metered
 from tests.cascades import as_record, maintain
 from tests.conftest import PassTime, clear, clear_caches
-from tests.follow import follow
+from tests.direct_writes import put_now
+from tests.followers import follow
 from tests.old_agents import create_old_agent
 from tests.webhooks.pipeline import Stream
-from tests.writes import put_now
 
 Record = dict[str, Any]
 REPORT = "/v3/agents/support/analytics"

@@ -17,9 +17,9 @@ from chalicelib.webhooks import delivery, ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
-from tests.follow import follow
+from tests.engine_requests import counted
+from tests.followers import follow
 from tests.old_agents import create_old_agent
-from tests.requests import counted
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out
 
 NONE = dict.fromkeys(usage.NAMES, 0)

@@ -1,11 +1,11 @@
 """Add up the evidence for each guarantee of docs/guarantees.md, and print it after the run.
 
-A test that proves a guarantee is marked with it, and counts its cases with the fixture `shown`:
+A test that proves a guarantee is marked with it, and counts its cases with the fixture `count_cases`:
 
-    @pytest.mark.promise("whole")
-    def test_...(shown: Shown) -> None:
+    @pytest.mark.guarantee("whole")
+    def test_...(count_cases: CaseCounter) -> None:
         ...
-        shown(faults=12, states=24)
+        count_cases(faults=12, states=24)
 
 Every failure of a marked test breaks its guarantee. `CAMS_UPDATE_GUARANTEES=1 make test-all` updates the page.
 """
@@ -20,7 +20,7 @@ import pytest
 from tests.selection import runs_part
 
 PAGE = Path(__file__).parent.parent / "docs" / "guarantees.md"
-START, END = "<!-- promises -->\n", "<!-- end of promises -->"
+START, END = "<!-- guarantees -->\n", "<!-- end of guarantees -->"
 
 COUNTED = {
     "faults": "faults injected",
@@ -28,10 +28,10 @@ COUNTED = {
     "requests": "requests fuzzed",
     "tenants": "tenants crossed",
 }
-BROKEN = "broken promises"
+BROKEN = "broken guarantees"
 
 # The first column of the page, in order.
-PROMISES = {
+GUARANTEES = {
     "whole": "A write is applied completely or not at all, wherever the process stops, and can be repeated",
     "repeated": "A POST or PATCH with an `Idempotency-Key` takes effect once; a repeated change gets the same answer",
     "matched": "A save with `If-Match` never overwrites a change that its sender has not seen",
@@ -51,7 +51,7 @@ PROMISES = {
 }
 
 
-class Shown(Protocol):
+class CaseCounter(Protocol):
     """Adds to the figures of the test's guarantee."""
 
     def __call__(self, *, faults: int = 0, states: int = 0, requests: int = 0, tenants: int = 0) -> None: ...
@@ -59,25 +59,25 @@ class Shown(Protocol):
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
-    config.addinivalue_line("markers", "promise(name): proves a guarantee of docs/guarantees.md")
+    config.addinivalue_line("markers", "guarantee(name): proves a guarantee of docs/guarantees.md")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Copy the guarantees of the test to its report, which has no markers."""
-    for marker in item.iter_markers("promise"):
+    for marker in item.iter_markers("guarantee"):
         (name,) = marker.args
-        assert name in PROMISES, f"{name} is not in PROMISES of tests/promises.py"
-        item.user_properties.append(("promise", (name, item.nodeid.split("::")[0])))
+        assert name in GUARANTEES, f"{name} is not in GUARANTEES of tests/guarantees.py"
+        item.user_properties.append(("guarantee", (name, item.nodeid.split("::")[0])))
 
 
 @pytest.fixture
-def shown(request: pytest.FixtureRequest) -> Shown:
+def count_cases(request: pytest.FixtureRequest) -> CaseCounter:
     """Count the test's cases for the guarantees that it is marked with."""
-    assert request.node.get_closest_marker("promise"), "the test has no promise marker"
+    assert request.node.get_closest_marker("guarantee"), "the test has no guarantee marker"
 
     def add(**counts: int) -> None:
         assert counts.keys() <= COUNTED.keys(), f"only {', '.join(COUNTED)} are counted"
-        request.node.user_properties.append(("shown", counts))
+        request.node.user_properties.append(("cases", counts))
 
     return add
 
@@ -93,10 +93,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             _add(report, figures, modules)
     if not any(figures.values()):
         return
-    terminalreporter.section("promises")
+    terminalreporter.section("guarantees")
     for line in _table(figures):
         terminalreporter.write_line(line)
-    if os.environ.get("CAMS_UPDATE_GUARANTEES") and figures.keys() == PROMISES.keys():
+    if os.environ.get("CAMS_UPDATE_GUARANTEES") and figures.keys() == GUARANTEES.keys():
         text = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(
             text.split(START)[0] + START + _markdown(figures, modules) + END + text.split(END)[1], encoding="utf-8"
@@ -108,18 +108,18 @@ def _add(report: Any, figures: dict[str, Counter[str]], modules: dict[str, set[s
     if getattr(report, "when", None) != "call" and not getattr(report, "failed", False):
         return
     properties = getattr(report, "user_properties", [])
-    for name, module in (value for kind, value in properties if kind == "promise"):
+    for name, module in (value for kind, value in properties if kind == "guarantee"):
         modules[name].add(module)
         figures[name]["tests"] += 1
         figures[name][BROKEN] += report.failed
-        for counts in (value for kind, value in properties if kind == "shown"):
+        for counts in (value for kind, value in properties if kind == "cases"):
             figures[name].update(counts)
 
 
 def _table(figures: dict[str, Counter[str]]) -> list[str]:
     columns = ["tests", *COUNTED, BROKEN]
-    heads = ["promise", "tests", *COUNTED.values(), BROKEN]
-    rows = [[name, *(f"{figures[name][one]:,}" for one in columns)] for name in PROMISES if name in figures]
+    heads = ["guarantee", "tests", *COUNTED.values(), BROKEN]
+    rows = [[name, *(f"{figures[name][one]:,}" for one in columns)] for name in GUARANTEES if name in figures]
     rows.append(["all", *(f"{sum(one[column] for one in figures.values()):,}" for column in columns)])
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     aligned = [[row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in (heads, *rows)]
@@ -128,9 +128,9 @@ def _table(figures: dict[str, Counter[str]]) -> list[str]:
 
 def _markdown(figures: dict[str, Counter[str]], modules: dict[str, set[str]]) -> str:
     lines = ["| Guarantee | Tests | Last result |", "|---|---|---|"]
-    for name, promise in PROMISES.items():
+    for name, guarantee in GUARANTEES.items():
         tried = [f"{figures[name][one]:,} {head}" for one, head in COUNTED.items() if figures[name][one]]
         where = ", ".join(f"`{module}`" for module in sorted(modules[name]))
         printed = ", ".join([f"{figures[name]['tests']:,} tests", *tried, f"{figures[name][BROKEN]:,} broken"])
-        lines.append(f"| {promise} | {where} | {printed} |")
+        lines.append(f"| {guarantee} | {where} | {printed} |")
     return "\n".join(lines) + "\n"
