@@ -88,7 +88,7 @@ class Member(NamedTuple):
 
 def members(resource: str) -> list[Member]:
     """The resource's members in the specification and our additions, without those of an `of` resource."""
-    rows = TABLE["resources"].get(resource, {"members": []})["members"] + TABLE["extensions"].get(resource, [])
+    rows = TABLE["resources"].get(resource, {"members": []})["members"] + TABLE["additions"].get(resource, [])
     return [Member(resource, row["path"], row) for row in rows]
 
 
@@ -320,7 +320,7 @@ def is_refused(resource: str, text: str) -> bool:
 
 
 def test_the_table_and_the_models_have_the_same_resources() -> None:
-    assert TABLE["resources"].keys() | TABLE["extensions"].keys() == MODELS.keys()
+    assert TABLE["resources"].keys() | TABLE["additions"].keys() == MODELS.keys()
     assert {*TABLE["neverNull"], *TABLE["values"]} <= {name_of(member) for member in EVERY_MEMBER}
 
 
