@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from chalicelib.webhooks import events
-from tests.builders import lead_body, state_body
 from tests.guarantees import CaseCounter
 from tests.reliability.runs import Run, ask, begin, end, engine_client, free_port, kill
 from tests.selection import whole
 from tests.webhooks.receivers import OK, Behaviour, Receiver, read_request, reads_and_hangs, receiver
+from tests.webhooks.story import STORY
 
 pytestmark = pytest.mark.engine
 
@@ -39,7 +39,6 @@ _BURST = 400
 _SECONDS_TO_ARRIVE = 5
 _QUEUES = ("cams-deliveries", "cams-deliveries-slow")
 _COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
-_ALL_TYPES = [type_ for type_ in events.TYPES if type_ != events.TEST]
 
 
 class Arrival(NamedTuple):
@@ -67,15 +66,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 def test_every_kind_of_change_arrives_once(run: Run) -> None:
     arrivals: list[Arrival] = []
     with receiver(_record_arrivals(arrivals)) as hook:
-        _subscribe(run, hook, *_ALL_TYPES)
-        for number, (_, *request) in enumerate(_CHANGES):
+        _subscribe(run, hook, *(type_ for type_, *_ in STORY))
+        for number, (_, *request) in enumerate(STORY):
             _answered(run, *request)
             _wait_until(partial(_has, arrivals, number + 1), _SECONDS_TO_ARRIVE)
             assert len(arrivals) == number + 1
         _wait_until(partial(_is_idle, run))
 
-    assert [arrival.body["type"] for arrival in arrivals] == [type_ for type_, *_ in _CHANGES]
-    assert {type_ for type_, *_ in _CHANGES} == set(_ALL_TYPES)
+    assert [arrival.body["type"] for arrival in arrivals] == [type_ for type_, *_ in STORY]
     secret = run.credentials["workspace_secret"]
     assert {arrival.body["payload"]["workspaceSecret"] for arrival in arrivals} == {secret}
     assert secret not in run.output
@@ -271,24 +269,3 @@ def _wait_until(holds: Callable[[], bool], seconds: float = _SECONDS) -> None:
         if time.monotonic() > deadline:
             return  # the assertions of the test are more specific than a timeout
         time.sleep(0.02)
-
-
-# Each event type with the request that causes it.
-_CHANGES: list[tuple[Any, ...]] = [
-    ("agent_created", "POST", "/v2/agents/life", {"title": "Support"}),
-    ("agent_updated", "POST", "/v2/agents/life", {"title": "Sales"}),
-    (
-        "message_received",
-        "POST",
-        "/agents/life/interact/ann/state",
-        state_body("Hello"),
-    ),
-    ("lead_captured", "POST", "/v3/leads", lead_body("life", email="ann@example.com")),
-    ("organisation_created", "POST", "/v2/orgs/acme", {"name": "Acme"}),
-    ("organisation_updated", "POST", "/v2/orgs/acme", {"name": "Acme Ltd"}),
-    ("client_created", "POST", "/v2/clients/bo", {"orgId": "acme", "email": "bo@example.com"}),
-    ("client_updated", "POST", "/v2/clients/bo", {"name": "Bo"}),
-    ("client_deleted", "DELETE", "/v3/clients/bo"),
-    ("organisation_deleted", "DELETE", "/v3/orgs/acme"),
-    ("agent_deleted", "DELETE", "/v3/agents/life"),
-]

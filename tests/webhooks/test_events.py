@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib import storage
 from chalicelib.webhooks import events, queue
 from chalicelib.workspaces.store import NewWorkspace
 from infra import event_filters
@@ -13,6 +14,7 @@ from tests.conftest import PassTime
 from tests.test_clients import noise
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Stream, events_of, payloads
+from tests.webhooks.story import STORY
 
 
 def ok(answer: Any) -> Any:
@@ -21,12 +23,20 @@ def ok(answer: Any) -> Any:
 
 
 def test_there_are_exactly_the_twelve_types_of_the_specification() -> None:
-    assert set(events.TYPES) == {
-        "agent_created", "agent_updated", "agent_deleted", "message_received",
-        "organisation_created", "organisation_updated", "organisation_deleted",
-        "client_created", "client_updated", "client_deleted", "lead_captured", "webhook_test",
-    }  # fmt: skip
     assert len(events.TYPES) == 12
+    assert {*events.TYPES} == {events.TEST, *(type_ for type_, *_ in STORY)}
+
+
+def test_each_type_has_a_request_whose_record_passes_the_filter_of_its_function(stream: Stream, api: Api) -> None:
+    for type_, method, path, body in STORY:
+        ok(api.call(method, path, body))
+        records = [record for record in stream.read() if reaches_its_function(record)]
+        assert [event.type for event in events_of(records)] == [type_]
+
+
+def reaches_its_function(record: pipeline.Record) -> bool:
+    table = storage.logical_name(record["eventSourceARN"].split("/")[1])
+    return event_filters.of_function(f"fan_out_{table}")(record)
 
 
 def test_an_agent_is_created_updated_and_deleted(stream: Stream, api: Api) -> None:

@@ -18,41 +18,13 @@ from chalicelib import clock
 from chalicelib.webhooks import events, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.builders import lead_body
 from tests.described import broken_rules, document, resolved
 from tests.webhooks.pipeline import Inbox, Posted, Stream, drain, fan_out, inbox
+from tests.webhooks.story import STORY
 
 PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
 START, END = "<!-- events -->\n", "<!-- end of events -->"
 SHOWN_TIME, SHOWN_SECRET = 1795228530123, "cams_events_…"
-
-# Requests of a new user, in an order that makes every type of event.
-STORY: list[tuple[str, str, Any]] = [
-    ("POST", "/v2/agents/support", {"title": "Support"}),
-    ("PATCH", "/v3/agents/support", {"agent": {"title": "Customer support"}}),
-    (
-        "POST",
-        "/agents/support/interact/ann/state",
-        {
-            "turns": [
-                {
-                    "from": "human",
-                    "messages": [{"mid": "1", "from": "human", "type": "text", "item": {"text": "Hello"}}],
-                },
-                {"from": "bot", "messages": [{"mid": "2", "from": "bot", "type": "text", "item": {"text": "Hi!"}}]},
-            ],
-            "metadata": {"origin": "web-chat"},
-        },
-    ),
-    ("POST", "/v3/leads", lead_body(name="Ann", email="ann@example.com")),
-    ("POST", "/v2/orgs/acme", {"name": "Acme"}),
-    ("POST", "/v2/orgs/acme", {"name": "Acme Ltd"}),
-    ("POST", "/v2/clients/bo", {"orgId": "acme", "name": "Bo", "email": "bo@example.com"}),
-    ("POST", "/v2/clients/bo", {"name": "Bo Li"}),
-    ("DELETE", "/v3/clients/bo", None),
-    ("DELETE", "/v3/orgs/acme", None),
-    ("DELETE", "/v3/agents/support", None),
-]
 
 
 class Receiving:
@@ -63,7 +35,7 @@ class Receiving:
         created = api.post("/v3/webhooks", {"webhook": webhook}).data
         self.secret: str = created["signingSecret"]
         stream = Stream()
-        for method, path, body in STORY:
+        for _, method, path, body in STORY:
             assert api.call(method, path, body).status == 200
         fan_out(stream.read())
         assert api.post(f"/v3/webhooks/{created['id']}/test").status == 200

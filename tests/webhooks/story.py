@@ -1,0 +1,34 @@
+"""Requests that make an event of each type once, in their order. A new type of event needs an entry here."""
+
+from typing import Any
+
+from tests.builders import lead_body
+
+# The type of the event, and the method, path and body of the request.
+STORY: tuple[tuple[str, str, str, Any], ...] = (
+    ("agent_created", "POST", "/v2/agents/support", {"title": "Support"}),
+    ("agent_updated", "PATCH", "/v3/agents/support", {"agent": {"title": "Customer support"}}),
+    (
+        "message_received",
+        "POST",
+        "/agents/support/interact/ann/state",
+        {
+            "turns": [
+                {
+                    "from": "human",
+                    "messages": [{"mid": "1", "from": "human", "type": "text", "item": {"text": "Hello"}}],
+                },
+                {"from": "bot", "messages": [{"mid": "2", "from": "bot", "type": "text", "item": {"text": "Hi!"}}]},
+            ],
+            "metadata": {"origin": "web-chat"},
+        },
+    ),
+    ("lead_captured", "POST", "/v3/leads", lead_body(name="Ann", email="ann@example.com")),
+    ("organisation_created", "POST", "/v2/orgs/acme", {"name": "Acme"}),
+    ("organisation_updated", "POST", "/v2/orgs/acme", {"name": "Acme Ltd"}),
+    ("client_created", "POST", "/v2/clients/bo", {"orgId": "acme", "name": "Bo", "email": "bo@example.com"}),
+    ("client_updated", "POST", "/v2/clients/bo", {"name": "Bo Li"}),
+    ("client_deleted", "DELETE", "/v3/clients/bo", None),
+    ("organisation_deleted", "DELETE", "/v3/orgs/acme", None),
+    ("agent_deleted", "DELETE", "/v3/agents/support", None),
+)
