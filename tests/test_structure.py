@@ -5,11 +5,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from chalicelib.extensions import present
+from chalicelib.extensions import enabled, present
 from tests.import_graph import graph, imported_by, name_of, node_of, upward_edges
 
 ROOT = Path(__file__).parent.parent
@@ -58,6 +59,16 @@ def test_nothing_imports_an_extension_but_itself() -> None:
 def test_the_declaration_of_an_extension_imports_only_the_registry() -> None:
     declarations = [one for one in MODULES if one.stem == "extension"]
     assert not strays(declarations, lambda _, other: other != "extensions")
+
+
+def test_the_same_part_of_each_extension_has_the_same_name() -> None:
+    for extension in enabled():
+        declaration = import_module(f"chalicelib.extensions.{extension.name}.extension")
+        assert str(declaration.__doc__).startswith(f"The declaration of the {extension.name}: ")
+        assert {*extension.functions} <= {"functions:functions"}
+        assert {reference.partition(":")[0] for reference in extension.follows.values()} <= {"followers"}
+        assert extension.hooks.get("removal", "removal:delete_all") == "removal:delete_all"
+        assert extension.hooks.get("parameters", "parameters") == "parameters"
 
 
 def strays(modules: Iterable[Path], is_stray: Callable[[Path, str], bool]) -> set[tuple[str, str]]:

@@ -19,9 +19,9 @@ from chalice.local import LambdaEventConverter, RouteMatcher
 
 from app import app
 from chalicelib import clock, ids, queues, settings
-from chalicelib.extensions.console.notifications.queue import FindRecipients, Notify
+from chalicelib.extensions.console.queue import FindRecipients, Notify
 from chalicelib.extensions.erasures.queue import Erase
-from chalicelib.extensions.reports import counts
+from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.queues import messages, tasks
 from chalicelib.webhooks import queue
 from infra import lambda_events, tables
@@ -34,7 +34,7 @@ from tests.reliability.engine_fixture import client
 from tests.webhooks.receivers import OK, answers, receiver
 
 API = "app"
-_NAMES = ("webhooks", "extensions.erasures", "extensions.reports", "extensions.console.notifications")
+_NAMES = ("webhooks", "extensions.erasures", "extensions.reports", "extensions.console")
 MAINTENANCE, FOLLOWING = "chalicelib.maintenance", "chalicelib.followers"
 WEBHOOKS, ERASING, COUNTING, NOTIFYING = (f"chalicelib.{name}.functions" for name in _NAMES)
 # Pages of the console; each module of a view has one.
@@ -155,7 +155,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
     maintained = run(package, MAINTENANCE, [("maintain", _message(task)) for task in done], where)
     counted = run(package, FOLLOWING, [("follow_conversations", _records(engine, "conversations"))], where)
     erased = run(package, ERASING, [("erase", _message(Erase(workspace_id, "unknown")))], where)
-    hour = ("count_hours", _message(counts.RecountHour(agent, clock.seconds(), 0)))
+    hour = ("count_hours", _message(RecountHour(agent, clock.seconds(), 0)))
     hours = run(package, COUNTING, [hour], where)
     watched = ("agents", "webhooks", "credentials", "analytics", "leads")
     followed = run(package, FOLLOWING, [(f"follow_{table}", _records(engine, table)) for table in watched], where)

@@ -7,7 +7,7 @@ from typing import Any
 
 from chalicelib import ids
 from chalicelib.extensions.erasures.queue import Erase
-from chalicelib.extensions.reports.counts import RecountHour
+from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.queues import messages, tasks
 from tests.deployment import cloud
 from tests.deployment.rehearsal import NAME, Failed, until

@@ -1,1 +1,1 @@
-"""Erasures: find a person in everything that a workspace stores, and remove them."""
+"""The erasures: each finds a person in all records of a workspace, and removes these records."""

@@ -1,4 +1,4 @@
-"""The declaration of the erasures: they find a person in everything that a workspace stores, and remove them."""
+"""The declaration of the erasures: the removal of a person from all records of a workspace, with a signed receipt."""
 
 from chalicelib.extensions import Extension
 
@@ -6,6 +6,6 @@ EXTENSION = Extension(
     name="erasures",
     routes=("routes:routes",),
     functions=("functions:functions",),
-    hooks={"parameters": "parameters", "removal": "store:delete_all"},
+    hooks={"parameters": "parameters", "removal": "removal:delete_all"},
     workspace_key_prefixes=("/v3/erasures",),
 )

@@ -1,4 +1,7 @@
-"""The Lambda entry point of erasures. It imports neither `app.py` nor wire models."""
+"""The Lambda entry point `erase`: it reads the queue `erasures`.
+
+It imports neither `app.py` nor wire models.
+"""
 
 from chalice.app import Blueprint, SQSEvent
 

@@ -1,4 +1,4 @@
-"""Wire models of erasures. The specification does not define them."""
+"""The wire models of the erasures. The specification does not define them."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The parameter of the operations of erasures, for the OpenAPI document."""
+"""The parameters of the operations of the erasures, for the OpenAPI document."""
 
 from chalicelib.openapi.schemas import Schema
 

@@ -1,4 +1,4 @@
-"""The queue of erasures, and its message."""
+"""The queue of the erasures, and its message."""
 
 from typing import NamedTuple
 

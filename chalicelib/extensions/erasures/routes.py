@@ -1,4 +1,4 @@
-"""Erasures over HTTP. Only the workspace key opens them: an erasure removes records of every kind."""
+"""The erasures over HTTP. Only the workspace key opens them, because an erasure removes records of every kind."""
 
 from typing import TYPE_CHECKING, Any
 

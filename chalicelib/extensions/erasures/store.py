@@ -4,7 +4,6 @@ The person is sealed in a separate attribute, which is removed when the erasure 
 does not name the person.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -165,13 +164,6 @@ def list_matches(row: ErasureRow, limit: int | None = None) -> list[MatchRow]:
 def forget(matches: list[MatchRow]) -> None:
     """Delete rows of conversations of the person."""
     storage.delete_many(matches)
-
-
-def delete_all(workspace_id: str) -> Counter[str]:
-    """Delete all rows of erasures of a workspace, for the operator's command; return the number of rows."""
-    rows = list_all(workspace_id)
-    storage.delete_many(rows)
-    return Counter(erasure=len(rows))
 
 
 def list_all(workspace_id: str) -> list[ErasureRow]:

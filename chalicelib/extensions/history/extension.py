@@ -8,7 +8,7 @@ TABLES = ("agents", "clients", "organisations", "webhooks", "credentials")
 EXTENSION = Extension(
     name="history",
     routes=("routes:routes",),
-    follows=dict.fromkeys(TABLES, "follower:FOLLOWER"),
+    follows=dict.fromkeys(TABLES, "followers:FOLLOWER"),
     hooks={
         "deletion": "rows:stage_deletion",
         "deletions": "rows:deletions",

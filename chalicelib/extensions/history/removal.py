@@ -1,4 +1,4 @@
-"""The deletion of the history of a workspace, for the operator's command."""
+"""The deletion of the history's rows of a workspace, for the operator's command."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The history of a workspace, and the versions of agents and tools, over HTTP."""
+"""The history over HTTP: the changes of a workspace, and the versions of agents and tools."""
 
 from typing import TYPE_CHECKING
 

@@ -1,1 +1,1 @@
-"""Reports: counts of what happened per hour, read as series, totals, groups and usage."""
+"""The reports: counts per hour, read as series, totals, groups and usage."""

@@ -11,43 +11,31 @@ changes that are older than the agent.
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from pynamodb.attributes import TTLAttribute, UnicodeAttribute
 
-from chalicelib import clock, ids, queues, storage
+from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations.counted_changes import CountedChange
-from chalicelib.extensions.reports import hours
+from chalicelib.extensions.reports import hours, queue
 from chalicelib.extensions.reports.hours import Hour
-from chalicelib.queues import messages
+from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 
 # In the partition key of what happened in a workspace, but at none of its agents: the delivery of a client's event.
 NO_AGENT = ""
-QUEUE = "counts"
-"""The queue of messages that ask to count an hour again (`RecountHour`)."""
 _CHANGE, _COUNTS, _GROUPS = "change", "counts", "groups"
 _DAY_SECONDS = 24 * 60 * 60
 _KEPT_SECONDS = 7 * _DAY_SECONDS
 # A stream keeps a change for a day. Rows for an older change would already have expired.
 _RECENT_SECONDS = 2 * _DAY_SECONDS
-# The longest delay of a queue. One count answers all requests of this time, so it is cheap beside the changes.
-_DELAY_SECONDS = 900
 # Between the clocks of two processes. No process writes for a deleted agent in the last four seconds before its id is
 # free (`deletion.cascade`).
 _SKEW_SECONDS = 2
 # After it, an eventually consistent read has a row.
 _LAG_SECONDS = 60
-
-
-class RecountHour(NamedTuple):
-    """The queue message that asks to count an hour of an agent again: the arguments of `recount`."""
-
-    agent: str
-    hour: int
-    requested_at: int
 
 
 class ChangeRow(storage.SealedRow):
@@ -102,8 +90,7 @@ def save(changes: Iterable[ChangeRow]) -> None:
     storage.save_many([*rows.values()])
     changed = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
     for workspace_id, of_workspace in groupby(changed, lambda hour: storage.split_key(hour[0])[0]):
-        texts = [messages.pack(RecountHour(agent, hour, clock.seconds())) for agent, hour in of_workspace]
-        queues.send(QUEUE, texts, workspace_id, _DELAY_SECONDS)
+        queue.send(workspace_id, [RecountHour(agent, hour, clock.seconds()) for agent, hour in of_workspace])
 
 
 def recount(agent: str, hour: int, requested_at: int) -> None:
@@ -125,13 +112,6 @@ def recount_all(workspace_id: str, agent_id: str) -> int:
     for hour in changed:
         recount(agent, hour, clock.seconds())
     return len(changed)
-
-
-def delete_rows_of_no_agent(workspace_id: str) -> dict[str, int]:
-    """Delete the rows of a workspace that belong to none of its agents; return their number."""
-    rows = [*storage.iterate(DayRow, storage.key(workspace_id, NO_AGENT))]
-    storage.delete_many(rows)
-    return {"tally": len(rows)}
 
 
 def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str | None) -> Iterator[Hour]:

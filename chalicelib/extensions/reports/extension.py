@@ -1,4 +1,4 @@
-"""What the reports add to core."""
+"""The declaration of the reports: counts per hour of what happens at agents, and the usage of a workspace per day."""
 
 from chalicelib.extensions import Extension
 
@@ -9,14 +9,14 @@ EXTENSION = Extension(
     follows={
         "conversations": "followers:CONVERSATIONS",
         "leads": "followers:LEADS",
-        "analytics": "followers:LOADS",
+        "analytics": "followers:ANALYTICS",
         "deliveries": "followers:DELIVERIES",
     },
     hooks={
         "agent_rows": "counts:list_changes",
-        "recount": "counts:recount_all",
-        "removal": "counts:delete_rows_of_no_agent",
         "parameters": "parameters",
+        "recount": "counts:recount_all",
+        "removal": "removal:delete_all",
     },
     services={"series": "api"},
 )

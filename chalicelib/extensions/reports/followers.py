@@ -1,6 +1,6 @@
-"""What the reports read from the streams of tables: changes that count.
+"""The followers of the reports: they store the changes of tables that count.
 
-Nothing here writes what an import wrote, because its rows keep the time at which they happened elsewhere.
+They skip what an import wrote, because its rows keep the time at which they happened elsewhere.
 """
 
 from typing import Any
@@ -64,5 +64,5 @@ def _delivery(record: dict[str, Any]) -> ChangeRow | None:
 
 CONVERSATIONS = Follower(counted_changes.in_record, counts.record)
 LEADS = Follower(_lead, counts.save)
-LOADS = Follower(_load, counts.save)
+ANALYTICS = Follower(_load, counts.save)
 DELIVERIES = Follower(_delivery, counts.save)

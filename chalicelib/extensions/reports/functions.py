@@ -9,7 +9,8 @@ import logging
 from chalice.app import Blueprint, SQSEvent
 
 from chalicelib import queues, telemetry
-from chalicelib.extensions.reports import counts
+from chalicelib.extensions.reports import counts, queue
+from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.queues import messages
 
 functions = Blueprint(__name__)
@@ -18,7 +19,7 @@ _log = logging.getLogger(__name__)
 _MAX_MESSAGES = 10
 
 
-@functions.on_sqs_message(queues.name(counts.QUEUE), _MAX_MESSAGES, "count_hours")
+@functions.on_sqs_message(queues.name(queue.NAME), _MAX_MESSAGES, "count_hours")
 def count_hours(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
     """Count hours again. Reports the failed messages; the queue repeats only these."""
     telemetry.begin_invocation(event)
@@ -30,7 +31,7 @@ def count_hours(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
 def _count(text: str) -> bool:
     """Count the hour that a message names; return whether that succeeded."""
     try:
-        counts.recount(*messages.parse(text, [counts.RecountHour]))
+        counts.recount(*messages.parse(text, [RecountHour]))
     except Exception:
         _log.exception("Cannot count an hour again; the queue repeats the request")
         return False

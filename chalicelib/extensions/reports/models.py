@@ -1,4 +1,4 @@
-"""Wire models of reports and usage."""
+"""The wire models of the reports and the usage."""
 
 from pydantic import Field
 

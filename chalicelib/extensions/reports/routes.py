@@ -1,4 +1,4 @@
-"""Reports over HTTP: what happened at an agent, at those of an organisation, or at all of the workspace, counted."""
+"""The reports over HTTP: of an agent, of the agents of an organisation, or of all agents of the workspace."""
 
 from typing import TYPE_CHECKING
 

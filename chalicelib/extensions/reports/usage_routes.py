@@ -1,4 +1,4 @@
-"""Usage over HTTP: what each agent of the workspace did on each day."""
+"""The usage over HTTP: the counts of each agent of the workspace on each day."""
 
 import json
 from typing import TYPE_CHECKING

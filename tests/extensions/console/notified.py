@@ -10,8 +10,9 @@ import pytest
 from moto.ses.models import ses_backends
 
 from chalicelib import clock, queues, storage
-from chalicelib.extensions.console.notifications import functions, handoff_notices, mail
-from chalicelib.extensions.console.notifications import queue as queue_module
+from chalicelib.extensions.console import functions
+from chalicelib.extensions.console import queue as queue_module
+from chalicelib.extensions.console.notifications import handoff_notices, mail
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.followers import follow

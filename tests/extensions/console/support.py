@@ -3,8 +3,9 @@
 import pytest
 
 from chalicelib import clock, ids, storage
-from chalicelib.extensions.console.notifications import allowance, functions, notices, queue
-from chalicelib.extensions.console.notifications.queue import FindRecipients, Notify
+from chalicelib.extensions.console import functions, queue
+from chalicelib.extensions.console.notifications import allowance, notices
+from chalicelib.extensions.console.queue import FindRecipients, Notify
 from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api

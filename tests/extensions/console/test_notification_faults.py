@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from chalicelib import clock, storage
 from chalicelib.extensions.console.notifications import allowance, handoff_notices, inbox
-from chalicelib.extensions.console.notifications.queue import Notify
+from chalicelib.extensions.console.queue import Notify
 from chalicelib.queues.messages import pack
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api

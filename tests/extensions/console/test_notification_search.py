@@ -7,7 +7,7 @@ import pytest
 
 from chalicelib import clock
 from chalicelib.extensions.console.notifications import handoff_notices, inbox
-from chalicelib.extensions.console.notifications.queue import Notify
+from chalicelib.extensions.console.queue import Notify
 from chalicelib.queues.messages import pack
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api

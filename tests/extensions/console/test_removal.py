@@ -1,6 +1,6 @@
 """The deletion of a workspace deletes the rows of its mails."""
 
-from chalicelib.extensions.console.notifications import removal
+from chalicelib.extensions.console import removal
 from chalicelib.workspaces.store import NewWorkspace
 from tests.extensions.console.support import add_rows
 

@@ -8,7 +8,7 @@ import pytest
 from chalicelib import clock, ids, queues, storage
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import counts, functions
-from chalicelib.extensions.reports.counts import RecountHour
+from chalicelib.extensions.reports.queue import NAME, RecountHour
 from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
@@ -19,7 +19,7 @@ from tests.followers import follow
 from tests.webhooks import pipeline
 
 FUNCTION_MODULES = (functions,)
-QUEUES = (counts.QUEUE,)
+QUEUES = (NAME,)
 COSTS: list[tuple[Any, ...]] = [
     ("report of a workspace", "GET /v3/analytics", {"Query": 5}),
     ("usage", "GET /v3/usage", {"Query": 6}),
@@ -45,7 +45,7 @@ def run_functions() -> None:
     api, send = Api(new.workspace_key), queues.send
 
     def capture(queue: str, texts: Sequence[str], *rest: Any) -> None:
-        requests.extend(texts if queue == counts.QUEUE else ())
+        requests.extend(texts if queue == NAME else ())
         send(queue, texts, *rest)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -14,6 +14,7 @@ from chalicelib import clock, ids, queues, storage
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import counts, hours
 from chalicelib.extensions.reports.counts import DayRow
+from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.queues import messages
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator import prices
@@ -215,7 +216,7 @@ def cost_of_an_hour(
                 counts.record(due[begin : begin + 25])
             at(day * 86_400 + now + 900)
             for text in dict.fromkeys(wanted):
-                counts.recount(*messages.parse(text, [counts.RecountHour]))
+                counts.recount(*messages.parse(text, [RecountHour]))
             wanted.clear()
     return meter
 

@@ -16,6 +16,7 @@ from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import counts
 from chalicelib.extensions.reports.deploy import request_lines
 from chalicelib.extensions.reports.deploy import usage_command as usage
+from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.ids import id_at
 from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
@@ -110,7 +111,7 @@ def test_counts_are_those_of_all_agents_and_of_none(
         tag = id_at(clock.milliseconds(), 1)
         counts.record([CountedChange(storage.key(workspace.workspace_id, agent), tag, numbers, {})])
     for text in wanted:
-        counts.recount(*messages.parse(text, [counts.RecountHour]))
+        counts.recount(*messages.parse(text, [RecountHour]))
     (row,) = csv.DictReader(io.StringIO(run("--log", str(log), "--csv", "--workspace", workspace.workspace_id)))
     assert (row["messages"], row["deliveries"], row["leads"]) == ("3", "2", "0")
 

@@ -15,6 +15,7 @@ from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import counts, hours
 from chalicelib.extensions.reports.counts import DayRow
 from chalicelib.extensions.reports.functions import count_hours
+from chalicelib.extensions.reports.queue import NAME
 from chalicelib.queues.tasks import RecountQuarter
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
@@ -41,7 +42,7 @@ class Pipeline:
         send = queues.send
 
         def capture(queue: str, texts: Any, *rest: Any) -> None:
-            if queue == counts.QUEUE:
+            if queue == NAME:
                 self.requests += texts
             elif queue == queues.MAINTENANCE and RecountQuarter.__name__ in texts[0]:
                 self.recounts += texts

@@ -5,6 +5,7 @@ import pytest
 from chalicelib import clock, followers, ids, queues, storage
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import counts
+from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.queues import messages
 from chalicelib.workspaces.store import NewWorkspace
 from infra.deploy.functions import declared_functions
@@ -20,12 +21,12 @@ def test_nothing_is_counted_after_a_deletion(workspace: NewWorkspace, monkeypatc
     for number in range(2):
         counts.record([CountedChange(agent, ids.new_id(), {"deliveries": 1}, {})])
         if number == 0:
-            counts.recount(*messages.parse(requests[0], [counts.RecountHour]))
+            counts.recount(*messages.parse(requests[0], [RecountHour]))
     assert of(workspace.workspace_id)["cams-tallies"] == 2 + 2  # changes, and rows of the day
     succeed("suspend", workspace.workspace_id, "--yes")
     succeed("delete", workspace.workspace_id, "--yes")
     for text in requests:
-        counts.recount(*messages.parse(text, [counts.RecountHour]))
+        counts.recount(*messages.parse(text, [RecountHour]))
     assert of(workspace.workspace_id) == {}
 
 

@@ -1,4 +1,4 @@
-"""The function that sends the mails of the console, and the permissions of the pages."""
+"""The function of the console, which sends mails, and the permissions of the pages."""
 
 from infra.deploy.function import PARTIAL_FAILURES, READ_KEYRING, Function
 from infra.deploy.monitoring import REDRIVE

@@ -1,4 +1,4 @@
-"""Templates ship as modules: compiling them would slow the first page of each process down."""
+"""The templates of the console as compiled modules, so that the first page of each process is not slow."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The settings of a stage that sends mail: the address it sends from, and the console's for the links."""
+"""The settings of a stage that sends mails: the sender, and the address of the console for the links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the console does with the stream of conversations: it asks to notify people of those that request a person.
+"""The messages that ask to notify people of conversations that request a person, from the stream of conversations.
 
 A batch causes one message per workspace and reads nothing else. `notifier` decides who is notified when it arrives.
 """
@@ -9,9 +9,9 @@ from typing import Any
 
 from chalicelib import ids, storage
 from chalicelib.conversations import counted_changes
-from chalicelib.extensions.console.notifications import mail_settings, queue
-from chalicelib.extensions.console.notifications.queue import FindRecipients
-from chalicelib.queues.stream_batches import Follower
+from chalicelib.extensions.console import queue
+from chalicelib.extensions.console.notifications import mail_settings
+from chalicelib.extensions.console.queue import FindRecipients
 
 # The index of the inbox is eventually consistent, and clocks differ: when the message is read, the conversations are in
 # it, and their time is before what the next mail counts as covered (`notices`).
@@ -19,7 +19,7 @@ DELAY_SECONDS = 8
 _MAX_AGENTS = 500
 
 
-def _read(record: dict[str, Any]) -> tuple[str, int] | None:
+def read(record: dict[str, Any]) -> tuple[str, int] | None:
     """Return the agent's key and the time in Unix milliseconds if a conversation requests a person, otherwise None."""
     if not mail_settings.are_complete():
         return None
@@ -27,7 +27,8 @@ def _read(record: dict[str, Any]) -> tuple[str, int] | None:
     return (change.agent, ids.timestamp_of(change.version_tag)) if change and change.counts["handoffs"] else None
 
 
-def _write(requests: list[tuple[str, int]]) -> None:
+def send(requests: list[tuple[str, int]]) -> None:
+    """Send a message for each workspace of these requests, with its agents and the newest request of each."""
     newest: dict[str, dict[str, int]] = defaultdict(dict)
     for agent, requested_at in sorted(requests):
         workspace_id, agent_id = storage.split_key(agent)
@@ -41,6 +42,3 @@ def _messages(workspace_id: str, by_agent: dict[str, int]) -> Iterable[FindRecip
     for start in range(0, len(agent_ids), _MAX_AGENTS):
         part = agent_ids[start : start + _MAX_AGENTS]
         yield FindRecipients(workspace_id, max(by_agent[agent_id] for agent_id in part), tuple(part))
-
-
-FOLLOWER = Follower(_read, _write)

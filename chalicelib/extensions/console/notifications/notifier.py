@@ -13,10 +13,11 @@ import logging
 from math import ceil
 
 from chalicelib import clock, errors, storage
-from chalicelib.extensions.console.notifications import allowance, inbox, notices, queue, recipients
+from chalicelib.extensions.console import queue
+from chalicelib.extensions.console.notifications import allowance, inbox, notices, recipients
 from chalicelib.extensions.console.notifications.notices import NoticeRow
-from chalicelib.extensions.console.notifications.queue import FindRecipients, Notify
 from chalicelib.extensions.console.notifications.recipients import Recipient
+from chalicelib.extensions.console.queue import FindRecipients, Notify
 from chalicelib.workspaces import store as workspaces
 
 # A message is about the newest request of a batch. The others are a minute older, or more if the stream was late.

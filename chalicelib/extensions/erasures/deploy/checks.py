@@ -1,4 +1,4 @@
-"""What `make verify` checks of the erasures: one finds the conversation of the tour of the temporary workspace."""
+"""What `make verify` checks of the erasures: an erasure finds the conversation of the tour of the workspace."""
 
 from collections.abc import Iterator
 

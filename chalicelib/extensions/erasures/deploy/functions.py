@@ -1,4 +1,4 @@
-"""The function that erases people, and the queue that the API sends erasures to."""
+"""The function of the erasures, and the queue that the API sends erasures to."""
 
 from infra.deploy.function import READ_KEYRING, Function
 from infra.deploy.monitoring import REDRIVE

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from chalicelib import clock, storage
 from chalicelib.extensions.reports import counts, hours
+from chalicelib.extensions.reports.queue import RecountHour
 from infra.verify import tour
 from infra.verify.visit import Visit
 
@@ -27,7 +28,7 @@ def check_counts(visit: Visit) -> Iterator[str]:
     for kind, function in visit.wait_for(_FUNCTIONS, kinds):
         yield f"The {kind} of the tour were not counted: check the log of {visit.stage.name}-{function}."
     agent = storage.key(workspace_id, tour.AGENT)
-    yield from visit.invoke("count_hours", counts.RecountHour(agent, clock.seconds() // 3_600 * 3_600, 0))
+    yield from visit.invoke("count_hours", RecountHour(agent, clock.seconds() // 3_600 * 3_600, 0))
 
 
 CHECKS = {"counts": check_counts}

@@ -1,4 +1,4 @@
-"""The functions of the reports."""
+"""The functions of the reports: they follow the tables whose changes count, and add up the counts of an hour."""
 
 from infra.deploy.function import PARTIAL_FAILURES, READ_KEYRING, Function, follow
 

@@ -1,9 +1,7 @@
-"""Lambda entry point of notifications.
+"""The Lambda entry point `notify_people`: it reads the queue `notifications`.
 
 A message of the stream becomes a message for each client to notify (`queue`), for 100 clients at a time, so that each
-invocation does a bounded amount of work.
-
-It imports neither `app.py` nor wire models.
+invocation does a bounded amount of work. It imports neither `app.py` nor wire models.
 """
 
 import logging
@@ -11,7 +9,7 @@ import logging
 from chalice.app import Blueprint, SQSEvent
 
 from chalicelib import queues, telemetry
-from chalicelib.extensions.console.notifications import queue
+from chalicelib.extensions.console import queue
 from chalicelib.queues import messages
 
 functions = Blueprint(__name__)

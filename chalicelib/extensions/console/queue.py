@@ -1,4 +1,4 @@
-"""The queue `notifications`: mails to people whose conversations wait for a person."""
+"""The queue of the console, and its messages: mails to people whose conversations wait for a person."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,0 +1,10 @@
+"""The deletion of the console's rows of a workspace, for the operator's command."""
+
+from collections import Counter
+
+from chalicelib.extensions.console.notifications import allowance, notices
+
+
+def delete_all(workspace_id: str) -> Counter[str]:
+    """Delete the rows of mails of a workspace, and return their number. Sessions are deleted with the credentials."""
+    return Counter(notice=notices.delete_all(workspace_id) + allowance.delete_all(workspace_id))

@@ -1,0 +1,24 @@
+"""The queue of the reports, and its message."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from chalicelib import queues
+from chalicelib.queues import messages
+
+NAME = "counts"
+# The longest delay of a queue. One count answers all requests of this time, so it is cheap beside the changes.
+_DELAY_SECONDS = 900
+
+
+class RecountHour(NamedTuple):
+    """The queue message that asks to count an hour of an agent again: the arguments of `counts.recount`."""
+
+    agent: str
+    hour: int
+    requested_at: int
+
+
+def send(workspace_id: str, requests: Iterable[RecountHour]) -> None:
+    """Send messages of a workspace, delayed by 15 minutes. Raises Unavailable."""
+    queues.send(NAME, [messages.pack(request) for request in requests], workspace_id, _DELAY_SECONDS)
