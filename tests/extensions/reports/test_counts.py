@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from chalicelib import clock, errors, ids, queues, storage
+from chalicelib import clock, errors, followers, ids, queues, storage
 from chalicelib.analytics import store as analytics
 from chalicelib.conversations import store
 from chalicelib.conversations.new_messages import Totals
@@ -244,6 +244,7 @@ def _inject(
 
     patch.setattr(storage, "save_many", save)
     patch.setattr(queues, "send", send)
+    patch.setattr(followers, "PATIENCE_SECONDS", END - START)  # changes of two days arrive within half an hour
     patch.setattr(storage.client.connection, "dispatch", dispatched)  # type: ignore[attr-defined]
 
 
@@ -296,7 +297,8 @@ def _record(row: storage.Row, old: Record | None) -> Record:
     new = _image(row)
     keys = {name: new[name] for name in (row._hash_keyname, row._range_keyname) if name}
     images = {"NewImage": new, **({"OldImage": old} if old else {})}
-    return {"eventName": "MODIFY" if old else "INSERT", "dynamodb": {"Keys": keys, **images}}
+    change = {"ApproximateCreationDateTime": ids.timestamp_of(row.version_tag) // 1000, "Keys": keys, **images}
+    return {"eventName": "MODIFY" if old else "INSERT", "dynamodb": change}
 
 
 def _image(row: storage.Row) -> Record:
