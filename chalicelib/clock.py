@@ -31,10 +31,10 @@ def iso(unix_seconds: int) -> str:
 
 
 def iso_or_none(value: Any, units: int = 1) -> str | None:
-    """Return `value` in ISO 8601, with `units` per second; None for a stored value that is no time, such as a text."""
+    """Return `value` in ISO 8601, with `units` per second; None for a stored value that is not a time, such as text."""
     try:
         return iso(int(value // units))
-    except (TypeError, ValueError, OverflowError, OSError):  # of a year after 9999, an infinity
+    except (TypeError, ValueError, OverflowError, OSError):  # for a year after 9999, and for infinity
         return None
 
 

@@ -43,7 +43,7 @@ class ApiError(ChaliceViewError):
 
 
 class Invalid(ApiError):
-    """The path, query, headers or body violate a rule. `issues` names each violation."""
+    """The path, query, headers or body violate a rule. `issues` lists the violations."""
 
     STATUS_CODE = 400
     code = "INVALID"
@@ -72,7 +72,7 @@ class Forbidden(ApiError):
 
 
 class WorkspaceSuspended(Forbidden):
-    """The operator has suspended the workspace: none of its credentials opens anything."""
+    """The operator has suspended the workspace. Requests with its credentials fail."""
 
     code = "WORKSPACE_SUSPENDED"
     sentence = "This workspace is suspended; the operator of the service can resume it."

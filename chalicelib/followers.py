@@ -1,11 +1,10 @@
-"""The Lambda entry points `follow_<table>`: each hands the records of a table's stream to all that follow the table.
+"""The Lambda entry points `follow_<table>`: each passes the records of a table's stream to the table's followers.
 
-A table's stream has at most two readers, which is what DynamoDB serves without throttling: the fan-out of webhooks, and
-one of these. Followers are parts of core (`CORE`) and of the extensions that are on (`Extension.follows`). All of them
-get each batch; then the first error is raised, and the stream repeats the batch for all. A follower must therefore be
-idempotent.
+DynamoDB serves two readers of a stream without throttling: the fan-out of webhooks, and one of these functions.
+Followers are in core (`CORE`) and in the extensions that are on (`Extension.follows`). Every follower gets each batch.
+Then the first error is raised, and the stream repeats the batch for all. A follower must therefore be idempotent.
 
-It imports neither `app.py` nor wire models.
+The functions import neither `app.py` nor wire models.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,13 +21,13 @@ functions = Blueprint(__name__)
 CORE: Mapping[str, str] = {"conversations": "chalicelib.conversations.follower:FOLLOWER"}
 """By table: the module and name of core's follower."""
 
-# An extension that shares a stream with core may hold core up for so long. Then its records become dead letters.
+# Seconds for which a failing extension may delay a stream that core follows. Then its records become dead letters.
 PATIENCE_SECONDS = 60 * 60
 _START = "TRIM_HORIZON"  # Chalice's default, LATEST, loses changes made while the trigger is being created
 
 
 class Batch(NamedTuple):
-    """The most records of a batch, and how long Lambda waits for them."""
+    """The maximum number of records in a batch, and the seconds that Lambda waits for them."""
 
     records: int
     window_seconds: int
@@ -50,7 +49,7 @@ BATCHES = {
 
 
 def follow(table: str, event: DynamoDBEvent) -> None:
-    """Hand a batch to every follower of a table. Raises the first outage that a follower met, after all have run.
+    """Pass a batch to every follower of a table. When all have run, raise the first outage.
 
     A record that a follower cannot process becomes one dead letter, unless the stream repeats the batch.
     """
@@ -91,7 +90,7 @@ def _entry_point(table: str) -> Callable[[DynamoDBEvent], None]:
     def entry_point(event: DynamoDBEvent) -> None:
         follow(table, event)
 
-    entry_point.__name__ = f"follow_{table}"  # Lambda finds the function by it, in this module
+    entry_point.__name__ = f"follow_{table}"  # Lambda finds the function by this name in this module
     return entry_point
 
 

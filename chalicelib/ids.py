@@ -9,9 +9,9 @@ import secrets
 
 from chalicelib import clock
 
-# Identifiers that callers may choose. `#` is excluded because storage joins identifiers with it.
+# Identifiers that callers may choose. They exclude `#`, with which storage joins identifiers.
 IDENTIFIER = re.compile(r"[A-Za-z0-9._~@:+=,|-]{1,128}")
-# Not in a path: clients and proxies remove these segments, so `DELETE …/convos/..` would delete the agent.
+# Not allowed in a path. Clients and proxies remove these segments: `DELETE …/convos/..` would delete the agent.
 DOT_SEGMENTS = (".", "..")
 IDENTIFIER_RULE = "1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 
@@ -19,7 +19,7 @@ IDENTIFIER_RULE = "1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 SEALED_ID = re.compile(r"[A-Za-z0-9_-]{1,300}")
 SEALED_ID_RULE = "1 to 300 of the characters A-Z a-z 0-9 _ -"
 
-# No identifier is higher.
+# A text that sorts after every ULID.
 HIGHEST = "~"
 
 ULID = re.compile(r"[0-7][0-9a-hjkmnp-tv-z]{25}")
@@ -53,7 +53,7 @@ def next_id(identifier: str) -> str:
 
 
 def highest_before(position: str) -> str:
-    """Return the highest text that is lower than a position, among those of the characters of identifiers."""
+    """Return the highest text of identifier characters that is lower than a position."""
     return position[:-1] + chr(ord(position[-1]) - 1) + HIGHEST
 
 

@@ -25,7 +25,7 @@ functions = Blueprint(__name__)
 
 _log = logging.getLogger(__name__)
 _MAX_MESSAGES = 10
-# Of a batch. The rest of the timeout is for the last step of each task: a few requests.
+# Seconds for a batch. The rest of the timeout is for the last step of each task, a few requests.
 _SECONDS = 12.0
 
 
@@ -34,7 +34,7 @@ def _recount(task: tasks.RecountQuarter, _: float) -> None:
     listing.recount(workspace_id, agent_id, Quarter(task.day, task.number))
 
 
-# In the order of a batch: those that do not continue come first.
+# In the order in which a batch runs them. Tasks that never continue come first.
 _RUN: Mapping[type[tasks.Task], Callable[[Any, float], None]] = {
     tasks.RecountQuarter: _recount,
     tasks.ContinueFanOut: fan_out.resume,
@@ -46,7 +46,7 @@ _RUN: Mapping[type[tasks.Task], Callable[[Any, float], None]] = {
 
 @functions.on_sqs_message(queues.name(queues.MAINTENANCE), _MAX_MESSAGES, "maintain")
 def maintain(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
-    """Do tasks. Report the failed messages; the queue repeats only these, and finally keeps them as dead letters."""
+    """Do tasks, and report the failed messages. The queue repeats only these, and then keeps them as dead letters."""
     telemetry.begin_invocation(event)
     ids: dict[str, list[str]] = defaultdict(list)
     for record in event.to_dict()["Records"]:

@@ -20,7 +20,7 @@ from chalicelib import clock, errors, settings
 from chalicelib.storage import client
 
 _HEADER = "X-Request-Id"
-# Our own logger, and that of the Chalice app, which logs the exceptions of views.
+# The logger of this package, and that of the Chalice app, which logs the exceptions of views.
 _CHALICE = "cams"
 LOGGERS = ("chalicelib", _CHALICE)
 # Writes ASCII, which every encoding of the output accepts. One shared encoder saves its setup per line.
@@ -46,7 +46,7 @@ def _describe(error: BaseException) -> str:
 
 
 def _describe_one(error: BaseException) -> str:
-    # Our own messages and the codes of the SDK's errors contain no value.
+    # The messages of API errors and the codes of SDK errors contain no value.
     reason = error.message if isinstance(error, errors.ApiError) else _error_code(error)
     return f"{''.join(traceback.format_tb(error.__traceback__))}{type(error).__name__} {reason}".rstrip()
 
@@ -61,7 +61,7 @@ class _JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         error = record.exc_info[1] if record.exc_info else None
-        # Chalice's only message has the path.
+        # Chalice's only message contains the path.
         message = "A view failed" if record.name == _CHALICE else record.getMessage()
         members = {"logger": record.name, "message": message, "exception": _describe(error) if error else None}
         return _line(record.levelname, members)

@@ -147,7 +147,7 @@ def test_invalid_scopes_are_refused_by_name(api: Api, members: dict[str, Any], p
 @pytest.mark.parametrize("rights", [{"scopes": ["leads:write"]}, {"readOnly": True}, {}])
 def test_a_rotated_token_keeps_its_scopes(api: Api, workspace: NewWorkspace, rights: dict[str, Any]) -> None:
     made = issue(api, **rights)
-    row = credentials.credential(workspace.workspace_id, made["id"], tokens.ACCESS)
+    row = credentials.read(workspace.workspace_id, made["id"], tokens.ACCESS)
     successor = credentials.rotate(row).credential
     listed = {one["id"]: one for one in api.get("/v3/tokens").data}
     assert listed[successor.credential_id].get("scopes") == made.get("scopes")

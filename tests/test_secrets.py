@@ -527,7 +527,9 @@ def test_the_repr_of_a_row_shows_only_its_key(row: type[storage.Row]) -> None:
     [
         pytest.param(workspaces.NewWorkspace("01abc", CANARY, CANARY, CANARY), "01abc", id="a new workspace"),
         pytest.param(
-            credentials.Issued(credentials.CredentialRow("hash", credential_id="01abc"), CANARY), "01abc", id="issued"
+            credentials.NewCredential(credentials.CredentialRow("hash", credential_id="01abc"), CANARY),
+            "01abc",
+            id="issued",
         ),
         pytest.param(keyring.DataKey(b"\x00\xab\xcd\xef", CANARY.encode()), "00abcdef", id="a data key"),
     ],

@@ -91,7 +91,7 @@ def _while_small(
 ) -> Iterator[tools.ToolRow]:
     """Yield the `further` tools of an agent. Raise TooLarge when all do not fit in one transaction.
 
-    `read` are its other tools, which count, too.
+    The tools in `read` count as well.
     """
     size = sum(len(row.document) for row in (agent, *read))
     for tool in further:

@@ -29,9 +29,9 @@ _AROUND = 100
 def clone_agent(agent_id: str) -> Response:
     """Create an agent with the members and the tools of another one. Agent and tools get new ids.
 
-    Secret members are copied, but the new agent has a `SECRET_API_KEY` of its own. That key does not expire, so
-    an access token gets a warning. References to the tools lead to their copies. An agent with more than 96
-    tools is 413.
+    Secret members are copied, except `SECRET_API_KEY`, which is new. That key does not expire: if the caller is an
+    access token, `warnings` lists it. References to the tools refer to their copies. An agent with more than 96 tools
+    is 413.
     """
     workspace_id = auth.caller().workspace_id
     copy = copies.clone(workspace_id, copies.read_whole(workspace_id, agent_id))
@@ -44,8 +44,8 @@ def read_template(agent_id: str) -> Response:
     """Read an agent and its tools without secrets and ids, for `POST /v3/agents/import`.
 
     A reference to a tool is its place in `tools`, such as `tools.0`. Members that the service does not know may be
-    secret, so they are left out, and `warnings` names them to a credential that is shown secrets. A template that could
-    not be imported is 413: one with more than 96 tools, or more than 2 MB.
+    secret, so they are left out. If the credential is shown secrets, `warnings` lists them. A template that could not
+    be imported is 413: one with more than 96 tools, or more than 2 MB.
     """
     source = copies.read_whole(auth.caller().workspace_id, agent_id)
     document, *tool_documents = copies.open_all([store.require_agent(source.agent), *source.tools])
@@ -71,9 +71,9 @@ def import_agent() -> Response:
     """Create an agent and its tools from a template, as `GET /v3/agents/{agent_id}/template` returns it in `data`.
 
     No member gets a default, so the template of the new agent equals this one. The service generates the ids and,
-    unless the template has one, the `SECRET_API_KEY`. That key does not expire, so `warnings` names it to an access
-    token. You may add secrets to a template. Members that the service does not know are stored as sent, and `warnings`
-    names them.
+    unless the template has one, the `SECRET_API_KEY`. That key does not expire: if the caller is an access token,
+    `warnings` lists it. You may add secrets to a template. Members that the service does not know are stored as sent,
+    and `warnings` lists them.
     """
     body: record.TemplateIn = bodies.read()
     document = privileges.guard_agent_key({}, templates.members(body.template), f"template.{privileges.AGENT_KEY}")

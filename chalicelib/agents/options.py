@@ -111,7 +111,7 @@ class Community(OpenWire):
     """`community`."""
 
     channelIds: OptionalOwnIds = None
-    webhookUrls: Annotated[OptionalTexts, SECRET] = None  # such a URL is all that posting needs
+    webhookUrls: Annotated[OptionalTexts, SECRET] = None  # posting needs only this URL
 
 
 class Limits(OpenWire):

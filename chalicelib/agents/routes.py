@@ -33,7 +33,7 @@ _KEY = f"agent.{privileges.AGENT_KEY}"
 def read_agent(agent_id: str) -> Response:
     """Read an agent in the v3 form, with its tools.
 
-    If the tools are too large for the response, `tools` is absent, and `message` says so: list them in pages.
+    If the tools are too large for the response, `tools` is absent. Then list them in pages.
     """
     stored = store.find_with_tools(auth.caller().workspace_id, agent_id)
     row = store.require_agent(stored.agent)
@@ -70,9 +70,9 @@ def list_agents() -> Response:
 def create_agent() -> Response:
     """Create an agent, and its tools if the body has any.
 
-    The service generates its id and, unless the body has one, its `SECRET_API_KEY`. That key does not expire, so
-    `warnings` names it to an access token. Members that the service does not know are stored as sent, and `warnings`
-    names them.
+    The service generates its id and, unless the body has one, its `SECRET_API_KEY`. That key does not expire: if the
+    caller is an access token, `warnings` lists it. Members that the service does not know are stored as sent, and
+    `warnings` lists them.
     """
     body: record.NewAgentIn = bodies.read()
     workspace_id, agent_id = auth.caller().workspace_id, new_id()
@@ -97,7 +97,7 @@ def change_agent(agent_id: str) -> Response:
     """Change an agent. Objects merge, lists replace, `nodes` merge by id, and `null` clears a member.
 
     `tools` is ignored, and `warnings` lists it: change each tool by its own route. Members that the service does not
-    know replace what is stored under their name, and `warnings` names them. Only the workspace key sets
+    know replace the stored members of the same names, and `warnings` lists them. Only the workspace key sets
     `SECRET_API_KEY`.
     """
     change: record.AgentIn = bodies.read()
@@ -115,7 +115,7 @@ def change_agent(agent_id: str) -> Response:
 def list_organisation_agents(org_id: str) -> Response:
     """List the agents of an organisation in the v3 form, those in its `widgetIDs`, ordered by id.
 
-    Ids of agents that do not exist are left out. A request looks up to 500 ids up. So a page may be short, or empty: as
+    Ids of agents that do not exist are left out. A request examines up to 500 ids, so a page may be short, or empty: as
     long as `hasMore` is true, continue with `nextCursor` as `cursor`. A change may appear in the list a second later.
     """
     limit, after, workspace_id = parameters.limit(), parameters.cursor() or "", auth.caller().workspace_id
@@ -149,7 +149,7 @@ def save_agent(agent_id: str) -> Response:
     """Create or change an agent. Members that you leave out keep their values, and `null` clears a member.
 
     Only the workspace key sets `SECRET_API_KEY`. Members that the service does not know are stored as sent, and
-    `warnings` names them.
+    `warnings` lists them.
     """
     change: record.AgentV2 = bodies.read()
     workspace_id = auth.caller().workspace_id

@@ -108,7 +108,7 @@ def display_name(agent: Document) -> str | None:
 def require_known(workspace_id: str, agent_id: str) -> None:
     """Raise NotFound for an unknown agent. Known agents are cached for 30 seconds, which saves frequent writes a read.
 
-    If another process deletes the agent in that time, the second run of the cascade deletes what is written for it.
+    If another process deletes the agent in that time, the second run of the cascade deletes records written for it.
     """
     now = clock.milliseconds()
     if not 0 <= now - _known_agents.get((workspace_id, agent_id), 0) < _CACHE_MILLISECONDS:
@@ -268,7 +268,7 @@ def _creation_error(item: storage.Item | None) -> errors.ApiError:
     return AgentBeingDeleted() if item and "deleted_at" in item else storage.ConditionFailed()
 
 
-def _credential(workspace_id: str, agent_id: str, token: str | None) -> credentials.Issued:
+def _credential(workspace_id: str, agent_id: str, token: str | None) -> credentials.NewCredential:
     return credentials.prepare(workspace_id, tokens.AGENT, agent_id, None, agent_id=agent_id, token=token)
 
 

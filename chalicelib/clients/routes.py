@@ -43,7 +43,7 @@ def list_clients() -> Response:
 def put_client() -> Response:
     """Create a client. The service generates its id, so each request creates one.
 
-    `warnings` says if `orgId` names no organisation.
+    `warnings` lists an `orgId` without an organisation.
     """
     return _create(bodies.read(), "")
 
@@ -66,7 +66,7 @@ def read_client(client_id: str) -> Response:
 def save_client(client_id: str) -> Response:
     """Create or change a client. Members that you leave out keep their values, and `null` clears a member.
 
-    An email address can belong to only one client of a workspace. `warnings` says if `orgId` names no organisation.
+    An email address can belong to only one client of a workspace. `warnings` lists an `orgId` without an organisation.
     """
     change: models.Client = bodies.read()
     workspace_id = auth.caller().workspace_id
@@ -88,7 +88,7 @@ def delete_client_v2(client_id: str) -> Response:
 def list_clients_v3() -> Response:
     """List the clients of the workspace that match all given filters, ordered by id.
 
-    `q` is found in the name and the email. A request examines up to 500 clients. So a page may be short, or empty: as
+    `q` is found in the name and the email. A request examines up to 500 clients, so a page may be short, or empty: as
     long as `hasMore` is true, continue with `nextCursor` as `cursor`.
     """
     return _search(parameters.limit(), parameters.cursor(), parameters.text("orgId"), parameters.search_text("q"))
@@ -114,8 +114,8 @@ def list_organisation_clients(org_id: str) -> Response:
 def create_client() -> Response:
     """Create a client. The service generates its id. An email address can belong to only one client of a workspace.
 
-    `warnings` says if `orgId` names no organisation. With `dashboardPassword` a client can sign in to the console, so
-    `warnings` names it to an access token.
+    `warnings` lists an `orgId` without an organisation. With `dashboardPassword` a client can sign in to the console:
+    if the caller is an access token, `warnings` lists it, because this access outlives the token.
     """
     body: models.ClientIn = bodies.read()
     return _create(body.client, "client.")

@@ -33,7 +33,7 @@ def resume(task: tasks.ApplyRetention, seconds: float) -> None:
     """Apply the days to conversations for up to `seconds`, and send a task for the rest."""
     end = clock.monotonic() + seconds
     try:
-        days = workspaces.read(task.workspace_id).get("retentionDays")
+        days = workspaces.read(task.workspace_id).open().get("retentionDays")
     except errors.NotFound:
         return
     agent_id, after = task.agent_id or agents.next_id(task.workspace_id, None), task.after

@@ -66,7 +66,7 @@ def export_conversations(agent_id: str) -> Response:
         parameters.limit(),
         parameters.cursor(),
         filters.Filters.from_request(),
-        files.requested_format(),
+        files.format_from_request(),
     )
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)

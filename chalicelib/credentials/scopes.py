@@ -1,4 +1,4 @@
-"""The scopes of access tokens: a resource, and what a token may do with it.
+"""The scopes of access tokens: a resource, and `read` or `write`.
 
 The resource of an operation is the tag of its declaration (`http.operation`). `read` opens `GET`, `write` everything.
 """

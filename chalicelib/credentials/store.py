@@ -111,14 +111,14 @@ class CredentialRow(storage.AuthoredRow):
         return int(self.expires_at.timestamp()) if self.expires_at else None
 
 
-class Issued(NamedTuple):
+class NewCredential(NamedTuple):
     """A new credential and its token, which is shown only once."""
 
     credential: CredentialRow
     token: str
 
     def __repr__(self) -> str:
-        return f"Issued({self.credential.credential_id})"
+        return f"NewCredential({self.credential.credential_id})"
 
 
 def prepare(
@@ -131,7 +131,7 @@ def prepare(
     read_only: bool = False,
     granted: Collection[str] | None = None,
     token: str | None = None,
-) -> Issued:
+) -> NewCredential:
     """Return a credential, not stored yet. `lifetime` in seconds, None for no expiry; `token` if a caller supplies one.
 
     `granted` are the scopes of an access token, None for one without.
@@ -151,10 +151,10 @@ def prepare(
     )
     if lifetime is not None:
         row.expires_at = clock.to_datetime(clock.seconds() + lifetime)
-    return Issued(row, token)
+    return NewCredential(row, token)
 
 
-def stage(issued: Issued, error: errors.ApiError | None = None) -> None:
+def stage(issued: NewCredential, error: errors.ApiError | None = None) -> None:
     """Stage a prepared credential. The commit raises `error` if the token is already in use."""
     # DynamoDB may delete an expired item days later.
     is_expired = CredentialRow.expires_at <= clock.to_datetime(clock.seconds())
@@ -202,7 +202,7 @@ def _active(entries: list[CredentialEntry]) -> list[CredentialRow]:
     return [row for entry, row in zip(entries, rows, strict=True) if row and row.is_active and entry.lists(row)]
 
 
-def credential(workspace_id: str, credential_id: str, kind: str) -> CredentialRow:
+def read(workspace_id: str, credential_id: str, kind: str) -> CredentialRow:
     """Return the active workspace key or access token with this id. Raise NotFound."""
     entry = storage.find(CredentialEntry, workspace_id, _item(kind, credential_id))
     row = find_active(entry.token_hash) if entry else None
@@ -225,7 +225,7 @@ def revoke(row: CredentialRow) -> None:
 
 
 @storage.in_unit_of_work
-def rotate(row: CredentialRow, overlap: int = OVERLAP) -> Issued:
+def rotate(row: CredentialRow, overlap: int = OVERLAP) -> NewCredential:
     """Issue a successor with the same rights and lifetime. The old credential works for `overlap` more seconds.
 
     It can be repeated with the old credential if the response was lost. Each successor gets the full lifetime.

@@ -1,7 +1,7 @@
 """Visitor tokens in the database: each opens one conversation, for a browser.
 
-A visitor token is one item, under the hash of the token. Nothing lists it, so issuing one costs one write, and a
-workspace may have any number of them. What ends one early needs no list either:
+A visitor token is one item, under the hash of the token. It is in no list, so issuing a token costs one write, and a
+workspace may have any number of them. Three references end a token early without a list:
 
 - It names the credential that issued it, and expires with it at the latest (`http.auth`). So it ends with a rotated or
   revoked key, an expired access token, a deleted agent's key, and a suspended or deleted workspace. It names the id of
@@ -16,7 +16,7 @@ from pynamodb.expressions.condition import Condition
 
 from chalicelib import errors, storage
 from chalicelib.credentials import store, tokens
-from chalicelib.credentials.store import CredentialRow, Issued
+from chalicelib.credentials.store import CredentialRow, NewCredential
 
 LIFETIME = store.DAY
 
@@ -31,7 +31,7 @@ def issue(
     agent_created: float | None,
     issuer: str,
     issuer_id: str,
-) -> Issued:
+) -> NewCredential:
     """Stage a visitor token of a conversation.
 
     `created` is the conversation's, None if it does not exist yet; `lifetime` is in seconds. `agent_created` is the

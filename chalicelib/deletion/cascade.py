@@ -28,8 +28,8 @@ from chalicelib.tools import store as tools
 
 _BATCH = 100
 _CONVERSATIONS = 10  # a long conversation takes several requests
-# No process writes for the agent any longer: the tombstone is stored at most 27 s after its `deleted_at` (the SDK's
-# attempts), a process remembers an agent for 30 s, and a request lasts up to 29 s. The rest is the lag of the index.
+# After this time, no process writes records of the agent. The tombstone is stored at most 27 s after its `deleted_at`
+# (the SDK's attempts), a process remembers an agent for 30 s, and a request takes up to 29 s. The rest is index lag.
 _SECOND_RUN_SECONDS = 90
 _RETRY_SECONDS = 10
 
@@ -76,7 +76,7 @@ def _seconds_to_second_run(tombstone: AgentRow) -> int:
 def _run(tombstone: AgentRow, seconds: float) -> bool:
     """Delete the agent's keys and records for up to `seconds`; return whether none is left.
 
-    A complete second run deletes the tombstone. Never raises ConditionFailed: the caller would run again, and might
+    A complete second run deletes the tombstone. ConditionFailed is not raised: the caller would run again, and might
     find a new agent with this id.
     """
     complete, is_second = True, not _seconds_to_second_run(tombstone)
@@ -103,10 +103,10 @@ def _is_stored(tombstone: AgentRow) -> bool:
 
 
 def _batches(tombstone: AgentRow) -> Iterator[Callable[[], None]]:
-    """Read the agent's keys and records in batches, and yield for each the function that deletes it.
+    """Read the agent's keys and records in batches. Yield for each batch the function that deletes it.
 
-    The ids of credentials, tools and leads, and the keys of changes that count, are never used again. Other records are
-    deleted only as they were read.
+    The ids of credentials, tools and leads, and the keys of counted changes, are never used again. Other records are
+    deleted only if they are unchanged since they were read.
     """
     workspace_id, agent_id = tombstone.workspace_id, tombstone.agent_id
     keys = store.list_keys(workspace_id, agent_id)
@@ -131,7 +131,7 @@ def _batches(tombstone: AgentRow) -> Iterator[Callable[[], None]]:
 
 
 def _delete_tools(tombstone: AgentRow, rows: Sequence[tools.ToolRow]) -> None:
-    """Delete tools, beside what the extensions keep of them."""
+    """Delete tools, after the rows that extensions keep of them are saved."""
     tool_ids, moment = [row.tool_id for row in rows], ids.timestamp_of(tombstone.version_tag)
     author = tombstone.changed_by
     storage.save_many(deletions.rows_of_cascade(tombstone.workspace_id, "tools", tool_ids, moment, author))

@@ -21,8 +21,8 @@ _CASCADE_SECONDS = 10.0
 def delete_agent(agent_id: str) -> Response:
     """Delete an agent with its tools, conversations, leads, analytics and keys.
 
-    The agent is gone immediately. The request deletes its records for up to ten seconds. If that is not enough,
-    `message` says so, and the deletion continues in the background. Sending the request again continues it at once.
+    The agent is gone immediately. The request deletes its records for up to ten seconds. If that is not enough, the
+    deletion continues in the background, as `message` explains. Sending the request again continues it at once.
     The id cannot be used again for two minutes, or until the deletion is complete.
     """
     done = cascade.delete(auth.caller().workspace_id, agent_id, _CASCADE_SECONDS, etag.check_preconditions)

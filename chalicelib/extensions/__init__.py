@@ -1,10 +1,10 @@
-"""The registry of extensions: what CAMS does beyond its specification, each in a folder of its own that can be deleted.
+"""The registry of extensions. Each extension is a folder that can be deleted, and adds to the specified service.
 
 `extension.py` of a folder declares what the extension adds. An extension is on if its folder exists and its stage lists
-it (`settings.extensions`). Core asks this module, and imports no extension; extensions do not import each other.
+it (`settings.extensions`). Core calls this module, and imports no extension. Extensions do not import each other.
 
-What is declared as `"module:attribute"`, relative to the folder, is imported when core first asks for it. So a function
-loads no code of an extension that it does not use, and functions that never import `app.py` get the hooks as well.
+A reference `"module:attribute"`, relative to the folder, is imported at its first use. So a function loads only the
+code that it uses, and functions that never import `app.py` get the hooks, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HOOKS = {
     "recount": "(workspace id, agent id) -> number of periods counted again (`infra.operator`)",
     "removal": "(workspace id) -> number of deleted records by kind; deletes those of a workspace (`infra.operator`)",
 }
-"""What core asks of extensions, with the arguments and the result."""
+"""The hooks that core calls, by name: arguments and result."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Extension:
     workspace_key_prefixes: tuple[str, ...] = ()
 
     def load(self, reference: str) -> Any:
-        """Return what `"module:attribute"` of this extension's folder refers to; `"module"` alone is the module."""
+        """Return the attribute that `"module:attribute"` of this folder names, or the module that `"module"` names."""
         module, _, attribute = reference.partition(":")
         loaded = import_module(f"{__name__}.{self.name}.{module}")
         return getattr(loaded, attribute) if attribute else loaded
@@ -106,7 +106,7 @@ def follower(name: str, table: str) -> Any:
 
 @cache
 def hooks(name: str) -> tuple[Any, ...]:
-    """Return what the extensions have at a point of `HOOKS`. Raises ValueError for a point that is not listed."""
+    """Return the hooks of the extensions with a name of `HOOKS`. Raise ValueError for another name."""
     if name not in HOOKS:
         raise ValueError(f"no hook {name}")
     return tuple(extension.load(extension.hooks[name]) for extension in enabled() if name in extension.hooks)

@@ -70,7 +70,7 @@ class Caller(NamedTuple):
     name: str
 
 
-class _Entry(NamedTuple):
+class _CachedCaller(NamedTuple):
     """A cached caller: when it was looked up, and when the entry expires.
 
     In Unix milliseconds, because the monotonic clock may stop while the function is frozen between requests.
@@ -82,7 +82,7 @@ class _Entry(NamedTuple):
 
 
 _caller: ContextVar[Caller] = ContextVar("caller")
-_cache: dict[str, _Entry] = {}  # by token hash
+_cache: dict[str, _CachedCaller] = {}  # by token hash
 
 
 def caller() -> Caller:
@@ -100,7 +100,7 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
     """Raise Unauthorized without a known token, Forbidden if the route does not accept the credential. A middleware."""
     if is_open(request.path):
         return get_response(request)
-    token_hash = tokens.fingerprint(credential(request))
+    token_hash = tokens.fingerprint(unchecked_bearer(request))
     if token_hash not in _cache:
         bearer(request)  # a malformed token costs no database request
     authenticated = _find(token_hash).caller
@@ -120,10 +120,10 @@ def restrict_to_own(request: Request, get_response: Callable[[Request], Response
     This middleware needs decoded path values.
     """
     if not is_open(request.path):
-        own, named = caller(), request.uri_params or {}
-        if own.agent_id is not None and named.get("agent_id") != own.agent_id:
+        agent_id, conversation, values = caller().agent_id, caller().conversation, request.uri_params or {}
+        if agent_id is not None and values.get("agent_id") != agent_id:
             raise errors.Forbidden()
-        if own.conversation and own.conversation != tokens.conversation_fingerprint(bearer(request), named["user_id"]):
+        if conversation and conversation != tokens.conversation_fingerprint(bearer(request), values["user_id"]):
             raise errors.Forbidden()
     return get_response(request)
 
@@ -164,27 +164,27 @@ def clear_cache() -> None:
 
 def bearer(request: Request) -> str:
     """Return the bearer token of a request. Raise Unauthorized without a well-formed token."""
-    token = credential(request)
+    token = unchecked_bearer(request)
     if not tokens.is_well_formed(token):
         raise errors.Unauthorized()
     return token
 
 
-def credential(request: Request) -> str:
-    """Return the text of the bearer token, well-formed or not; empty without a token."""
+def unchecked_bearer(request: Request) -> str:
+    """Return the bearer token of a request, even a malformed one; empty without a token."""
     header: str = request.headers.get("authorization", "")
     scheme, _, token = header.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-def _find(token_hash: str) -> _Entry:
+def _find(token_hash: str) -> _CachedCaller:
     cached = _cache.get(token_hash)
     if cached is None or not cached.since <= clock.milliseconds() < cached.until:
         return _look_up(token_hash)
     return cached
 
 
-def _look_up(token_hash: str) -> _Entry:
+def _look_up(token_hash: str) -> _CachedCaller:
     since = clock.milliseconds()  # before the read: the credential may be revoked right after it
     row = credentials.find(token_hash)
     if row is None:
@@ -192,7 +192,7 @@ def _look_up(token_hash: str) -> _Entry:
         raise errors.Unauthorized()
     if row.suspended:
         raise errors.WorkspaceSuspended()
-    # A credential is not cached beyond its expiry.
+    # A cached credential expires at its own expiry at the latest.
     until = since + CACHE_SECONDS * 1000
     until = until if row.ends_at is None else min(until, row.ends_at * 1000)
     if row.issuer is not None:  # a visitor token, which ends with its issuer
@@ -215,5 +215,5 @@ def _look_up(token_hash: str) -> _Entry:
     )
     if len(_cache) >= _CACHE_SIZE:
         _cache.clear()
-    _cache[token_hash] = _Entry(since, until, authenticated)
+    _cache[token_hash] = _CachedCaller(since, until, authenticated)
     return _cache[token_hash]

@@ -1,7 +1,7 @@
-"""What browsers and proxies may store: public files as they declare, and nothing else.
+"""The header `Cache-Control`: browsers and proxies may store public files only.
 
-Any other response may contain a secret. A browser showed a password from its store to a page without a credential.
-`ETag` and `If-None-Match` work as before for a caller that keeps the answer itself.
+Any other response may contain a secret. A browser once showed a stored password to a page without a credential.
+Callers that keep responses themselves can still use `ETag` and `If-None-Match`.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from chalicelib import extensions
 from chalicelib.http import auth
 
 CACHE_CONTROL, _NO_STORE = "Cache-Control", "no-store"
-# Routes whose responses are the same for everyone. They declare how long they may be stored.
+# Routes whose responses are the same for all callers. Their responses declare how long they may be stored.
 STORABLE_ROUTES = auth.OPEN_ROUTES.union(*(extension.storable_routes for extension in extensions.enabled()))
 
 

@@ -1,10 +1,10 @@
-"""CORS: what pages of another origin may call and read.
+"""CORS: the routes that pages of another origin may call, and the responses that they may read.
 
-- Any page may call the routes of a visitor token, and read the answer to a request that has one.
-- Other answers can be read only by pages of the stage's own origin (`CAMS_CORS_ORIGIN`), if it has one.
+- Any page may call the routes of a visitor token, and read the response to a request with such a token.
+- Other responses can be read only by pages of the stage's own origin (`CAMS_CORS_ORIGIN`), if it has one.
 
 The gateway answers preflights by itself, from the configuration of the route. It cannot know the credential of the
-request that follows, so the preflight of a visitor's route allows any origin, and the answer decides.
+request that follows, so the preflight of a visitor's route allows any origin, and the response decides.
 """
 
 from collections.abc import Callable
@@ -51,5 +51,5 @@ def _headers_for(request: Request) -> dict[str, str]:
 
 def _has_visitor_token(request: Request) -> bool:
     """Return whether the request has a visitor token. With an expired one, a page can read the error."""
-    token = auth.credential(request)
+    token = auth.unchecked_bearer(request)
     return token.startswith(tokens.VISITOR_PREFIX) and tokens.kind(token) == tokens.VISITOR

@@ -28,7 +28,7 @@ _UNSAFE = re.compile(f"{_FORMULA}|{_OPEN_END}")
 _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 
-def requested_format() -> str:
+def format_from_request() -> str:
     """Return the query parameter `format`. Raise Invalid."""
     form = current_request.query_value("format")
     if form not in MEDIA:

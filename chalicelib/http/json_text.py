@@ -10,9 +10,9 @@ from chalicelib import errors, storage
 from chalicelib.http import responses
 
 
-def success(message: str, text: str, further: Sequence[errors.MemberIssue] = ()) -> Response:
-    """Return the success envelope of a record with this JSON text; `further` are added to `warnings`."""
-    opening = storage.encode_json(responses.success_members(message, further)).decode().removesuffix("}")
+def success(message: str, text: str, warnings: Sequence[errors.MemberIssue] = ()) -> Response:
+    """Return the success envelope of a record with this JSON text; `warnings` are added to those of the body."""
+    opening = storage.encode_json(responses.success_members(message, warnings)).decode().removesuffix("}")
     return responses.text_response(f'{opening},"data":{text}}}')
 
 
@@ -40,15 +40,15 @@ def with_list(text: str, name: str, items: Iterable[str]) -> str | None:
 
     None if it does not fit in a response; then it does not read all `items`.
     """
-    taken: list[str] = []
+    elements: list[str] = []
     size = len(text)
     for item in items:
-        taken.append(item)
+        elements.append(item)
         size += len(item)
         if size > responses.RESPONSE_LIMIT:
             return None
-    whole = f'{text.removesuffix("}")},"{name}":[{",".join(taken)}]}}'
-    return whole if responses.fits(whole, responses.ENVELOPE) else None
+    result = f'{text.removesuffix("}")},"{name}":[{",".join(elements)}]}}'
+    return result if responses.fits(result, responses.ENVELOPE) else None
 
 
 def take_fitting(records: Iterable[dict[str, Any]]) -> Iterator[str]:

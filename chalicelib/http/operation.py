@@ -98,15 +98,15 @@ class Operation:
         _, _, below = self.package.partition("chalicelib.extensions.")
         return below.partition(".")[0]
 
-    def resolve(self, named: str | None) -> Any:
+    def resolve(self, type_name: str | None) -> Any:
         """Return the type that `body`, `data` or `bare` names; None without a name."""
-        return named and _resolve(self.package, named)
+        return type_name and _resolve(self.package, type_name)
 
 
 @cache
-def _resolve(package: str, named: str) -> Any:
-    modules = {name: import_module(f"{package}.{name}") for name in re.findall(r"(\w+)\.", named)}
-    return get_type_hints(SimpleNamespace(__annotations__={"type": named}), modules, include_extras=True)["type"]
+def _resolve(package: str, type_name: str) -> Any:
+    modules = {name: import_module(f"{package}.{name}") for name in re.findall(r"(\w+)\.", type_name)}
+    return get_type_hints(SimpleNamespace(__annotations__={"type": type_name}), modules, include_extras=True)["type"]
 
 
 def current() -> Operation:

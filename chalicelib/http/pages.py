@@ -15,7 +15,7 @@ from chalice.app import Response
 from chalicelib.http import current_request, json_text, parameters, responses
 from chalicelib.storage import AnyRow, Document
 
-# What a request examines at most: records, and characters of their JSON, which the last record may exceed.
+# The maximum that a request examines: records, and characters of their JSON, which the last record may exceed.
 MAX_EXAMINED = 500
 MAX_OPENED = 6_000_000
 _PORTION = 100  # records per query after the first one
@@ -26,7 +26,7 @@ PositionedRows = Iterator[tuple[str, AnyRow | None]]
 
 
 class Sealed(Protocol):
-    """A row of a bounded list: what is sealed in it, as JSON text."""
+    """A row of a bounded list, with a sealed JSON object."""
 
     def text(self) -> str:
         """Return the JSON text of an object."""

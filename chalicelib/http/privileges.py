@@ -1,4 +1,4 @@
-"""Least privilege (§5): what a credential with fewer rights than the workspace key may do and see.
+"""Least privilege (§5): the rights of credentials other than the workspace key.
 
 - The scopes of an access token open the operations of their resources.
 - An access token with scopes, or read-only, is not shown a member that its model declares as secret.

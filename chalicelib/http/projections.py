@@ -1,4 +1,4 @@
-"""Parts of a stored document, by the marks of the members in its model."""
+"""Parts of a stored document, selected by the marks of members in its model."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -16,8 +16,8 @@ def secret_members(model: type[Wire]) -> set[str]:
 def without_secrets(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
     """Return `document` without secret members, at any depth.
 
-    Undeclared members may be secret, so they are removed, too. A value that an earlier version stored where the model
-    has an object now is also undeclared.
+    Undeclared members may be secret, so they are removed. A member is undeclared, too, if its model is now an object
+    and an earlier version stored another value.
     """
     return _project(model, document, _not_secret)
 

@@ -37,16 +37,16 @@ def too_large() -> errors.TooLarge:
     return errors.TooLarge("The response is too large; request it in pages with limit.")
 
 
-def success(message: str, data: Any = None, further: Sequence[errors.MemberIssue] = ()) -> Response:
+def success(message: str, data: Any = None, warnings: Sequence[errors.MemberIssue] = ()) -> Response:
     """Return the success envelope (§2.1), without `data` if it is None."""
-    body = success_members(message, further)
+    body = success_members(message, warnings)
     return json_response(body if data is None else {**body, "data": data})
 
 
-def success_members(message: str, further: Sequence[errors.MemberIssue] = ()) -> dict[str, Any]:
-    """Return the members of the success envelope other than `data`: `warnings` are those of the body and `further`."""
-    named = [*bodies.warnings(), *further]
-    return {"success": True, "message": message} | ({"warnings": named} if named else {})
+def success_members(message: str, warnings: Sequence[errors.MemberIssue] = ()) -> dict[str, Any]:
+    """Return the members of the success envelope other than `data`: `warnings` are added to those of the body."""
+    issues = [*bodies.warnings(), *warnings]
+    return {"success": True, "message": message} | ({"warnings": issues} if issues else {})
 
 
 def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:

@@ -1,9 +1,8 @@
-"""The bases of all wire models: strict types, and a difference between absent and null.
+"""The bases of all wire models. Their types are strict, and an absent member differs from `null`.
 
 A request model lists the members of a body. They are optional by default, and `null` clears them. Read-only members are
-accepted and ignored, so a client can send back a record as it was read. Other members are refused (`Wire`) or kept
-(`OpenWire`, for agents). Enumerations are `Literal` if the specification
-lists all values, otherwise strings.
+accepted and ignored, so a client can send back a record as it was read. Other members are rejected (`Wire`) or kept
+(`OpenWire`, for agents). Enumerations are `Literal` if the specification lists all values, otherwise strings.
 """
 
 import math

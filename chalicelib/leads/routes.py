@@ -47,7 +47,7 @@ def list_leads(agent_id: str) -> Response:
 def list_all_leads() -> Response:
     """List the leads of the workspace that match all given filters, newest first.
 
-    `q` is found in the name, the email, the phone number and the agent's name. A request examines up to 500 leads. So a
+    `q` is found in the name, the email, the phone number and the agent's name. A request examines up to 500 leads, so a
     page may be short, or empty: as long as `hasMore` is true, continue with `nextCursor` as `cursor`. Without
     `agentId`, a new or changed lead may appear in the list a second later.
     """
@@ -69,7 +69,7 @@ def export_leads() -> Response:
     As `ndjson`, each line is a lead. As `csv`, each row is one, with `createdAt` in ISO 8601. The header `Link` has the
     next page; a page may be short, or empty.
     """
-    limit, query, form = parameters.limit(), listing.LeadQuery.from_request(), files.requested_format()
+    limit, query, form = parameters.limit(), listing.LeadQuery.from_request(), files.format_from_request()
     records, position = pages.take_bounded(_examine(query, limit), limit)
     heading = files.heading(form, export.COLUMNS) if query.after is None else ""
     return files.response(form, heading + export.text(records, form), position)
@@ -104,7 +104,7 @@ def change_lead(lead_id: str) -> Response:
 @routes.route("/v3/leads/{lead_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_lead(lead_id: str) -> Response:
-    """Delete a lead. The deletion of its agent deletes it, too."""
+    """Delete a lead. Deleting its agent deletes it as well."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, lead_id), "lead"))
     return responses.success("Lead deleted successfully")
 

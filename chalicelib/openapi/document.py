@@ -107,7 +107,7 @@ def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
 
 def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
     summary, description = summary_and_description(view.function)
-    possible = error_responses.statuses(view.path, view.operation, repeatable=view.is_repeatable)
+    possible = error_responses.statuses(view.operation, repeatable=view.is_repeatable)
     described: dict[str, Any] = {"operationId": view.name, "tags": [view.tag], "summary": summary}
     described |= {"x-extension": view.operation.extension} if view.operation.extension else {}
     described["description"] = "\n\n".join(filter(None, (description, _opened_by(view))))

@@ -83,7 +83,7 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
 }
 
 
-def statuses(path: str, declared: Operation, *, repeatable: bool) -> list[int]:
+def statuses(declared: Operation, *, repeatable: bool) -> list[int]:
     """Return the error statuses of an operation, without 405: an unsupported method is not an operation."""
     takes_body = declared.body is not None
     possible = {

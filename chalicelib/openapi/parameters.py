@@ -28,8 +28,8 @@ SCHEMAS: dict[str, Schema] = {
     },
 }
 
-# Ids that the caller chooses have an example. A generated id has none: viewers send the example as it is, but there is
-# no such record.
+# Ids that the caller chooses have an example. Generated ids have none: viewers would send it, and its record does not
+# exist.
 _PATH: dict[str, Schema] = {
     "agent_id": {"description": "The agent id.", "example": "support"},
     "client_id": {"description": "The client id.", "example": "client-1"},
@@ -156,7 +156,7 @@ for _module in extensions.hooks("parameters"):
 
 _TAG = r'(W/)?"[!#-~]*"'
 _TAGS: Schema = {"type": "string", "pattern": rf"^(\*|{etag.BARE.pattern}|{_TAG}(, ?{_TAG})*)$"}
-# Without `example`, which viewers send as it is: a precondition that fails, or a key that was used before.
+# They have no `example`, because viewers send it: the precondition would fail, or the key would have been used.
 _HEADERS: dict[str, Schema] = {
     etag.IF_MATCH: {
         "description": "Write only if the record has one of these ETags, or exists (`*`). Otherwise 412.",

@@ -59,8 +59,8 @@ def references(node: Any) -> Iterator[str]:
 
 def build(types: Mapping[Hashable, Any]) -> Schemas:
     """Return the schemas of these types."""
-    wanted = [(key, "validation", TypeAdapter(kind)) for key, kind in types.items()]
-    schemas, shared = TypeAdapter.json_schemas(wanted, ref_template=_PREFIX + "{model}", schema_generator=_Generator)  # type: ignore[arg-type]
+    adapters = [(key, "validation", TypeAdapter(kind)) for key, kind in types.items()]
+    schemas, shared = TypeAdapter.json_schemas(adapters, ref_template=_PREFIX + "{model}", schema_generator=_Generator)  # type: ignore[arg-type]
     definitions = shared.get("$defs", {})
     components = {name: _describe(name, definitions[name]) for name in sorted(definitions)}
     return Schemas(components, {key: schemas[key, "validation"] for key in types})

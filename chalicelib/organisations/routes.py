@@ -40,7 +40,7 @@ def list_organisations() -> Response:
 def put_organisation() -> Response:
     """Create an organisation. The service generates its id, so each request creates one.
 
-    `warnings` names up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
+    `warnings` lists up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
     """
     return _create(bodies.read(), "")
 
@@ -63,7 +63,7 @@ def read_organisation(org_id: str) -> Response:
 def save_organisation(org_id: str) -> Response:
     """Create or change an organisation. Members that you leave out keep their values, and `null` clears a member.
 
-    `warnings` names up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
+    `warnings` lists up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
     """
     change: models.Organisation = bodies.read()
     workspace_id = auth.caller().workspace_id
@@ -85,7 +85,7 @@ def delete_organisation_v2(org_id: str) -> Response:
 def list_organisations_v3() -> Response:
     """List the organisations of the workspace, ordered by id.
 
-    `hasMore` says whether there are more; continue with `nextCursor` as `cursor`.
+    As long as `hasMore` is true, continue with `nextCursor` as `cursor`.
     """
     limit, cursor = parameters.limit(), parameters.cursor()
     rows = pages.in_portions(partial(store.list_page, auth.caller().workspace_id), cursor, limit)
@@ -99,7 +99,7 @@ def list_organisations_v3() -> Response:
 def create_organisation() -> Response:
     """Create an organisation. The service generates its id.
 
-    `warnings` names up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
+    `warnings` lists up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
     """
     body: models.OrganisationIn = bodies.read()
     return _create(body.organisation, "organisation.")

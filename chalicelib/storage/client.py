@@ -158,7 +158,7 @@ def translate_errors() -> Iterator[None]:
         raise
     except (PynamoDBException, BotoCoreError, ClientError) as error:
         translated = _to_api_error(error)
-        if translated is error:  # an error that is its own cause has no end
+        if translated is error:  # as its own cause, an error would have endless causes
             raise
         raise translated from error
 
@@ -192,7 +192,7 @@ def _to_api_error(error: Exception) -> Exception:
     if code == "ConditionalCheckFailedException":
         return FailedConditions([CancellationReason(code="ConditionalCheckFailed", raw_item=_stored_item(cause))])
     if code == "TransactionCanceledException":
-        return _cancelled(getattr(cause, "cancellation_reasons", ()))
+        return _cancellation_error(getattr(cause, "cancellation_reasons", ()))
     if code == "ResourceNotFoundException":
         return errors.Unavailable("The service's tables do not exist; create them first.")
     if code == "TransactionConflictException":
@@ -215,7 +215,7 @@ _TRANSIENT = {
 }
 
 
-def _cancelled(reasons: Sequence[CancellationReason | None]) -> Exception:
+def _cancellation_error(reasons: Sequence[CancellationReason | None]) -> Exception:
     codes = {reason.code for reason in reasons if reason}
     if codes and codes <= {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}:
         return TransactionConflict()

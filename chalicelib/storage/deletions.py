@@ -1,4 +1,4 @@
-"""What extensions keep of a deleted record. A deleted item does not name its author, so it is committed beside it."""
+"""The rows that extensions keep of deleted records, such as their authors. They are committed with the deletion."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from chalicelib.storage.rows import Row
 
 
 def stage(workspace_id: str, resource: str, record_id: str) -> None:
-    """Stage what the extensions keep of a record, beside the deletion itself. The current author has deleted it."""
+    """Stage the rows that extensions keep of a record that the current author deletes."""
     for stage_deletion in extensions.hooks("deletion"):
         stage_deletion(workspace_id, resource, record_id)
 
@@ -15,7 +15,7 @@ def stage(workspace_id: str, resource: str, record_id: str) -> None:
 def rows_of_cascade(
     workspace_id: str, resource: str, record_ids: Sequence[str], milliseconds: int, author: str | None
 ) -> list[Row]:
-    """Return what the extensions keep of records that are deleted with another one. A repeat returns the same rows."""
+    """Return the rows that extensions keep of records whose owner is deleted. A repeated call returns the same rows."""
     return [
         row
         for deletions in extensions.hooks("deletions")

@@ -45,7 +45,7 @@ def seal(row: Row, attribute: str, document: Document) -> bytes:
 def unseal_text(row: Row, attribute: str) -> str:
     """Return the JSON text of the document in a sealed attribute of an item, exactly as `encode_json` wrote it.
 
-    Raises encryption.DecryptionError and layouts.UnknownLayout.
+    Raise encryption.DecryptionError and layouts.UnknownLayout.
     """
     return encryption.unseal(row.workspace_id, row.associated_data(attribute), getattr(row, attribute)).decode()
 

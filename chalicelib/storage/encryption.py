@@ -21,16 +21,16 @@ _HEADER = 1 + 4 + 12
 
 
 class DecryptionError(Exception):
-    """The bytes do not decrypt with this associated data: altered, truncated, copied from another item, or of no key.
+    """The bytes do not decrypt with this associated data: altered, truncated, from another item, or of an unknown key.
 
-    It has no message: the associated data contains the ids in the item's key, and the error ends in a log.
+    The error has no message, because logs show it and the associated data contains ids.
     """
 
 
 def seal(workspace_id: str, associated_data: str, payload: bytes, level: int = compression.QUICK) -> bytes:
     """Compress and encrypt JSON bytes with the workspace's key. `associated_data` comes from `Row.associated_data`."""
     key, packed = keyring.current(), compression.pack(payload, level)
-    layout, nonce = bytes([layouts.written()]), os.urandom(12)
+    layout, nonce = bytes([layouts.to_write()]), os.urandom(12)
     encrypted = _cipher(key, workspace_id).encrypt(nonce, packed, layout + associated_data.encode())
     return layout + key.key_id + nonce + encrypted
 

@@ -47,7 +47,7 @@ class DataKey(NamedTuple):
 
 
 class UnknownKey(Exception):
-    """The keyring has no key with this id. A key is stored before it is used, so the id is damaged, or its key lost."""
+    """The keyring has no key with this id. Keys are stored before use, so the id is damaged or the key is lost."""
 
 
 @lru_cache(maxsize=1)
@@ -96,8 +96,8 @@ def rotate() -> None:
 
 
 def _unwrap(row: KeyRow) -> DataKey:
-    answer = _kms("decrypt", CiphertextBlob=row.wrapped)
-    return DataKey(bytes.fromhex(row.key_id), answer["Plaintext"])
+    response = _kms("decrypt", CiphertextBlob=row.wrapped)
+    return DataKey(bytes.fromhex(row.key_id), response["Plaintext"])
 
 
 def _kms(operation: str, **parameters: Any) -> Any:

@@ -8,11 +8,11 @@ version may only add optional ones.
 
 from chalicelib import errors, settings
 
-# Each layout that this version reads, and the first version that reads it. A reader stays, because a record keeps its
-# layout until it is written again. `tests/layouts` has recorded rows of each.
+# Each layout that this version reads, and the first version that reads it. Readers stay, because a record keeps its
+# layout until it is written again. `tests/layouts` contains recorded rows of each layout.
 READABLE = {2: "1.0.0"}
 CURRENT = max(READABLE)
-# The numbers that a layout may have. Another first byte is damage, such as text, which no version reads.
+# The numbers of possible layouts. A record with another first byte is damaged.
 NUMBERS = range(min(READABLE), 32)
 
 
@@ -22,8 +22,8 @@ class UnknownLayout(errors.Unavailable):
     sentence = "A newer version of the service has stored this record; try again in a minute."
 
 
-def written() -> int:
-    """The layout to write: the setting `CAMS_STORED_LAYOUT`, or the current one. Raises Unavailable for another."""
+def to_write() -> int:
+    """Return the layout to write: `CAMS_STORED_LAYOUT`, or the current one. Raise Unavailable if it is unknown."""
     layout = settings.stored_layout() or str(CURRENT)
     if layout not in map(str, READABLE):
         known = ", ".join(map(str, READABLE))

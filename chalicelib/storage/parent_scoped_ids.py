@@ -39,8 +39,8 @@ def partition_of(workspace_id: str, child_id: str) -> str:
     return rows.key(workspace_id, child_id[:_PREFIX])
 
 
-@lru_cache(1_024)  # a process serves the same agents again and again
+@lru_cache(1_024)
 def _prefix(parent_id: str) -> str:
-    """55 bits of a hash: collisions between the parents of one workspace are negligible."""
+    """Return 55 bits of a hash. Collisions between the parents of a workspace are negligible."""
     digest = int.from_bytes(hashlib.sha256(parent_id.encode()).digest()[:8], "big")
     return "".join(_DIGITS[(digest >> 5 * place) & 31] for place in range(_PREFIX))

@@ -35,11 +35,11 @@ def find_serializable(key: Key) -> Any:
     for attempt in range(_ATTEMPTS):
         try:
             with translate_errors():
-                (answer,) = connection.dispatch("TransactGetItems", arguments)["Responses"]
+                (response,) = connection.dispatch("TransactGetItems", arguments)["Responses"]
         except TransactionConflict:
             pause(attempt)
         else:
-            return key.row.from_raw_data(answer["Item"]) if answer.get("Item") else None
+            return key.row.from_raw_data(response["Item"]) if response.get("Item") else None
     raise errors.Unavailable()
 
 
@@ -86,10 +86,10 @@ def _batch(reads: list[_ItemRead]) -> dict[_Identity, dict[str, Any]]:
     items: dict[_Identity, dict[str, Any]] = {}
     for attempt in range(_ATTEMPTS):
         with translate_errors():
-            answer = connection.dispatch("BatchGetItem", {"RequestItems": rest})
-        for name, batch in answer["Responses"].items():
+            response = connection.dispatch("BatchGetItem", {"RequestItems": rest})
+        for name, batch in response["Responses"].items():
             items |= {_identity(name, key_of_table[name], item): item for item in batch}
-        rest = answer.get("UnprocessedKeys") or {}
+        rest = response.get("UnprocessedKeys") or {}
         if not rest:
             return items
         pause(attempt)
@@ -174,8 +174,8 @@ def query_page(
     For an index whose sort key several items may have. None is the beginning, and the end. One request per MB.
     """
     with translate_errors():
-        found = row.query(partition, index_name=index, limit=limit, page_size=limit, last_evaluated_key=after)
-        return [*found], found.last_evaluated_key
+        entries = row.query(partition, index_name=index, limit=limit, page_size=limit, last_evaluated_key=after)
+        return [*entries], entries.last_evaluated_key
 
 
 def scan(row: type[AnyRow], condition: Condition) -> Iterator[AnyRow]:

@@ -49,7 +49,7 @@ def logical_name(table_name: str) -> str:
 
 
 class Lifecycle(NamedTuple):
-    """What a row class declares beside its attributes: docs/storage.md lists it, and tests compare it with the code.
+    """The keys and the life of the rows of a class. docs/storage.md lists it, and tests compare it with the code.
 
     The forms of the keys have literal parts, `{placeholders}` and alternatives (` or `). A row is deleted with its
     `owner`: an `agent`, a `conversation` or the `workspace`; a row of the `stage` stays or expires. `export` and

@@ -1,4 +1,4 @@
-"""The rows of stored answers to requests with an `Idempotency-Key` (`http.idempotency`).
+"""The rows of stored responses to requests with an `Idempotency-Key` (`http.idempotency`).
 
 An index lists the keys of a workspace's items, so that an erasure reads no item of another workspace. A partition of
 the index accepts 1,000 write units a second, so each workspace has 16.
@@ -16,11 +16,11 @@ from chalicelib.storage.reads import find_many, iterate, query_page
 from chalicelib.storage.rows import Key, Lifecycle, Row, TaggedRow, key, split_key, table
 
 _INDEX = "by_workspace"
-_ANSWER = "answer"
+_RESPONSE = "answer"
 
 
 class PiecesByWorkspace(GlobalSecondaryIndex["PieceRow"]):  # type: ignore[no-untyped-call]
-    """The keys of the items of a workspace. Items of a version without erasures lack `shard`: they expire in a day."""
+    """The keys of the items of a workspace. Items of an earlier version lack `shard`, and expire in a day."""
 
     class Meta:
         index_name = _INDEX
@@ -33,8 +33,8 @@ class PiecesByWorkspace(GlobalSecondaryIndex["PieceRow"]):  # type: ignore[no-un
 class StoredResponseRow(SealedRow, TaggedRow):
     """A key and its response: the sealed document `{fingerprint, path?, status, headers, messages}` and sealed body.
 
-    `path` has the values in the path of the request, by which an erasure finds a response that does not name its
-    conversation. A version without erasures stored none.
+    `path` has the values in the path of the request, for erasures: a response may not contain the id of its
+    conversation. An earlier version stored no `path`.
 
     A long body is stored in `pieces` separate items, whose sort keys begin with `writing`. The partition key is a hash,
     so it does not reveal the key or the credential.
@@ -45,7 +45,7 @@ class StoredResponseRow(SealedRow, TaggedRow):
 
     lifecycle = Lifecycle("{workspace}#{hash}", "answer", owner="workspace", export="no: expires", erasure="answers")
     request = UnicodeAttribute(hash_key=True)
-    part = UnicodeAttribute(range_key=True, default=_ANSWER)
+    part = UnicodeAttribute(range_key=True, default=_RESPONSE)
     shard = UnicodeAttribute(null=True)
     body = BinaryAttribute(legacy_encoding=False, null=True)
     writing = UnicodeAttribute(null=True)
@@ -70,9 +70,9 @@ class PieceRow(Row):
     expires_at = TTLAttribute()
 
     @property
-    def is_answer(self) -> bool:
-        """Whether this is the key of an `StoredResponseRow`."""
-        return str(self.part) == _ANSWER
+    def is_response(self) -> bool:
+        """Whether this is the key of a `StoredResponseRow`."""
+        return str(self.part) == _RESPONSE
 
 
 def shard_of(request: str) -> str:
@@ -97,11 +97,11 @@ def list_all(workspace_id: str) -> Iterator[PieceRow]:
         yield from iterate(PieceRow, shard, index=_INDEX)
 
 
-def find_answers(rows: list[PieceRow]) -> dict[str, StoredResponseRow]:
-    """Return the stored answers to which these items belong, by partition key. One request for 100 answers."""
+def find_responses(rows: list[PieceRow]) -> dict[str, StoredResponseRow]:
+    """Return the stored responses to which these items belong, by partition key. One request for 100 responses."""
     requests = dict.fromkeys(row.request for row in rows)
-    found = find_many([Key(StoredResponseRow, request, _ANSWER) for request in requests])
-    return {row.request: row for row in found if row}
+    responses = find_many([Key(StoredResponseRow, request, _RESPONSE) for request in requests])
+    return {row.request: row for row in responses if row}
 
 
 def piece_rows(row: StoredResponseRow) -> list[PieceRow]:
@@ -116,8 +116,8 @@ def read_body(row: StoredResponseRow) -> str:
     """Return the body of a response. One request if it is long."""
     if row.body is not None:
         return _open(row, row.body)
-    pieces = find_many([Key(PieceRow, one.request, one.part) for one in piece_rows(row)])
-    return _open(row, b"".join(one.piece for one in pieces if one))
+    pieces = find_many([Key(PieceRow, piece.request, piece.part) for piece in piece_rows(row)])
+    return _open(row, b"".join(piece.piece for piece in pieces if piece))
 
 
 def _open(row: StoredResponseRow, sealed: bytes) -> str:

@@ -98,7 +98,7 @@ class Unit:
     def commit(self) -> None:
         """Write all staged steps atomically.
 
-        Raises the error of the first failed step, ConditionFailed by default. Raise TooLarge for more than 100 steps
+        Raise the error of the first failed step, ConditionFailed by default. Raise TooLarge for more than 100 steps
         or 4 MB. Raise Unavailable if the outcome is unknown or other transactions hold the items for too long.
         """
         if not self._steps:
@@ -154,7 +154,7 @@ _open: ContextVar[Unit | None] = ContextVar("unit_of_work", default=None)
 def unit_of_work() -> Iterator[Unit]:
     """Open a new unit, even inside another one. Commits at the end of the block; writes nothing if the block raises.
 
-    Raises the errors of `Unit.commit`.
+    Raise the errors of `Unit.commit`.
     """
     unit = Unit()
     token = _open.set(unit)

@@ -37,7 +37,7 @@ _SHORTEST = 8
 
 
 class NotCallable(errors.Conflict):
-    """The tool, as it is stored, does not describe a call."""
+    """The stored tool does not describe a call."""
 
     code = "NOT_CALLABLE"
     sentence = "tool.serverUrl must be set for a call; change the tool first."
@@ -114,9 +114,6 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else storage.encode_json(value).decode()
 
 
-# ---- secrets --------------------------------------------------------------------------------------
-
-
 def _with_masks(tool: Document) -> Document:
     """Return the tool with a mask for each value of a secret member."""
     from chalicelib.tools import models
@@ -159,9 +156,6 @@ def _spellings(text: str) -> Iterator[bytes]:
     yield quote_plus(text).encode()
     yield b64encode(raw).rstrip(b"=")
     yield urlsafe_b64encode(raw).rstrip(b"=")
-
-
-# ---- response of the operation --------------------------------------------------------------------------------
 
 
 def _render_request(request: sender.Request) -> Document:

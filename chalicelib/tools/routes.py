@@ -98,7 +98,7 @@ def test_tool(tool_id: str) -> Response:
 @routes.route("/v3/tools/{tool_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_tool(tool_id: str) -> Response:
-    """Delete a tool. It is no longer in the v3 form of its agent."""
+    """Delete a tool. The v3 form of its agent omits it."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool"))
     return responses.success("Tool deleted successfully")
 

@@ -53,7 +53,7 @@ def list_tokens() -> Response:
 @Operation(raises=(errors.NotFound,))
 def revoke_token(token_id: str) -> Response:
     """Revoke an access token. It stops working within 30 seconds."""
-    credentials.revoke(credentials.credential(auth.caller().workspace_id, token_id, tokens.ACCESS))
+    credentials.revoke(credentials.read(auth.caller().workspace_id, token_id, tokens.ACCESS))
     return responses.success("Token deleted successfully")
 
 
@@ -67,7 +67,7 @@ def rotate_key() -> Response:
     body: models.Rotation = bodies.read()
     overlap = credentials.OVERLAP if body.overlapSeconds is None else body.overlapSeconds
     caller = auth.caller()
-    old = credentials.credential(caller.workspace_id, caller.credential_id, tokens.WORKSPACE)
+    old = credentials.read(caller.workspace_id, caller.credential_id, tokens.WORKSPACE)
     issued = credentials.rotate(old, overlap)
     rendered = {**_times(issued.credential), "id": issued.credential.credential_id, "key": issued.token}
     return responses.success("Key rotated successfully", {**rendered, "previousKeyExpiresAt": _times(old)["expiresAt"]})
@@ -77,7 +77,7 @@ def rotate_key() -> Response:
 @Operation(data="models.Workspace", headers=("If-None-Match",))
 def read_workspace() -> Response:
     """Read the workspace of the workspace key."""
-    row = store.find(auth.caller().workspace_id)
+    row = store.read(auth.caller().workspace_id)
     return etag.tagged(responses.success("Workspace retrieved successfully", _render_workspace(row)), row)
 
 
@@ -92,7 +92,7 @@ def change_workspace() -> Response:
     keeps them. A change reaches existing conversations in the background, two minutes later and after.
     """
     body: models.WorkspaceIn = bodies.read()
-    row = etag.require_match(store.find(auth.caller().workspace_id), "workspace")
+    row = etag.require_match(store.read(auth.caller().workspace_id), "workspace")
     before = row.open()
     store.save(row, before, body.workspace.merge_into(before))
     return etag.tagged(responses.success("Workspace updated successfully", _render_workspace(row)), row)

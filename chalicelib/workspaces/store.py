@@ -75,14 +75,9 @@ def key(workspace_id: str) -> storage.Key:
     return storage.Key(WorkspaceRow, workspace_id, _WORKSPACE)
 
 
-def find(workspace_id: str) -> WorkspaceRow:
+def read(workspace_id: str) -> WorkspaceRow:
     """Return a workspace. One request. Raise NotFound."""
     return errors.require(storage.find(WorkspaceRow, workspace_id, _WORKSPACE), "workspace")
-
-
-def read(workspace_id: str) -> Document:
-    """Return the document of a workspace. One request. Raise NotFound."""
-    return find(workspace_id).open()
 
 
 def save(row: WorkspaceRow, before: Document, after: Document) -> None:
@@ -108,7 +103,7 @@ def retention_days(workspace_id: str) -> int | None:
     now = clock.milliseconds()
     since, days = _known_retention.get(workspace_id, (0, None))
     if not 0 <= now - since < _CACHE_MILLISECONDS:
-        days = read(workspace_id).get("retentionDays")
+        days = read(workspace_id).open().get("retentionDays")
         if len(_known_retention) >= _CACHE_SIZE:
             _known_retention.clear()
         _known_retention[workspace_id] = now, days
@@ -124,7 +119,7 @@ class WrongStatus(errors.Conflict):
 @storage.in_unit_of_work
 def change_status(workspace_id: str, allowed: Collection[str | None], status: str | None) -> None:
     """Stage another status. Raise NotFound, and WrongStatus if the present one is not in `allowed`."""
-    row = find(workspace_id)
+    row = read(workspace_id)
     if row.status not in allowed:
         needed = " or ".join(one or _ACTIVE for one in allowed)
         raise WrongStatus(f"The workspace is {row.status or _ACTIVE}; the command needs {needed}.")
@@ -135,7 +130,7 @@ def change_status(workspace_id: str, allowed: Collection[str | None], status: st
 @storage.in_unit_of_work
 def rotate_secret(workspace_id: str) -> str:
     """Stage a new `workspaceSecret` and return it. The next deliveries have it. Raise NotFound."""
-    row = find(workspace_id)
+    row = read(workspace_id)
     secret = tokens.new_webhook_secret()
     save(row, before := row.open(), {**before, "workspaceSecret": secret})
     return secret
@@ -143,7 +138,7 @@ def rotate_secret(workspace_id: str) -> str:
 
 def require_active(workspace_id: str) -> None:
     """Raise NotFound for an unknown workspace, and WorkspaceSuspended for one that is not in use. One request."""
-    if find(workspace_id).status is not None:
+    if read(workspace_id).status is not None:
         raise errors.WorkspaceSuspended()
 
 
@@ -164,7 +159,7 @@ def iterate_all() -> Iterator[WorkspaceRow]:
 
 
 @storage.in_unit_of_work
-def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, **rights: Any) -> credentials.Issued:
+def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, **rights: Any) -> credentials.NewCredential:
     """Issue a credential of a workspace; `lifetime` in seconds, `rights` as in `prepare`.
 
     Raise NotFound for an unknown workspace, and WorkspaceSuspended for a suspended one.

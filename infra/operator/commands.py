@@ -282,13 +282,13 @@ def _list(kind: str, workspace_id: str, as_json: bool) -> None:
 
 def _rotate(kind: str, workspace_id: str, credential_id: str, overlap: int, as_json: bool) -> None:
     workspaces.require_active(workspace_id)
-    old = credentials.credential(workspace_id, credential_id, kind)
+    old = credentials.read(workspace_id, credential_id, kind)
     issued = credentials.rotate(old, overlap)
     print_secret({**issued_record(issued), "previous_expires_at": iso_time(old.ends_at)}, as_json)
 
 
 def _revoke(kind: str, workspace_id: str, credential_id: str, yes: bool) -> None:
-    row = credentials.credential(workspace_id, credential_id, kind)
+    row = credentials.read(workspace_id, credential_id, kind)
     if not yes:
         click.confirm(f'Revoke "{printable(row.name)}" ({row.credential_id})?', abort=True)
     credentials.revoke(row)

@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionEr
 
 from chalicelib import clock, errors
 from chalicelib.credentials import tokens
-from chalicelib.credentials.store import CredentialRow, Issued
+from chalicelib.credentials.store import CredentialRow, NewCredential
 from chalicelib.workspaces.store import WorkspaceRow
 
 Record = dict[str, Any]
@@ -73,7 +73,7 @@ def workspace_record(row: WorkspaceRow) -> Record:
     }
 
 
-def issued_record(issued: Issued) -> Record:
+def issued_record(issued: NewCredential) -> Record:
     """The record of a new key or token, with its secret."""
     row = issued.credential
     return {_ID[row.kind]: row.credential_id, _SECRET[row.kind]: issued.token, **_described(row)}

@@ -82,7 +82,7 @@ def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextMan
     _delete_credentials(receipt, workspace_id)
     storage.delete_many([hosts.HostsRow(workspace_id)])
     storage.delete_many([endpoints.EndpointsLock(storage.key(workspace_id, endpoints.LOCK), endpoints.LOCK)])
-    _delete(receipt, "workspace", [workspaces.find(workspace_id)])
+    _delete(receipt, "workspace", [workspaces.read(workspace_id)])
     return receipt
 
 

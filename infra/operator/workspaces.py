@@ -41,7 +41,7 @@ def create(name: str, as_json: bool) -> None:
 @options.as_json
 def show(workspace_id: str, as_json: bool) -> None:
     """Show a workspace without its secrets."""
-    print_record(workspace_record(workspaces.find(workspace_id)), as_json)
+    print_record(workspace_record(workspaces.read(workspace_id)), as_json)
 
 
 @workspace.command("list")
@@ -75,7 +75,7 @@ def suspend(workspace_id: str, yes: bool) -> None:
     sent. No credential can be issued or rotated. The command takes a minute longer than the suspension, until the
     last request that began before has ended. It can be interrupted and repeated.
     """
-    row = workspaces.find(workspace_id)
+    row = workspaces.read(workspace_id)
     if not yes:
         click.confirm(f'Suspend "{printable(row.open()["name"])}"?', abort=True)
     workspaces.change_status(workspace_id, (None, workspaces.SUSPENDING, workspaces.SUSPENDED), workspaces.SUSPENDING)
@@ -110,7 +110,7 @@ def delete(workspace_id: str, yes: bool, as_json: bool) -> None:
     deletions. An interrupted deletion can be repeated; the receipt then has the records of the last run. Backups of
     the tables keep the records until they end.
     """
-    row = workspaces.find(workspace_id)
+    row = workspaces.read(workspace_id)
     if not yes:
         click.echo(f'Deletes "{printable(row.open()["name"])}" with all of its records, for good.', err=True)
         if click.prompt("Type the id of the workspace to confirm", err=True) != workspace_id:
@@ -132,7 +132,7 @@ def export(workspace_id: str, file: Path) -> None:
     Suspend the workspace first, or the file has some records from before a change and others from after it. An
     interrupted export continues where it was.
     """
-    status = workspaces.find(workspace_id).status
+    status = workspaces.read(workspace_id).status
     if status in (workspaces.IMPORTING, workspaces.DELETING):
         raise workspaces.WrongStatus(f"The workspace is {status}; an export would not have all of its records.")
     click.echo("The file will contain secrets in plain text.", err=True)

@@ -55,7 +55,7 @@ def remove(workspace_id: str) -> int:
     """
     total = 0
     with suppress(errors.NotFound):
-        status = workspaces.find(workspace_id).status
+        status = workspaces.read(workspace_id).status
         workspaces.change_status(workspace_id, (status,), workspaces.SUSPENDED)
         removal.begin(workspace_id)
         total = removal.finish(workspace_id, nullcontext).total()

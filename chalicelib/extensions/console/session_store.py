@@ -18,7 +18,7 @@ from pynamodb.expressions.condition import Condition
 
 from chalicelib import clock, errors, storage
 from chalicelib.credentials import store, tokens
-from chalicelib.credentials.store import CredentialRow, Issued
+from chalicelib.credentials.store import CredentialRow, NewCredential
 
 LIFETIME = store.DAY // 2
 WINDOW = 300
@@ -54,7 +54,7 @@ class TooManyAttempts(errors.ApiError):
         self.retry_after = WINDOW - clock.seconds() % WINDOW  # in seconds
 
 
-def of_client(workspace_id: str, client_id: str, sign_in: Sequence[str | None]) -> Issued:
+def of_client(workspace_id: str, client_id: str, sign_in: Sequence[str | None]) -> NewCredential:
     """Return a session of a client, not stored yet. It ends when a text of `sign_in` changes."""
     issued = store.prepare(workspace_id, tokens.SESSION, client_id, LIFETIME)
     issued.credential.client_id = client_id
@@ -62,7 +62,7 @@ def of_client(workspace_id: str, client_id: str, sign_in: Sequence[str | None]) 
     return issued
 
 
-def of_key(key: CredentialRow) -> Issued:
+def of_key(key: CredentialRow) -> NewCredential:
     """Return a session of a workspace key, not stored yet. It ends with the key."""
     issued = store.prepare(key.workspace, tokens.SESSION, key.name, LIFETIME)
     issued.credential.issuer, issued.credential.issuer_id = key.token_hash, key.credential_id

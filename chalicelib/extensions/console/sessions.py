@@ -15,7 +15,7 @@ from chalice.app import Request
 from chalicelib import clock, errors, storage
 from chalicelib.clients import store as clients
 from chalicelib.credentials import store, tokens
-from chalicelib.credentials.store import CredentialRow, Issued
+from chalicelib.credentials.store import CredentialRow, NewCredential
 from chalicelib.extensions.console import session_store
 from chalicelib.extensions.console.pages import NAVIGATION
 from chalicelib.extensions.console.template_filters import display_name
@@ -128,7 +128,7 @@ def current(request: Request, workspace_id: str) -> Session | None:
     return session if session and session.workspace_id == workspace_id else None
 
 
-def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> Issued:
+def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> NewCredential:
     """Store a session for the form's credentials: a workspace `key`, or the `email` and `password` of a client.
 
     `address` is the browser's. Raises WrongSignIn, TooManyAttempts and WorkspaceSuspended. In a workspace that does not
@@ -158,7 +158,7 @@ def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> Issue
     return issued
 
 
-def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password: str) -> Issued:
+def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password: str) -> NewCredential:
     """Return a session of the client, not stored yet. Raises WrongSignIn.
 
     An unknown email makes the same requests as a known one, except for a client that an older data key encrypts: the
@@ -175,7 +175,7 @@ def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password:
     return session_store.of_client(workspace_id, row.client_id, _sign_in_data(row, document))
 
 
-def _sign_in_with_key(workspace_id: str, key: str) -> Issued:
+def _sign_in_with_key(workspace_id: str, key: str) -> NewCredential:
     row = store.find_active(tokens.fingerprint(key)) if tokens.kind(key) == tokens.WORKSPACE else None
     if row is None or row.workspace != workspace_id:
         raise WrongSignIn("The workspace key is wrong.")

@@ -166,7 +166,7 @@ def _delete_records(module: Any, _: str, keys: Collection[list[str]]) -> None:
 
 def _find_answers(target: Target, shard: str, after: Any) -> Page:
     rows, last = stored_responses.list_page(shard, _PAGE, after)
-    stored = stored_responses.find_answers(rows)
+    stored = stored_responses.find_responses(rows)
     return Page([keys for row in rows if (keys := _keys_of_answer(target, row, stored.get(row.request)))], last)
 
 
@@ -177,7 +177,7 @@ def _keys_of_answer(
 
     The pieces of a response are deleted with it. A piece without a response is deleted if no request will commit one.
     """
-    if not entry.is_answer:
+    if not entry.is_response:
         return [entry.request, entry.part] if _is_abandoned(entry, row) else []
     if row is None:
         return []  # deleted since the index was written

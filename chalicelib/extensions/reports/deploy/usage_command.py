@@ -44,7 +44,7 @@ def usage(last: int, workspace_id: str | None, logs: tuple[Path, ...], as_csv: b
     logs = logs or _local_logs()
     taken = request_lines.of_files(logs, start, end) if logs else _of_stage(workspace_id, start, end)
     if workspace_id and workspace_id not in taken:
-        workspaces.find(workspace_id)  # a deleted one is in the log only
+        workspaces.read(workspace_id)  # a deleted one is in the log only
     wanted = [workspace_id] if workspace_id else sorted({row.workspace for row in workspaces.list_all()} | taken.keys())
     with click.progressbar(wanted, label="Workspaces", file=sys.stderr) as bar:
         found = [_record(one, start, end, taken.get(one, Counter())) for one in bar]
