@@ -19,7 +19,7 @@ from chalicelib.queues import stream_batches
 functions = Blueprint(__name__)
 
 CORE: Mapping[str, str] = {"conversations": "chalicelib.conversations.follower:FOLLOWER"}
-"""By table: the module and name of core's follower."""
+"""The module and name of core's follower of a table."""
 
 # Seconds for which a failing extension may delay a stream that core follows. Then its records become dead letters.
 PATIENCE_SECONDS = 60 * 60
@@ -45,30 +45,30 @@ BATCHES = {
     "analytics": Batch(1_000, 60),
     "deliveries": Batch(1_000, 60),
 }
-"""By table."""
+"""The batches of each table's stream."""
 
 
 def follow(table: str, event: DynamoDBEvent) -> None:
     """Pass a batch to every follower of a table. When all have run, raise the first outage.
 
-    A record that a follower cannot process becomes one dead letter, unless the stream repeats the batch.
+    A record that followers cannot process becomes one dead letter, unless the stream repeats the batch.
     """
     telemetry.begin_invocation(event)
     records = event.to_dict()["Records"]
-    dead: dict[int, Exception] = {}
+    failures: dict[int, Exception] = {}
     outages: list[Exception] = []
     for extension, follower in _followers(table):
         try:
-            dead |= stream_batches.find_dead(records, follower)
+            failures |= stream_batches.run_follower(records, follower)
         except Exception as error:
             if extension and table in CORE and _age(records) > PATIENCE_SECONDS:
-                dead |= dict.fromkeys(range(len(records)), error)
+                failures |= dict.fromkeys(range(len(records)), error)
                 telemetry.log_metrics({"abandonedRecords": "Count"}, extension=extension, abandonedRecords=len(records))
             else:
                 outages.append(error)
     if outages:
         raise outages[0]
-    stream_batches.bury(f"follow_{table}", records, dead)
+    stream_batches.send_dead_letters(f"follow_{table}", records, failures)
 
 
 def _followers(table: str) -> Iterator[tuple[str, stream_batches.Follower[Any]]]:

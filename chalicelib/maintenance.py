@@ -1,7 +1,8 @@
 """The Lambda entry point of the queue `maintenance`: the tasks of core in the background (`queues.tasks`).
 
-The queue is fair: while a workspace has many tasks, those of the others come first. A task works for a few seconds,
-then sends the rest of its work as a new task. So a workspace with a million records to delete delays no other.
+The queue is fair: while a workspace has many tasks, those of other workspaces come first. A task runs for a few
+seconds, then sends the rest of its work as a new task. So a workspace with a million records to delete does not delay
+the others.
 
 The function's timeout (25 s) is shorter than the delay of a recount (30 s), so that no count is written after a newer
 one. The function imports neither `app.py` nor wire models.
@@ -35,7 +36,7 @@ def _recount(task: tasks.RecountQuarter, _: float) -> None:
 
 
 # In the order in which a batch runs them. Tasks that never continue come first.
-_RUN: Mapping[type[tasks.Task], Callable[[Any, float], None]] = {
+_HANDLERS: Mapping[type[tasks.Task], Callable[[Any, float], None]] = {
     tasks.RecountQuarter: _recount,
     tasks.ContinueFanOut: fan_out.resume,
     tasks.ClearLeftovers: leftovers.resume,
@@ -48,27 +49,29 @@ _RUN: Mapping[type[tasks.Task], Callable[[Any, float], None]] = {
 def maintain(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
     """Do tasks, and report the failed messages. The queue repeats only these, and then keeps them as dead letters."""
     telemetry.begin_invocation(event)
-    ids: dict[str, list[str]] = defaultdict(list)
+    message_ids: dict[str, list[str]] = defaultdict(list)
     for record in event.to_dict()["Records"]:
-        ids[record["body"]].append(record["messageId"])
+        message_ids[record["body"]].append(record["messageId"])
     end = clock.monotonic() + _SECONDS
     failed = []
-    for number, text in enumerate(sorted(ids, key=_order)):
+    for number, text in enumerate(sorted(message_ids, key=_priority)):
         try:
-            _run(messages.parse(text, _RUN), (end - clock.monotonic()) / (len(ids) - number))
+            _run(messages.parse(text, _HANDLERS), (end - clock.monotonic()) / (len(message_ids) - number))
         except Exception:
             _log.exception("Cannot do a task; the queue repeats it")
-            failed += ids[text]
+            failed += message_ids[text]
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
-def _order(text: str) -> int:
-    return next((number for number, kind in enumerate(_RUN) if text.startswith(f'["{kind.__name__}"')), len(_RUN))
+def _priority(text: str) -> int:
+    return next(
+        (number for number, kind in enumerate(_HANDLERS) if text.startswith(f'["{kind.__name__}"')), len(_HANDLERS)
+    )
 
 
 def _run(task: tasks.Task, seconds: float) -> None:
     """Do a task for up to `seconds`. Send it again if the time of its batch is over."""
     if seconds > 0:
-        _RUN[type(task)](task, seconds)
+        _HANDLERS[type(task)](task, seconds)
     else:
         tasks.send(storage.split_key(task[0])[0], [task])

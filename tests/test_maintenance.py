@@ -8,7 +8,7 @@ import pytest
 from chalicelib import clock, errors, maintenance, queues, storage
 from chalicelib.conversations import leftovers
 from chalicelib.conversations.follower import RECOUNT_DELAY_SECONDS
-from chalicelib.conversations.rows import PlaceRow
+from chalicelib.conversations.rows import MessageIndexRow
 from chalicelib.queues.messages import pack, parse
 from chalicelib.queues.tasks import ApplyRetention, ClearLeftovers, ContinueFanOut, RecountQuarter, ResumeCascade
 from chalicelib.workspaces.store import NewWorkspace
@@ -29,7 +29,7 @@ TASKS = (
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_is_read_as_it_was_packed(task: Any) -> None:
-    assert parse(pack(task), maintenance._RUN) == task
+    assert parse(pack(task), maintenance._HANDLERS) == task
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_task_is_read_as_it_was_packed(task: Any) -> None:
 )  # fmt: skip
 def test_an_invalid_task_is_refused(text: str) -> None:
     with pytest.raises((TypeError, ValueError)):
-        parse(text, maintenance._RUN)
+        parse(text, maintenance._HANDLERS)
 
 
 def test_no_count_is_written_after_a_newer_one() -> None:
@@ -56,8 +56,8 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, float]]:
     tasks: list[tuple[Any, float]] = []
     moments = count(step=0.5)
     monkeypatch.setattr(clock, "monotonic", lambda: next(moments))
-    runs = dict.fromkeys(maintenance._RUN, lambda task, seconds: tasks.append((task, seconds)))
-    monkeypatch.setattr(maintenance, "_RUN", runs)
+    runs = dict.fromkeys(maintenance._HANDLERS, lambda task, seconds: tasks.append((task, seconds)))
+    monkeypatch.setattr(maintenance, "_HANDLERS", runs)
     return tasks
 
 
@@ -86,7 +86,9 @@ def test_a_conversation_with_many_parts_is_cleared_in_several_tasks(
     workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conversation = storage.key(workspace.workspace_id, "support", "ann")
-    storage.save_many([PlaceRow(conversation, f"mid#{number}", writing="w", start=0, length=1) for number in range(9)])
+    storage.save_many(
+        [MessageIndexRow(conversation, f"mid#{number}", writing="w", start=0, length=1) for number in range(9)]
+    )
     monkeypatch.setattr(leftovers, "_BATCH", 2)
     moments = count()
     monkeypatch.setattr(clock, "monotonic", lambda: next(moments))
@@ -123,7 +125,7 @@ def test_a_failed_task_does_not_stop_the_others_of_its_batch(
 
     resumed: list[Any] = []
     runs = {RecountQuarter: fail, ResumeCascade: lambda task, _: resumed.append(task)}
-    monkeypatch.setattr(maintenance, "_RUN", runs)
+    monkeypatch.setattr(maintenance, "_HANDLERS", runs)
     records = [as_record(pack(task)) for task in (TASKS[0], TASKS[3])]
     assert maintenance.maintain({"Records": records}, None) == {
         "batchItemFailures": [{"itemIdentifier": pack(TASKS[0])}]

@@ -9,7 +9,7 @@ from moto.sqs.models import sqs_backends
 from chalicelib import clock, ids, maintenance, storage
 from chalicelib.conversations import retention, tallies
 from chalicelib.conversations import store as conversations
-from chalicelib.conversations.rows import HEAD, PlaceRow
+from chalicelib.conversations.rows import HEAD, MessageIndexRow
 from chalicelib.conversations.transcript import turns
 from chalicelib.queues.messages import pack
 from chalicelib.queues.tasks import ApplyRetention, ClearLeftovers, RecountQuarter
@@ -375,7 +375,7 @@ def test_a_message_that_is_being_added_to_a_new_conversation_keeps_its_index(
     pass_time(DAY)
     follow("conversations", expire(stream, "ann"))
     write(api)
-    own = PlaceRow(storage.key(workspace.workspace_id, "support", "ann"), "mid#new", writing=ids.new_id())
+    own = MessageIndexRow(storage.key(workspace.workspace_id, "support", "ann"), "mid#new", writing=ids.new_id())
     own.start, own.length = 1, 2
     storage.save_many([own])
     maintain(task_messages(ClearLeftovers))

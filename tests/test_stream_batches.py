@@ -32,7 +32,7 @@ OTHERS = [
     TypeError("canary"),
     RecursionError("canary"),
     errors.TooLarge(),
-    queues.Rejected(),
+    queues.MessageRejected(),
     client_error("ValidationException"),
     PutError("", client_error("ValidationException")),
 ]
@@ -109,7 +109,7 @@ def test_an_outage_is_raised_and_repeated_without_a_dead_letter(engine: None, er
     function = Function({0: ValueError(), 3: error}, at_write=at_write)
     records = [record(number) for number in range(8)]
     with pytest.raises(type(error)):
-        stream_batches.find_dead(records, stream_batches.Follower(function.read, function.write))
+        stream_batches.run_follower(records, stream_batches.Follower(function.read, function.write))
     assert dead_letters() == []
 
 
@@ -142,5 +142,5 @@ def test_a_record_that_is_too_large_for_a_message_is_named_by_its_keys(engine: N
 
 
 def test_a_message_that_its_queue_never_accepts_is_no_outage(engine: None) -> None:
-    with pytest.raises(queues.Rejected):
+    with pytest.raises(queues.MessageRejected):
         queues.send(queues.MAINTENANCE, ["x" * 2_000_000], "group")

@@ -97,6 +97,15 @@ def test_a_resource_imports_only_stores_and_models_of_other_resources() -> None:
     assert not strays(modules, is_stray)
 
 
+def test_other_modules_import_only_the_front_module_of_transcripts() -> None:
+    modules = [one for one in (*MODULES, *sorted((ROOT / "infra").rglob("*.py"))) if one.parent.name != "transcript"]
+    imports = {module.relative_to(ROOT).as_posix(): imported_by(module) for module in modules}
+    inner = {
+        name for name, others in imports.items() if any(one.startswith("conversations.transcript.") for one in others)
+    }
+    assert inner == set()
+
+
 HOMES = {
     # Series, and the periods that people choose, compute with dates, and do not read a clock.
     "the time": (r"^(import|from) (time|datetime)\b", {"clock"}),

@@ -1,8 +1,8 @@
-"""What a change of a conversation counts in the analytics of its agent: read from the record of the stream alone.
+"""What a change of a conversation adds to the analytics of its agent, from the record of the stream alone.
 
 A conversation counts when it begins, a handoff when the state becomes `requested_chat`. Messages and interactions
-count when they are received for the first time (`received`), and the seconds by which a conversation got longer with
-them. Deleting any of it counts nothing, and takes nothing back.
+count when they are received for the first time (`new_messages`), with the seconds by which they make the conversation
+longer. A deletion adds and subtracts nothing.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from chalicelib.storage import Document, images
 
 
 class CountedChange(NamedTuple):
-    """What a change counts: numbers by name, and the values of dimensions by name.
+    """The numbers that a change adds, and its values of dimensions, both by name.
 
     `agent` is the partition key of the agent, `version_tag` the tag of the write, which also contains its time.
     `caused_at` is the Unix second of an earlier change that caused this one, None without one.
@@ -32,18 +32,18 @@ _HANDOFF = "requested_chat"
 _MAX_SECONDS = 30 * 24 * 60 * 60
 _LAST_MOMENT = 10**15
 _CONTENT = ("turns", "summary", "metadata")
-_MOST_COMPUTED = 10_000  # the records of a batch
+_MAX_COMPUTED = 10_000  # the records of a batch
 _computed: dict[int, tuple[dict[str, Any], "CountedChange | None"]] = {}  # by identity of the record
 
 
 def in_record(record: dict[str, Any]) -> CountedChange | None:
-    """Return what a record of a stream counts; None for nothing, or if an import wrote it.
+    """Return the counted change of a record of the stream; None if it adds nothing, or if an import wrote it.
 
-    Computed once for all followers of a batch. Raise UnknownLayout; the stream repeats the record.
+    It is computed once for all followers of a batch. Raise UnknownLayout; the stream repeats the record.
     """
     known = _computed.get(id(record))
     if known is None or known[0] is not record:
-        if len(_computed) == _MOST_COMPUTED:
+        if len(_computed) == _MAX_COMPUTED:
             _computed.clear()
         known = _computed[id(record)] = record, _read(record)
     return known[1]
@@ -59,7 +59,7 @@ def _read(record: dict[str, Any]) -> CountedChange | None:
 def _of_change(change: dict[str, Any]) -> CountedChange | None:
     new, old = images.decode(change["NewImage"]) or {}, images.decode(change.get("OldImage")) or {}
     if old.get("created") != new["created"]:
-        old = {}  # it has replaced one that had expired
+        old = {}  # a new conversation has replaced an expired one
     if old and all(old.get(name) == new.get(name) for name in _CONTENT):
         return None
     row = ConversationRow.from_raw_data(new)
@@ -74,11 +74,11 @@ _MEMBERS = {"origin": "origin", "browser": "userBrowser", "platform": "userPlatf
 
 def _counts(row: ConversationRow, metadata: Document, old: ConversationRow | None) -> dict[str, int]:
     before = store.read_metadata(old) if old else {}
-    seen, seen_before = transcript.read_totals(row), transcript.read_totals(old) if old else None
+    totals, totals_before = transcript.read_totals(row), transcript.read_totals(old) if old else None
     return {
         "conversations": int(old is None),
-        "messages": seen.messages - (seen_before.messages if seen_before else 0),
-        "interactions": seen.interactions - (seen_before.interactions if seen_before else 0),
+        "messages": totals.messages - (totals_before.messages if totals_before else 0),
+        "interactions": totals.interactions - (totals_before.interactions if totals_before else 0),
         "handoffs": int(metadata.get("state") == _HANDOFF != before.get("state")),
         "seconds": max(_seconds(metadata) - _seconds(before), 0),
     }

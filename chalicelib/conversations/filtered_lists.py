@@ -1,4 +1,4 @@
-"""Lists of conversations for people: an agent's with filters, and the inbox of what waits for a person.
+"""Lists of conversations for people: those of an agent with filters, and the inbox of those that wait for a person.
 
 Filters apply to metadata, which is sealed. So a list unseals the entries of an index one after the other. A request
 does a bounded amount of work; the next one continues after the last entry that was examined.
@@ -14,7 +14,7 @@ from chalicelib.http import pages
 # Entries that a request examines at most, and entries per query after the first, which reads a page.
 MAX_EXAMINED = 500
 PORTION = 100
-# At most this number of them has metadata that is too long for the index: such an entry is read with its turns.
+# Entries of a request with metadata that is too long for the index. Such an entry is read with its turns.
 MAX_LONG = 20
 _LOWEST = "0"  # no ULID is lower
 
@@ -85,10 +85,10 @@ def _examine(
         start, portion = _before(position(batch[-1])), min(PORTION, MAX_EXAMINED - examined)
 
 
-def _affordable(entries: list[ConversationRow], most: int) -> list[ConversationRow]:
-    """Return the entries up to the last one that leaves at most `most` long entries."""
+def _affordable(entries: list[ConversationRow], limit: int) -> list[ConversationRow]:
+    """Return the entries up to the last one that leaves at most `limit` long entries."""
     long = [number for number, entry in enumerate(entries) if entry.summary is None]
-    return entries[: long[most]] if len(long) > most else entries
+    return entries[: long[limit]] if len(long) > limit else entries
 
 
 def _before(position: str | None) -> str:

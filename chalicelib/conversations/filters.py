@@ -8,7 +8,7 @@ from chalicelib.http import parameters
 from chalicelib.storage import Document
 
 NAMES = ("from", "to", "state", "tag", "origin", "assignedTo", "userID", "activeSince", "q")
-_SEARCHED = ("userName", "userEmail", "userPhone", "title", "lastMessage")
+_SEARCHED_MEMBERS = ("userName", "userEmail", "userPhone", "title", "lastMessage")
 
 
 class Filters(NamedTuple):
@@ -43,7 +43,7 @@ class Filters(NamedTuple):
             and all(metadata.get(name) == value for name, value in self.equal.items())
             and (self.tag is None or self.tag in (metadata.get("tags") or ()))
             and metadata["lastModified"] >= self.active_since
-            and parameters.contains(metadata, _SEARCHED, self.text)
+            and parameters.contains(metadata, _SEARCHED_MEMBERS, self.text)
         )
 
 

@@ -1,8 +1,8 @@
-"""What core does with the stream of conversations: it requests recounts, and the removal of what deletions leave.
+"""Core's follower of the stream of conversations: it sends tasks that recount, and that clear what deletions leave.
 
-The stream contains in which quarter hours conversations were created or deleted. Each shard is read once a minute, or
-when there are 10,000 changes, which debounces the changes of a quarter hour. A queue delays a recount until the index
-contains the change. A count is an absolute number, so repeating one does no harm.
+A record shows in which quarter hour a conversation was created or deleted. Each shard is read once a minute, or when it
+has 10,000 records, which debounces the changes of a quarter hour. A queue delays a recount until the index contains the
+change. A tally is an absolute number, so a repeated recount does no harm.
 """
 
 from collections.abc import Iterable
@@ -19,15 +19,15 @@ from chalicelib.queues.stream_batches import Follower
 RECOUNT_DELAY_SECONDS = 30
 
 
-class _Change(NamedTuple):
-    """The tasks that a record requests."""
+class _Tasks(NamedTuple):
+    """The tasks that follow from a record."""
 
     recount: tasks.RecountQuarter | None
     clear: tasks.ClearLeftovers | None
 
 
-def _read(record: dict[str, Any]) -> _Change:
-    return _Change(_recount(record), _clear(record))
+def _read(record: dict[str, Any]) -> _Tasks:
+    return _Tasks(_recount(record), _clear(record))
 
 
 def _recount(record: dict[str, Any]) -> tasks.RecountQuarter | None:
@@ -46,9 +46,9 @@ def _clear(record: dict[str, Any]) -> tasks.ClearLeftovers | None:
     return tasks.ClearLeftovers(str(keys["conversation"]["S"])) if is_deleted else None
 
 
-def _write(changes: list[_Change]) -> None:
-    _send((change.clear for change in changes), leftovers.CLEAR_DELAY_SECONDS)
-    _send((change.recount for change in changes), RECOUNT_DELAY_SECONDS)
+def _write(tasks_of_records: list[_Tasks]) -> None:
+    _send((of_record.clear for of_record in tasks_of_records), leftovers.CLEAR_DELAY_SECONDS)
+    _send((of_record.recount for of_record in tasks_of_records), RECOUNT_DELAY_SECONDS)
 
 
 def _send(optional_tasks: Iterable[tasks.Task | None], delay_seconds: int) -> None:

@@ -1,8 +1,8 @@
-"""The parts of a conversation that is gone: everything in its partition besides its own item.
+"""The leftovers of a deleted conversation: all items in its partition besides the conversation's own item.
 
 A deletion removes the conversation's own item and its chunks; TTL removes only the item. The stream reports both, and
-90 seconds later, a task deletes the rest. No request that knew the conversation is left then, so an append
-that the deletion has overtaken leaves no index items. A new conversation may have the same id by then: its parts stay.
+90 seconds later a task deletes the rest. By then, every request that read the conversation has ended, so an append that
+the deletion has overtaken leaves no index items. The parts of a new conversation with the same id stay.
 """
 
 import math
@@ -21,7 +21,7 @@ _SKEW_MILLISECONDS = 10_000  # between the clocks of two processes
 
 
 class PartRow(storage.Row):
-    """Any item of a conversation but its own. `writing` is the write id of a chunk, also in its index items."""
+    """Any item in the partition of a conversation, except its own. `writing` is the write id of a chunk."""
 
     class Meta:
         table_name = storage.table("conversations")

@@ -155,7 +155,7 @@ class _Addition(NamedTuple):
     messages: Sequence["models.Message"]
     agent: Document
     records: records.Records
-    places: transcript.Places
+    index_rows: transcript.IndexRows
 
 
 def _load(agent_id: str, conversation_id: str) -> _Addition:
@@ -174,7 +174,7 @@ def _append(addition: _Addition) -> Response:
     agent, row, now = addition.agent, addition.records.row, clock.seconds()
     new = transcript.new_turns(addition.messages, now)
     before = transcript.read_end(row) if row else empty(addition.records.conversation_id)
-    stored = transcript.find_stored(row, before, addition.places) if row else {}
+    stored = transcript.find_stored(row, before, addition.index_rows) if row else {}
     after = transcript.add_turns(before, new, stored, now)
     if after is not before:
         check_limits(agent, before, after)

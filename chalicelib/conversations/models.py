@@ -165,7 +165,7 @@ class NewVisitorToken(Wire):
 
 
 class VisitorTokenIn(Wire):
-    """The body that asks for a visitor token."""
+    """The body of a request that issues a visitor token."""
 
     token: NewVisitorToken
 

@@ -15,7 +15,7 @@ from chalicelib import storage
 from chalicelib.storage import Document
 
 HUMAN = "human"
-# The type of a message that tells the agent that a visitor opened the widget (§2.7): the visitor wrote nothing.
+# The type of a message that a widget sends when a visitor opens it (§2.7): the visitor wrote nothing.
 _LAUNCH = "launch"
 # The channels of `message_received`: a closed list (§6).
 Channel = Literal["chatapp", "photoapp", "socialnet", "cloudchat", "webchat"]
@@ -37,16 +37,16 @@ _TEXTS = ("message", "text", "content", "payload")
 class Totals(NamedTuple):
     """The numbers of the user's messages and of all messages that a conversation ever received.
 
-    `gone` has the digests of received messages that are no longer stored, at most 30,000.
+    `removed_digests` has the digests of received messages that are no longer stored, at most 30,000.
     """
 
     interactions: int = 0
     messages: int = 0
-    gone: bytes = b""
+    removed_digests: bytes = b""
 
     def pack(self) -> bytes:
         """Return the bytes to store; none if nothing was received."""
-        return _COUNTS.pack(self.interactions, self.messages) + self.gone if self.messages else b""
+        return _COUNTS.pack(self.interactions, self.messages) + self.removed_digests if self.messages else b""
 
 
 def unpack(packed: bytes) -> Totals:
@@ -65,7 +65,7 @@ def find_new_messages(
     `turns` replace the turns `before`. A message is new if it was not stored before and has no digest in `totals`.
     """
     stored, kept = _senders(before), dict[str, bool]()
-    gone = {digest for (digest,) in struct.iter_unpack(f"{_DIGEST_BYTES}s", totals.gone)}
+    removed_before = {digest for (digest,) in struct.iter_unpack(f"{_DIGEST_BYTES}s", totals.removed_digests)}
     new, count = [], 0
     for turn in turns:
         if "messages" not in turn:
@@ -74,14 +74,16 @@ def find_new_messages(
         kept[mid] = from_user
         if stored.get(mid) is from_user:
             continue
-        was_theirs = bool(gone) and _digest(mid, from_user=True) in gone
-        count += not (mid in stored or was_theirs or (gone and _digest(mid, from_user=False) in gone))
-        if from_user and not was_theirs:
+        was_of_user = bool(removed_before) and _digest(mid, from_user=True) in removed_before
+        count += not (
+            mid in stored or was_of_user or (removed_before and _digest(mid, from_user=False) in removed_before)
+        )
+        if from_user and not was_of_user:
             new.append(_webhook_message(turn))
     removed = (_digest(mid, from_user) for mid, from_user in stored.items() if kept.get(mid) is not from_user)
-    digests = totals.gone + b"".join(digest for digest in removed if digest not in gone)
-    counted = Totals(totals.interactions + len(new), totals.messages + count, digests[-_MAX_DIGESTS * _DIGEST_BYTES :])
-    return tuple(new), counted
+    digests = totals.removed_digests + b"".join(digest for digest in removed if digest not in removed_before)
+    digests = digests[-_MAX_DIGESTS * _DIGEST_BYTES :]
+    return tuple(new), Totals(totals.interactions + len(new), totals.messages + count, digests)
 
 
 def is_of_user(turn: Document) -> bool:

@@ -16,12 +16,12 @@ from chalicelib.queues import tasks
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 
-_MOST_DAYS = 3650  # as in the wire models
+_MAX_DAYS = 3650  # as in the wire models
 _PAGE = 25
 
 
 def days_of(workspace_id: str, agent: Document) -> int | None:
-    """Return the days for which an agent's conversations are kept after their last activity; None for ever.
+    """Return the days for which an agent's conversations are kept after their last activity; None for no limit.
 
     One request, if the agent has no days of its own and the workspace was not read in the last minute.
     """
@@ -50,7 +50,7 @@ def _own_days(agent: Document) -> int | None:
     """Return the days of the agent itself. An earlier version stored anything under this name."""
     retention: Any = agent.get("retention")
     days = retention.get("days") if isinstance(retention, dict) else None
-    is_valid = isinstance(days, int) and not isinstance(days, bool) and 1 <= days <= _MOST_DAYS
+    is_valid = isinstance(days, int) and not isinstance(days, bool) and 1 <= days <= _MAX_DAYS
     return days if is_valid else None
 
 

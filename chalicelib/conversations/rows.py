@@ -121,7 +121,7 @@ class ChunkRow(storage.Row):
     part = BinaryAttribute(legacy_encoding=False)
 
 
-class PlaceRow(storage.Row):
+class MessageIndexRow(storage.Row):
     """The position and length of a message of a long conversation, in bytes of the turns' JSON text.
 
     They are valid as long as the manifest names `writing`, the write id of the chunk in which the message begins.

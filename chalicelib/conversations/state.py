@@ -79,13 +79,13 @@ def apply(before: State, change: StateChange, now: int) -> State:
     metadata = body.metadata.merge_into(before.metadata) if body.metadata else before.metadata
     if turns is None:
         is_same = json_equal(metadata, before.metadata)
-        return before if is_same else State(stamped(metadata, now), before.turns, before.totals)
+        return before if is_same else State(with_write_time(metadata, now), before.turns, before.totals)
     if replaces and len(text) > LIMIT and len(storage.encode_json(body.turns)) > LIMIT:
         raise errors.TooLarge("turns must be at most 2 MiB of JSON.")
     if text == before.turns and json_equal(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
     new, totals = _receive(before, turns, text)
-    return State(counted(metadata, turns, now), text, totals, new)
+    return State(with_counters(metadata, turns, now), text, totals, new)
 
 
 def empty(conversation_id: str) -> State:
@@ -100,7 +100,7 @@ def check_limits(agent: Document, before: State, after: State) -> None:
     all messages that it ever received; 0 is no limit. A change without new messages always passes.
     """
     was, now, limits = before.totals, after.totals, agent.get("limits") or {}
-    for name, most, used, count in (
+    for name, maximum, used, count in (
         (
             "limits.maxInteractionsPerUserId",
             limits.get("maxInteractionsPerUserId"),
@@ -109,9 +109,9 @@ def check_limits(agent: Document, before: State, after: State) -> None:
         ),
         ("messagesLimit", agent.get("messagesLimit"), was.messages, now.messages),
     ):
-        if most and most > 0 and count > most and count > used:
-            message = f"{name} of the agent is {most}; {used} are used and this would make {count}."
-            raise errors.LimitReached(message, name, most, used)
+        if maximum and maximum > 0 and count > maximum and count > used:
+            message = f"{name} of the agent is {maximum}; {used} are used and this would make {count}."
+            raise errors.LimitReached(message, name, maximum, used)
 
 
 def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[Document, ...], Totals]:
@@ -129,7 +129,7 @@ def answer_form(turns: list[Any], now: int) -> list[Document]:
     sent = {message["mid"] for turn in turns for message in turn.get("messages") or [] if message.get("mid")}
     mids: set[str] = set()
     occurrences: Counter[bytes] = Counter()
-    answered: list[Document] = []
+    answers: list[Document] = []
     size = 0
     for turn in turns:
         messages = turn.get("messages") or []
@@ -147,10 +147,10 @@ def answer_form(turns: list[Any], now: int) -> list[Document]:
             if message["mid"] in mids:
                 raise errors.Invalid.member(_second_path(turns, message["mid"]), "is duplicated")
             mids.add(message["mid"])
-            answered.append({**rest, "messages": message, "ts": ts if message.get("ts") is None else message["ts"]})
+            answers.append({**rest, "messages": message, "ts": ts if message.get("ts") is None else message["ts"]})
         if not messages:
-            answered.append({**rest, "ts": ts})
-    return answered
+            answers.append({**rest, "ts": ts})
+    return answers
 
 
 def _second_path(turns: list[Any], mid: str) -> str:
@@ -195,7 +195,7 @@ def _is_stored(state: State) -> bool:
     return "ts" in state.metadata
 
 
-def counted(metadata: Document, turns: Sequence[Document], now: int, before: Document | None = None) -> Document:
+def with_counters(metadata: Document, turns: Sequence[Document], now: int, before: Document | None = None) -> Document:
     """Return metadata with the time of the write and the counters of these turns (§2.6, §2.8).
 
     They follow the turns with the counters `before`, if any.
@@ -212,10 +212,10 @@ def counted(metadata: Document, turns: Sequence[Document], now: int, before: Doc
         "lastMessageTS": times[-1] if times else last,
         "lastMessage": text,
     }
-    return stamped(metadata | counters, now)
+    return with_write_time(metadata | counters, now)
 
 
-def stamped(metadata: Document, now: int) -> Document:
+def with_write_time(metadata: Document, now: int) -> Document:
     """Return metadata with its defaults and the time of the write, without cleared members."""
-    stamped = {"ts": now, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now}
-    return {name: value for name, value in stamped.items() if value is not None}
+    members = {"ts": now, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now}
+    return {name: value for name, value in members.items() if value is not None}

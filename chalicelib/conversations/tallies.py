@@ -1,8 +1,8 @@
 """Tallies: how many conversations of an agent were created in a period and still exist.
 
 A row per month has a tally for each day, and a row per day one for each quarter hour. A tally is recomputed from the
-index and written as an absolute number, never incremented. So repeated and reordered requests to count do no harm, and
-counting again repairs anything. A row without conversations does not exist.
+index and written as an absolute number, never incremented. So repeated and reordered recounts do no harm, and a recount
+repairs any error. A row without conversations does not exist.
 """
 
 import json

@@ -37,14 +37,14 @@ def search_conversations(agent_id: str) -> Response:
         raise errors.Invalid.member("q", "is required")
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
-    most = search.MAX_EXAMINED + 1  # one more shows that another one follows
-    entries = filtered_lists.entries_of_agent(workspace_id, agent_id, conditions.since, conditions.until, cursor, most)
+    count = search.MAX_EXAMINED + 1  # one more shows that another page follows
+    entries = filtered_lists.entries_of_agent(workspace_id, agent_id, conditions.since, conditions.until, cursor, count)
 
-    def searched(position: str | None) -> dict[str, Any]:
+    def search_end(position: str | None) -> dict[str, Any]:
         return {"searchedUntil": ids.timestamp_of(position) // 1000 if position else conditions.since or 0}
 
     examined = search.search(entries, conditions.text)
-    return pages.bounded_page("Conversations searched successfully", examined, limit, searched)
+    return pages.bounded_page("Conversations searched successfully", examined, limit, search_end)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/export", methods=["GET"])

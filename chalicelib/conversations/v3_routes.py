@@ -11,7 +11,7 @@ from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
 from chalicelib.conversations import filtered_lists, filters, records, store, transcript
 from chalicelib.conversations.rendering import render_v3
-from chalicelib.conversations.state import stamped
+from chalicelib.conversations.state import with_write_time
 from chalicelib.http import auth, bodies, etag, pages, parameters, responses
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
@@ -187,6 +187,6 @@ def _save(message: str, row: store.ConversationRow, change: Callable[[Document],
     before = store.read_metadata(row)
     after = {name: value for name, value in change(before).items() if value is not None}
     if not storage.json_equal(before, after):
-        after = stamped(after, clock.seconds())
+        after = with_write_time(after, clock.seconds())
         store.save_metadata(row, after)
     return etag.tagged(responses.success(message, render_v3(row, after)), row)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _OWN = frozenset({"userName", "userEmail", "userPhone"})
 # Changes of the metadata: how many in a row, and the seconds after which one more is possible.
-_MOST_CHANGES = 10
+_MAX_CHANGES = 10
 _CHANGE_SECONDS = 360
 
 
@@ -61,13 +61,13 @@ def count_change(row: ConversationRow) -> None:
     if _is_visitor():
         now = clock.seconds()
         until = max(row.changes_until or 0, now) + _CHANGE_SECONDS
-        wait = until - now - _MOST_CHANGES * _CHANGE_SECONDS
+        wait = until - now - _MAX_CHANGES * _CHANGE_SECONDS
         if wait > 0:
             message = (
-                f"A visitor token changes the metadata at most {_MOST_CHANGES} times in a row, then once in "
+                f"A visitor token changes the metadata at most {_MAX_CHANGES} times in a row, then once in "
                 f"{_CHANGE_SECONDS} seconds; try again in {wait} seconds."
             )
-            raise errors.LimitReached(message, "visitorChanges", _MOST_CHANGES, _MOST_CHANGES)
+            raise errors.LimitReached(message, "visitorChanges", _MAX_CHANGES, _MAX_CHANGES)
         row.changes_until = until
 
 

@@ -24,8 +24,8 @@ _REJECTIONS = (
 )
 
 
-class Rejected(Exception):
-    """The queue never accepts these messages: they are too large, or their text or group is invalid."""
+class MessageRejected(Exception):
+    """The queue will never accept a message: it is too large, or its text or group is invalid."""
 
 
 def name(queue: str) -> str:
@@ -36,8 +36,8 @@ def name(queue: str) -> str:
 def send(queue: str, texts: Sequence[str], group: str, delay_seconds: int = 0) -> None:
     """Send texts of one message group, ten per request; receivers see them after `delay_seconds` (0 to 900).
 
-    Raise Unavailable if the queue does not accept all of them, and Rejected if it never will; it may have accepted
-    some. Delivery is at-least-once: a receiver must tolerate duplicates.
+    Raise Unavailable if the queue does not accept all of them, and MessageRejected if it never will; it may have
+    accepted some. Delivery is at-least-once: a receiver must tolerate duplicates.
     """
     for start in range(0, len(texts), _BATCH):
         entries = [
@@ -48,13 +48,13 @@ def send(queue: str, texts: Sequence[str], group: str, delay_seconds: int = 0) -
             answer = client.sdk_client("sqs").send_message_batch(QueueUrl=_url(queue), Entries=entries)
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") in _REJECTIONS:
-                raise Rejected from error
+                raise MessageRejected from error
             raise errors.Unavailable("The queue did not respond; try again.") from error
         except BotoCoreError as error:
             raise errors.Unavailable("The queue did not respond; try again.") from error
         if failed := answer.get("Failed"):
             if any(entry.get("SenderFault") for entry in failed):
-                raise Rejected
+                raise MessageRejected
             raise errors.Unavailable("The queue did not accept all messages; try again.")
 
 

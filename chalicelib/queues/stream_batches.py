@@ -3,8 +3,8 @@
 Such a record becomes a dead letter, which names the function and contains the record as the stream has it: sealed
 attributes stay sealed. An outage, and a record of a newer version, are repeated by the stream instead.
 
-The work is bounded. Each record is read once. If writing a group of records fails, the halves of the group are written,
-down to the single record that fails: at most 2n - 1 writes for n records.
+The work is bounded. Each record is read once. If writing the items of a group fails, the halves of the group are
+written, down to the single item that fails: at most 2n - 1 writes for n records.
 """
 
 import json
@@ -29,14 +29,14 @@ _MAX_MESSAGE = 250_000
 
 
 class Follower(NamedTuple, Generic[Item]):
-    """What a follower of a stream does with its records: arguments of `process`."""
+    """A follower of a stream: the arguments `read` and `write` of `process`."""
 
     read: Callable[[Record], Item | None]
     write: Callable[[list[Item]], None]
 
 
-class _Read(NamedTuple, Generic[Item]):
-    """What a record says, and the position of the record in its batch."""
+class _PositionedItem(NamedTuple, Generic[Item]):
+    """The item that was read from a record, and the position of the record in its batch."""
 
     position: int
     item: Item
@@ -49,14 +49,14 @@ def process(
     write: Callable[[list[Item]], None],
     group: Callable[[Item], str] = lambda _: "",
 ) -> list[Record]:
-    """Read each record, then write what the records say: the items of one `group` after the other.
+    """Read an item from each record, then write the items, group by group.
 
-    `read` writes nothing, and returns None for a record that says nothing. `write` may be repeated, alone or with other
-    items. Return the first record that an outage left, or an empty list; raise the outage if that is the first of
-    all. The stream repeats the batch from there, so the records from there on have no dead letter yet.
+    `read` writes nothing, and returns None for a record without an item. `write` may be repeated, alone or with other
+    items. Return a list with the first record that an outage left, empty without an outage. Raise the outage if no
+    record is done. The stream repeats the batch from that record on, so later records have no dead letter yet.
     """
-    end, outage, dead = _process(records, read, write, group)
-    bury(function, records, {position: error for position, error in dead.items() if position < end})
+    end, outage, failures = _process(records, read, write, group)
+    send_dead_letters(function, records, {position: error for position, error in failures.items() if position < end})
     if outage is None:
         return []
     if end == 0:
@@ -65,12 +65,12 @@ def process(
     return [records[end]]
 
 
-def find_dead(records: Sequence[Record], follower: Follower[Any]) -> dict[int, Exception]:
-    """Process a batch; return the errors of the records that cannot be processed, by position. Raises the outage."""
-    _, outage, dead = _process(records, follower.read, follower.write, lambda _: "")
+def run_follower(records: Sequence[Record], follower: Follower[Any]) -> dict[int, Exception]:
+    """Process a batch. Return the errors of the records that cannot be processed, by position. Raise an outage."""
+    _, outage, failures = _process(records, follower.read, follower.write, lambda _: "")
     if outage is not None:
         raise outage
-    return dead
+    return failures
 
 
 def _process(
@@ -79,65 +79,67 @@ def _process(
     write: Callable[[list[Item]], None],
     group: Callable[[Item], str],
 ) -> tuple[int, Exception | None, dict[int, Exception]]:
-    """Process a batch. Return how many records from its start are done, the outage that ended it, if any, and the
-    errors of the records that cannot be processed, by position.
+    """Process a batch. Return the number of records at its start that are done, the outage that ended it, if any, and
+    the errors of the records that cannot be processed, by position.
     """
-    dead: dict[int, Exception] = {}
-    groups, end, outage = _read_all(records, read, group, dead)
+    failures: dict[int, Exception] = {}
+    groups, end, outage = _read_all(records, read, group, failures)
     for items in groups.values():
         try:
-            _write(items, write, dead)
+            _write(items, write, failures)
         except Exception as error:
             end, outage = min(end, items[0].position), error
             break
-    return end, outage, dead
+    return end, outage, failures
 
 
 def _read_all(
     records: Sequence[Record],
     read: Callable[[Record], Item | None],
     group: Callable[[Item], str],
-    dead: dict[int, Exception],
-) -> tuple[dict[str, list[_Read[Item]]], int, Exception | None]:
+    failures: dict[int, Exception],
+) -> tuple[dict[str, list[_PositionedItem[Item]]], int, Exception | None]:
     """Return the items by group, and at an outage the position where reading ended and the error."""
-    groups: dict[str, list[_Read[Item]]] = {}
+    groups: dict[str, list[_PositionedItem[Item]]] = {}
     for position, record in enumerate(records):
         try:
             item = read(record)
             if item is not None:
-                groups.setdefault(group(item), []).append(_Read(position, item))
+                groups.setdefault(group(item), []).append(_PositionedItem(position, item))
         except Exception as error:
             if storage.is_outage(error):
                 return groups, position, error
-            dead[position] = error
+            failures[position] = error
     return groups, len(records), None
 
 
-def _write(items: list[_Read[Item]], write: Callable[[list[Item]], None], dead: dict[int, Exception]) -> None:
+def _write(
+    items: list[_PositionedItem[Item]], write: Callable[[list[Item]], None], failures: dict[int, Exception]
+) -> None:
     """Write items, in halves if they fail. Raise an outage."""
     try:
-        write([read.item for read in items])
+        write([positioned.item for positioned in items])
     except Exception as error:
         if storage.is_outage(error):
             raise
         if len(items) == 1:
-            dead[items[0].position] = error
+            failures[items[0].position] = error
             return
         half = len(items) // 2
-        _write(items[:half], write, dead)
-        _write(items[half:], write, dead)
+        _write(items[:half], write, failures)
+        _write(items[half:], write, failures)
 
 
-def bury(function: str, records: Sequence[Record], dead: dict[int, Exception]) -> None:
-    """Send dead letters, and count them. Raise Unavailable."""
-    if not dead:
+def send_dead_letters(function: str, records: Sequence[Record], failures: dict[int, Exception]) -> None:
+    """Send a dead letter for each record with an error, by position, and count them. Raise Unavailable."""
+    if not failures:
         return
-    for error in {type(error): error for error in dead.values()}.values():  # thousands may fail alike
+    for error in {type(error): error for error in failures.values()}.values():  # thousands may fail alike
         _log.error("Cannot process stream records; sending them to the queue %s", DEAD_LETTER, exc_info=error)
-    texts = [_dead_letter(function, records[position], error) for position, error in sorted(dead.items())]
+    texts = [_dead_letter(function, records[position], error) for position, error in sorted(failures.items())]
     for batch in _batches(texts):
         queues.send(DEAD_LETTER, batch, _GROUP)
-    telemetry.log_metrics({"deadRecords": "Count"}, function=function, deadRecords=len(dead))
+    telemetry.log_metrics({"deadRecords": "Count"}, function=function, deadRecords=len(failures))
 
 
 def _dead_letter(function: str, record: Record, error: Exception) -> str:
@@ -157,7 +159,7 @@ def _place(record: Record) -> dict[str, Any]:
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield texts in batches of at most the size of a message, which is the limit of a request, too."""
+    """Yield texts in batches of at most the size of a message, which is also the limit of a request."""
     batch: list[str] = []
     size = 0
     for text in texts:

@@ -1,8 +1,8 @@
 """A connection to a receiver that may be hostile: sockets and TLS, under one deadline for all that they do.
 
 Why not urllib3, which ships with the SDK: its timeouts limit each read, so a receiver that drips bytes would hold the
-call. OpenSSL ignores a socket's timeout while it reads records without effect, so TLS runs on memory buffers. And the
-connection must go to an address that the caller has checked, although the certificate is for the host's name.
+call. OpenSSL reads on without a timeout while a receiver sends records that it skips, so TLS runs on memory buffers.
+And the connection must go to an address that the caller has checked, although the certificate is for the host's name.
 """
 
 import socket
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import botocore
 
 from chalicelib import clock
-from chalicelib.sending.lookups import Answer, remaining
+from chalicelib.sending.lookups import Answer, seconds_until
 
 # Addresses of one host to try.
 _MAX_ADDRESSES = 4
@@ -34,8 +34,8 @@ _TIMEVAL = struct.Struct("ll")  # `struct timeval`: seconds and microseconds
 _Result = TypeVar("_Result")
 
 
-class Failed(Exception):
-    """Ends the attempt. The text is shown to the customer: it has no header value, no body and no URL path."""
+class AttemptFailed(Exception):
+    """The request failed. The customer sees the text: it contains no header value, no body and no URL path."""
 
 
 def connect(answers: list[Answer], deadline: float) -> socket.socket:
@@ -43,11 +43,11 @@ def connect(answers: list[Answer], deadline: float) -> socket.socket:
     candidates = answers[:_MAX_ADDRESSES]
     for number, (family, address) in enumerate(candidates):
         try:
-            return _connect_to(family, address, remaining(deadline) / (len(candidates) - number))
+            return _connect_to(family, address, seconds_until(deadline) / (len(candidates) - number))
         except OSError:
             if number == len(candidates) - 1:
                 raise
-    raise Failed("The host has no IP address.")
+    raise AttemptFailed("The host has no IP address.")
 
 
 def _connect_to(family: socket.AddressFamily, address: tuple[Any, ...], seconds: float) -> socket.socket:
@@ -124,7 +124,7 @@ class Connection:
         try:
             while self.receive():
                 pass
-        except (Failed, OSError):
+        except (AttemptFailed, OSError):
             return
 
     def _through_tls(self, operation: Callable[[], _Result]) -> _Result:
@@ -144,7 +144,7 @@ class Connection:
     def _put(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
-            _set_timeout(self._socket, socket.SO_SNDTIMEO, remaining(self._deadline))
+            _set_timeout(self._socket, socket.SO_SNDTIMEO, seconds_until(self._deadline))
             try:
                 view = view[self._socket.send(view) :]
             except ConnectionError as error:
@@ -152,11 +152,11 @@ class Connection:
                 return
 
     def _get(self) -> bytes:
-        _set_timeout(self._socket, socket.SO_RCVTIMEO, remaining(self._deadline))
+        _set_timeout(self._socket, socket.SO_RCVTIMEO, seconds_until(self._deadline))
         data = self._socket.recv(MAX_LINE)
         if not data and self._send_error:
             raise self._send_error
         self._received += len(data)
         if self._received > _MAX_RECEIVED:
-            raise Failed("The receiver sent more than 256 KiB.")
+            raise AttemptFailed("The receiver sent more than 256 KiB.")
         return data

@@ -1,9 +1,9 @@
-"""DNS lookups under a deadline. The system's resolver knows no deadline, so it runs in threads of its own.
+"""DNS lookups under a deadline. The system's resolver has no deadline, so it runs in separate threads.
 
 A lookup may outlive the delivery that started it. Deliveries to one host share a lookup, and at most `MAX_LOOKUPS` run
 at a time. So name servers that hang cannot use up the threads of the process. An answer is cached for a second: a burst
-goes to few hosts, and waiting for another thread takes a fifth of a delivery. The caller checks every answer, cached
-ones too; this module does not decide which addresses are allowed.
+goes to few hosts, and waiting for another thread takes a fifth of the time of a delivery. The caller checks every
+answer, also a cached one; this module does not decide which addresses are allowed.
 """
 
 import socket
@@ -44,17 +44,17 @@ def look_up(host: str, port: int, deadline: float) -> list[Answer]:
     if 0 <= clock.milliseconds() - since < _CACHE_MS:
         return answers
     with _finished:
-        if not _finished.wait_for(lambda: key in in_flight or len(in_flight) < MAX_LOOKUPS, remaining(deadline)):
+        if not _finished.wait_for(lambda: key in in_flight or len(in_flight) < MAX_LOOKUPS, seconds_until(deadline)):
             raise TimeoutError
         if key in in_flight:
             _finished.notify()  # this caller joins a lookup, so the free slot goes to the next waiter
         else:
             _start(key)
         lookup = in_flight[key]
-    return lookup.result(remaining(deadline))
+    return lookup.result(seconds_until(deadline))
 
 
-def remaining(deadline: float) -> float:
+def seconds_until(deadline: float) -> float:
     """Return the seconds until the deadline, always above 0, which a socket takes as "do not wait".
 
     Raise TimeoutError after the deadline.

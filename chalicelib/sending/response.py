@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from chalicelib.sending.connection import MAX_LINE, Connection, Failed
+from chalicelib.sending.connection import MAX_LINE, AttemptFailed, Connection
 
 # Bytes of a body that are read at most.
 MAX_BODY = 128 * 1024
@@ -23,37 +23,37 @@ class Reader:
         self._connection, self._rest = connection, b""
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the next lines, without their ends, until the connection ends. Raise Failed for a line over 8 KiB."""
+        """Yield the next lines without their ends. Raise AttemptFailed for a line of more than 8 KiB."""
         while True:
             line, end, rest = self._rest.partition(b"\n")
             if end:
                 self._rest = rest
                 yield line.removesuffix(b"\r")
             elif len(line) > MAX_LINE:
-                raise Failed(_NOT_HTTP)
+                raise AttemptFailed(_NOT_HTTP)
             elif received := self._connection.receive():
                 self._rest += received
             else:
                 return
 
-    def piece(self, most: int) -> bytes:
-        """Return the next bytes, up to `most`; empty at the end."""
+    def piece(self, limit: int) -> bytes:
+        """Return the next bytes, up to `limit`; empty at the end."""
         received = self._rest or self._connection.receive()
-        self._rest = received[most:]
-        return received[:most]
+        self._rest = received[limit:]
+        return received[:limit]
 
 
 def read_status(lines: Iterator[bytes]) -> int:
-    """Return the final status; skip interim responses (RFC 9110 §15.2) and their headers. Raise Failed."""
+    """Return the final status; skip interim responses (RFC 9110 §15.2) and their headers. Raise AttemptFailed."""
     for line in lines:
         matched = _STATUS_LINE.fullmatch(line)
         if not matched:
-            raise Failed(_NOT_HTTP)
+            raise AttemptFailed(_NOT_HTTP)
         status = int(matched[1])
         if status >= 200 or status == 101:
             return status
         any(not header for header in lines)
-    raise Failed("The receiver closed the connection without a response.")
+    raise AttemptFailed("The receiver closed the connection without a response.")
 
 
 class Response:
@@ -65,7 +65,7 @@ class Response:
         self.body = bytearray()
 
     def read(self, connection: Connection) -> None:
-        """Read the response. Raise Failed, and the errors of the connection."""
+        """Read the response. Raise AttemptFailed, and the errors of the connection."""
         reader = Reader(connection)
         lines = reader.lines()
         self.status = read_status(lines)
@@ -78,9 +78,9 @@ class Response:
         elif not length:
             self._read_piece(reader, MAX_BODY)  # the body ends with the connection
         elif not length.isdigit():
-            raise Failed(_NOT_HTTP)
+            raise AttemptFailed(_NOT_HTTP)
         elif not self._read_piece(reader, int(length[:9])):
-            raise Failed(_INCOMPLETE)
+            raise AttemptFailed(_INCOMPLETE)
 
     def _header(self, name: bytes) -> bytes:
         return next((value for header, value in self.headers if header.lower() == name), b"")
@@ -91,15 +91,15 @@ class Response:
                 return
             name, colon, value = line.partition(b":")
             if not colon:
-                raise Failed(_NOT_HTTP)
+                raise AttemptFailed(_NOT_HTTP)
             self.headers.append((name, value.strip()))
-        raise Failed(_INCOMPLETE)
+        raise AttemptFailed(_INCOMPLETE)
 
     def _read_chunks(self, reader: Reader, lines: Iterator[bytes]) -> None:
         for line in lines:
             size = _CHUNK_SIZE.fullmatch(line)
             if not size:
-                raise Failed(_NOT_HTTP)
+                raise AttemptFailed(_NOT_HTTP)
             if int(size[1], 16) == 0:
                 return
             if not self._read_piece(reader, int(size[1], 16)):
@@ -107,7 +107,7 @@ class Response:
             if len(self.body) == MAX_BODY:
                 return
             next(lines, b"")  # the line end after the chunk
-        raise Failed(_INCOMPLETE)
+        raise AttemptFailed(_INCOMPLETE)
 
     def _read_piece(self, reader: Reader, size: int) -> bool:
         """Read the next `size` bytes of the body, or what fits. Return False if the connection ends before."""

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from chalicelib import clock, settings
 from chalicelib.sending.addresses import Destination, InvalidUrl, blocked_reason, read_url
-from chalicelib.sending.connection import Connection, Failed, connect
+from chalicelib.sending.connection import AttemptFailed, Connection, connect
 from chalicelib.sending.lookups import look_up
 from chalicelib.sending.response import Reader, read_status
 
@@ -54,7 +54,7 @@ def check_url(url: str) -> str | None:
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], deadline_seconds: float) -> Outcome:
-    """POST a JSON body once. Return by the deadline and does not raise, whatever the receiver does."""
+    """POST a JSON body once. Return by the deadline and never raise, whatever the receiver does."""
     request = Request("POST", url, headers, body, "cams-webhooks")
     status, error, duration_ms = send(request, _read_status, deadline_seconds)
     if status is not None:
@@ -65,13 +65,13 @@ def post(url: str, body: bytes, headers: Mapping[str, str], deadline_seconds: fl
 def send(
     request: Request, read: Callable[[Connection], _Result], deadline_seconds: float
 ) -> tuple[_Result | None, str | None, int]:
-    """Send a request once and `read` its response. Return by the deadline and does not raise.
+    """Send a request once and `read` its response. Return by the deadline and never raise.
 
     Return what `read` returned, or None and why it failed; and the milliseconds until then.
     """
     start = clock.monotonic()
     deadline = start + deadline_seconds
-    result = error = ended = None
+    result = error = end = None
     stage = "DNS lookup"
     try:
         allow_private = settings.webhook_allow_private()
@@ -79,7 +79,7 @@ def send(
         head = _head(destination, request)
         answers = look_up(destination.host, destination.port, deadline)
         if not allow_private and any(blocked_reason(address[0]) for _, address in answers):
-            raise Failed("The host resolves to an address that is not public.")
+            raise AttemptFailed("The host resolves to an address that is not public.")
         stage = "Connection"
         with connect(answers, deadline) as connected:
             connection = Connection(connected, deadline)
@@ -90,15 +90,15 @@ def send(
             connection.send(head + (request.body or b""))
             stage = "Reading the response"
             result = read(connection)
-            ended = clock.monotonic()
+            end = clock.monotonic()
             connection.drain()
     except InvalidUrl as rule:
         error = f"The URL {rule}."
-    except Failed as failure:
+    except AttemptFailed as failure:
         error = str(failure)
     except (OSError, RuntimeError, futures.TimeoutError) as failure:
         error = f"{stage} {_reason(failure)}."
-    return result, error, round(((ended or clock.monotonic()) - start) * 1000)
+    return result, error, round(((end or clock.monotonic()) - start) * 1000)
 
 
 def _read_status(connection: Connection) -> int:
@@ -108,7 +108,7 @@ def _read_status(connection: Connection) -> int:
 def _head(destination: Destination, request: Request) -> bytes:
     for name, value in request.headers.items():
         if not _is_allowed_header(name) or not (value.isascii() and value.isprintable()):
-            raise Failed("A header has a reserved name or an invalid character.")
+            raise AttemptFailed("A header has a reserved name or an invalid character.")
     custom = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
     content = (
         "" if request.body is None else f"Content-Type: application/json\r\nContent-Length: {len(request.body)}\r\n"

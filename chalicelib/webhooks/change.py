@@ -1,4 +1,4 @@
-"""A stream record as a change of a row (change data capture). Pure: it says what changed, not which event that is."""
+"""A stream record as a change of a row (change data capture). Pure. `events` derives the events."""
 
 import hashlib
 from typing import Any, NamedTuple

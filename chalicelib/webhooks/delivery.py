@@ -41,18 +41,18 @@ _Host = tuple[str, str]
 """A workspace and one of its hosts."""
 
 
-class _Posting(NamedTuple):
+class _RunningPost(NamedTuple):
     """A POST that is running, since a time of the monotonic clock."""
 
     host: _Host
     since: float
 
 
-class _Observed:
+class _HostObservations:
     """What the deliveries of a batch show about their hosts."""
 
     def __init__(self) -> None:
-        self.posting: dict[queue.QueuedDelivery, _Posting] = {}
+        self.posting: dict[queue.QueuedDelivery, _RunningPost] = {}
         self.quick: set[_Host] = set()
         self.hanging: set[_Host] = set()
         self._recorded: set[tuple[Callable[[str, str], None], _Host]] = set()
@@ -73,7 +73,7 @@ class _Observed:
                 self._recorded.add((change, host))
 
 
-class _Ready(NamedTuple):
+class _ReadyDelivery(NamedTuple):
     """A delivery with everything that it needs. `event` is None after it has expired."""
 
     delivery: queue.QueuedDelivery
@@ -85,9 +85,9 @@ class _Ready(NamedTuple):
     secret: str
 
 
-_Running = dict[futures.Future[Any], queue.DeliveryMessage]
+_RunningWork = dict[futures.Future[Any], queue.DeliveryMessage]
 """The work of a batch that has been started, and the message that it is part of."""
-_Waiting = tuple[queue.DeliveryMessage, _Ready]
+_WaitingDelivery = tuple[queue.DeliveryMessage, _ReadyDelivery]
 """A delivery that has not been started."""
 
 
@@ -99,8 +99,8 @@ def deliver(messages: Sequence[queue.DeliveryMessage], queue_name: str) -> list[
     """
     submit = threads[queue_name].submit
     batch = list(dict.fromkeys(messages))
-    observed = _Observed()
-    running: _Running = {}
+    observations = _HostObservations()
+    running: _RunningWork = {}
 
     def start(message: queue.DeliveryMessage, work: Callable[..., Any], *arguments: Any) -> None:
         running[submit(copy_context().run, work, *arguments)] = message
@@ -114,14 +114,14 @@ def deliver(messages: Sequence[queue.DeliveryMessage], queue_name: str) -> list[
         while True:
             share = max(1, _STARTS // (len(_starting) or 1))
             for message, ready in waiting[:share]:
-                start(message, _deliver, ready, observed)
+                start(message, _deliver, ready, observations)
             del waiting[:share]
             if not waiting:
                 _starting.discard(id(batch))
             unfinished = futures.wait(running, min(_POLL_SECONDS, retry_policy.SLOW_SECONDS)).not_done
-            observed.record()
+            observations.record()
             if queue_name == queue.FAST:
-                for message, rest in _remove_hanging(waiting, observed.hanging).items():
+                for message, rest in _remove_hanging(waiting, observations.hanging).items():
                     start(message, queue.send, rest.workspace_id, [rest], queue.SLOW)
             if not (waiting or unfinished):
                 break
@@ -131,21 +131,21 @@ def deliver(messages: Sequence[queue.DeliveryMessage], queue_name: str) -> list[
     return _failures(running, len(batch))
 
 
-def _in_turns(reads: _Running) -> list[_Waiting]:
+def _in_turns(reads: _RunningWork) -> list[_WaitingDelivery]:
     """Return the deliveries of all messages, in turns by workspace, then by message."""
-    by_workspace: defaultdict[str, list[list[_Waiting]]] = defaultdict(list)
+    by_workspace: defaultdict[str, list[list[_WaitingDelivery]]] = defaultdict(list)
     for read, message in reads.items():
         if read.exception() is None:
             by_workspace[message.workspace_id].append([(message, ready) for ready in read.result()])
     return _alternate(_alternate(lists) for lists in by_workspace.values())
 
 
-def _alternate(lists: Iterable[list[_Waiting]]) -> list[_Waiting]:
+def _alternate(lists: Iterable[list[_WaitingDelivery]]) -> list[_WaitingDelivery]:
     return [waiting for turn in zip_longest(*lists) for waiting in turn if waiting is not None]
 
 
 def _remove_hanging(
-    waiting: list[_Waiting], hanging: set[_Host]
+    waiting: list[_WaitingDelivery], hanging: set[_Host]
 ) -> Mapping[queue.DeliveryMessage, queue.DeliveryMessage]:
     """Remove the deliveries to hosts that hang. Return the rest of each of their messages, for the slow queue.
 
@@ -159,7 +159,7 @@ def _remove_hanging(
     return {message: message._replace(event_ids=tuple(rest)) for message, rest in event_ids.items()}
 
 
-def _failures(finished: _Running, total: int) -> list[queue.DeliveryMessage]:
+def _failures(finished: _RunningWork, total: int) -> list[queue.DeliveryMessage]:
     failures: dict[queue.DeliveryMessage, BaseException] = {}
     for future, message in finished.items():
         if error := future.exception():
@@ -171,7 +171,7 @@ def _failures(finished: _Running, total: int) -> list[queue.DeliveryMessage]:
     return list(failures)
 
 
-def _read(message: queue.DeliveryMessage, queue_name: str) -> list[_Ready]:
+def _read(message: queue.DeliveryMessage, queue_name: str) -> list[_ReadyDelivery]:
     """Return the deliveries of a message that are to be sent now."""
     deliveries = message.deliveries
     webhook, workspace, known, *events = storage.find_many(
@@ -194,12 +194,12 @@ def _read(message: queue.DeliveryMessage, queue_name: str) -> list[_Ready]:
         return []
     secret = workspace.open()["workspaceSecret"]
     return [
-        _Ready(delivery, message.is_requested, endpoint, host, state, event, secret)
+        _ReadyDelivery(delivery, message.is_requested, endpoint, host, state, event, secret)
         for delivery, event in zip(deliveries, events, strict=True)
     ]
 
 
-def _deliver(ready: _Ready, observed: _Observed) -> None:
+def _deliver(ready: _ReadyDelivery, observations: _HostObservations) -> None:
     """Make one delivery."""
     delivery = ready.delivery
     row = ledger.new(*delivery)
@@ -215,13 +215,13 @@ def _deliver(ready: _Ready, observed: _Observed) -> None:
         elif is_late:
             ledger.expire(row, f"The delivery waited for more than {WAIT_DAYS} days; request a redelivery.")
         else:
-            observed.posting[delivery] = _Posting(ready.host, clock.monotonic())
+            observations.posting[delivery] = _RunningPost(ready.host, clock.monotonic())
             outcome = _post(delivery, ready.endpoint, event, ready.secret)
-            del observed.posting[delivery]
+            del observations.posting[delivery]
             if outcome.duration_ms >= retry_policy.SLOW_SECONDS * 1000:
-                observed.hanging.add(ready.host)
+                observations.hanging.add(ready.host)
             elif outcome.status is not None and ready.state.awaits_promotion:
-                observed.quick.add(ready.host)
+                observations.quick.add(ready.host)
             ledger.record_outcome(row, outcome)
             _log_metrics(delivery, outcome)
     except errors.ApiError:

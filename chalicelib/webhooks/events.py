@@ -59,7 +59,7 @@ def from_change(change: RowChange) -> list[Event]:
 def _agent(change: RowChange) -> Iterator[Event]:
     if not is_agent(change.keys["item"]):
         return  # a tool
-    # A tombstone counts as absent: the event is its creation, and its removal later is none.
+    # A tombstone counts as absent: its creation is the event, and its later removal makes no event.
     old, new = (None if image and "deleted_at" in image else image for image in (change.old, change.new))
     for operation, row, agent in _operations(change._replace(old=old, new=new), AgentRow):
         platform = agent.get("agentPlatform")

@@ -18,7 +18,8 @@ from chalicelib.webhooks import change, endpoints, events, hosts, ledger, queue
 
 _log = logging.getLogger(__name__)
 
-# Of one message. A delivery function holds ten messages with their events in memory; a character takes up to 4 bytes.
+# Limits of a message: its events, and the characters of their texts. A delivery function holds ten messages with their
+# events in memory; a character takes up to 4 bytes.
 MAX_EVENTS = 40
 _MAX_CHARACTERS = 400_000
 # Groups of a continuation, so that it sends at most as many messages as an invocation may.
@@ -42,16 +43,16 @@ def fan_out(function: str, records: Sequence[Any]) -> list[Any]:
     Return the first record of the first workspace that an outage left, or an empty list (`stream_batches`). The stream
     repeats the batch from that record on, and the ids stay the same.
     """
-    left = _MAX_MESSAGES
+    remaining = _MAX_MESSAGES
 
     def enqueue(changes: list[list[events.Event]]) -> None:
-        nonlocal left
+        nonlocal remaining
         # By id, because a batch may contain a record twice.
-        by_id = {event.id: event for caused in changes for event in caused}
+        by_id = {event.id: event for of_change in changes for event in of_change}
         workspace_id = changes[0][0].workspace_id
-        left -= _enqueue_deliveries(workspace_id, list(by_id.values()), left)
+        remaining -= _enqueue_deliveries(workspace_id, list(by_id.values()), remaining)
 
-    return stream_batches.process(function, records, _read, enqueue, lambda caused: caused[0].workspace_id)
+    return stream_batches.process(function, records, _read, enqueue, lambda new_events: new_events[0].workspace_id)
 
 
 def _read(record: Any) -> list[events.Event] | None:
@@ -63,14 +64,14 @@ def resume(task: tasks.ContinueFanOut, _: float) -> None:
     _send(task.workspace_id, _messages(task, _subscribers(task.workspace_id)))
 
 
-def _enqueue_deliveries(workspace_id: str, caused: Sequence[events.Event], most: int) -> int:
+def _enqueue_deliveries(workspace_id: str, new_events: Sequence[events.Event], limit: int) -> int:
     """Store the subscribed events, then enqueue their deliveries, so that a message never precedes its event.
 
-    Return the number of messages sent, at most `most`. The rest becomes continuations.
+    Return the number of messages sent, at most `limit`. The rest becomes continuations.
     """
     subscribers = _subscribers(workspace_id)
     by_type: dict[str, list[events.Event]] = defaultdict(list)
-    for event in caused:
+    for event in new_events:
         if any(_has_subscribed(subscriber.document, event) for subscriber in subscribers):
             by_type[event.type].append(event)
     ledger.save_events([event for of_type in by_type.values() for event in of_type])
@@ -79,7 +80,7 @@ def _enqueue_deliveries(workspace_id: str, caused: Sequence[events.Event], most:
     for type_, of_type in by_type.items():
         for groups in _batched(list(_groups(of_type)), _MAX_GROUPS):
             part = tasks.ContinueFanOut(workspace_id, type_, tuple(groups))
-            if len(sent) + len(groups) * len(subscribers) <= most:
+            if len(sent) + len(groups) * len(subscribers) <= limit:
                 sent += _messages(part, subscribers)
             else:
                 continuations.append(part)
@@ -93,11 +94,11 @@ def _has_subscribed(document: Document, event: events.Event) -> bool:
     return endpoints.is_subscribed(document, event.type) and endpoints.existed_at(document, created_at)
 
 
-def _groups(caused: Sequence[events.Event]) -> Iterator[tuple[str, ...]]:
+def _groups(new_events: Sequence[events.Event]) -> Iterator[tuple[str, ...]]:
     """Yield the ids of events in groups of one message each."""
     group: list[str] = []
     size = 0
-    for event in caused:
+    for event in new_events:
         length = sum(len(value) for value in event.payload.values() if isinstance(value, str))
         if group and (len(group) == MAX_EVENTS or size + length > _MAX_CHARACTERS):
             yield tuple(group)

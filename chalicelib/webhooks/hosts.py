@@ -69,12 +69,12 @@ class Host(NamedTuple):
         """Return its state after a hang. A host that is slow already stays as it is."""
         if not self.is_quick:
             return self
-        penalty = min(retry_policy.PENALTY_SECONDS * 2**self.demotions, retry_policy.MOST_PENALTY_SECONDS)
+        penalty = min(retry_policy.PENALTY_SECONDS * 2**self.demotions, retry_policy.MAX_PENALTY_SECONDS)
         return Host(0, clock.seconds() + penalty, self.demotions + 1)
 
 
 NEW = Host()
-"""The state of a host that has not proved anything yet."""
+"""The state of a host that has neither answered quickly nor hung."""
 
 Hosts = Mapping[str, Host]
 

@@ -169,7 +169,7 @@ def stage_event(event: Event) -> None:
     storage.put(_row(event))
 
 
-class _Claimed(errors.Conflict):
+class _AlreadyClaimed(errors.Conflict):
     """Another message, or an earlier attempt at this one, already holds the claim."""
 
 
@@ -181,8 +181,8 @@ def claim(row: DeliveryRow) -> bool:
     row.claim = ids.new_id()
     try:
         with storage.unit_of_work():
-            storage.put(row, DeliveryRow.claim.does_not_exist(), _Claimed())
-    except _Claimed:
+            storage.put(row, DeliveryRow.claim.does_not_exist(), _AlreadyClaimed())
+    except _AlreadyClaimed:
         return False
     return True
 
@@ -233,8 +233,8 @@ def list_page(
     to most deliveries. Eventually consistent.
     """
     index = "by_failure" if status == FAILED else None
-    most = limit if status in (None, FAILED) else _MAX_SCANNED
-    # What a partition holds of so many deliveries on average, and three standard deviations more, so that a page of
+    max_scanned = limit if status in (None, FAILED) else _MAX_SCANNED
+    # The average number of a page's deliveries in a partition, and three standard deviations more, so that a page of
     # frequent deliveries is almost always one request per partition.
     share = limit / _PARTITIONS
     size = math.ceil(share + 3 * math.sqrt(share))
@@ -243,7 +243,7 @@ def list_page(
     last = None
     for scanned, row in enumerate(heapq.merge(*sorted_rows, key=lambda row: row.delivery_id, reverse=True)):
         has_status = status in (None, row.status)
-        if scanned == most or (has_status and len(listed) == limit):
+        if scanned == max_scanned or (has_status and len(listed) == limit):
             return listed, last
         if has_status:
             listed.append(row)

@@ -10,12 +10,12 @@ from chalicelib.queues.messages import from_members
 
 FAST, SLOW = "deliveries", "deliveries-slow"
 DEAD_LETTER = stream_batches.DEAD_LETTER
-# The message group of what cannot be read: its workspace is unknown, and no function waits for it.
+# The message group of unreadable texts: their workspace is unknown, and no function receives them.
 _UNREADABLE = "unreadable"
 
 
 class QueuedDelivery(NamedTuple):
-    """Which event to send to which endpoint, and the id of the delivery."""
+    """A delivery on a queue: the event to send, the endpoint that receives it, and the id of the delivery."""
 
     workspace_id: str
     webhook_id: str

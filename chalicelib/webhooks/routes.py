@@ -33,15 +33,15 @@ _RENDERED = ("url", "events", "enabled", "description", "createdAt")
 def create_webhook() -> Response:
     """Create a webhook endpoint. Store its `signingSecret`: it is shown in this answer only.
 
-    A token with scopes is not shown it; the workspace key rotates it. `warnings` tells an access token that the
-    endpoint remains after the token ends.
+    The answer to a token with scopes omits it; the workspace key can rotate it. If the caller is an access token,
+    `warnings` lists the endpoint, because it remains after the token ends.
     """
-    given: models.WebhookIn = bodies.read()
-    _require_valid_url(given.webhook)
-    row, secret = endpoints.create(auth.caller().workspace_id, _merged(given.webhook, _DEFAULTS))
-    made = privileges.visible({**_render(row), "signingSecret": secret}, lambda: models.Webhook)
+    body: models.WebhookIn = bodies.read()
+    _require_valid_url(body.webhook)
+    row, secret = endpoints.create(auth.caller().workspace_id, _merged(body.webhook, _DEFAULTS))
+    data = privileges.visible({**_render(row), "signingSecret": secret}, lambda: models.Webhook)
     warnings = privileges.warn_of_lasting("webhook", "webhook.signingSecret")
-    return etag.tagged(responses.success("Webhook created successfully", made, warnings), row)
+    return etag.tagged(responses.success("Webhook created successfully", data, warnings), row)
 
 
 @routes.route("/v3/webhooks", methods=["GET"])
@@ -71,7 +71,7 @@ def read_webhook(webhook_id: str) -> Response:
 def change_webhook(webhook_id: str) -> Response:
     """Change a webhook endpoint. Members that you leave out stay as they are; `events` replaces the whole list.
 
-    `warnings` tells an access token that the endpoint remains after the token ends.
+    If the caller is an access token, `warnings` lists the endpoint, because it remains after the token ends.
     """
     change: models.WebhookChangeIn = bodies.read()
     _require_valid_url(change.webhook)

@@ -22,8 +22,8 @@ import click
 from pynamodb.attributes import BinaryAttribute, TTLAttribute
 
 from chalicelib import errors, storage
+from chalicelib.conversations import new_messages, transcript
 from chalicelib.conversations import store as conversations
-from chalicelib.conversations import transcript
 from chalicelib.credentials import tokens
 from chalicelib.credentials.store import CredentialRow
 from chalicelib.webhooks.endpoints import WebhookRow
@@ -157,10 +157,18 @@ def _conversations(entries: Iterator[Any]) -> Iterator[tuple[str, Record]]:
                     "conversation": storage.split_key(row.conversation)[2],
                     "version_tag": row.version_tag,
                     "metadata": state.metadata,
-                    "seen": {**state.totals._asdict(), "gone": state.totals.gone.hex()},
+                    "seen": _totals(state.totals),
                     "turns": json.loads(state.turns),
                 },
             )
+
+
+def _totals(totals: new_messages.Totals) -> Record:
+    return {
+        "interactions": totals.interactions,
+        "messages": totals.messages,
+        "gone": totals.removed_digests.hex(),
+    }
 
 
 _DESCRIBED = {"credential": _credentials, "conversation": _conversations}

@@ -152,9 +152,10 @@ def _conversation(workspace_id: str, agent_id: str, created: str, record: Record
     row = conversations.ConversationRow(storage.key(workspace_id, agent_id, record["conversation"]))
     row.agent, row.created = storage.key(workspace_id, agent_id), created
     row.version_tag = record["version_tag"]
-    seen = {**record["seen"], "gone": bytes.fromhex(record["seen"]["gone"])}
+    seen = record["seen"]
+    totals = new_messages.Totals(seen["interactions"], seen["messages"], bytes.fromhex(seen["gone"]))
     # The encoder that wrote them first: the stored text is the same.
-    return conversations.restore(row, State(record["metadata"], to_json(record["turns"]), new_messages.Totals(**seen)))
+    return conversations.restore(row, State(record["metadata"], to_json(record["turns"]), totals))
 
 
 def _save_credential(workspace_id: str, record: Record) -> None:

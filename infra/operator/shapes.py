@@ -19,7 +19,6 @@ from pynamodb.attributes import (
 )
 
 from chalicelib import ids, storage
-from chalicelib.conversations import new_messages
 from chalicelib.credentials import tokens
 from chalicelib.storage import parent_scoped_ids
 from infra.operator import documents, exports, records, rules
@@ -95,7 +94,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
             "lastModified": rules.SECONDS,
             "retentionDays?": rules.DAYS,
         },
-        "seen": Only(zip(new_messages.Totals._fields, (rules.COUNT, rules.COUNT, rules.DIGESTS), strict=True)),
+        "seen": Only({"interactions": rules.COUNT, "messages": rules.COUNT, "gone": rules.DIGESTS}),
         "turns": [{"ts": rules.NUMBER, "messages?": {"mid": rules.ANY_TEXT}}],
     },
 }

@@ -7,7 +7,7 @@ import pytest
 
 from chalicelib import storage
 from chalicelib.conversations import leftovers, store, transcript
-from chalicelib.conversations.rows import PlaceRow
+from chalicelib.conversations.rows import MessageIndexRow
 from chalicelib.conversations.transcript import message_index, turns
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -53,7 +53,7 @@ def row_of(workspace: NewWorkspace) -> Any:
 
 def index_items(workspace: NewWorkspace) -> list[Any]:
     key = storage.key(workspace.workspace_id, "support", "ann")
-    return storage.query(PlaceRow, key, PlaceRow.item.startswith("mid#"))
+    return storage.query(MessageIndexRow, key, MessageIndexRow.item.startswith("mid#"))
 
 
 def grow(api: Api, count: int) -> None:
@@ -84,10 +84,12 @@ def test_a_repeat_whose_index_item_was_read_too_early_is_found(
 
     def find_many(keys: Any) -> Any:
         rows = real(keys)
-        if left and any(key.row is PlaceRow for key in keys):
+        if left and any(key.row is MessageIndexRow for key in keys):
             left.pop()
             grow(api, 30)
-            rows = [real([key])[0] if key.row is not PlaceRow else row for key, row in zip(keys, rows, strict=True)]
+            rows = [
+                real([key])[0] if key.row is not MessageIndexRow else row for key, row in zip(keys, rows, strict=True)
+            ]
         return rows
 
     monkeypatch.setattr(storage, "find_many", find_many)

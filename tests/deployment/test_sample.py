@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from chalicelib import storage
-from chalicelib.conversations.rows import ConversationRow, PlaceRow
+from chalicelib.conversations.rows import ConversationRow, MessageIndexRow
 from chalicelib.storage import keyring, layouts
 from infra.deploy import sample
 from infra.tables import declared, table_name
@@ -26,7 +26,9 @@ def long_conversation(api: Api, agent_id: str) -> Api:
     turns = [{"from": "human", "messages": [message(f"{number} {'x' * 150}")]} for number in range(700)]
     assert api.post("/agents/support/interact/long/state", {"turns": turns}).status == 200
     conversation = storage.key(api.get("/v3/workspace").data["id"], "support", "long")
-    places = [PlaceRow(conversation, f"mid#{number:032x}", writing="x", start=1, length=1) for number in range(_BEFORE)]
+    places = [
+        MessageIndexRow(conversation, f"mid#{number:032x}", writing="x", start=1, length=1) for number in range(_BEFORE)
+    ]
     storage.save_many(places)
     return api
 

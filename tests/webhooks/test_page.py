@@ -162,6 +162,6 @@ def test_the_page_has_the_numbers_of_the_retry_policy() -> None:
         f"An answer within {policy.SLOW_SECONDS:.0f} seconds, whatever its status, moves the host to the fast queue "
         f"for {policy.QUICK_SECONDS // 3600} hours.",
         f"for {policy.PENALTY_SECONDS // 60} minutes the first time, then for twice as long each time, "
-        f"up to {policy.MOST_PENALTY_SECONDS // 3600} hours.",
+        f"up to {policy.MAX_PENALTY_SECONDS // 3600} hours.",
     ):
         assert phrase in text, phrase

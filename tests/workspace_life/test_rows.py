@@ -80,5 +80,5 @@ def test_a_row_of_every_class_of_an_agent_is_deleted_with_it(every_row: NewWorks
     for _ in range(3):
         no_waiting.append(90)
         pipeline.follow(stream.read())
-        maintain(task_messages(*maintenance._RUN))
+        maintain(task_messages(*maintenance._HANDLERS))
     assert {row for row in stored(every_row.workspace_id) if row.lifecycle.owner in ("agent", "conversation")} == set()

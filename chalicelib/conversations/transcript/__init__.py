@@ -5,7 +5,7 @@ This module is the package's public interface.
 
 from chalicelib.conversations.transcript.append import add_turns, new_turns
 from chalicelib.conversations.transcript.edit import as_turns, edit_message
-from chalicelib.conversations.transcript.message_index import Places, extend_index, find_stored, index_keys
+from chalicelib.conversations.transcript.message_index import IndexRows, extend_index, find_stored, index_keys
 from chalicelib.conversations.transcript.parser import POSITION, all_messages, by_mid, flat
 from chalicelib.conversations.transcript.reader import Transcript, last_messages, newest_messages, read_transcripts
 from chalicelib.conversations.transcript.turns import (
@@ -21,7 +21,7 @@ from chalicelib.conversations.transcript.turns import (
 
 __all__ = [
     "POSITION",
-    "Places",
+    "IndexRows",
     "Transcript",
     "add_turns",
     "all_messages",

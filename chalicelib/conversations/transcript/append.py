@@ -9,7 +9,7 @@ from typing import Any
 
 from chalicelib import errors, ids
 from chalicelib.conversations import new_messages
-from chalicelib.conversations.state import MAX_MESSAGES, NO_TURNS, State, answer_form, counted, to_text
+from chalicelib.conversations.state import MAX_MESSAGES, NO_TURNS, State, answer_form, to_text, with_counters
 from chalicelib.conversations.transcript.edit import as_turns
 from chalicelib.storage import Document
 
@@ -31,7 +31,7 @@ def add_turns(before: State, turns: Sequence[Document], stored: Collection[str],
     if not new:
         return before
     is_first = before.turns == NO_TURNS
-    metadata = counted(before.metadata, new, now, {} if is_first else before.metadata)
+    metadata = with_counters(before.metadata, new, now, {} if is_first else before.metadata)
     if metadata["messagesNum"] > MAX_MESSAGES:
         raise errors.TooLarge(f"A conversation has at most {MAX_MESSAGES:,} messages.")
     text = b"".join((before.turns[:-1], b"" if is_first else b",", to_text(new)[1:]))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chalicelib import errors
-from chalicelib.conversations.state import LIMIT, State, counted, to_text
+from chalicelib.conversations.state import LIMIT, State, to_text, with_counters
 from chalicelib.storage import Document, json_equal
 
 
@@ -18,14 +18,14 @@ def edit_message(before: State, mid: str, members: Document, now: int) -> State:
     index = next((index for index, turn in enumerate(turns) if turn.get("messages", {}).get("mid") == mid), None)
     if index is None:
         raise errors.NotFound.of("message")
-    edited = _edited(turns[index], {**members, "mid": mid})
+    edited = _edit_turn(turns[index], {**members, "mid": mid})
     if json_equal(edited, turns[index]):
         return before
     turns[index] = edited
     text = to_text(turns)
     if len(text) > LIMIT:
         raise errors.TooLarge("The turns of a conversation must be at most 2 MiB of JSON.")
-    return State(counted(before.metadata, turns, now), text, before.totals)
+    return State(with_counters(before.metadata, turns, now), text, before.totals)
 
 
 def as_turns(messages: Sequence[Any]) -> list[Document]:
@@ -44,15 +44,15 @@ def _turn(message: Document) -> Document:
     return {"messages": [message]} if sender is None else {"from": sender, "messages": [message]}
 
 
-def _edited(turn: Document, members: Document) -> Document:
+def _edit_turn(turn: Document, members: Document) -> Document:
     """Return a turn with members merged into its message. The turn has the `from` and `ts` of its message."""
     rest = {name: value for name, value in turn.items() if name not in ("messages", "ts")}
     if "from" in members:
-        rest = _merged(rest, {"from": members["from"]})
+        rest = _merge(rest, {"from": members["from"]})
     ts = turn["ts"] if members.get("ts") is None else members["ts"]
-    return {**rest, "messages": _merged(turn["messages"], members), "ts": ts}
+    return {**rest, "messages": _merge(turn["messages"], members), "ts": ts}
 
 
-def _merged(document: Document, members: Document) -> Document:
+def _merge(document: Document, members: Document) -> Document:
     merged = document | members
     return {name: value for name, value in merged.items() if value is not None or name not in members}

@@ -3,8 +3,8 @@
 The messages at the end of the transcript, which the conversation's own item holds, are not in the index. When a chunk
 takes messages from there, an item is written for each: its sort key is a digest of the message's id, and it has the
 position of the message. The items are written before the commit that marks them as complete (`turns.Mark`), so a
-message before the last mark always has one. An item may be wrong: left by a write that failed, or by a message that has
-been deleted. Then the whole transcript is read.
+message before the last mark always has one. An item may be stale, because its write failed or its message was
+deleted. Then the whole transcript is read.
 
 The items of a deleted conversation, and those of an append that its deletion has overtaken, are deleted later
 (`leftovers`). A new conversation with its id does not rely on them.
@@ -18,7 +18,7 @@ from contextlib import suppress
 from itertools import accumulate, takewhile
 
 from chalicelib import clock, storage
-from chalicelib.conversations.rows import ConversationRow, PlaceRow
+from chalicelib.conversations.rows import ConversationRow, MessageIndexRow
 from chalicelib.conversations.state import State
 from chalicelib.conversations.transcript import turns
 from chalicelib.conversations.transcript.parser import Element, by_mid, elements
@@ -30,28 +30,28 @@ _MAX_ITEMS = 1_000
 # A request lasts up to 29 s. The rest is for clocks that differ.
 _SETTLED_SECONDS = 90
 
-Places = Mapping[str, PlaceRow | None]
+IndexRows = Mapping[str, MessageIndexRow | None]
 
 
 def index_keys(conversation: str, mids: Sequence[str]) -> list[storage.Key]:
     """Return the keys of the index items of messages, for `storage.find_many`."""
-    return [storage.Key(PlaceRow, conversation, _name(mid)) for mid in mids]
+    return [storage.Key(MessageIndexRow, conversation, _name(mid)) for mid in mids]
 
 
-def find_stored(row: ConversationRow, state: State, places: Places) -> dict[str, Document]:
-    """Return the turns, by the ids of their messages, of the messages in `places` that the conversation has.
+def find_stored(row: ConversationRow, state: State, index_rows: IndexRows) -> dict[str, Document]:
+    """Return the turns, by the ids of their messages, of the messages in `index_rows` that the conversation has.
 
-    `state` is the end of the conversation's state. `places` has the index items that were read together with it. No
+    `state` is the end of the conversation's state. `index_rows` has the index items that were read together with it. No
     request if none of them exists; one more if the index has just changed.
     """
     recent = by_mid(element.turn for element in _open_elements(row, state))
-    stored = {mid: recent[mid] for mid in places if mid in recent}
-    earlier = {mid: place for mid, place in places.items() if mid not in stored}
+    stored = {mid: recent[mid] for mid in index_rows if mid in recent}
+    earlier = {mid: index_row for mid, index_row in index_rows.items() if mid not in stored}
     if not earlier or not turns.last_mark(row).end:
         return stored
     if _has_just_changed(row):  # the items may have been read before a change, and the conversation after it
         earlier = dict(zip(earlier, storage.find_many(index_keys(row.conversation, [*earlier])), strict=True))
-    indexed = {mid: place for mid, place in earlier.items() if place}
+    indexed = {mid: index_row for mid, index_row in earlier.items() if index_row}
     return stored | (_read_at(row, indexed) if indexed else {})
 
 
@@ -67,7 +67,7 @@ def extend_index(row: ConversationRow, state: State) -> None:
     first = turns.first_byte(row, state)
     moved = [*takewhile(lambda element: first + element.start < in_row, _open_elements(row, state))]
     batch = moved[:_MAX_ITEMS]
-    storage.save_many(_place_rows(row, first, batch))
+    storage.save_many(_index_rows(row, first, batch))
     is_part = len(batch) < len(moved)
     end = first + batch[-1].end if is_part else max(in_row, *(first + element.end for element in moved[-1:]))
     text = state.turns[last.end - first : end - first].decode()
@@ -88,30 +88,30 @@ def _name(mid: str) -> str:
     return storage.key(_PREFIX, hashlib.blake2b(mid.encode(), digest_size=16).hexdigest())
 
 
-def _place_rows(row: ConversationRow, first: int, moved: list[Element]) -> list[PlaceRow]:
+def _index_rows(row: ConversationRow, first: int, moved: list[Element]) -> list[MessageIndexRow]:
     """Return the index items of these turns; `first` is added to their positions."""
     manifest = turns.chunks(row)
     ends = [*accumulate(chunk.length for chunk in manifest)]
     rows = []
     for element in moved:
         for mid in by_mid([element.turn]):
-            place = PlaceRow(row.conversation, _name(mid))
-            place.start, place.length = first + element.start, element.end - element.start
-            place.writing = manifest[bisect_right(ends, place.start)].write_id
-            rows.append(place)
+            index_row = MessageIndexRow(row.conversation, _name(mid))
+            index_row.start, index_row.length = first + element.start, element.end - element.start
+            index_row.writing = manifest[bisect_right(ends, index_row.start)].write_id
+            rows.append(index_row)
     return rows
 
 
-def _read_at(row: ConversationRow, places: Mapping[str, PlaceRow]) -> dict[str, Document]:
+def _read_at(row: ConversationRow, index_rows: Mapping[str, MessageIndexRow]) -> dict[str, Document]:
     """Return the turns of these messages from the positions in their items; otherwise from the whole transcript."""
     write_ids = {chunk.write_id for chunk in turns.chunks(row)}
-    if all(place.writing in write_ids for place in places.values()):
+    if all(index_row.writing in write_ids for index_row in index_rows.values()):
         texts = turns.read_spans(
-            row, [(int(place.start), int(place.start + place.length)) for place in places.values()]
+            row, [(int(index_row.start), int(index_row.start + index_row.length)) for index_row in index_rows.values()]
         )
         with suppress(ValueError):  # the end of a message that was only partly in its chunk has changed
             read = by_mid(map(json.loads, texts))
-            if read.keys() == places.keys():
+            if read.keys() == index_rows.keys():
                 return read
     stored = by_mid(json.loads(turns.read_state(row).turns))
-    return {mid: stored[mid] for mid in places if mid in stored}
+    return {mid: stored[mid] for mid in index_rows if mid in stored}

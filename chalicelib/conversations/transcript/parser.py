@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from chalicelib.storage import Document
 
-# Both read reversed text. Outside strings every quote ends a string; the quote that begins a string has no backslash,
-# or an even number of them, before it. Neither matches until the byte that decides it has been read.
+# Patterns for reversed text. Outside strings every quote ends a string. Before the quote that begins a string, there is
+# an even number of backslashes, or none. Neither pattern matches until the byte that decides it has been read.
 _OUTSIDE = re.compile(rb'["\[\]{}]')
 _INSIDE = re.compile(rb'"(?=(?:\\\\)*[^\\])')
 _DECODER = json.JSONDecoder()

@@ -20,7 +20,7 @@ from botocore.client import BaseClient
 
 from chalicelib import clock, errors, storage
 from chalicelib.conversations import leftovers
-from chalicelib.conversations.rows import PlaceRow
+from chalicelib.conversations.rows import MessageIndexRow
 from chalicelib.extensions.erasures import functions, kinds, receipt, search, store
 from chalicelib.extensions.erasures.person import Person
 from chalicelib.storage import stored_responses
@@ -316,7 +316,9 @@ def test_a_message_that_was_being_added_leaves_no_index(
     """Its items are written before the commit, which fails because the conversation is gone."""
     begin(api, **ZARA)
     functions.erase({"Records": take("erasures")}, None)
-    place = PlaceRow(storage.key(workspace.workspace_id, "support", "zara"), "mid#late", start=1, length=2, writing="w")
+    place = MessageIndexRow(
+        storage.key(workspace.workspace_id, "support", "zara"), "mid#late", start=1, length=2, writing="w"
+    )
     storage.save_many([place])
     pass_time(90)
     functions.erase({"Records": take("erasures")}, None)

@@ -106,7 +106,7 @@ def test_what_is_not_sent_is_not_counted(
     assert api.post("/v3/webhooks", webhook_body(inbox.url(), "lead_captured")).status == 200
     assert api.post("/v3/leads", lead_body(name="Ann")).status == 200
     fan_out(stream.read())
-    monkeypatch.setattr(delivery._Ready, "event", None)
+    monkeypatch.setattr(delivery._ReadyDelivery, "event", None)
     drain()
     (*_, last) = sent = stream.read("deliveries")
     assert last["dynamodb"]["NewImage"]["outcome"]["S"] == ledger.EXPIRED
