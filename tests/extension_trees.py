@@ -30,7 +30,7 @@ _NONE, _EACH = "none", "each"
 # Layers, operations, the document, functions with their permissions, and the template.
 _WHOLE_TREE = (
     "tests/test_structure.py",
-    "tests/test_openapi.py",
+    "tests/openapi/test_document.py",
     "tests/contract",
     "tests/deployment/test_extension_parts.py",
     "tests/deployment/test_functions.py",

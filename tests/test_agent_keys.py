@@ -13,7 +13,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.assertions import stored
 from tests.conftest import PassTime
-from tests.credentials import DAY, YEAR, agent_key, credential_item, issue, status_with
+from tests.credentials.access_tokens import DAY, YEAR, agent_key, credential_item, issue, status_with
 from tests.engine_requests import counted
 from tests.selection import each_value_once, first_case
 

@@ -20,9 +20,9 @@ from chalicelib.webhooks import change, events
 from tests.api import Api
 from tests.assertions import canonical, refused
 from tests.contract.test_members import TABLE, document
-from tests.described import operations
 from tests.guarantees import CaseCounter
 from tests.moto_tables import drop_history
+from tests.openapi.document import operations
 from tests.selection import each_value_once
 from tests.webhooks.pipeline import Stream
 

@@ -17,7 +17,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import stored
 from tests.conftest import PassTime
-from tests.credentials import MINUTE, agent_key, credential_item, issue, status_with
+from tests.credentials.access_tokens import MINUTE, agent_key, credential_item, issue, status_with
 from tests.engine_requests import counted, refuse_operation
 from tests.selection import first_case
 

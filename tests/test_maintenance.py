@@ -13,7 +13,7 @@ from chalicelib.queues.messages import pack, parse
 from chalicelib.queues.tasks import ApplyRetention, ClearLeftovers, ContinueFanOut, RecountQuarter, ResumeCascade
 from chalicelib.workspaces.store import NewWorkspace
 from infra.deploy.functions import declared_functions
-from tests.cascades import as_record, maintain, task_messages
+from tests.deletion.cascades import as_record, maintain, task_messages
 from tests.engine_requests import refuse_operation
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import stream as stream

@@ -17,9 +17,9 @@ from tests import extensions
 from tests.api import Answer, Api
 from tests.assertions import refused, stored
 from tests.builders import message, state_body
-from tests.described import operations
 from tests.engine_requests import counted, lose_first_answer
 from tests.guarantees import CaseCounter
+from tests.openapi.document import operations
 from tests.operations import ANALYTICS, MESSAGES, STATE, body_of, populate, send
 from tests.selection import first_case, one_of_each
 

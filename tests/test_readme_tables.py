@@ -8,7 +8,7 @@ import pytest
 from chalicelib.extensions import present
 from infra.deploy import idle_price
 from infra.deploy.functions import declared_functions
-from tests.described import document
+from tests.openapi.document import document
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 

@@ -14,8 +14,8 @@ from chalicelib.agents import store as agents
 from chalicelib.storage.unit import Unit
 from tests.api import Answer, Api
 from tests.builders import lead_body
-from tests.cascades import HUMAN, STATE, as_record, cascade_messages, fill, items, maintain, records
 from tests.conftest import PassTime
+from tests.deletion.cascades import HUMAN, STATE, as_record, cascade_messages, fill, items, maintain, records
 
 
 def paused_at_commit(

@@ -18,8 +18,8 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests import moto_tables
 from tests.api import Api
 from tests.builders import message, state_body
-from tests.cascades import as_record, maintain, task_messages
 from tests.conftest import PassTime
+from tests.deletion.cascades import as_record, maintain, task_messages
 from tests.engine_requests import counted
 from tests.followers import follow
 from tests.webhooks import pipeline

@@ -12,7 +12,7 @@ from infra import tables
 from infra.deploy.functions import declared_functions
 from tests import extensions
 from tests.selection import first_case
-from tests.stored_rows import keys_of, row_classes
+from tests.storage.row_classes import keys_of, row_classes
 
 
 @pytest.fixture

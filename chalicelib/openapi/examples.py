@@ -3,7 +3,7 @@
 The file has the examples of a view under its name, or the name of an entry with the same examples. An example has a
 summary, the request if there is a body, and the answer. Tests run the examples in the order of the files, deletions
 last, without entries that begin with `_`: their real answers are too long.
-`CAMS_UPDATE_DOCS=1 make test ARGS=tests/test_openapi.py` writes the answers.
+`CAMS_UPDATE_DOCS=1 make test ARGS=tests/openapi/test_document.py` writes the answers.
 """
 
 import json

@@ -9,7 +9,7 @@ version may only add optional ones.
 from chalicelib import errors, settings
 
 # Each layout that this version reads, and the first version that reads it. Readers stay, because a record keeps its
-# layout until it is written again. `tests/layouts` contains recorded rows of each layout.
+# layout until it is written again. `tests/storage/layouts` contains recorded rows of each layout.
 READABLE = {2: "1.0.0"}
 CURRENT = max(READABLE)
 # The numbers of possible layouts. A record with another first byte is damaged.

@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 
 from tests.browser import chromium
 from tests.browser.page import Page
-from tests.described import document
+from tests.openapi.document import document
 from tests.reliability import runs
 from tests.reliability.runs import Run
 from tests.selection import whole

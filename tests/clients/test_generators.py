@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from infra.local.children import ROOT
-from tests.described import document
+from tests.openapi.document import document
 from tests.reliability.test_local_run import Run, run  # noqa: F401 - the fixture
 from tests.selection import whole
 

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 from chalicelib.openapi.examples import EXAMPLES
 from tests.deployment.rehearsal import Failed
 from tests.deployment.rehearsal_client import Gateway
-from tests.described import ExampleValues, path_value
+from tests.openapi.document import ExampleValues, path_value
 
 
 def call_every_operation(api: Gateway) -> int:

@@ -22,7 +22,7 @@ from chalicelib.workspaces import store as workspaces
 from tests import extensions, people
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
-from tests.cascades import as_record, cascade_messages, fill, maintain, task_messages
+from tests.deletion.cascades import as_record, cascade_messages, fill, maintain, task_messages
 from tests.deployment import rights
 from tests.direct_writes import delete_now
 from tests.engine_requests import refuse_operation

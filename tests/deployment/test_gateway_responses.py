@@ -10,7 +10,7 @@ from botocore.loaders import Loader
 from moto import mock_aws
 
 from infra.deploy import gateway_responses
-from tests.described import document
+from tests.openapi.document import document
 from tests.selection import first_case, one_of_each
 
 STAGE = "prod"

@@ -10,7 +10,7 @@ from chalicelib.conversations import leftovers
 from chalicelib.workspaces import store as workspaces
 from infra import tables
 from tests.api import Api
-from tests.cascades import as_record, maintain
+from tests.deletion.cascades import as_record, maintain
 from tests.followers import follow
 from tests.people import fill
 from tests.reliability.engine_fixture import running_engine

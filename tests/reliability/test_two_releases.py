@@ -21,11 +21,11 @@ from chalicelib.storage import layouts
 from infra.local import children
 from tests.builders import lead_body, state_body, webhook_body
 from tests.guarantees import CaseCounter
-from tests.recorded_rows import check_shown
 from tests.reliability.engine_fixture import client
 from tests.reliability.processes import service
 from tests.reliability.releases import LAST, EventSources, Release, readable, running
 from tests.selection import whole
+from tests.storage.recorded_rows import check_shown
 from tests.webhooks.pipeline import Inbox, inbox
 
 pytestmark = [pytest.mark.engine, pytest.mark.guarantee("upgraded"), whole]

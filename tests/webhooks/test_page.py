@@ -18,7 +18,7 @@ from chalicelib import clock
 from chalicelib.webhooks import events, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.described import broken_rules, document, resolved
+from tests.openapi.document import broken_rules, document, resolved
 from tests.webhooks.pipeline import Inbox, Posted, Stream, drain, fan_out, inbox
 from tests.webhooks.story import STORY
 

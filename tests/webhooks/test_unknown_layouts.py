@@ -11,7 +11,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import state_body, webhook_body
 from tests.operations import populate
-from tests.test_layouts import STATE, newer_version
+from tests.storage.test_layouts import STATE, newer_version
 from tests.test_log_values import CHOSEN, WATCHED, WATCHING, table_of
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out, take, waiting
 

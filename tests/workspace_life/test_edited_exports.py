@@ -23,8 +23,8 @@ from infra.operator import exports, records, shapes
 from infra.operator.commands import cams
 from tests.conftest import clear_caches
 from tests.moto_tables import items, restore, snapshot
-from tests.recorded_rows import path_of, restored
 from tests.selection import whole
+from tests.storage.recorded_rows import path_of, restored
 from tests.workspace_life.commands import run, succeed
 from tests.workspace_life.exported import other_account, suspended_export
 

@@ -11,7 +11,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.operator import exports
 from tests.api import Api
 from tests.conftest import PassTime
-from tests.credentials import DAY
+from tests.credentials.access_tokens import DAY
 from tests.engine_requests import counted
 from tests.moto_tables import items
 from tests.workspace_life.commands import run, succeed

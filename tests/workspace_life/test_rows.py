@@ -11,9 +11,9 @@ from chalicelib.storage import parent_scoped_ids
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator import records, removal
 from tests.api import Api
-from tests.cascades import maintain, task_messages
+from tests.deletion.cascades import maintain, task_messages
 from tests.moto_tables import items
-from tests.stored_rows import RowClass, attributes_of, class_of, keys_of, row_classes
+from tests.storage.row_classes import RowClass, attributes_of, class_of, keys_of, row_classes
 from tests.webhooks import pipeline
 from tests.workspace_life.commands import succeed
 

@@ -8,7 +8,7 @@ from chalicelib.extensions.erasures.queue import Erase
 from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
-from tests.cascades import as_record
+from tests.deletion.cascades import as_record
 from tests.extensions.erasures.test_erasures import COUNTS
 from tests.people import ZARA, fill
 from tests.reliability.test_expiry_engine import all_items

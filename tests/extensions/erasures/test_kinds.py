@@ -1,7 +1,7 @@
 """The kinds of records that an erasure searches are those that the row classes declare."""
 
 from chalicelib.extensions.erasures import kinds
-from tests.stored_rows import row_classes
+from tests.storage.row_classes import row_classes
 
 
 def test_the_kinds_of_an_erasure_are_those_of_the_rows() -> None:

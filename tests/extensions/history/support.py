@@ -10,7 +10,7 @@ from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import webhook_body
-from tests.examples import NOW
+from tests.openapi.examples import NOW
 from tests.webhooks import pipeline
 
 NUMBER = "1795000000000"

@@ -13,8 +13,8 @@ from chalicelib.extensions.history.rows import HistoryRow, VersionRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
-from tests.cascades import cascade_messages, maintain
 from tests.conftest import PassTime
+from tests.deletion.cascades import cascade_messages, maintain
 from tests.extensions.history.conftest import History, by
 from tests.webhooks import pipeline
 

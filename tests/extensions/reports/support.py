@@ -13,7 +13,7 @@ from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import lead_body, state_body
-from tests.cascades import as_record
+from tests.deletion.cascades import as_record
 from tests.extensions import QueueFunctions
 from tests.followers import follow
 from tests.webhooks import pipeline

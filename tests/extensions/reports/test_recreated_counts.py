@@ -16,8 +16,8 @@ from chalicelib.webhooks import ledger
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
 from tests.api import Api
-from tests.cascades import second_run
 from tests.conftest import PassTime
+from tests.deletion.cascades import second_run
 from tests.direct_writes import put_now
 from tests.extensions.reports.test_reports import REPORT, STATE, Pipeline, counted, message, without_from
 from tests.followers import follow

@@ -21,8 +21,8 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
 from tests.api import Api
 from tests.capacity import metered
-from tests.cascades import as_record, maintain
 from tests.conftest import PassTime, clear, clear_caches
+from tests.deletion.cascades import as_record, maintain
 from tests.direct_writes import put_now
 from tests.followers import follow
 from tests.old_agents import create_old_agent

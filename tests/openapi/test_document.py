@@ -24,12 +24,12 @@ from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.sending import sender
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
-from tests.described import ExampleValues, Operation, broken_rules, document, member_of, operations, resolved
-from tests.examples import NOW, record_answers
+from tests.openapi.document import ExampleValues, Operation, broken_rules, document, member_of, operations, resolved
+from tests.openapi.examples import NOW, record_answers
 from tests.operations import ROUTES
 from tests.selection import first_case, one_of_each
 
-MEMBERS: dict[str, Any] = json.loads((Path(__file__).parent / "contract" / "members.json").read_text("utf-8"))
+MEMBERS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "contract" / "members.json").read_text("utf-8"))
 # The rows of section 5, as the contract names them.
 OPENED_BY = {
     "v3": "workspace key or access token",

@@ -18,8 +18,18 @@ from chalicelib.storage.unit import Unit
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import refused
-from tests.cascades import HUMAN, as_record, cascade_messages, create, fill, items, maintain, records, second_run
 from tests.conftest import PassTime
+from tests.deletion.cascades import (
+    HUMAN,
+    as_record,
+    cascade_messages,
+    create,
+    fill,
+    items,
+    maintain,
+    records,
+    second_run,
+)
 
 
 def test_a_cascade_that_runs_out_of_time_is_resumed_by_the_same_request(

@@ -10,8 +10,8 @@ from chalicelib.credentials.store import CredentialRow
 from tests.api import Api
 from tests.assertions import refused
 from tests.builders import message, state_body
-from tests.cascades import second_run
 from tests.conftest import PassTime
+from tests.deletion.cascades import second_run
 
 AGENT = "/v2/agents/support"
 STATE = "/agents/support/interact/ann/state"

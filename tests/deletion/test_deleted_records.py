@@ -7,7 +7,7 @@ import pytest
 
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.cascades import HUMAN, LIST, create, items
+from tests.deletion.cascades import HUMAN, LIST, create, items
 from tests.selection import first_case
 from tests.test_retention import clear_deleted
 from tests.webhooks import pipeline

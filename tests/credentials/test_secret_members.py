@@ -26,7 +26,7 @@ from tests.webhooks import pipeline
 
 pytestmark = pytest.mark.guarantee("isolated")
 
-PAGE = Path(__file__).parent.parent / "docs" / "credentials.md"
+PAGE = Path(__file__).parents[2] / "docs" / "credentials.md"
 START, END = "<!-- secrets -->\n", "<!-- end of secrets -->"
 
 CREDENTIALS = (

@@ -1,6 +1,6 @@
 """Recorded rows of a stored layout: a record of every kind, as the version that wrote it stored it.
 
-A file in `tests/layouts` has the items of all tables, the key that decrypts them, and what the API and the catalogue of
+A file in `layouts` has the items of all tables, the key that decrypts them, and what the API and the catalogue of
 events made of them.
 """
 

@@ -9,7 +9,7 @@ from chalice.local import LambdaContext
 from app import app
 from chalicelib.http import responses
 from tests.api import Api
-from tests.described import document
+from tests.openapi.document import document
 from tests.selection import first_case, one_of_each
 
 ASSETS = {

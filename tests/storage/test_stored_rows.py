@@ -1,6 +1,6 @@
 """Each row class declares what exports, erases and deletes its rows. docs/storage.md lists it.
 
-`CAMS_UPDATE_DOCS=1 make test ARGS=tests/test_stored_rows.py` writes the page.
+`CAMS_UPDATE_DOCS=1 make test ARGS=tests/storage/test_stored_rows.py` writes the page.
 """
 
 import inspect
@@ -18,9 +18,9 @@ from infra.deploy.functions import declared_functions
 from infra.extension_parts import modules
 from infra.operator import records
 from infra.tables import declared, table_name
-from tests.stored_rows import RowClass, attributes_of, extension_of, keys_of, row_classes, table_of
+from tests.storage.row_classes import RowClass, attributes_of, extension_of, keys_of, row_classes, table_of
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "storage.md"
 ENABLED = [extension.name for extension in extensions.enabled()]
 TABLES = {table_name(one, ""): one for one in declared("AWS::DynamoDB::Table", ENABLED)}
@@ -32,8 +32,8 @@ COLUMNS = ("Row", "Partition key", "Sort key", "Sealed", "Plain", "Owner", "Expo
 CORE, EXTENSION = "# Storage", "## Extension"
 INTRODUCTION = f"""{CORE}
 
-The tables and the classes of their rows. `CAMS_UPDATE_DOCS=1 make test ARGS=tests/test_stored_rows.py` writes this page
-from the row classes, the template and the permissions of the functions.
+The tables and the classes of their rows. `CAMS_UPDATE_DOCS=1 make test ARGS=tests/storage/test_stored_rows.py` writes
+this page from the row classes, the template and the permissions of the functions.
 
 - **Sealed** attributes are encrypted documents. The first byte is the [layout](architecture.md#layouts), now
   {layouts.CURRENT}. **Plain** attributes are for keys, indexes, conditions and expiry. A row may lack an attribute with

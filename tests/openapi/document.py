@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from tests import extensions
 from tests.api import Api
-from tests.examples import GENERATED, IDS
+from tests.openapi.examples import GENERATED, IDS
 
 Document = dict[str, Any]
 

@@ -1,7 +1,7 @@
 """This version reads the recorded rows of every layout, and says about them what the version that wrote them said.
 
-`CAMS_RECORD_LAYOUT=1 make test ARGS=tests/test_recorded_layouts.py` records the rows of a new layout: once, before the
-first release that writes it. Recorded rows never change.
+`CAMS_RECORD_LAYOUT=1 make test ARGS=tests/storage/test_recorded_layouts.py` records the rows of a new layout: once,
+before the first release that writes it. Recorded rows never change.
 """
 
 import json
@@ -16,8 +16,8 @@ from chalicelib import storage
 from chalicelib.storage import layouts
 from infra.deploy import sample
 from infra.tables import declared, table_name
-from tests import recorded_rows
 from tests.capacity import Item
+from tests.storage import recorded_rows
 
 # Tables that are younger than the recordings, and have no layout of their own.
 LATER: dict[str, list[Item]] = {"history": []}

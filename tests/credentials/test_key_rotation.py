@@ -13,7 +13,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import stored
 from tests.conftest import PassTime
-from tests.credentials import DAY, YEAR, credential_item, entry_item, status_with
+from tests.credentials.access_tokens import DAY, YEAR, credential_item, entry_item, status_with
 from tests.direct_writes import before_each_commit
 from tests.selection import first_case
 

@@ -13,7 +13,16 @@ from tests.api import Api
 from tests.assertions import stored
 from tests.capacity import metered
 from tests.conftest import PassTime
-from tests.credentials import MINUTE, MONTH, YEAR, agent_key, credential_item, entry_item, issue, status_with
+from tests.credentials.access_tokens import (
+    MINUTE,
+    MONTH,
+    YEAR,
+    agent_key,
+    credential_item,
+    entry_item,
+    issue,
+    status_with,
+)
 from tests.selection import first_case, one_of_each
 
 # ---- POST /v3/tokens ------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from chalicelib.queues.tasks import ResumeCascade
 from chalicelib.tools import store as tools
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.cascades import fill, items
 from tests.conftest import PassTime
+from tests.deletion.cascades import fill, items
 
 TABLES = ("agents", "conversations", "leads", "analytics", "credentials")
 # Each resource, with the function that reads its next batch to delete.

@@ -25,8 +25,8 @@ from chalicelib.workspaces import store as workspaces
 from tests import extensions
 from tests.api import Answer, Api
 from tests.builders import webhook_body
-from tests.described import ExampleValues, Operation, broken_rules, document, operations, resolved
-from tests.examples import IDS, WORKSPACE_ID
+from tests.openapi.document import ExampleValues, Operation, broken_rules, document, operations, resolved
+from tests.openapi.examples import IDS, WORKSPACE_ID
 from tests.operations import body_of
 from tests.selection import first_case
 
@@ -365,6 +365,6 @@ def test_no_client_needs_the_header_that_api_gateway_renames() -> None:
     header = document()["components"]["responses"]["Unauthorized"]["headers"]["WWW-Authenticate"]
     assert "x-amzn-Remapped-WWW-Authenticate" in header["description"]
     assert not header.get("required")
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     readers = [path for path in (root / "clients").rglob("*.py") if "www-authenticate" in path.read_text().lower()]
     assert readers == []
