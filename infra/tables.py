@@ -4,7 +4,7 @@ A deployment creates them as a CloudFormation stack. This module omits deletion 
 """
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from chalicelib import extensions as registry
@@ -40,7 +40,7 @@ def create_missing(sdk: Sdk, prefix: str = "cams-") -> None:
 
 
 def _create_tables(dynamodb: Any, prefix: str, resources: Resources) -> None:
-    existing = {name for page in dynamodb.get_paginator("list_tables").paginate() for name in page["TableNames"]}
+    existing = list_names(dynamodb)
     for properties in _of_type("AWS::DynamoDB::Table", resources).values():
         table = {name: properties[name] for name in _TABLE_PROPERTIES if name in properties}
         table["TableName"] = table_name(properties, prefix)
@@ -74,6 +74,16 @@ def table_name(properties: dict[str, Any], prefix: str) -> str:
     return _name(properties["TableName"], prefix)
 
 
+def list_names(dynamodb: Any) -> set[str]:
+    """Return the names of all tables of the account."""
+    return {name for page in dynamodb.get_paginator("list_tables").paginate() for name in page["TableNames"]}
+
+
+def resolve(declared_name: Mapping[str, str], stack: str) -> str:
+    """Return a declared name with the name of the stack in it, such as `cams-prod`."""
+    return declared_name["Fn::Sub"].replace("${Name}", stack)
+
+
 def enable_ttl(dynamodb: Any, table: str, specification: dict[str, Any]) -> None:
     """Enable TTL if it is not enabled. An interrupted run may have created the table without it."""
     current = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
@@ -84,7 +94,7 @@ def enable_ttl(dynamodb: Any, table: str, specification: dict[str, Any]) -> None
 def _create_keys(kms: Any, stack: str, resources: Resources) -> None:
     existing = {one["AliasName"] for page in kms.get_paginator("list_aliases").paginate() for one in page["Aliases"]}
     for alias in _of_type("AWS::KMS::Alias", resources).values():
-        name = alias["AliasName"]["Fn::Sub"].replace("${Name}", stack)
+        name = resolve(alias["AliasName"], stack)
         if name not in existing:
             properties = resources[alias["TargetKeyId"]["Ref"]]["Properties"]
             key = kms.create_key(**{one: properties[one] for one in _KEY_PROPERTIES if one in properties})

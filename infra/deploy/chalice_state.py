@@ -15,12 +15,11 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from infra.deploy import event_sources, leftovers
 from infra.deploy import stage as stages
 from infra.deploy.function import API, APPLICATION, Function
 from infra.deploy.policies import Outputs
+from infra.deploy.sdk_errors import unless_missing
 
 Sdk = Callable[[str], Any]
 Resource = dict[str, str]
@@ -175,23 +174,15 @@ def locate_api(sdk: Sdk, stage: str, name: str) -> Resource | None:
 
 def _find_role(sdk: Sdk, function: Function, name: str) -> Iterator[Resource]:
     role = f"{name}-{function.name}"
-    try:
-        arn = sdk("iam").get_role(RoleName=role)["Role"]["Arn"]
-    except ClientError as error:
-        if _code(error) == "NoSuchEntity":
-            return
-        raise
-    yield {"name": f"{function.name}_role", "resource_type": "iam_role", "role_arn": arn, "role_name": role}
+    if response := unless_missing(sdk("iam").get_role, RoleName=role):
+        arn = response["Role"]["Arn"]
+        yield {"name": f"{function.name}_role", "resource_type": "iam_role", "role_arn": arn, "role_name": role}
 
 
 def _find_function(sdk: Sdk, function: str) -> str | None:
     """The ARN of a function, None if it does not exist."""
-    try:
-        return str(sdk("lambda").get_function_configuration(FunctionName=function)["FunctionArn"])
-    except ClientError as error:
-        if _code(error) == "ResourceNotFoundException":
-            return None
-        raise
+    configuration = unless_missing(sdk("lambda").get_function_configuration, FunctionName=function)
+    return configuration["FunctionArn"] if configuration else None
 
 
 def _find_apis(gateway: Any, stage: str, function_arn: str) -> tuple[list[Resource], list[str]]:
@@ -231,7 +222,3 @@ def _invokes(gateway: Any, api_id: str, function_arn: str) -> bool:
 
 def _domain(arn: str) -> str:
     return "amazonaws.com.cn" if arn.startswith("arn:aws-cn:") else "amazonaws.com"
-
-
-def _code(error: ClientError) -> str:
-    return str(error.response.get("Error", {}).get("Code", ""))

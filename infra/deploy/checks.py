@@ -24,6 +24,7 @@ from infra.deploy import (
     extensions,
     limits,
     operator_email,
+    policies,
     runtimes,
     sdk_errors,
     setting_types,
@@ -33,7 +34,7 @@ from infra.deploy import (
 from infra.deploy.function import APPLICATION
 from infra.deploy.functions import declared_functions
 from infra.package import wheels
-from infra.tables import declared
+from infra.tables import declared, list_names, resolve
 
 Sdk = Callable[[str], Any]
 
@@ -146,14 +147,9 @@ def require_own_region(session: Session, name: str) -> None:
 
 
 def _policy_resources(iam: Any, role: str) -> list[str]:
-    """The ARNs in the policy that Chalice puts into a role; none without the role."""
-    try:
-        statements = iam.get_role_policy(RoleName=role, PolicyName=role)["PolicyDocument"]["Statement"]
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "NoSuchEntity":
-            return []
-        raise
-    listed = (one["Resource"] if isinstance(one["Resource"], list) else [one["Resource"]] for one in statements)
+    """Return the ARNs in the policy of a role."""
+    resources_of_statements = [one["Resource"] for one in policies.deployed_statements(iam, role)]
+    listed = (one if isinstance(one, list) else [one] for one in resources_of_statements)
     return [resource for resources in listed for resource in resources if resource.startswith("arn:")]
 
 
@@ -218,10 +214,8 @@ def _check_stack(sdk: Sdk, name: str) -> None:
 
 
 def _existing_tables(dynamodb: Any, name: str) -> list[str]:
-    """The tables of the template that exist in the account."""
-    wanted = {one["TableName"]["Fn::Sub"].replace("${Name}", name) for one in declared("AWS::DynamoDB::Table")}
-    pages = dynamodb.get_paginator("list_tables").paginate()
-    return sorted(wanted.intersection(*[[table for page in pages for table in page["TableNames"]]]))
+    """Return the tables of the template that exist in the account."""
+    return sorted({resolve(one["TableName"], name) for one in declared("AWS::DynamoDB::Table")} & list_names(dynamodb))
 
 
 def stack_name(stage_name: str) -> str:

@@ -14,13 +14,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from chalicelib.extensions import present
 from infra.deploy import chalice_state, stack
 from infra.deploy.checks import NotReady
 from infra.deploy.function import APPLICATION
 from infra.deploy.functions import declared_functions
+from infra.deploy.sdk_errors import unless_missing
 from infra.deploy.stage import RESERVED, Settings, is_generated, merge, without_null
 
 Sdk = Callable[[str], Any]
@@ -76,7 +75,7 @@ def reservations(awslambda: Any, name: str) -> dict[str, dict[str, int]]:
     """Return the deployed functions that have reserved concurrency, as in `lambda_functions`."""
     functions = {}
     for function in declared_functions():
-        found = _unless_missing(awslambda.get_function_concurrency, FunctionName=function.deployed_name(name))
+        found = unless_missing(awslambda.get_function_concurrency, FunctionName=function.deployed_name(name))
         value = (found or {}).get("ReservedConcurrentExecutions")
         if value is not None:
             functions[function.name] = {RESERVED: value}
@@ -172,7 +171,7 @@ def _flat(settings: Settings, keep_null: bool = False) -> dict[tuple[str, ...], 
 
 def _current(sdk: Sdk, name: str) -> dict[str, Any]:
     """Return the settings that the functions and the API have; empty without the function behind the API."""
-    configuration = _unless_missing(sdk("lambda").get_function_configuration, FunctionName=name)
+    configuration = unless_missing(sdk("lambda").get_function_configuration, FunctionName=name)
     if not configuration:
         return {}
     variables = configuration.get("Environment", {}).get("Variables", {})
@@ -230,7 +229,7 @@ def _own(sdk: Sdk, name: str, current: Settings) -> dict[str, Any]:
 def _throttle(gateway: Any, name: str, function_arn: str) -> dict[str, int]:
     stage_name = name.removeprefix(f"{APPLICATION}-")
     api_id = chalice_state.find_api(gateway, stage_name, function_arn)
-    found = _unless_missing(gateway.get_stage, restApiId=api_id, stageName=stage_name) if api_id else None
+    found = unless_missing(gateway.get_stage, restApiId=api_id, stageName=stage_name) if api_id else None
     settings = (found or {}).get("methodSettings", {}).get("*/*", {})
     if "throttlingRateLimit" not in settings:
         return {}
@@ -239,16 +238,6 @@ def _throttle(gateway: Any, name: str, function_arn: str) -> dict[str, int]:
 
 def _origin(dynamodb: Any, name: str) -> str:
     """Return the stack whose tables were restored into this one, empty for none."""
-    found = _unless_missing(dynamodb.describe_table, TableName=f"{name}-{_ORIGIN_TABLE}") or {}
+    found = unless_missing(dynamodb.describe_table, TableName=f"{name}-{_ORIGIN_TABLE}") or {}
     arn: str = found.get("Table", {}).get("RestoreSummary", {}).get("SourceTableArn", "")
     return arn.rpartition("/")[2].removesuffix(f"-{_ORIGIN_TABLE}")
-
-
-def _unless_missing(call: Callable[..., dict[str, Any]], **arguments: str) -> dict[str, Any] | None:
-    """Return the response of a call, None if the resource does not exist."""
-    try:
-        return call(**arguments)
-    except ClientError as error:
-        if error.response.get("Error", {}).get("Code") in ("ResourceNotFoundException", "NotFoundException"):
-            return None
-        raise

@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from chalicelib.extensions import present
-from infra.deploy import stack, teardown
+from infra.deploy import sdk_errors, stack, teardown
 from infra.deploy.checks import NotReady
 from infra.extension_parts import modules, template
+from infra.tables import resolve
 
 Sdk = Callable[[str], Any]
 
 _MESSAGES = tuple(f"ApproximateNumberOfMessages{state}" for state in ("", "NotVisible", "Delayed"))
-_MISSING = ("ResourceNotFoundException", "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
 
 
 def disabled_extensions(cloudformation: Any, name: str, extensions: Collection[str]) -> list[str]:
@@ -64,8 +64,8 @@ def delete(sdk: Sdk, name: str, extension: str) -> None:
         dynamodb.delete_item(TableName=table, Key=key)
     for logical_id, resource in _own_resources(extension).items():
         if resource["Type"] == "AWS::DynamoDB::Table":
-            with teardown.ignore_error(*_MISSING):
-                _delete_table(dynamodb, _name(resource, "TableName", name))
+            with sdk_errors.ignore(*sdk_errors.MISSING):
+                _delete_table(dynamodb, resolve(resource["Properties"]["TableName"], name))
         elif resource["Type"] == "AWS::KMS::Key" and (key_arn := outputs.get(f"{logical_id}Arn")):
             teardown.schedule_key_deletion(sdk("kms"), key_arn)
 
@@ -80,12 +80,12 @@ def _delete_table(dynamodb: Any, table: str) -> None:
 
 def _find_data(sdk: Sdk, name: str, resource: Mapping[str, Any]) -> str:
     """Return the name of a table with records or of a queue with messages; empty if the resource has no data."""
-    with teardown.ignore_error(*_MISSING):  # an interrupted deployment has deleted it
+    with sdk_errors.ignore(*sdk_errors.MISSING):  # an interrupted deployment has deleted it
         if resource["Type"] == "AWS::DynamoDB::Table":
-            table = _name(resource, "TableName", name)
+            table = resolve(resource["Properties"]["TableName"], name)
             return f"The table {table}" if sdk("dynamodb").scan(TableName=table, Limit=1)["Items"] else ""
         if resource["Type"] == "AWS::SQS::Queue":
-            queue = _name(resource, "QueueName", name)
+            queue = resolve(resource["Properties"]["QueueName"], name)
             url = sdk("sqs").get_queue_url(QueueName=queue)["QueueUrl"]
             numbers = sdk("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=[*_MESSAGES])["Attributes"]
             return f"The queue {queue}" if any(map(int, numbers.values())) else ""
@@ -96,10 +96,6 @@ def _own_resources(extension: str) -> dict[str, Any]:
     """Return the declared resources that only this extension has, by their logical ids."""
     core = template([])["Resources"]
     return {key: resource for key, resource in template([extension])["Resources"].items() if key not in core}
-
-
-def _name(resource: Mapping[str, Any], member: str, name: str) -> str:
-    return str(resource["Properties"][member]["Fn::Sub"]).replace("${Name}", name)
 
 
 def _rows(dynamodb: Any, name: str, extension: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from chalicelib import __version__
 from chalicelib.storage.layouts import CURRENT, READABLE
 from infra.deploy import stack
 from infra.deploy.checks import NotReady
 from infra.deploy.functions import declared_functions
+from infra.deploy.sdk_errors import unless_missing
 
-READABLE_VARIABLE = "CAMS_READABLE_LAYOUTS"
+VARIABLE, READABLE_VARIABLE = "CAMS_STORED_LAYOUT", "CAMS_READABLE_LAYOUTS"
 _PARAMETERS = ("StoredLayout", "StoredLayoutVersion")
 # Before deployments recorded layouts, every function read and wrote this one.
 _FIRST = "2"
@@ -53,7 +52,7 @@ def recorded(layout: int) -> dict[str, str]:
 
 def variables(layout: int) -> dict[str, str]:
     """The environment variables of the functions: what they write, and what they read."""
-    return {"CAMS_STORED_LAYOUT": str(layout), READABLE_VARIABLE: ",".join(map(str, READABLE))}
+    return {VARIABLE: str(layout), READABLE_VARIABLE: ",".join(map(str, READABLE))}
 
 
 def next_step(layout: int, stage: str) -> str:
@@ -69,11 +68,7 @@ def next_step(layout: int, stage: str) -> str:
 def _deployed(awslambda: Any, name: str) -> Iterator[set[int]]:
     """The layouts that each deployed function reads."""
     for function in declared_functions():
-        try:
-            configuration = awslambda.get_function_configuration(FunctionName=function.deployed_name(name))
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "ResourceNotFoundException":
-                continue
-            raise
-        readable = configuration.get("Environment", {}).get("Variables", {}).get(READABLE_VARIABLE, _FIRST)
-        yield set(map(int, readable.split(",")))
+        deployed = function.deployed_name(name)
+        if configuration := unless_missing(awslambda.get_function_configuration, FunctionName=deployed):
+            readable = configuration.get("Environment", {}).get("Variables", {}).get(READABLE_VARIABLE, _FIRST)
+            yield set(map(int, readable.split(",")))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra.deploy.function import DEAD_LETTER_QUEUE, Function
+from infra.deploy.sdk_errors import unless_missing
 
 Outputs = Mapping[str, str]
 """The outputs of the stack, by name."""
@@ -46,6 +47,13 @@ def policy(function: Function, name: str, outputs: Outputs, sender: str = "") ->
         statements.append(_allow("sqs", _QUEUE_ACTIONS, queues + function.queue))
     statements += [_allow("sqs", _SEND_ACTIONS, queues + queue) for queue in sorted(function.sends_to)]
     return {"Version": "2012-10-17", "Statement": statements}
+
+
+def deployed_statements(iam: Any, role: str) -> list[dict[str, Any]]:
+    """Return the statements of the policy that Chalice puts into a role; none without the role."""
+    response = unless_missing(iam.get_role_policy, RoleName=role, PolicyName=role)
+    statements: list[dict[str, Any]] = response["PolicyDocument"]["Statement"] if response else []
+    return statements
 
 
 def stream_output(table: str) -> str:

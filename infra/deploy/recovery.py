@@ -14,8 +14,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from infra.deploy import sdk_errors
 from infra.deploy.checks import NotReady
-from infra.tables import declared, enable_ttl, table_name
+from infra.tables import declared, enable_ttl, list_names, table_name
 
 _LATEST = "latest"
 _POLL_SECONDS = 2.0
@@ -57,7 +58,7 @@ def restore(
     An interrupted restore can be repeated with the same moment. Raises NotReady if a target table is of another origin.
     """
     pairs = [(name, f"{target}{name.removeprefix(source)}") for name, _ in _tables(source, extensions)]
-    existing = {name for page in dynamodb.get_paginator("list_tables").paginate() for name in page["TableNames"]}
+    existing = list_names(dynamodb)
     for name, restored in pairs:
         if restored in existing:
             _check_origin(dynamodb.describe_table(TableName=restored)["Table"], name, when)
@@ -112,7 +113,7 @@ def _enable_recovery(dynamodb: Any, name: str, specification: dict[str, Any]) ->
             dynamodb.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=specification)
             return
         except ClientError as error:
-            if error.response.get("Error", {}).get("Code") != "ContinuousBackupsUnavailableException":
+            if sdk_errors.code(error) != "ContinuousBackupsUnavailableException":
                 raise
         time.sleep(_POLL_SECONDS)
 

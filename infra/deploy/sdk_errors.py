@@ -1,6 +1,10 @@
-"""Errors of the AWS SDK as one sentence for the operator: what is wrong, and what to do."""
+"""Errors of the AWS SDK: those that a command expects, and one sentence for the operator about all others."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -17,6 +21,14 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 
+MISSING = {
+    "AWS.SimpleQueueService.NonExistentQueue",
+    "NoSuchEntity",
+    "NotFoundException",
+    "QueueDoesNotExist",
+    "ResourceNotFoundException",
+}
+"""The codes with which services report that a resource does not exist."""
 NO_REGION = "No region: set AWS_DEFAULT_REGION, or set AWS_PROFILE to a profile that has one."
 _NO_CREDENTIALS = (
     CredentialRetrievalError,
@@ -38,18 +50,40 @@ _INVALID_CREDENTIALS = {
 _DENIED = {"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"}
 
 
+def code(error: ClientError) -> str:
+    """Return the code of an error response."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+@contextmanager
+def ignore(*codes: str) -> Iterator[None]:
+    """Ignore an error with one of these codes, which ends the block."""
+    try:
+        yield
+    except ClientError as error:
+        if code(error) not in codes:
+            raise
+
+
+def unless_missing(call: Callable[..., dict[str, Any]], **arguments: str) -> dict[str, Any] | None:
+    """Return the response of a call, None if the resource does not exist."""
+    with ignore(*MISSING):
+        return call(**arguments)
+    return None
+
+
 def sentence(error: BotoCoreError | ClientError) -> str:
     """Return the error in one line."""
     text = " ".join(str(error).split()).rstrip(".")
-    code = error.response.get("Error", {}).get("Code") if isinstance(error, ClientError) else None
+    error_code = code(error) if isinstance(error, ClientError) else ""
     if isinstance(error, NoRegionError):
         return NO_REGION
     if isinstance(error, InvalidRegionError):
         return f"The region is invalid: correct AWS_DEFAULT_REGION or the profile. ({text})"
-    if isinstance(error, _NO_CREDENTIALS) or code in _INVALID_CREDENTIALS:
+    if isinstance(error, _NO_CREDENTIALS) or error_code in _INVALID_CREDENTIALS:
         return f"No valid credentials: set AWS_PROFILE, or log in. ({text})"
     if isinstance(error, (ConnectionError, HTTPClientError)):
         return f"AWS cannot be reached: check the network, the region and AWS_ENDPOINT_URL. ({text})"
-    if code in _DENIED:
+    if error_code in _DENIED:
         return f"The credentials lack a permission: add it, then repeat. ({text})"
     return f"{text}."

@@ -17,7 +17,7 @@ import click
 from botocore.exceptions import ClientError, WaiterError
 
 from chalicelib.extensions import present
-from infra.deploy import template
+from infra.deploy import sdk_errors, template
 
 # CloudFormation itself gives up earlier.
 _TIMEOUT_SECONDS = 3600
@@ -269,7 +269,7 @@ def _reported_conflicts(name: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        code = error.response.get("Error", {}).get("Code")
+        code = sdk_errors.code(error)
         if code == "AlreadyExistsException" or (code == "ValidationError" and "_IN_PROGRESS state" in str(error)):
             raise click.ClickException(_conflict(name)) from error
         raise

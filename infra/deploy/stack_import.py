@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from infra.deploy import layouts, stack, template
 from infra.deploy.checks import NotReady
 from infra.deploy.function import API
 from infra.deploy.functions import declared_functions
-from infra.tables import table_name
+from infra.deploy.policies import deployed_statements
+from infra.deploy.sdk_errors import ignore, unless_missing
+from infra.tables import list_names, resolve, table_name
 
 Sdk = Callable[[str], Any]
 
@@ -28,14 +28,12 @@ def tables(dynamodb: Any, name: str, extensions: Collection[str] | None = None) 
 
     `name` is the stack's. A deployment would create a missing table again, empty.
     """
-    pages = dynamodb.get_paginator("list_tables").paginate()
-    existing = {table for page in pages for table in page["TableNames"]}
     declared = {
         logical_id: table_name(one["Properties"], f"{name}-")
         for logical_id, one in template.build(extensions)["Resources"].items()
         if one["Type"] == "AWS::DynamoDB::Table"
     }
-    missing = sorted({*declared.values()} - existing)
+    missing = sorted({*declared.values()} - list_names(dynamodb))
     if len(missing) == len(declared):
         raise NotReady(f"There are no tables of {name} in this account and region.")
     if missing:
@@ -90,7 +88,7 @@ def _aliases(name: str, extensions: Collection[str] | None) -> dict[str, tuple[s
     return {
         one["Properties"]["TargetKeyId"]["Ref"]: (
             logical_id,
-            one["Properties"]["AliasName"]["Fn::Sub"].replace("${Name}", name),
+            resolve(one["Properties"]["AliasName"], name),
         )
         for logical_id, one in resources.items()
         if one["Type"] == "AWS::KMS::Alias"
@@ -103,46 +101,25 @@ def _keys_in_use(iam: Any, name: str) -> dict[str, str]:
     for function in (one for one in declared_functions() if one.keys or one.name == API):
         permissions = {f"kms:{action}": output.removesuffix("Arn") for output, action in function.keys.items()}
         permissions["kms:Decrypt"] = ENCRYPTION
-        statements = _statements(iam, f"{name}-{function.name}")
+        statements = deployed_statements(iam, f"{name}-{function.name}")
         by_action = {action: str(one["Resource"]) for one in statements for action in one["Action"]}
         used |= {key: by_action[action] for action, key in permissions.items() if action in by_action}
     return used
-
-
-def _statements(iam: Any, role: str) -> list[dict[str, Any]]:
-    """Return the policy of a role; empty without the role."""
-    try:
-        document = iam.get_role_policy(RoleName=role, PolicyName=role)["PolicyDocument"]
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "NoSuchEntity":
-            return []
-        raise
-    statements: list[dict[str, Any]] = document["Statement"]
-    return statements
 
 
 def _tagged_keys(kms: Any, name: str, logical_id: str) -> Iterator[str]:
     tags_of_stack = {("aws:cloudformation:stack-name", name), ("aws:cloudformation:logical-id", logical_id)}
     for page in kms.get_paginator("list_keys").paginate():
         for key in page["Keys"]:
-            try:
+            with ignore("AccessDeniedException"):  # of a key of others, such as one that AWS manages
                 tags = kms.list_resource_tags(KeyId=key["KeyId"])["Tags"]
-            except ClientError as error:  # the policy of a key of others, such as one that AWS manages
-                if error.response["Error"]["Code"] != "AccessDeniedException":
-                    raise
-                continue
-            if tags_of_stack <= {(one["TagKey"], one["TagValue"]) for one in tags}:
-                yield key["KeyId"]
+                if tags_of_stack <= {(one["TagKey"], one["TagValue"]) for one in tags}:
+                    yield key["KeyId"]
 
 
 def _describe(kms: Any, key: str) -> dict[str, Any] | None:
-    try:
-        described: dict[str, Any] = kms.describe_key(KeyId=key)["KeyMetadata"]
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "NotFoundException":
-            return None
-        raise
-    return described
+    response = unless_missing(kms.describe_key, KeyId=key)
+    return response["KeyMetadata"] if response else None
 
 
 def _is_owned(cloudformation: Any, key: str) -> bool:
@@ -151,22 +128,14 @@ def _is_owned(cloudformation: Any, key: str) -> bool:
     CloudFormation lists the resources of a deleted stack for 90 days, and a retained key among them. So each stack is
     looked up by its id: one of the same name may have replaced it.
     """
-    try:
+    resources = []
+    with ignore("ValidationError"):  # no stack has it
         resources = cloudformation.describe_stack_resources(PhysicalResourceId=key)["StackResources"]
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "ValidationError":
-            return False
-        raise
     owners = {one["StackId"] for one in resources if one["ResourceStatus"] not in ("DELETE_COMPLETE", "DELETE_SKIPPED")}
     return any(stack.status(cloudformation, one) for one in owners)
 
 
 def _layout(awslambda: Any, name: str) -> dict[str, str]:
     """Return the parameters with the layout that the functions write; empty without functions."""
-    try:
-        variables = awslambda.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "ResourceNotFoundException":
-            return {}
-        raise
-    return layouts.recorded(int(variables["CAMS_STORED_LAYOUT"]))
+    configuration = unless_missing(awslambda.get_function_configuration, FunctionName=name)
+    return layouts.recorded(int(configuration["Environment"]["Variables"][layouts.VARIABLE])) if configuration else {}

@@ -23,6 +23,8 @@ import click
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.deploy import sdk_errors
+
 Sdk = Callable[..., Any]
 
 _RENEWAL_SECONDS = 1.0
@@ -54,7 +56,7 @@ def hold(sdk: Sdk, name: str, command: str) -> Iterator[None]:
     try:
         _acquire(sdk("dynamodb"), lock, owner, command, name)
     except ClientError as error:
-        if error.response["Error"]["Code"] != "ResourceNotFoundException":
+        if sdk_errors.code(error) not in sdk_errors.MISSING:
             raise
         yield
         return
@@ -143,10 +145,7 @@ def _release(dynamodb: Any, lock: dict[str, Any], owner: str) -> None:
 
 def _write(operation: Callable[..., Any], **request: Any) -> bool:
     """Return whether the condition of the write holds."""
-    try:
+    with sdk_errors.ignore("ConditionalCheckFailedException"):
         operation(**request)
-    except ClientError as error:
-        if error.response["Error"]["Code"] == "ConditionalCheckFailedException":
-            return False
-        raise
-    return True
+        return True
+    return False

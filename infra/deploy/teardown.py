@@ -7,14 +7,11 @@ interrupted deletion can be repeated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-from botocore.exceptions import ClientError
-
-from infra.deploy import stack, template
-from infra.tables import declared
+from infra.deploy import sdk_errors, stack, template
+from infra.tables import declared, resolve
 
 _KEY_DELETION_DAYS = 30
 _ENCRYPTION_KEY = "EncryptionKey"
@@ -24,8 +21,8 @@ def delete_data(sdk: Callable[[str], Any], name: str) -> None:
     """Delete the tables, the keys unless shared, and the stack `name`. Deletion protection must be off. Idempotent."""
     cloudformation = sdk("cloudformation")
     for properties in declared("AWS::DynamoDB::Table"):
-        with ignore_error("ResourceNotFoundException"):
-            sdk("dynamodb").delete_table(TableName=properties["TableName"]["Fn::Sub"].replace("${Name}", name))
+        with sdk_errors.ignore(*sdk_errors.MISSING):  # an interrupted run has deleted it
+            sdk("dynamodb").delete_table(TableName=resolve(properties["TableName"], name))
     outputs = stack.outputs(cloudformation, name)
     others = [outputs.get(f"{logical_id}Arn") for logical_id in template.key_ids() if logical_id != _ENCRYPTION_KEY]
     for key in filter(None, (key_to_delete(cloudformation, name), *others)):
@@ -44,24 +41,14 @@ def empty_packages(sdk: Callable[[str], Any], name: str) -> None:
 
 def schedule_key_deletion(kms: Any, key: str) -> None:
     """Let KMS delete a key, unless it does already."""
-    with ignore_error("KMSInvalidStateException"):
+    with sdk_errors.ignore("KMSInvalidStateException"):
         kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=_KEY_DELETION_DAYS)
 
 
 def key_to_delete(cloudformation: Any, name: str) -> str | None:
-    """The ARN of the stack's key; None if it belongs to another stage, or another stage was restored with it."""
+    """Return the ARN of the stack's key; None if it belongs to another stage, or another stage was restored with it."""
     key = stack.outputs(cloudformation, name)["EncryptionKeyArn"]
     is_shared = stack.parameters_of(cloudformation, name, ("KeyArn",)).get("KeyArn") or stack.list_users(
         cloudformation, key
     )
     return None if is_shared else key
-
-
-@contextmanager
-def ignore_error(*codes: str) -> Iterator[None]:
-    """Ignore an error with one of these codes: an earlier, interrupted run has already deleted the resource."""
-    try:
-        yield
-    except ClientError as error:
-        if error.response.get("Error", {}).get("Code") not in codes:
-            raise

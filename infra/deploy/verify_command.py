@@ -7,12 +7,9 @@ import sys
 
 import click
 from boto3.session import Session
-from botocore.exceptions import ClientError
 
-from infra.deploy import checks, stack, stage
+from infra.deploy import checks, layouts, sdk_errors, stack, stage
 from infra.deploy.command_line import stage_option
-
-_LAYOUT = "CAMS_STORED_LAYOUT"
 
 
 @click.command()
@@ -37,19 +34,16 @@ def start(session: Session, stage_name: str, *options: str) -> None:
     """
     name = checks.stack_name(stage_name)
     outputs = stack.outputs(session.client("cloudformation"), name)
-    try:
-        configuration = session.client("lambda").get_function_configuration(FunctionName=name)
-    except ClientError as error:
-        if error.response.get("Error", {}).get("Code") != "ResourceNotFoundException":
-            raise
-        raise click.ClickException(f"Stage {stage_name} is not deployed in this account and region.") from error
+    configuration = sdk_errors.unless_missing(session.client("lambda").get_function_configuration, FunctionName=name)
+    if configuration is None:
+        raise click.ClickException(f"Stage {stage_name} is not deployed in this account and region.")
     deployed = configuration.get("Environment", {}).get("Variables", {})
     environment = {
         **os.environ,
         "CAMS_TABLE_PREFIX": f"{name}-",
         "CAMS_ENCRYPTION_KEY": outputs["EncryptionKeyArn"],
         "CAMS_EXTENSIONS": ",".join(stack.extensions(session.client("cloudformation"), name)),
-        _LAYOUT: deployed.get(_LAYOUT, ""),
+        layouts.VARIABLE: deployed.get(layouts.VARIABLE, ""),
     }
     sys.stdout.flush()
     os.chdir(stage.ROOT)

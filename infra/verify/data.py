@@ -8,11 +8,11 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from infra.deploy import template
+from infra.deploy import sdk_errors, template
+from infra.tables import resolve
 from infra.verify.deployment import Deployment, Note
 
 _KMS_KEY = "EncryptionKeyArn"
-_RESTORE_IT = "create it as infra/template.yaml declares it"
 
 
 def check_keys(stage: Deployment) -> Iterator[str]:
@@ -32,13 +32,12 @@ def check_tables(stage: Deployment) -> Iterator[str]:
     """Check each table: state, encryption, indexes, stream, TTL, point-in-time recovery, deletion protection."""
     dynamodb = stage.sdk("dynamodb")
     for properties in template.declared("AWS::DynamoDB::Table", stage.extensions):
-        table = _resolve(properties["TableName"], stage)
-        try:
-            description = dynamodb.describe_table(TableName=table)["Table"]
-        except dynamodb.exceptions.ResourceNotFoundException:
+        table = resolve(properties["TableName"], stage.name)
+        response = sdk_errors.unless_missing(dynamodb.describe_table, TableName=table)
+        if response is None:
             yield f"The table {table} does not exist: restore the stage (docs/operate.md)."
             continue
-        yield from _table_problems(table, description, properties)
+        yield from _table_problems(table, response["Table"], properties)
         yield from _recovery_problems(dynamodb, table, properties)
 
 
@@ -83,13 +82,13 @@ def check_queues(stage: Deployment) -> Iterator[str]:
     sqs = stage.sdk("sqs")
     resources = template.build(stage.extensions)["Resources"]
     for properties in template.declared("AWS::SQS::Queue", stage.extensions):
-        queue = _resolve(properties["QueueName"], stage)
+        queue = resolve(properties["QueueName"], stage.name)
         try:
             url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
             actual = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         except ClientError as error:
-            if "NonExistentQueue" in str(error) or "QueueDoesNotExist" in str(error):
-                yield f"The queue {queue} does not exist: {_RESTORE_IT}."
+            if sdk_errors.code(error) in sdk_errors.MISSING:
+                yield f"The queue {queue} does not exist: create it as infra/template.yaml declares it."
             else:
                 yield f"The queue {queue} cannot be read: {' '.join(str(error).split())}"
             continue
@@ -106,7 +105,7 @@ def _redrive_problems(
     queue: str, actual: dict[str, str], declared: dict[str, Any], resources: dict[str, Any], stage: Deployment
 ) -> Iterator[str]:
     logical_id = declared["deadLetterTargetArn"]["Fn::GetAtt"][0]
-    dead = _resolve(resources[logical_id]["Properties"]["QueueName"], stage)
+    dead = resolve(resources[logical_id]["Properties"]["QueueName"], stage.name)
     policy = json.loads(actual.get("RedrivePolicy") or "{}")
     target = str(policy.get("deadLetterTargetArn", "")).rpartition(":")[2]
     if (target, int(policy.get("maxReceiveCount", 0))) != (dead, declared["maxReceiveCount"]):
@@ -114,7 +113,3 @@ def _redrive_problems(
             f"The queue {queue} does not move messages to {dead} after {declared['maxReceiveCount']} receives: set its "
             "redrive policy as infra/template.yaml declares it."
         )
-
-
-def _resolve(declared_name: dict[str, str], stage: Deployment) -> str:
-    return declared_name["Fn::Sub"].replace("${Name}", stage.name)

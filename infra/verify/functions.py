@@ -12,6 +12,8 @@ from infra.deploy import concurrency, deployed_settings, event_sources, recursio
 from infra.deploy import stage as stages
 from infra.deploy.function import Function
 from infra.deploy.policies import policy
+from infra.deploy.sdk_errors import unless_missing
+from infra.tables import resolve
 from infra.verify.deployment import Deployment, Note
 
 
@@ -72,11 +74,11 @@ def check_permissions(stage: Deployment) -> Iterator[str]:
     iam = stage.sdk("iam")
     for function in stage.functions:
         role = f"{stage.name}-{function.name}"
-        try:
-            deployed = iam.get_role(RoleName=role)["Role"]
-        except iam.exceptions.NoSuchEntityException:
+        response = unless_missing(iam.get_role, RoleName=role)
+        if response is None:
             yield f"The role {role} does not exist: run `chalice deploy`."
             continue
+        deployed = response["Role"]
         if not _trusts_lambda(deployed["AssumeRolePolicyDocument"]):
             yield (
                 f"Lambda may not assume the role {role}: let lambda.amazonaws.com assume it, with "
@@ -166,7 +168,7 @@ def check_logs(stage: Deployment) -> Iterator[str]:
     pages = logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=f"/aws/lambda/{stage.name}")
     retention = {one["logGroupName"]: one.get("retentionInDays") for page in pages for one in page["logGroups"]}
     for properties in template.declared("AWS::Logs::LogGroup", stage.extensions):
-        group = properties["LogGroupName"]["Fn::Sub"].replace("${Name}", stage.name)
+        group = resolve(properties["LogGroupName"], stage.name)
         if group not in retention:
             yield f"The log group {group} does not exist: Lambda would create it without a retention period."
         elif retention[group] != properties["RetentionInDays"]:
@@ -175,11 +177,5 @@ def check_logs(stage: Deployment) -> Iterator[str]:
 
 
 def _configuration(stage: Deployment, function: Function) -> dict[str, Any] | None:
-    awslambda = stage.sdk("lambda")
-    try:
-        configuration: dict[str, Any] = awslambda.get_function_configuration(
-            FunctionName=function.deployed_name(stage.name)
-        )
-    except awslambda.exceptions.ResourceNotFoundException:
-        return None
-    return configuration
+    call = stage.sdk("lambda").get_function_configuration
+    return unless_missing(call, FunctionName=function.deployed_name(stage.name))

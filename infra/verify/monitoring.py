@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from infra.deploy import template
+from infra.deploy.sdk_errors import unless_missing
+from infra.tables import resolve
 from infra.verify.deployment import NOT_BY_DEPLOYMENT, Deployment, Note
 
 _RULES = (
@@ -26,7 +28,7 @@ def check_alarms(stage: Deployment) -> Iterator[str]:
     pages = stage.sdk("cloudwatch").get_paginator("describe_alarms").paginate(AlarmNamePrefix=f"{stage.name}-")
     alarms = {one["AlarmName"]: one for page in pages for one in page["MetricAlarms"]}
     for properties in template.declared("AWS::CloudWatch::Alarm", stage.extensions):
-        name = properties["AlarmName"]["Fn::Sub"].replace("${Name}", stage.name)
+        name = resolve(properties["AlarmName"], stage.name)
         alarm = alarms.get(name)
         if alarm is None:
             yield f"The alarm {name} does not exist. {NOT_BY_DEPLOYMENT}."
@@ -52,19 +54,15 @@ def _different(alarm: dict[str, Any], declared: dict[str, Any]) -> list[str]:
 
 def _check_problems(stage: Deployment) -> Iterator[str]:
     """Yield a sentence if the function that checks the stage every five minutes does not exist or is not invoked."""
-    awslambda, events, check = stage.sdk("lambda"), stage.sdk("events"), f"{stage.name}-check"
-    try:
-        awslambda.get_function_configuration(FunctionName=check)
-    except awslambda.exceptions.ResourceNotFoundException:
+    check = f"{stage.name}-check"
+    if unless_missing(stage.sdk("lambda").get_function_configuration, FunctionName=check) is None:
         yield f"The function {check} does not exist. {NOT_BY_DEPLOYMENT}."
     resource = stage.sdk("cloudformation").describe_stack_resource(
         StackName=stage.name, LogicalResourceId="CheckSchedule"
     )
     rule = resource["StackResourceDetail"]["PhysicalResourceId"]
-    try:
-        state = events.describe_rule(Name=rule)["State"]
-    except events.exceptions.ResourceNotFoundException:
+    described = unless_missing(stage.sdk("events").describe_rule, Name=rule)
+    if described is None:
         yield f"The rule {rule}, which invokes {check}, does not exist. {NOT_BY_DEPLOYMENT}."
-        return
-    if state != "ENABLED":
+    elif (state := described["State"]) != "ENABLED":
         yield f"The rule {rule}, which invokes {check}, is {state}: run `aws events enable-rule --name {rule}`."

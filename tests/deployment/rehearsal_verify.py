@@ -108,9 +108,8 @@ def break_mapping(project: Path) -> None:
 def break_queue(project: Path) -> None:
     """Deploy a queue without its redrive policy."""
     path = project / "infra/deploy/template.py"
-    drop = (
-        '    template["Resources"].get("TalliesQueue", {"Properties": {}})["Properties"].pop("RedrivePolicy", None)\n'
-    )
+    queue = 'template["Resources"].get("MaintenanceQueue", {"Properties": {}})'
+    drop = f'    {queue}["Properties"].pop("RedrivePolicy", None)\n'
     replace_text(path, "    return json.dumps(template,", f"{drop}    return json.dumps(template,")
 
 

@@ -61,7 +61,7 @@ def test_a_failed_stack_is_completed_and_a_replaced_stream_followed(tmp_path: Pa
         ("stream", "The table cams-rehearsal-leads has no stream"),
         ("permission", "lacks the permission"),
         ("mapping", "is Disabled"),
-        ("queue", "The queue cams-rehearsal-tallies does not move messages"),
+        ("queue", "The queue cams-rehearsal-maintenance does not move messages"),
     ],
 )
 def test_the_rehearsal_fails_if_something_is_broken(
