@@ -1,7 +1,7 @@
 """Where the records of a workspace are, for commands that read or delete all of them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import takewhile
 from typing import Any
@@ -60,9 +60,16 @@ def partition(name: str, workspace_id: str, agent_id: str) -> str:
 @cache
 def key_pattern(form: str) -> re.Pattern[str]:
     """Return the pattern of the keys with a form of `storage.Lifecycle`."""
-    placeholder = re.compile(r"\{[^}]+\}")
-    patterns = ["[^#]*".join(map(re.escape, placeholder.split(one))) for one in form.split(" or ")]
-    return re.compile("|".join(patterns))
+    return re.compile(pattern_of(form, lambda placeholder: "[^#]*"))
+
+
+def pattern_of(form: str, pattern: Callable[[str], str]) -> str:
+    """Return the pattern of a form of `storage.Lifecycle`; `pattern` returns that of a placeholder."""
+    alternatives = (re.split(r"\{([^}]+)\}", alternative) for alternative in form.split(" or "))
+    return "|".join(
+        "".join(pattern(part) if number % 2 else re.escape(part) for number, part in enumerate(parts))
+        for parts in alternatives
+    )
 
 
 def row_prefixes(*rows: type[storage.Row]) -> list[tuple[str, str, str]]:

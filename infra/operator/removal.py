@@ -32,6 +32,8 @@ from infra.operator import records
 # Then the time for which the stream gathers a batch of deliveries, and its function counts them.
 _LAST_WEBHOOK_SECONDS = 60 + 60 + 10
 _BATCH = 100
+# Kinds of the workspace that are not deleted by their keys alone.
+_OWN_STEPS = {"webhook", "credential", "workspace"}
 _CONVERSATIONS = 10
 
 Receipt = Counter[str]
@@ -65,12 +67,13 @@ def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextMan
     agent_ids = records.list_agents(workspace_id) + agents.list_tombstones(workspace_id)
     with progress(agent_ids) as bar:
         for agent_id in bar:
-            _delete_conversations(receipt, workspace_id, agent_id)
             _delete(receipt, "tally", storage.iterate(TallyRow, storage.key(workspace_id, agent_id)))
-            for name in ("lead", "analytics", "tool", "agent"):
-                _delete(receipt, name, records.find_rows(name, workspace_id, agent_id))
-    for name in ("client", "email", "organisation"):
-        _delete(receipt, name, records.find_rows(name, workspace_id, ""))
+            for name in reversed(records.KINDS):  # an agent comes after its records
+                if records.is_of_agent(name):
+                    _delete_kind(receipt, name, workspace_id, agent_id)
+    for name in records.KINDS.keys() - _OWN_STEPS:
+        if not records.is_of_agent(name):
+            _delete_kind(receipt, name, workspace_id, "")
     for endpoint in endpoints.list_all(workspace_id):
         _delete(receipt, "delivery", ledger.list_all(workspace_id, endpoint.webhook_id))
         _delete(receipt, "webhook", [endpoint])
@@ -102,6 +105,13 @@ def _delete(receipt: Receipt, name: str, rows: Iterable[Any]) -> None:
     for batch in _batches(rows, _BATCH):
         storage.delete_many(batch)
         receipt[name] += len(batch)
+
+
+def _delete_kind(receipt: Receipt, name: str, workspace_id: str, agent_id: str) -> None:
+    if name == "conversation":
+        _delete_conversations(receipt, workspace_id, agent_id)
+    else:
+        _delete(receipt, name, records.find_rows(name, workspace_id, agent_id))
 
 
 def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:

@@ -71,7 +71,6 @@ def _is_url(value: str) -> bool:
 ULID = Rule("a ULID of a time that is not in the future", _is_ulid)
 # The id of a tool or a lead, see `parent_scoped_ids`.
 CHILD_ID = "[0-9a-hjkmnp-tv-z]{11}" + ids.ULID.pattern
-LEAD_ID = text("the id of a lead", CHILD_ID)
 ID = ids.IDENTIFIER.pattern
 IDENTIFIER = text(ids.IDENTIFIER_RULE, ID)
 TOKEN_HASH = text("64 hexadecimal digits", "[0-9a-f]{64}")

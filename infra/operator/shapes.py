@@ -44,14 +44,13 @@ _ATTRIBUTES: list[tuple[type[Any], Shape]] = [
     (UnicodeSetAttribute, rules.SCOPES),
     (UnicodeAttribute, rules.ANY_TEXT),
 ]
-_KEYS = {
-    "credential": f"credential#({tokens.WORKSPACE}|{tokens.ACCESS}|{tokens.AGENT}#{rules.ID})#{ids.ULID.pattern}",
-    "client": rules.ID,
-    "email": "[0-9a-f]{64}",
-    "organisation": rules.ID,
-    "agent": f"agent#{rules.ID}",
-    "tool": f"tool#{rules.CHILD_ID}",
-    "analytics": rules.ID,
+# The patterns of the parts of a key, by their names in `storage.Lifecycle`. The other parts are identifiers.
+_KEY_PARTS = {
+    "ULID": ids.ULID.pattern,
+    "hash": "[0-9a-f]{64}",
+    "kind": f"({tokens.WORKSPACE}|{tokens.ACCESS}|{tokens.AGENT})",
+    "lead": rules.CHILD_ID,
+    "tool": rules.CHILD_ID,
 }
 _MEMBERS: dict[str, dict[str, Shape]] = {
     "workspace": {
@@ -150,11 +149,10 @@ def _of_row(name: str) -> dict[str, Shape]:
 
 def _key(name: str) -> rules.Rule:
     """The key of a record, part by part: a part that contains a separator could make the key of another record."""
-    if name == "workspace":
-        return rules.text("workspace", name)
     if name in ("conversation", "webhook"):
         return rules.ULID
-    return rules.LEAD_ID if name == "lead" else rules.text(f"the key of a record of the kind {name}", _KEYS[name])
+    pattern = records.pattern_of(records.KINDS[name].lifecycle.sort, lambda part: _KEY_PARTS.get(part, rules.ID))
+    return rules.text(f"the key of a record of the kind {name}", pattern)
 
 
 def _problems(value: Any, shape: Shape, path: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any
 from pynamodb.attributes import BinaryAttribute, TTLAttribute
 
 from chalicelib import extensions
-from chalicelib.storage import layouts
+from chalicelib.storage import keyring, layouts
 from infra.deploy.functions import declared_functions
 from infra.extension_parts import modules
 from infra.operator import records
@@ -28,16 +28,18 @@ CORE_TABLES = {table_name(one, ""): one for one in declared("AWS::DynamoDB::Tabl
 INDEXES = "GlobalSecondaryIndexes"
 WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"}
 OWNERS = {"agent", "conversation", "workspace", "stage"}
-COLUMNS = ("Row", "Partition key", "Sort key", "Sealed", "Plain", "Owner", "Export", "Erasure")
+COLUMNS = ("Row", "Partition key", "Sort key", "Sealed", "Plain", "TTL", "Layout", "Owner", "Export", "Erasure")
 CORE, EXTENSION = "# Storage", "## Extension"
 INTRODUCTION = f"""{CORE}
 
 The tables and the classes of their rows. `CAMS_UPDATE_DOCS=1 make test ARGS=tests/storage/test_stored_rows.py` writes
 this page from the row classes, the template and the permissions of the functions.
 
-- **Sealed** attributes are encrypted documents. The first byte is the [layout](architecture.md#layouts), now
-  {layouts.CURRENT}. **Plain** attributes are for keys, indexes, conditions and expiry. A row may lack an attribute with
-  `?`. DynamoDB deletes a row after `expires_at` (TTL).
+- **Sealed** attributes are encrypted documents. The first byte is the [layout](architecture.md#layouts) in the column
+  **Layout**; KMS wraps the data keys. **Plain** attributes are for keys, indexes, conditions and expiry. A row may lack
+  an attribute with `?`.
+- **TTL**: DynamoDB deletes `every` row of the class, or `some` rows, after `expires_at`.
+- **Writers** are the functions that may write the table.
 - **Owner**: a cascade deletes the rows of an agent and of its conversations. The deletion of a workspace deletes these
   and its own rows, except visitor tokens, which expire. Rows of the stage stay or expire.
 - **Export** and **Erasure** are the kinds of an export and of an erasure that include the row, or why none does.
@@ -76,7 +78,18 @@ def test_switching_an_extension_off_deletes_its_rows_in_tables_of_core() -> None
 
 def expires(row: RowClass) -> bool:
     """Whether every row of a class expires."""
-    return any(isinstance(one, TTLAttribute) and not one.null for one in attributes_of(row).values())
+    return ttl(row) == "every"
+
+
+def ttl(row: RowClass) -> str:
+    """The rows of a class that expire: every, some or none."""
+    expiry = [one for one in attributes_of(row).values() if isinstance(one, TTLAttribute)]
+    return "" if not expiry else "some" if expiry[0].null else "every"
+
+
+def layout(row: RowClass, sealed: list[str]) -> str:
+    """The layout of the sealed attributes of a class; none without any."""
+    return "KMS" if row is keyring.KeyRow else str(layouts.CURRENT) if sealed else ""
 
 
 def test_the_page_lists_every_row() -> None:
@@ -157,6 +170,8 @@ def cells(row: RowClass) -> list[str]:
         *(forms[1:] or [""]),
         names(sealed),
         names(plain),
+        ttl(row),
+        layout(row, sealed),
         *row.lifecycle[2:],
     ]
 

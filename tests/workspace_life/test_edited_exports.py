@@ -156,7 +156,7 @@ EDITS: list[tuple[str, str, Any, str]] = [
     ("tool", "record.document.name", 7, "record.document.name must be a string"),
     ("tool", "agent", "a#b", "agent must be 1 to 128 of the characters"),
     ("lead", "record.document", [], "record.document must be an object"),
-    ("lead", "key", LATE, "key must be the id of a lead"),
+    ("lead", "key", LATE, "key must be the key of a record of the kind lead"),
     ("lead", "key", "0" * 11 + LATE, "key must be the key of a record of the kind lead"),
     ("lead", "record.document.channel", 7, "record.document.channel must be '"),
     ("lead", "record.document.agentId", "other", "record.document.agentId must be the agent of the line"),

@@ -11,18 +11,18 @@ from tests.workspace_life.commands import answer_to
 
 def test_a_workspace_shows_its_name_and_no_secret(api: Api, workspace: NewWorkspace) -> None:
     shown = api.get("/v3/workspace").data
-    created = clock.iso(store.read(workspace.workspace_id)["createdAt"])
+    created = clock.iso(store.read(workspace.workspace_id).open()["createdAt"])
     assert shown == {"id": workspace.workspace_id, "name": "Test", "createdAt": created}
 
 
 def test_a_change_of_a_workspace_merges_and_null_clears_the_retention(api: Api, workspace: NewWorkspace) -> None:
-    before = store.read(workspace.workspace_id)
+    before = store.read(workspace.workspace_id).open()
     changed = api.patch("/v3/workspace", {"workspace": {"retentionDays": 30}}).data
     assert (changed["name"], changed["retentionDays"]) == ("Test", 30)
     changed = api.patch("/v3/workspace", {"workspace": {"name": "New", "retentionDays": None}}).data
     assert (changed["name"], "retentionDays" in changed) == ("New", False)
     assert api.get("/v3/workspace").data == changed
-    assert store.read(workspace.workspace_id) == {**before, "name": "New"}
+    assert store.read(workspace.workspace_id).open() == {**before, "name": "New"}
 
 
 @pytest.mark.parametrize("days", [1, 3650, 7.0])

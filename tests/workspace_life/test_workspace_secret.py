@@ -17,7 +17,7 @@ def test_a_rotated_secret_is_printed_once_and_replaces_the_old_one(workspace: Ne
     secret = json.loads(ran.stdout)["workspace_secret"]
     assert secret.startswith("cams_events_")
     assert secret != workspace.workspace_secret
-    assert store.read(workspace.workspace_id)["workspaceSecret"] == secret
+    assert store.read(workspace.workspace_id).open()["workspaceSecret"] == secret
     assert secret not in succeed("show", workspace.workspace_id).output
 
 
