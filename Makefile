@@ -6,7 +6,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PORT ?= 8000
 STATE ?= .local
-# Passed to pytest: make test ARGS="tests/test_tools.py -k create"
+# Passed to pytest: make test ARGS="tests/tools/test_tools.py -k create"
 ARGS ?=
 
 # The first interpreter that is new enough. On some systems python3 is older than python3.12.
@@ -146,5 +146,5 @@ lock:
 	$(LOCK) --python-version 3.11 requirements/bench.txt -o requirements/bench.lock
 
 clean:
-	rm -rf .uv .venv .venv-engine .venv-bench tests/clients/node_modules tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .uv .venv .venv-engine .venv-bench tests/generated_clients/node_modules tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

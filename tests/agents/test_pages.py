@@ -1,6 +1,6 @@
 """The pages of the list of agents have each agent once, and those of no other workspace.
 
-`tests/test_agent_list.py` tests the filters and orders.
+`tests/agents/test_list.py` tests the filters and orders.
 """
 
 from chalicelib.workspaces.store import NewWorkspace

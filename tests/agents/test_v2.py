@@ -1,6 +1,6 @@
 """Creating, changing and reading an agent through v2 (§4.1).
 
-`tests/contract/test_members.py` tests the members of each form; `tests/test_agent_keys.py` tests the key.
+`tests/contract/test_members.py` tests the members of each form; `tests/agents/test_keys.py` tests the key.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """Creating and reading an agent through v3, and what a change merges (§4.2).
 
-`tests/contract/test_members.py` tests the members of each form; `tests/test_agent_keys.py` tests the key.
+`tests/contract/test_members.py` tests the members of each form; `tests/agents/test_keys.py` tests the key.
 """
 
 from typing import Any

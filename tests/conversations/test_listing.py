@@ -12,9 +12,9 @@ from chalicelib.conversations.state import State, empty
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import refused
+from tests.clients.test_clients import noise
 from tests.engine_requests import counted
 from tests.selection import first_case, whole
-from tests.test_clients import noise
 
 LIST = "/v2/agents/support/convos"
 

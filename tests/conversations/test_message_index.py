@@ -11,8 +11,8 @@ from chalicelib.conversations.rows import MessageIndexRow
 from chalicelib.conversations.transcript import message_index, turns
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.conversations.test_retention import clear_deleted
 from tests.engine_requests import counted, refuse_operation
-from tests.test_retention import clear_deleted
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import stream as stream
 

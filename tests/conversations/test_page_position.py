@@ -7,7 +7,7 @@ import pytest
 from chalicelib import ids
 from chalicelib.conversations import page_position
 from chalicelib.conversations.page_position import Depth, Jump, Quarter
-from tests.jumps import DAY, NOVEMBER, SIZE, tallied, worst_page
+from tests.conversations.page_costs import DAY, NOVEMBER, SIZE, tallied, worst_page
 from tests.selection import whole
 
 

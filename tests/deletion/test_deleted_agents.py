@@ -11,8 +11,8 @@ from tests.api import Api
 from tests.assertions import refused
 from tests.builders import lead_body
 from tests.conftest import PassTime
+from tests.conversations.test_retention import clear_deleted
 from tests.deletion.cascades import HUMAN, LIST, fill, items, second_run
-from tests.test_retention import clear_deleted
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import stream as stream
 

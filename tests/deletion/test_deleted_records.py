@@ -7,9 +7,9 @@ import pytest
 
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.conversations.test_retention import clear_deleted
 from tests.deletion.cascades import HUMAN, LIST, create, items
 from tests.selection import first_case
-from tests.test_retention import clear_deleted
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import stream as stream
 

@@ -1,7 +1,7 @@
 """A custom domain in front of the API: its requests have another host, and a path without the stage.
 
 Pages of the console are not compared: unlike AWS, the emulator adds the stage to the path in their event
-(tests/test_custom_domain.py has the events of AWS).
+(tests/http/test_custom_domain.py has the events of AWS).
 """
 
 from tests.deployment import cloud

@@ -6,7 +6,7 @@ Each of its members is optional:
 - `TESTED_PARAMETERS`, `TESTED_SAVES`: query parameters, and operations with `If-Match`, that its own tests cover.
 - `COSTS`: arguments of `Case` in `test_requests_per_operation`, and `cost_values(api)`: the path values in them.
 - `CREATED_BY`, `RECORDS`, `REPEATED`: entries of `operations.CREATED_BY`, arguments of `Record` in `test_preconditions`
-  and of `Case` in `repeating`.
+  and of `Case` in `replay_cases`.
 - `LOOKS`: entries of `_LOOKS` in `reliability.sweep`.
 - `QUEUES`: the names of its queues.
 - `wrong_members()`: entries of `WRONG` in `bad_input.wrong_members`.

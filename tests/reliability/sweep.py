@@ -1,6 +1,6 @@
 """The cases of the crash sweep, their workspaces, and the checks of the stored records.
 
-The cases are those of `tests.repeating`, every DELETE, and some that take another code path.
+The cases are those of `tests.http.replay_cases`, every DELETE, and some that take another code path.
 """
 
 import json
@@ -21,8 +21,8 @@ from chalicelib.webhooks import endpoints, queue
 from tests import extensions
 from tests.api import Answer, Api
 from tests.builders import message, state_body
+from tests.http.replay_cases import CASES, HUMAN, NOISE, Case, World
 from tests.operations import CREATED_BY, MESSAGES, STATE
-from tests.repeating import CASES, HUMAN, NOISE, Case, World
 from tests.webhooks import pipeline
 
 AGENT, CONVERSATION = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"

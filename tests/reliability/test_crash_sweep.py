@@ -20,10 +20,10 @@ from tests.api import Answer
 from tests.conftest import clear_caches
 from tests.contract.test_routes import OPERATIONS
 from tests.guarantees import CaseCounter
+from tests.http.replay_cases import NO_WRITE, Case, World
 from tests.reliability import sweep
 from tests.reliability.engine_fixture import running_engine
 from tests.reliability.faults import KINDS, Died, Fault, Kind, Line, line_to
-from tests.repeating import NO_WRITE, Case, World
 from tests.selection import whole
 from tests.webhooks import pipeline
 

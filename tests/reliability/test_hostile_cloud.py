@@ -21,10 +21,10 @@ from chalicelib.storage import encryption, layouts
 from chalicelib.workspaces import store as workspaces
 from tests.conftest import clear_caches
 from tests.guarantees import CaseCounter
+from tests.http.replay_cases import REPLAYED, TABLE
 from tests.moto_tables import items, restore, snapshot, tables
 from tests.operations import GUARDED, STATE, populate, send
 from tests.reliability.hostile import CALM, Cloud, hostile_cloud
-from tests.repeating import REPLAYED, TABLE
 from tests.selection import whole
 
 pytestmark = pytest.mark.guarantee("cloud")

@@ -17,8 +17,19 @@ from chalicelib import storage
 from chalicelib.clients import store as clients
 from tests.api import Answer
 from tests.guarantees import CaseCounter
-from tests.repeating import KEY, REPLAYED, Case, World, each_case, error_of, is_replay, named, new_world, stored_records
-from tests.repeating import world as world
+from tests.http.replay_cases import (
+    KEY,
+    REPLAYED,
+    Case,
+    World,
+    each_case,
+    error_of,
+    is_replay,
+    named,
+    new_world,
+    stored_records,
+)
+from tests.http.replay_cases import world as world
 from tests.selection import first_case
 
 pytestmark = pytest.mark.guarantee("whole")

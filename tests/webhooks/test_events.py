@@ -10,8 +10,8 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra import event_filters
 from tests.api import Api
 from tests.builders import lead_body
+from tests.clients.test_clients import noise
 from tests.conftest import PassTime
-from tests.test_clients import noise
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Stream, events_of, payloads
 from tests.webhooks.story import STORY

@@ -10,9 +10,9 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import stored
 from tests.builders import webhook_body
+from tests.clients.test_clients import noise
 from tests.engine_requests import counted
 from tests.selection import first_case
-from tests.test_clients import noise
 from tests.webhooks.pipeline import Inbox, Stream, drain, events_of, fan_out, payloads
 
 STATE = "/agents/support/interact/ann/state"

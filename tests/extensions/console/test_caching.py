@@ -10,8 +10,8 @@ from tests.api import Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.rows import ALL, OPERATOR, ROWS, Route, build, requests, send
+from tests.http.test_caching import stored_as
 from tests.moto_tables import restore, snapshot
-from tests.test_caching import stored_as
 
 ASSET = "/console/assets/{name}"
 

@@ -4,8 +4,8 @@ from chalicelib import clock, extensions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.extensions.console.browser import Browser
-from tests.test_csv_files import AGENT, HOSTILE, check_files
-from tests.test_csv_files import hostile as hostile
+from tests.http.test_csv_files import AGENT, HOSTILE, check_files
+from tests.http.test_csv_files import hostile as hostile
 
 
 def test_no_file_of_the_console_has_a_formula(workspace: NewWorkspace, hostile: Api) -> None:

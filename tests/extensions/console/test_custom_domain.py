@@ -7,7 +7,7 @@ import pytest
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.extensions.console.conftest import PASSWORD
-from tests.test_custom_domain import PREFIXES, call
+from tests.http.test_custom_domain import PREFIXES, call
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)

@@ -5,11 +5,11 @@ import json
 from chalicelib.extensions.erasures import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.workspace_life.commands import succeed
-from tests.workspace_life.conftest import full as full
-from tests.workspace_life.conftest import neighbour as neighbour
-from tests.workspace_life.conftest import no_waiting as no_waiting
-from tests.workspace_life.filled import of, rows_of
+from tests.workspaces.commands import succeed
+from tests.workspaces.conftest import full as full
+from tests.workspaces.conftest import neighbour as neighbour
+from tests.workspaces.conftest import no_waiting as no_waiting
+from tests.workspaces.filled import of, rows_of
 
 
 def test_a_deletion_includes_erasures(full: NewWorkspace, neighbour: NewWorkspace) -> None:

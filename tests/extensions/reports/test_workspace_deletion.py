@@ -9,8 +9,8 @@ from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.queues import messages
 from chalicelib.workspaces.store import NewWorkspace
 from infra.deploy.functions import declared_functions
-from tests.workspace_life.commands import succeed
-from tests.workspace_life.filled import of
+from tests.workspaces.commands import succeed
+from tests.workspaces.filled import of
 
 
 def test_nothing_is_counted_after_a_deletion(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:

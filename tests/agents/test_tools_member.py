@@ -9,10 +9,10 @@ from chalicelib.http import responses
 from chalicelib.storage import parent_scoped_ids
 from chalicelib.tools.store import ToolRow
 from chalicelib.workspaces.store import NewWorkspace
+from tests.agents.test_rows import noise
 from tests.api import Answer, Api
 from tests.assertions import refused, stored
 from tests.capacity import metered
-from tests.test_agent_rows import noise
 
 AGENT, TOOLS = "/v3/agents/support", "/v3/agents/support/tools"
 LISTED = ", without its tools, which are too large; list them in pages at /v3/agents/{agent_id}/tools"

@@ -14,6 +14,11 @@ from tests.selection import first_case
 NOW = 1000
 
 
+@pytest.fixture(autouse=True)
+def agent() -> None:
+    """No agent, because these functions read no record."""
+
+
 def change(**members: Any) -> StateChange:
     return prepare(StateIn.model_validate_json(json.dumps(members)), NOW)
 

@@ -8,8 +8,8 @@ from chalicelib import errors, queues
 from chalicelib.webhooks import queue
 from tests.engine_requests import refuse_operation
 from tests.guarantees import CaseCounter
-from tests.repeating import KEY, REPLAYED, World, error_of, is_replay, named
-from tests.repeating import world as world
+from tests.http.replay_cases import KEY, REPLAYED, World, error_of, is_replay, named
+from tests.http.replay_cases import world as world
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import inbox as inbox
 from tests.webhooks.conftest import stream as stream

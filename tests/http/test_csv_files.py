@@ -13,7 +13,7 @@ from chalicelib.http import files
 from tests.api import Answer, Api
 from tests.selection import whole
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SEPARATORS = ",;\t"
 FORMULAS = tuple("=+-@\t\r")
 # Each way to begin a cell, in texts of visitors.

@@ -6,7 +6,7 @@ from chalicelib import clock
 from chalicelib.workspaces import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.workspace_life.commands import answer_to
+from tests.workspaces.commands import answer_to
 
 
 def test_a_workspace_shows_its_name_and_no_secret(api: Api, workspace: NewWorkspace) -> None:

@@ -12,8 +12,8 @@ import pytest
 from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_MESSAGES
 from chalicelib.http import bodies
 from tests.api import Api
+from tests.http.costliest_requests import ACCEPTED, OVERSIZE, STATE, TINY, TURN, Cost, filled
 from tests.selection import first_case
-from tests.worst_requests import ACCEPTED, OVERSIZE, STATE, TINY, TURN, Cost, filled
 
 # A unit takes about 15 ms, so that this is 0.6 s.
 MOST_UNITS, MOST_MEGABYTES = 40, 100
@@ -70,8 +70,8 @@ def test_garbage_collection_does_not_visit_what_was_imported() -> None:
 @pytest.fixture(scope="module")
 def costs() -> dict[str, Cost]:
     """The cost of each request, from a process without the leftovers of other tests."""
-    root = Path(__file__).resolve().parents[1]
-    command = [sys.executable, "-m", "tests.worst_requests"]
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "-m", "tests.http.costliest_requests"]
     ran = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     rows = [line.rsplit(maxsplit=3) for line in ran.stdout.splitlines()[1:]]
     return {name: Cost(int(status), float(seconds), float(megabytes)) for name, status, seconds, megabytes in rows}

@@ -12,7 +12,7 @@ import pytest
 from chalicelib import __version__
 from infra import client, uv
 from infra.local.children import ROOT
-from tests.clients.test_generators import needs_generator, new_key, ran
+from tests.generated_clients.test_generators import needs_generator, new_key, ran
 from tests.openapi.document import document, operations
 from tests.reliability.test_local_run import Run, run  # noqa: F401 - the fixture
 from tests.selection import whole

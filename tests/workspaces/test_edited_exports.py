@@ -25,8 +25,8 @@ from tests.conftest import clear_caches
 from tests.moto_tables import items, restore, snapshot
 from tests.selection import whole
 from tests.storage.recorded_rows import path_of, restored
-from tests.workspace_life.commands import run, succeed
-from tests.workspace_life.exported import other_account, suspended_export
+from tests.workspaces.commands import run, succeed
+from tests.workspaces.exported import other_account, suspended_export
 
 CLIENT = {"kind": "client", "key": "ann", "record": {"document": {}, "version_tag": "01m81xw1qwnd4azmp4bg1x6t97"}}
 

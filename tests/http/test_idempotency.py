@@ -20,8 +20,7 @@ from tests.capacity import metered
 from tests.contract.test_routes import OPERATIONS
 from tests.engine_requests import counted, refuse_operation
 from tests.guarantees import CaseCounter
-from tests.operations import STATE
-from tests.repeating import (
+from tests.http.replay_cases import (
     CASES,
     KEY,
     NO_WRITE,
@@ -38,7 +37,8 @@ from tests.repeating import (
     stored_records,
     turns,
 )
-from tests.repeating import world as world
+from tests.http.replay_cases import world as world
+from tests.operations import STATE
 from tests.selection import first_case
 from tests.webhooks import pipeline
 

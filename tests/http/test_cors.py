@@ -17,7 +17,7 @@ from chalicelib.http import cors
 from tests.api import Api
 from tests.selection import first_case
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 ORIGIN = "access-control-allow-origin"
 
 

@@ -1,6 +1,6 @@
 """The most expensive request of each kind, and what it costs: CPU time, and memory above that of the idle process.
 
-`python -m tests.worst_requests` prints the table; `tests/test_bounded_work.py` checks the limits.
+`python -m tests.http.costliest_requests` prints the table; `tests/http/test_bounded_work.py` checks the limits.
 """
 
 import ctypes

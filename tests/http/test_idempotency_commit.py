@@ -23,8 +23,7 @@ from tests.capacity import metered, size
 from tests.direct_writes import before_each_commit
 from tests.engine_requests import counted, lose_first_answer, refuse_operation
 from tests.guarantees import CaseCounter
-from tests.operations import STATE
-from tests.repeating import (
+from tests.http.replay_cases import (
     KEY,
     NOISE,
     REPLAYED,
@@ -38,7 +37,8 @@ from tests.repeating import (
     new_world,
     stored_records,
 )
-from tests.repeating import world as world
+from tests.http.replay_cases import world as world
+from tests.operations import STATE
 from tests.selection import first_case
 
 TOOL = named("tool create")

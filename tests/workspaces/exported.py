@@ -6,7 +6,7 @@ from chalicelib import settings, storage
 from chalicelib.storage import keyring
 from infra.operator import exports
 from tests.conftest import clear
-from tests.workspace_life.commands import succeed
+from tests.workspaces.commands import succeed
 
 
 def other_account() -> None:

@@ -14,7 +14,7 @@ from tests.api import Api
 from tests.conftest import PassTime
 from tests.engine_requests import counted
 from tests.moto_tables import items
-from tests.workspace_life.commands import SUSPENDED, answer_to, run, succeed
+from tests.workspaces.commands import SUSPENDED, answer_to, run, succeed
 
 
 def test_a_suspended_workspace_answers_403_to_every_credential(

@@ -14,9 +14,9 @@ from tests.conftest import PassTime
 from tests.credentials.access_tokens import DAY
 from tests.engine_requests import counted
 from tests.moto_tables import items
-from tests.workspace_life.commands import run, succeed
-from tests.workspace_life.exported import resumed_export, suspended_export
-from tests.workspace_life.filled import of
+from tests.workspaces.commands import run, succeed
+from tests.workspaces.exported import resumed_export, suspended_export
+from tests.workspaces.filled import of
 
 
 def test_the_full_workspace_has_rows_in_every_table(full: NewWorkspace) -> None:

@@ -16,7 +16,7 @@ from tests.api import Answer
 from tests.assertions import stored
 from tests.direct_writes import before_each_commit
 from tests.guarantees import CaseCounter
-from tests.repeating import (
+from tests.http.replay_cases import (
     KEY,
     REPLAYED,
     STATE,
@@ -30,7 +30,7 @@ from tests.repeating import (
     stored_records,
     turns,
 )
-from tests.repeating import world as world
+from tests.http.replay_cases import world as world
 from tests.selection import first_case
 
 pytestmark = pytest.mark.guarantee("repeated")

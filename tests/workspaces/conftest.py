@@ -7,7 +7,7 @@ import pytest
 from chalicelib import clock
 from chalicelib.workspaces.store import NewWorkspace
 from tests.webhooks import pipeline
-from tests.workspace_life.filled import fill
+from tests.workspaces.filled import fill
 
 
 @pytest.fixture(autouse=True)

@@ -20,9 +20,9 @@ from tests.api import Api
 from tests.capacity import metered
 from tests.moto_tables import items
 from tests.webhooks import pipeline
-from tests.workspace_life.commands import run, succeed
-from tests.workspace_life.filled import fill, of, rows_of
-from tests.workspace_life.interruptions import crashes, each_crash
+from tests.workspaces.commands import run, succeed
+from tests.workspaces.filled import fill, of, rows_of
+from tests.workspaces.interruptions import crashes, each_crash
 
 
 def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(

@@ -15,7 +15,7 @@ from tests.deletion.cascades import maintain, task_messages
 from tests.moto_tables import items
 from tests.storage.row_classes import RowClass, attributes_of, class_of, keys_of, row_classes
 from tests.webhooks import pipeline
-from tests.workspace_life.commands import succeed
+from tests.workspaces.commands import succeed
 
 PREFIX = storage.table("")
 

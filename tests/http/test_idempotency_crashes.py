@@ -21,8 +21,8 @@ from chalicelib.webhooks import queue
 from tests.api import Answer
 from tests.conftest import clear
 from tests.guarantees import CaseCounter
+from tests.http.replay_cases import Case, World, each_case, named, new_world
 from tests.operations import STATE
-from tests.repeating import Case, World, each_case, named, new_world
 from tests.selection import first_case
 from tests.webhooks import pipeline
 

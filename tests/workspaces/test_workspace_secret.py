@@ -9,7 +9,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.webhooks import pipeline
-from tests.workspace_life.commands import succeed
+from tests.workspaces.commands import succeed
 
 
 def test_a_rotated_secret_is_printed_once_and_replaces_the_old_one(workspace: NewWorkspace) -> None:
