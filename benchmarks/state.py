@@ -138,7 +138,7 @@ def costs(store: Store, count: int) -> Iterator[tuple[str, Costs]]:
     conversation. Raises AssertionError if a read returns other messages than were written.
     """
     conversation, messages = f"costs-{count}", transcript(count)
-    again, more = [*messages[:-2], *other(messages, 2, 1)], other(messages, 2, 2)
+    again, more = [*messages[:-2], *other(messages, 2, 1)], other(messages, 2, 3)
     store.replace(conversation, messages[:-2])
     store.append(conversation, messages[-2:])
     yield "replace", _cost(store, conversation, again, lambda: store.replace(conversation, again))
