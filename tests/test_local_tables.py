@@ -7,7 +7,7 @@ import boto3
 import pytest
 
 from chalicelib import queues, settings, storage
-from chalicelib.webhooks import queue
+from chalicelib.webhooks import queue, retry_policy
 from infra import tables
 from infra.extension_parts import template
 from tests.selection import first_case
@@ -32,8 +32,10 @@ def attributes(name: str) -> dict[str, str]:
 def test_a_failing_message_goes_to_the_dead_letter_queue(engine: None, waiting: str, dead: str) -> None:
     policy = json.loads(attributes(waiting)["RedrivePolicy"])
 
-    assert policy == {"deadLetterTargetArn": attributes(dead)["QueueArn"], "maxReceiveCount": 10}
-    assert attributes(waiting)["VisibilityTimeout"] == "360"
+    is_of_webhooks = waiting in (queue.FAST, queue.SLOW)
+    attempts, pause = (retry_policy.ATTEMPTS, retry_policy.PAUSE_SECONDS) if is_of_webhooks else (10, 360)
+    assert policy == {"deadLetterTargetArn": attributes(dead)["QueueArn"], "maxReceiveCount": attempts}
+    assert attributes(waiting)["VisibilityTimeout"] == str(pause)
 
 
 def test_an_existing_queue_is_updated_to_the_template(engine: None) -> None:

@@ -95,11 +95,11 @@ def test_the_queues_of_the_template_are_created(engine: None) -> None:
     ],
 )
 @first_case
-def test_a_message_goes_to_the_dead_letter_queue_after_ten_attempts(waiting: str, dead: str, engine: None) -> None:
+def test_a_message_goes_to_the_dead_letter_queue_after_its_attempts(waiting: str, dead: str, engine: None) -> None:
     dead_letter_queue = attributes(dead)
     assert json.loads(attributes(waiting)["RedrivePolicy"]) == {
         "deadLetterTargetArn": dead_letter_queue["QueueArn"],
-        "maxReceiveCount": 10,
+        "maxReceiveCount": retry_policy.ATTEMPTS if waiting in (queue.FAST, queue.SLOW) else 10,
     }
     # The maximum of SQS, so that an operator has time to react.
     assert dead_letter_queue["MessageRetentionPeriod"] == str(14 * 24 * 60 * 60)

@@ -73,6 +73,12 @@ _PAGES_WITH = {
         f"{_VERSION}/text": "full_texts.read_version",
     },
 }
+NAVIGATION = tuple(
+    page
+    for page in ("/overview", "/convos", "/analytics", "/leads", "/agents", "/settings")
+    if page in _PAGES or any(page in _PAGES_WITH[name] for name in filter(extensions.has, _PAGES_WITH))
+)
+"""The pages that the navigation shows, in its order. A person may be given each of them (`canAccess`)."""
 _FORMS_WITH = {"history": {_VERSION: "versions.restore_version"}}
 
 
