@@ -15,7 +15,7 @@ from chalicelib import extensions as enabled
 from chalicelib.agents import copies
 from chalicelib.credentials import store as credentials
 from chalicelib.deletion import cascade
-from chalicelib.http import auth, responses
+from chalicelib.http import auth, idempotency, responses
 from chalicelib.openapi.error_responses import EXAMPLES as REFUSALS
 from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.storage.unit import Unit
@@ -55,6 +55,17 @@ def test_an_operation_describes_each_of_its_conflicts_by_a_known_code(name: str)
     described = set(re.findall(r"`([A-Z_]+)`: ", description))
     assert described - {"IDEMPOTENCY_KEY_REUSED"} == codes
     assert described <= set(whole["components"]["schemas"]["Error"]["properties"]["code"]["examples"])
+
+
+def test_the_page_of_decisions_explains_each_conflict() -> None:
+    """It also explains those of extensions that are off."""
+    page = (Path(__file__).parents[2] / "docs" / "decisions.md").read_text("utf-8")
+    section = page.partition("\n## Conflicts\n")[2].partition("\n## ")[0]
+    listed = set(re.findall(r"^\| `([A-Z_]+)` \|", section, re.MULTILINE))
+    views = [app.routes[one.path][one.method].view_function for one in operations()]
+    conflicts = [one for view in views for one in view.operation.raises if issubclass(one, errors.Conflict)]
+    codes = {one.code for one in (*conflicts, idempotency.KeyReused)}
+    assert listed == codes if extensions.are_all_on() else listed >= codes
 
 
 # Too large for one item, even compressed.
