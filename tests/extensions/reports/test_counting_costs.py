@@ -25,7 +25,7 @@ from tests.old_agents import create_old_agent
 
 pytestmark = pytest.mark.long
 
-PAGE = Path(__file__).parent.parent / "docs" / "analytics.md"
+PAGE = Path(__file__).parents[3] / "docs" / "analytics.md"
 HOUR, DAYS, AGENTS = 3_600, 61, 4
 START = 1_795_348_800
 READS = {

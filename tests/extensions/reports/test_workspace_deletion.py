@@ -10,6 +10,7 @@ from chalicelib.queues import messages
 from chalicelib.workspaces.store import NewWorkspace
 from infra.deploy.functions import declared_functions
 from tests.workspaces.commands import succeed
+from tests.workspaces.conftest import no_waiting as no_waiting
 from tests.workspaces.filled import of
 
 
