@@ -89,7 +89,7 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
 
 
 def _read(session: Session, agent_ids: list[str], query: Any) -> Iterator[Any]:
-    _REPORTS.require_few(agent_ids, query)
+    _REPORTS.check_size(agent_ids, query)
     counted: Iterator[Any] = _REPORTS.read_all(session.workspace_id, agent_ids, query)
     return counted
 

@@ -42,7 +42,7 @@ def _period() -> Any:
 
     now = clock.seconds()
     today = now - now % _DAY_SECONDS
-    return _REPORTS.Period(today - (_DAYS - 1) * _DAY_SECONDS, today + _DAY_SECONDS, ZoneInfo("UTC"))
+    return _REPORTS.ReportPeriod(today - (_DAYS - 1) * _DAY_SECONDS, today + _DAY_SECONDS, ZoneInfo("UTC"))
 
 
 def _by_agent(period: Any, titles: dict[str, str], of_agents: dict[str, list[Any]]) -> list[tuple[str, int]]:

@@ -32,7 +32,7 @@ class Problem(errors.Invalid):
 def from_request() -> Any:
     """Return the report query of the request. Raises Problem."""
     try:
-        zone = _REPORTS.requested_zone()
+        zone = _REPORTS.zone_from_request()
     except errors.Invalid as error:
         raise Problem("tz") from error
     interval, by = current_request.query_value("interval") or "day", current_request.query_value("by") or None
@@ -88,7 +88,7 @@ def _period(zone: tzinfo) -> Any:
     if first is None or last is None or not timedelta() <= last - first < timedelta(days=_REPORTS.MAX_DAYS):
         raise Problem("from")
     start, end = _midnight(first, zone), _midnight(last + timedelta(days=1), zone)
-    return _REPORTS.Period.covering(start, end, zone)
+    return _REPORTS.ReportPeriod.covering(start, end, zone)
 
 
 def _days() -> int:

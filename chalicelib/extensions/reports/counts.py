@@ -2,8 +2,8 @@
 
 A change that counts is written as a small row under its version tag, so a repeated change overwrites it. The counts of
 an hour are the sums of its rows, written as absolute numbers into the two rows of its day, never incremented. So
-repeated and reordered requests to count do no harm. The rows of changes expire a week after their hour, which can be
-counted again until the day before.
+repeated and reordered messages have no effect. The rows of changes expire a week after their hour. An hour can be
+counted again for six days.
 
 A stream may deliver a change after its agent was deleted and another one was created with its id. So a count omits the
 changes that are older than the agent.
@@ -24,7 +24,7 @@ from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 
-# In the partition key of what happened in a workspace, but at none of its agents: the delivery of a client's event.
+# The agent id in the partition key of counts that belong to no agent, such as the delivery of a client's event.
 NO_AGENT = ""
 _CHANGE, _COUNTS, _GROUPS = "change", "counts", "groups"
 _DAY_SECONDS = 24 * 60 * 60
@@ -39,7 +39,7 @@ _LAG_SECONDS = 60
 
 
 class ChangeRow(storage.SealedRow):
-    """What one change counts."""
+    """The counts of one change."""
 
     class Meta:
         table_name = storage.table("tallies")
@@ -57,7 +57,7 @@ class ChangeRow(storage.SealedRow):
 
 
 class DayRow(storage.DocumentRow):
-    """The counts of a day by hour; or those by dimension, hour and value. Days are those of UTC."""
+    """The counts of a day of UTC by hour, or by dimension, hour and value."""
 
     class Meta:
         table_name = storage.table("tallies")
@@ -74,22 +74,22 @@ class DayRow(storage.DocumentRow):
 
 
 def record(changes: Iterable[CountedChange]) -> None:
-    """Store what changes count, and request a count of their hours. Requests: those of `save`."""
-    save([row for one in changes if (row := change_row(one))])
+    """Store the counts of changes, and ask to count their hours again. Requests: those of `save`."""
+    save([row for change in changes if (row := change_row(change))])
 
 
 def change_row(change: CountedChange) -> ChangeRow | None:
-    """The row of a change, not stored yet; None for a change whose row would have expired."""
+    """Return the row of a change, not stored yet; None for a change whose row would have expired."""
     is_recent = abs(clock.seconds() - _second(change.version_tag)) <= _RECENT_SECONDS
     return _row(change) if is_recent else None
 
 
 def save(changes: Iterable[ChangeRow]) -> None:
-    """Store rows of changes, and request a count of their hours. Requests: one per 25 changes, and the queue's."""
+    """Store rows of changes, and ask to count their hours again. Requests: one per 25 changes, and the queue's."""
     rows = {row.keys: row for row in changes}
     storage.save_many([*rows.values()])
-    changed = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
-    for workspace_id, of_workspace in groupby(changed, lambda hour: storage.split_key(hour[0])[0]):
+    agent_hours = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
+    for workspace_id, of_workspace in groupby(agent_hours, lambda hour: storage.split_key(hour[0])[0]):
         queue.send(workspace_id, [RecountHour(agent, hour, clock.seconds()) for agent, hour in of_workspace])
 
 
@@ -97,8 +97,8 @@ def recount(agent: str, hour: int, requested_at: int) -> None:
     """Replace the counts of an hour by the sums of its changes.
 
     `agent` is the partition key, `hour` the first second of the hour. Omits changes before the agent's creation. Does
-    nothing if a count since `requested_at` has done it, if the agent (or without one, the workspace) was deleted, or if
-    the changes begin to expire. Two requests, one per MB of changes, and two.
+    nothing if the hour was counted since `requested_at`, if the agent was deleted, if the workspace was deleted and the
+    counts belong to no agent, or if the changes begin to expire. Two requests, one per MB of changes, and two.
     """
     if hour > clock.seconds() - (_KEPT_SECONDS - _DAY_SECONDS):
         storage.retry_on_conflict(lambda: _recount(agent, hour, requested_at))
@@ -108,14 +108,14 @@ def recount_all(workspace_id: str, agent_id: str) -> int:
     """Count every hour of an agent that has changes; return the number of hours."""
     agent = storage.key(workspace_id, agent_id)
     rows = storage.iterate(ChangeRow, agent, ChangeRow.period.startswith(f"{_CHANGE}#"))
-    changed = sorted({_hour_of(row) for row in rows})
-    for hour in changed:
+    changed_hours = sorted({_hour_of(row) for row in rows})
+    for hour in changed_hours:
         recount(agent, hour, clock.seconds())
-    return len(changed)
+    return len(changed_hours)
 
 
 def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str | None) -> Iterator[Hour]:
-    """The counts of the hours from `start` on and before `end`, in Unix seconds. One request per MB."""
+    """Yield the counts of the hours from `start` to before `end`, in Unix seconds. One request per MB."""
     kind = _COUNTS if dimension is None else _GROUPS
     days = DayRow.period.between(_period(kind, clock.iso(start)[:10]), _period(kind, clock.iso(end - 1)[:10]))
     for row in storage.query(DayRow, storage.key(workspace_id, agent_id), days, consistent=False):
@@ -129,10 +129,10 @@ def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str 
 
 
 def read_days(workspace_id: str, agent_id: str, start: int, end: int) -> dict[int, list[int]]:
-    """The counts of the days of UTC in which something happened, by their first second. One request per MB."""
+    """Return the counts of each day of UTC that has any, by its first second. One request per MB."""
     days: dict[int, list[int]] = {}
-    for one in read(workspace_id, agent_id, start, end, None):
-        hours.add(days.setdefault(one.start - one.start % _DAY_SECONDS, [0] * len(hours.NAMES)), one.counts)
+    for hour in read(workspace_id, agent_id, start, end, None):
+        hours.add(days.setdefault(hour.start - hour.start % _DAY_SECONDS, [0] * len(hours.NAMES)), hour.counts)
     return days
 
 
@@ -156,13 +156,13 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
         return
     now = clock.seconds()
     created = owner.open().get(agents.CREATED) if has_agent else 0
-    # One that is no number must not stop the counts of its agent.
+    # A stored time that is no number must not stop the counts of its agent.
     since = created - _SKEW_SECONDS if isinstance(created, int | float) else 0
     sums = hours.add_up(_changes(agent, hour, since))
     if not any(sums.counts) and number not in counts_before["hours"]:
         return
     _put_if_changed(groups, groups_before, _with_groups(groups_before, number, sums.groups))
-    # Last, because it says that the hour was counted.
+    # This row is written last, because it records that the hour was counted.
     if counts_before["hours"].get(number) != sums.counts:
         by_hour = {**counts_before["hours"], number: sums.counts}
         if not any(sums.counts):
@@ -171,7 +171,7 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
 
 
 def _changes(agent: str, hour: int, since: float) -> Iterator[tuple[list[int], list[str]]]:
-    """The numbers and places of the changes of an hour that were made, and caused, from the Unix second `since` on."""
+    """Yield the numbers and values of the changes of an hour that were made and caused since the second `since`."""
     within = ChangeRow.period.startswith(_period(_CHANGE, clock.iso(hour)[:13], ""))
     for row in storage.iterate(ChangeRow, agent, within):
         document = row.open()

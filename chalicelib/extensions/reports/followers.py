@@ -27,7 +27,7 @@ _LOAD_MEMBERS = {
 
 
 def _lead(record: dict[str, Any]) -> ChangeRow | None:
-    """Return the row of a new lead. Its channel is its origin."""
+    """Return the row of a new lead. The channel of a lead is its origin."""
     if record["eventName"] != "INSERT" or images.is_imported(record):
         return None
     row = LeadRow.from_raw_data(images.decode(record["dynamodb"]["NewImage"]) or {})
@@ -37,7 +37,7 @@ def _lead(record: dict[str, Any]) -> ChangeRow | None:
 
 
 def _load(record: dict[str, Any]) -> ChangeRow | None:
-    """Return the row of a page load, which is a new visitor's if it is the first one of its conversation id."""
+    """Return the row of a page load. The first load of a conversation id counts a new visitor."""
     new, old = (images.decode(record["dynamodb"].get(name)) or {} for name in ("NewImage", "OldImage"))
     if new.get("load") in (None, old.get("load")) or images.is_imported(record):
         return None

@@ -1,7 +1,7 @@
 """The Lambda entry point `count_hours`: it reads the queue `counts`.
 
-Its timeout is shorter than the delay of a request to count, so that no count is written after a newer one. It imports
-neither `app.py` nor wire models.
+Its timeout is shorter than the delay of its messages, so that no count is written after a newer one. It imports neither
+`app.py` nor wire models.
 """
 
 import logging
@@ -21,7 +21,7 @@ _MAX_MESSAGES = 10
 
 @functions.on_sqs_message(queues.name(queue.NAME), _MAX_MESSAGES, "count_hours")
 def count_hours(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
-    """Count hours again. Reports the failed messages; the queue repeats only these."""
+    """Count hours again. Return the failed messages, so that the queue repeats only these."""
     telemetry.begin_invocation(event)
     records = event.to_dict()["Records"]
     failed = [record["messageId"] for record in records if not _count(record["body"])]
@@ -29,7 +29,7 @@ def count_hours(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
 
 
 def _count(text: str) -> bool:
-    """Count the hour that a message names; return whether that succeeded."""
+    """Count the hour of a message again; return whether that succeeded."""
     try:
         counts.recount(*messages.parse(text, [RecountHour]))
     except Exception:

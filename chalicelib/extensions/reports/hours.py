@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from chalicelib.conversations.counted_changes import CountedChange
 
-# Those of reports. Usage also has the deliveries of webhooks, which no dimension divides.
+# The counts of reports. Usage also has the deliveries of webhooks, which have no dimension.
 REPORTED = ("loads", "newVisitors", "conversations", "messages", "interactions", "handoffs", "leads")
 NAMES = (*REPORTED, "seconds", "deliveries")
 _GROUPED = NAMES.index("deliveries")
@@ -25,7 +25,7 @@ Groups = dict[str, dict[str, list[int]]]
 
 
 class Hour(NamedTuple):
-    """The counts of an hour, given by its first Unix second; of one value if they are read by a dimension."""
+    """The counts of the hour that begins at the Unix second `start`, of one value if they are read by a dimension."""
 
     start: int
     value: str
@@ -51,34 +51,34 @@ def values_of(change: CountedChange) -> list[str]:
 
 
 def add_up(changes: Iterable[tuple[Sequence[int], Sequence[str]]]) -> Sums:
-    """The sums of changes, given as the numbers and places of each, in any order."""
+    """Return the sums of changes, each with its numbers and its values of the dimensions, in any order."""
     counts = [0] * len(NAMES)
     groups: Groups = {dimension: {} for dimension in DIMENSIONS}
-    for numbers, places in changes:
+    for numbers, values in changes:
         add(counts, numbers)
-        for dimension, value in zip(DIMENSIONS, places, strict=True) if any(numbers[:_GROUPED]) else ():
+        for dimension, value in zip(DIMENSIONS, values, strict=True) if any(numbers[:_GROUPED]) else ():
             add(groups[dimension].setdefault(value or UNKNOWN, [0] * len(NAMES)), numbers)
-    return Sums(counts, {dimension: most_frequent(values, MAX_VALUES) for dimension, values in groups.items()})
+    return Sums(counts, {dimension: most_frequent(by_value, MAX_VALUES) for dimension, by_value in groups.items()})
 
 
-def combine(counted: Iterable[Hour]) -> list[Hour]:
+def combine(hourly_counts: Iterable[Hour]) -> list[Hour]:
     """Return the counts of several agents as those of one agent, so that a large report keeps few numbers at a time."""
     sums: dict[tuple[int, str], list[int]] = {}
-    for hour in counted:
+    for hour in hourly_counts:
         add(sums.setdefault((hour.start, hour.value), [0] * len(NAMES)), hour.counts)
     return [Hour(start, value, counts) for (start, value), counts in sums.items()]
 
 
 def most_frequent(values: Mapping[str, Sequence[int]], limit: int) -> dict[str, list[int]]:
-    """The counts of the `limit` values with the most of them, ordered by value; then of all others, as `OTHER`."""
+    """Return the counts of the `limit` most frequent values, ordered by value, and those of all others as `OTHER`."""
     ranked = sorted(values, key=lambda value: (value == OTHER, -sum(values[value][: len(REPORTED)]), value))
-    kept = {value: [*values[value]] for value in sorted(ranked[:limit], key=lambda value: (value == OTHER, value))}
+    result = {value: [*values[value]] for value in sorted(ranked[:limit], key=lambda value: (value == OTHER, value))}
     for value in ranked[limit:]:
-        add(kept.setdefault(OTHER, [0] * len(NAMES)), values[value])
-    return kept
+        add(result.setdefault(OTHER, [0] * len(NAMES)), values[value])
+    return result
 
 
 def add(counts: list[int], numbers: Iterable[int]) -> None:
-    """Add numbers to counts. Those of a release that knew fewer names are shorter."""
+    """Add numbers to counts. The list of an earlier release, which had fewer names, is shorter."""
     for index, number in enumerate(numbers):
         counts[index] += number

@@ -6,7 +6,7 @@ from chalicelib.http.wire import Number, Wire, omitted
 
 
 class DayOfUsage(Wire):
-    """What was used in a day of UTC, which begins at `from`; without `from`, in the whole period."""
+    """The usage of a day of UTC, which begins at `from`; without `from`, of the whole period."""
 
     from_: Number = omitted(alias="from")
     conversations: Number
@@ -17,7 +17,7 @@ class DayOfUsage(Wire):
 
 
 class Usage(Wire):
-    """The usage of an agent on each day with any. Without `agentId`, of what belongs to no agent."""
+    """The usage of an agent on each day with counts. Without `agentId`, the counts that belong to no agent."""
 
     agentId: str = omitted()
     days: list[DayOfUsage]
@@ -25,7 +25,7 @@ class Usage(Wire):
 
 
 class Counts(Wire):
-    """What happened in a period that begins at `from`. `averageSeconds` is absent without conversations."""
+    """The counts of a period that begins at `from`. `averageSeconds` is absent without conversations."""
 
     from_: Number = Field(alias="from")
     loads: Number
@@ -48,7 +48,7 @@ class CountsGroup(Wire):
 
 
 class Report(Wire):
-    """The counts of a period by interval, and as a whole; and those of the period before it."""
+    """The counts of a period by interval, their totals, and the totals of the period before."""
 
     series: list[Counts]
     totals: Counts

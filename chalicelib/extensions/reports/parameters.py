@@ -6,14 +6,14 @@ from chalicelib.openapi.schemas import Schema, reference
 SCHEMAS: dict[str, Schema] = {
     name: {"description": about, "type": "string", "enum": list(values)}
     for name, about, values in (
-        ("Dimension", "What a report can be grouped by.", hours.DIMENSIONS),
+        ("Dimension", "A dimension that groups the counts of a report.", hours.DIMENSIONS),
         ("Interval", "The length of an interval.", series.INTERVALS),
     )
 }
 PATH: dict[str, Schema] = {}
 QUERY: dict[str, Schema] = {
     "by": {
-        "description": "Also `groups`: the same for each value of this dimension.",
+        "description": "Adds `groups`: the same counts for each value of this dimension.",
         "schema": reference("Dimension"),
     },
     "interval": {

@@ -1,4 +1,4 @@
-"""Reports: the counts of agents, read from the tallies and added up, as JSON or as a table."""
+"""Reports: the sums of the counts of agents, as JSON or as a table."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,7 +12,7 @@ from chalicelib.http import files, responses
 from chalicelib.storage import Document
 
 MAX_AGENTS = 500
-# Rows that a request reads and opens, one of each agent and day. One with groups takes 2 ms, others 0.1 ms.
+# The most rows that a request reads and decrypts, one for each agent and day: a row with groups takes 2 ms, others 0.1.
 _MAX_DAYS, _MAX_GROUPED_DAYS = 20_000, 4_000
 _DAY_SECONDS = 24 * 60 * 60
 _COLUMNS = ("from", *hours.REPORTED, "averageSeconds")
@@ -26,9 +26,9 @@ class TooManyAgents(errors.Conflict):
 
 
 def respond(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Response:
-    """The report of some agents together, as the request wants it.
+    """Return the report of agents together, in the format that the request prefers.
 
-    One request per agent, and one more for each further MB.
+    One request per agent, and one for each further MB.
     """
     data = build(read(workspace_id, agent_ids, query), query)
     if not files.csv_is_preferred():
@@ -38,32 +38,32 @@ def respond(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> 
     return response
 
 
-def require_few(agent_ids: Sequence[str], query: ReportQuery) -> None:
+def check_size(agent_ids: Sequence[str], query: ReportQuery) -> None:
     """Raise TooManyAgents for a report of too many agents or days."""
     days = (query.period.end - query.before.start) // _DAY_SECONDS + 1
-    most = _MAX_GROUPED_DAYS if query.by else _MAX_DAYS
-    if len(agent_ids) > MAX_AGENTS or len(agent_ids) * days > max(most, days):
+    limit = _MAX_GROUPED_DAYS if query.by else _MAX_DAYS
+    if len(agent_ids) > MAX_AGENTS or len(agent_ids) * days > max(limit, days):
         kind = "A report by a dimension" if query.by else "A report"
-        raise TooManyAgents(f"{kind} is of at most {MAX_AGENTS} agents, and {most:,} days of agents.")
+        raise TooManyAgents(f"{kind} is of at most {MAX_AGENTS} agents, and {limit:,} days of agents.")
 
 
-def build(counted: Iterable[Hour], query: ReportQuery) -> Document:
-    """The series, the totals, those of the period before, and the groups if a dimension is given."""
+def build(hourly_counts: Iterable[Hour], query: ReportQuery) -> Document:
+    """Return the series, the totals, those of the period before and, with a dimension, the groups."""
     if query.by is None:
-        return series.build(query.period, query.before, query.interval, counted)
-    all_hours = hours.combine(counted)
+        return series.build(query.period, query.before, query.interval, hourly_counts)
+    all_hours = hours.combine(hourly_counts)
     totals = series.build(query.period, query.before, query.interval, all_hours)
     return {**totals, "groups": series.build_groups(query.period, query.before, query.interval, all_hours)}
 
 
 def read(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Iterator[Hour]:
-    """The counts of a period and of the one before."""
+    """Yield the counts of the hours of a period and of the period before."""
     for agent_id in agent_ids:
         yield from counts.read(workspace_id, agent_id, query.before.start, query.period.end, query.by)
 
 
 def table(data: Document, by: str | None) -> str:
-    """The series as CSV, with a row for each interval, and for each value of the dimension."""
+    """Return the series as CSV, with a row for each interval and value of the dimension."""
     groups = [((), data)] if by is None else [((group["value"],), group) for group in data["groups"]]
     lines = [files.csv_line((*(() if by is None else (by,)), *_COLUMNS))]
     for labels, group in groups:

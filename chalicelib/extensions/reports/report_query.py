@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 NAMES = ("from", "to", "interval", "by", "tz")
 _DEFAULT_SECONDS = 30 * 24 * 60 * 60
 MAX_DAYS = 366
-# Intervals of a series, and of each group of one.
+# The most intervals of a series: without groups, and with them.
 MAX_INTERVALS, MAX_GROUPED = 750, 100
 _ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
 _MAX_ZONE = 64
 
 
 class ReportQuery(NamedTuple):
-    """The period and the one before it, the interval, and the dimension, None without groups."""
+    """The period and the period before, the interval, and the dimension, None without groups."""
 
-    period: series.Period
-    before: series.Period
+    period: series.ReportPeriod
+    before: series.ReportPeriod
     interval: str
     by: str | None
 
@@ -31,11 +31,11 @@ class ReportQuery(NamedTuple):
     def from_request(cls) -> "ReportQuery":
         """Return the query of the request: by default the last 30 days, by days of UTC. Raises Invalid."""
         bounds(hours.SECONDS)
-        period = _zoned(*_edges(), requested_zone())
+        period = _period(*_edges(), zone_from_request())
         interval, by = _choice("interval", series.INTERVALS) or "day", _choice("by", hours.DIMENSIONS)
-        most = MAX_GROUPED if by else MAX_INTERVALS
-        if len([*period.intervals(interval)]) > most:
-            raise errors.Invalid.member("interval", f"must make at most {most} intervals of the period")
+        limit = MAX_GROUPED if by else MAX_INTERVALS
+        if len([*period.intervals(interval)]) > limit:
+            raise errors.Invalid.member("interval", f"must make at most {limit} intervals of the period")
         return cls(period, period.before(), interval, by)
 
     def warnings(self) -> list[errors.MemberIssue]:
@@ -45,12 +45,12 @@ class ReportQuery(NamedTuple):
 
 
 def bounds(unit: int) -> tuple[int, int]:
-    """The period of the request, widened to whole units of so many seconds: by default the last 30 days.
+    """Return the period of the request, widened to whole units of `unit` seconds: by default the last 30 days.
 
-    Raises Invalid, also for more than 366 days.
+    Raises Invalid, also for a period of more than 366 days.
     """
     since, until = _edges()
-    start, end = series.widened(since, until, unit)
+    start, end = series.widen(since, until, unit)
     if since >= until or end - start > MAX_DAYS * 24 * 60 * 60:
         raise errors.Invalid.member("from", f"must be before to, by at most {MAX_DAYS} days")
     return start, end
@@ -63,17 +63,17 @@ def _edges() -> tuple[int, int]:
     return max(until - _DEFAULT_SECONDS, 0) if since is None else since, until
 
 
-def _zoned(since: int, until: int, zone: "ZoneInfo") -> series.Period:
+def _period(since: int, until: int, zone: "ZoneInfo") -> series.ReportPeriod:
     try:
-        period = series.Period.covering(since, until, zone)
+        period = series.ReportPeriod.covering(since, until, zone)
         period.before()
     except (ValueError, OverflowError) as error:
         raise _unknown_zone() from error
     return period
 
 
-def requested_zone() -> "ZoneInfo":
-    """The time zone that the query parameter `tz` names, UTC without it. Raises Invalid."""
+def zone_from_request() -> "ZoneInfo":
+    """Return the time zone of the query parameter `tz`, by default UTC. Raises Invalid."""
     from zoneinfo import ZoneInfo  # only reports need it
 
     name = current_request.query_value("tz")

@@ -31,16 +31,16 @@ _CSV = (files.MEDIA[files.CSV],)
     tag="analytics",
 )
 def report_agent(agent_id: str) -> Response:
-    """Report what happened at an agent: counts by hour, day or month, their totals, and those of the period before.
+    """Report the counts of an agent by hour, day or month, their totals, and those of the period before.
 
     A conversation, a new visitor and a handoff (the state becomes `requested_chat`) count when they begin; messages,
-    interactions, loads and leads when they happen. What is deleted later still counts. With `by`, `groups` has the same
-    for each value of a dimension. A change is counted about 17 minutes later. With `Accept: text/csv`, the series is a
-    table.
+    interactions, loads and leads when they happen. Records that are deleted later still count. With `by`, `groups`
+    contains the same for each value of a dimension. A change is counted about 17 minutes later. With
+    `Accept: text/csv`, the series is a table.
 
     By default the last 30 days; at most 366 days and 750 intervals, 100 with `by`. `from` and `to` are widened to full
-    hours. Days begin in the zone `tz`. In one that is not a number of full hours from UTC, they begin at the nearest
-    hour, and `warnings` says so.
+    hours. Days begin in the zone `tz`. If its offset from UTC is not a number of full hours, they begin at the nearest
+    hour, and `warnings` contains a warning.
     """
     query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
@@ -57,15 +57,15 @@ def report_agent(agent_id: str) -> Response:
     tag="analytics",
 )
 def report_organisation(org_id: str) -> Response:
-    """Report what happened at the agents of an organisation, those in its `widgetIDs`, as one agent's report does.
+    """Report the counts of the agents of an organisation together: those in its `widgetIDs`.
 
-    At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The period before counts, too: a report is of up to
-    20 days of 500 agents, or 366 days of 27, and with `by` of 30 days of 65 agents.
+    At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The days of the period before count, too. So a
+    report covers up to 20 days of 500 agents, or 366 days of 27, and with `by` 30 days of 65 agents.
     """
     query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
-    named = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
-    agent_ids = sorted({one for one in named if IDENTIFIER.fullmatch(one)})
-    report.require_few(agent_ids, query)
+    widget_ids = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
+    agent_ids = sorted({agent_id for agent_id in widget_ids if IDENTIFIER.fullmatch(agent_id)})
+    report.check_size(agent_ids, query)
     return report.respond(workspace_id, agent_ids, query)
 
 
@@ -79,12 +79,12 @@ def report_organisation(org_id: str) -> Response:
     tag="analytics",
 )
 def report_workspace() -> Response:
-    """Report what happened at all agents of the workspace, as one agent's report does.
+    """Report the counts of all agents of the workspace together.
 
-    At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The period before counts, too: a report is of up to
-    20 days of 500 agents, or 366 days of 27, and with `by` of 30 days of 65 agents.
+    At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The days of the period before count, too. So a
+    report covers up to 20 days of 500 agents, or 366 days of 27, and with `by` 30 days of 65 agents.
     """
     query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
-    agent_ids = [one.agent_id for one in agents.list_entries(workspace_id, None, report.MAX_AGENTS + 1)]
-    report.require_few(agent_ids, query)
+    agent_ids = [entry.agent_id for entry in agents.list_entries(workspace_id, None, report.MAX_AGENTS + 1)]
+    report.check_size(agent_ids, query)
     return report.respond(workspace_id, agent_ids, query)

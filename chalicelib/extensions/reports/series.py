@@ -1,7 +1,7 @@
-"""Series of counts: cut a period into intervals of a time zone, add hours up, group them, find the period before. Pure.
+"""Series of counts: the intervals of a period in a time zone, the sums of their hours, and the period before. Pure.
 
-Counts are kept per hour of UTC. So an interval begins exactly where the zone says if its offset is of whole hours, and
-otherwise at the nearest hour. All times are Unix seconds.
+Counts are stored per hour of UTC. If the offset of the zone is a number of whole hours, an interval begins exactly
+where an interval of the zone begins, otherwise at the nearest hour. All times are Unix seconds.
 """
 
 from bisect import bisect_right
@@ -14,31 +14,31 @@ from chalicelib.extensions.reports.hours import Hour
 
 INTERVALS = ("hour", "day", "month")
 INEXACT = "Counts are kept per full hour of UTC: days of this zone were cut at the nearest hour."
-# Groups of an answer. All other values are one more.
+# The most groups of a report, besides one for all other values.
 MAX_GROUPS = 50
 _HOUR = hours.SECONDS
 
 
-class Period(NamedTuple):
-    """A period of whole hours, from `start` on and before `end`, and the zone of its days."""
+class ReportPeriod(NamedTuple):
+    """A period of whole hours, from `start` to before `end`, and the zone of its days."""
 
     start: int
     end: int
     zone: tzinfo
 
     @classmethod
-    def covering(cls, since: int, until: int, zone: tzinfo) -> "Period":
-        """The hours in which something from `since` on and before `until` is counted.
+    def covering(cls, since: int, until: int, zone: tzinfo) -> "ReportPeriod":
+        """Return the period of the hours that count the time from `since` to before `until`.
 
-        An edge at a midnight of the zone is at the nearest hour, where the days are cut.
+        If an edge is a midnight of the zone, it becomes the nearest hour, where the day begins.
         """
-        start, end = widened(since, until, _HOUR)
+        start, end = widen(since, until, _HOUR)
         start = _nearest(since) if _is_midnight(since, zone) else start
         end = _nearest(until) if _is_midnight(until, zone) else end
         return cls(start, max(end, start + _HOUR), zone)
 
     def intervals(self, interval: str) -> Iterator[int]:
-        """Where the intervals begin: the first one with the period, the others where an interval of the zone does."""
+        """Yield the starts of the intervals: that of the period, then those of the intervals of the zone."""
         yield self.start
         last = self.start
         for start in self._hours() if interval == "hour" else map(self._midnight, self._dates(interval)):
@@ -49,25 +49,25 @@ class Period(NamedTuple):
                 last = start
 
     def is_exact(self) -> bool:
-        """Whether each interval begins at a full hour of UTC: those of a zone that is half an hour off do not."""
+        """Return whether each interval begins at a full hour of UTC."""
         edges = (_offset(self._local(edge)) for edge in (self.start, self.end))
         return not any(seconds % _HOUR for seconds in (*edges, *map(self._utc_of, self._dates("day"))))
 
-    def before(self) -> "Period":
-        """The period before: as many months if it is of whole months, otherwise the same length on the zone's clock."""
+    def before(self) -> "ReportPeriod":
+        """Return the period before: as many months for whole months, otherwise the same length on the zone's clock."""
         first, last = (day_of(edge, self.zone) for edge in (self.start, self.end))
         if first.day == last.day == 1 and (self._midnight(first), self._midnight(last)) == (self.start, self.end):
             earlier = _month(first, -((last.year - first.year) * 12 + last.month - first.month))
-            return Period(min(self._midnight(earlier), self.start), self.start, self.zone)
+            return ReportPeriod(min(self._midnight(earlier), self.start), self.start, self.zone)
         start, end = (self._local(edge).replace(tzinfo=None) for edge in (self.start, self.end))
         local = (start - (end - start)).replace(tzinfo=self.zone)
-        return Period(min(_nearest(int(local.timestamp())), self.start), self.start, self.zone)
+        return ReportPeriod(min(_nearest(int(local.timestamp())), self.start), self.start, self.zone)
 
     def _hours(self) -> Iterator[int]:
         yield from range(self.start + _HOUR, self.end, _HOUR)
 
     def _dates(self, interval: str) -> Iterator[date]:
-        """The first days of the intervals that begin after the period does, until its last day."""
+        """Yield the first days of the intervals that begin within the period, after its start."""
         day, last = (self._local(edge).date() for edge in (self.start, self.end))
         while (day := _month(day, 1) if interval == "month" else day + timedelta(days=1)) <= last:
             yield day
@@ -83,22 +83,22 @@ class Period(NamedTuple):
         return datetime.fromtimestamp(seconds, self.zone)
 
 
-def widened(start: int, end: int, unit: int) -> tuple[int, int]:
-    """A period, widened to whole units of so many seconds, such as hours of UTC."""
+def widen(start: int, end: int, unit: int) -> tuple[int, int]:
+    """Return a period, widened to whole units of `unit` seconds, such as hours of UTC."""
     return start - start % unit, end + -end % unit
 
 
 def day_of(start: int, zone: tzinfo) -> date:
-    """The day of the zone that begins where an interval starts: at its midnight, or at the hour nearest to it."""
+    """Return the day of the zone whose midnight is nearest to the start of an interval."""
     return datetime.fromtimestamp(start + _HOUR // 2, zone).date()
 
 
-def build(period: Period, before: Period, interval: str, counted: Iterable[Hour]) -> dict[str, Any]:
-    """The series and totals of a period, and the totals of the period before it."""
+def build(period: ReportPeriod, before: ReportPeriod, interval: str, hourly_counts: Iterable[Hour]) -> dict[str, Any]:
+    """Return the series and totals of a period, and the totals of the period before."""
     starts = [*period.intervals(interval)]
     sums = [[0] * len(hours.NAMES) for _ in starts]
     earlier = [0] * len(hours.NAMES)
-    for hour in counted:
+    for hour in hourly_counts:
         if hour.start >= period.start:
             hours.add(sums[bisect_right(starts, hour.start) - 1], hour.counts)
         elif hour.start >= before.start:
@@ -111,29 +111,31 @@ def build(period: Period, before: Period, interval: str, counted: Iterable[Hour]
     }
 
 
-def build_groups(period: Period, before: Period, interval: str, counted: Sequence[Hour]) -> list[dict[str, Any]]:
-    """The same for each value of a dimension: the 50 most frequent of the period, and all others as `other`."""
+def build_groups(
+    period: ReportPeriod, before: ReportPeriod, interval: str, hourly_counts: Sequence[Hour]
+) -> list[dict[str, Any]]:
+    """Return the series and totals of the 50 most frequent values of a dimension, and of all others as `other`."""
     values: dict[str, list[int]] = {}
-    for hour in counted:
+    for hour in hourly_counts:
         counts = values.setdefault(hour.value, [0] * len(hours.NAMES))
         if hour.start >= period.start:
             hours.add(counts, hour.counts)
     names = [*hours.most_frequent(values, MAX_GROUPS)]
     by_name: dict[str, list[Hour]] = {name: [] for name in names}
-    for hour in counted:
+    for hour in hourly_counts:
         by_name[hour.value if hour.value in by_name else hours.OTHER].append(hour)
     return [{"value": name, **build(period, before, interval, by_name[name])} for name in names]
 
 
 def _entry(start: int, counts: Sequence[int]) -> dict[str, Any]:
-    named = dict(zip(hours.NAMES, counts, strict=True))
-    seconds, conversations = named["seconds"], named["conversations"]
+    numbers = dict(zip(hours.NAMES, counts, strict=True))
+    seconds, conversations = numbers["seconds"], numbers["conversations"]
     average = {"averageSeconds": round(seconds / conversations)} if conversations else {}
-    return {"from": start, **{name: named[name] for name in hours.REPORTED}, **average}
+    return {"from": start, **{name: numbers[name] for name in hours.REPORTED}, **average}
 
 
 def _month(day: date, months: int) -> date:
-    """The first day of the month that many months later."""
+    """Return the first day of the month that is `months` months later."""
     number = day.year * 12 + day.month - 1 + months
     return date(number // 12, number % 12 + 1, 1)
 

@@ -1,4 +1,4 @@
-"""Usage: what the agents of a workspace did on each day of UTC, from the tallies, as JSON or as a table."""
+"""Usage: the counts of the agents of a workspace on each day of UTC, as JSON or as a table."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,15 +10,15 @@ from chalicelib.storage import Document
 
 NAMES = ("conversations", "messages", "interactions", "deliveries", "leads")
 DAY_SECONDS = 24 * 60 * 60
-# Agents of a page: each takes a request, and one row for each of its days.
+# The most agents of a page: each takes a request, which reads one row for each day.
 MAX_AGENTS = 20
-_PLACES = [hours.NAMES.index(name) for name in NAMES]
+_INDEXES = [hours.NAMES.index(name) for name in NAMES]
 
 
 def examine(workspace_id: str, start: int, end: int, after: str | None, limit: int) -> Iterator[pages.Examined]:
-    """The usage of up to `limit` agents after the agent id `after`, in the days from `start` on and before `end`.
+    """Yield the usage of up to `limit` agents after the agent id `after`, on the days from `start` to before `end`.
 
-    What belongs to no agent follows the last agent, if there is any. One request, and one per agent.
+    Counts that belong to no agent follow the last agent. One request, and one per agent.
     """
     entries = agents.list_entries(workspace_id, after, limit + 1)
     owners = [entry.agent_id for entry in entries]
@@ -30,7 +30,7 @@ def examine(workspace_id: str, start: int, end: int, after: str | None, limit: i
 
 
 def table(records: Iterable[Document]) -> str:
-    """The lines of records as CSV: one for each agent and day."""
+    """Return records as CSV lines: one for each agent and day."""
     lines = []
     for record in records:
         for day in record["days"]:
@@ -40,13 +40,13 @@ def table(records: Iterable[Document]) -> str:
 
 
 def _record(agent_id: str, days: dict[int, list[int]]) -> Document:
-    by_day = [{"from": start, **_named(numbers)} for start, numbers in sorted(days.items())]
+    by_day = [{"from": start, **_by_name(numbers)} for start, numbers in sorted(days.items())]
     total = [0] * len(hours.NAMES)
     for numbers in days.values():
         hours.add(total, numbers)
-    named = {} if agent_id == counts.NO_AGENT else {"agentId": agent_id}
-    return {**named, "days": by_day, "totals": _named(total)}
+    owner = {} if agent_id == counts.NO_AGENT else {"agentId": agent_id}
+    return {**owner, "days": by_day, "totals": _by_name(total)}
 
 
-def _named(numbers: Sequence[int]) -> Document:
-    return dict(zip(NAMES, (numbers[place] for place in _PLACES), strict=True))
+def _by_name(numbers: Sequence[int]) -> Document:
+    return dict(zip(NAMES, (numbers[index] for index in _INDEXES), strict=True))

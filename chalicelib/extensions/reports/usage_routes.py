@@ -28,13 +28,13 @@ _COLUMNS = ("agentId", "day", *usage.NAMES)
 def list_usage() -> Response:
     """List the conversations, messages, interactions, deliveries and leads of each agent on each day of UTC.
 
-    By default of the last 30 days; at most 366. `from` and `to` are widened to full days. Agents are ordered by id; the
-    last entry, without `agentId`, has the deliveries that belong to no agent, such as those of a client's events.
-    With `Accept: text/csv`, the answer is a table with a row for each agent and day; the header `Link` has the next
-    page.
+    By default the last 30 days; at most 366 days. `from` and `to` are widened to full days. Agents are ordered by id.
+    The last entry, without `agentId`, contains the deliveries that belong to no agent, such as those of a client's
+    events. With `Accept: text/csv`, the response is a table with a row for each agent and day; the header `Link`
+    contains the address of the next page.
 
-    A page has at most 20 agents, also with a higher `limit`: as long as `hasMore` is true, continue with `nextCursor`
-    as `cursor`. A change is counted about 17 minutes later.
+    A page has at most 20 agents, also with a higher `limit`: while `hasMore` is true, continue with `nextCursor` as
+    `cursor`. A change is counted about 17 minutes later.
     """
     limit, cursor, (start, end) = parameters.limit(), parameters.cursor(), report_query.bounds(usage.DAY_SECONDS)
     limit = min(limit, usage.MAX_AGENTS)

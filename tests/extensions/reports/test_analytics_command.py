@@ -1,4 +1,4 @@
-"""`infra.cams analytics`: its drawing of a fixed report, and its figures beside those of the API."""
+"""`infra.cams analytics`: the drawing of a fixed report, and the same figures as those of the API."""
 
 import io
 import json
@@ -41,7 +41,7 @@ GROUPS = {
         *({"value": f"{number}", "totals": entry(0, 0, 0, 0, 0, 0, 0, 0)} for number in range(9)),
     ]
 }
-DRAWN = """\
+DRAWING = """\
 Support, the last 9 days
                 Total  Before  Change  Trend
 Page loads         36      30    +20%   ▁▂▃▄▅▆▇█
@@ -60,7 +60,7 @@ NL                        9  25%  ████████████
 """
 
 
-def drawn(report: Any, groups: Any, zone: tzinfo = timezone.utc, width: int = drawing.WIDTH, **terminal: Any) -> str:
+def draw(report: Any, groups: Any, zone: tzinfo = timezone.utc, width: int = drawing.WIDTH, **terminal: Any) -> str:
     output = io.StringIO()
     Console(file=output, width=width, highlight=False, **terminal).print(
         drawing.draw("Support, the last 9 days", report, groups, zone, width)
@@ -73,21 +73,21 @@ def lines(text: str) -> list[str]:
 
 
 def test_a_report_is_drawn_with_totals_changes_sparklines_and_bars() -> None:
-    assert lines(drawn(REPORT, GROUPS)) == DRAWN.splitlines()
+    assert lines(draw(REPORT, GROUPS)) == DRAWING.splitlines()
 
 
 def test_a_terminal_gets_colours_unless_it_asks_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert "\x1b[36m" in drawn(REPORT, GROUPS, force_terminal=True)
+    assert "\x1b[36m" in draw(REPORT, GROUPS, force_terminal=True)
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[36m" not in drawn(REPORT, GROUPS, force_terminal=True)
+    assert "\x1b[36m" not in draw(REPORT, GROUPS, force_terminal=True)
 
 
 def test_a_year_fits_eighty_columns() -> None:
     series = [entry(number * DAY, *[10_000_000] * 7) for number in range(366)]
     report = {"series": series, "totals": entry(0, *[10**9] * 7), "previous": entry(0, *[1] * 7)}
-    text = drawn(report, {"origin": [{"value": "x" * 40, "totals": report["totals"]}]})
+    text = draw(report, {"origin": [{"value": "x" * 40, "totals": report["totals"]}]})
     assert max(map(len, text.splitlines())) <= drawing.WIDTH
     assert "Each mark is 12 days" in text
     assert len(drawing.sparkline([1] * 366, 12)) == 31
@@ -107,13 +107,13 @@ def test_no_number_is_cut(now: int, before: int, shown: tuple[str, ...]) -> None
     """Part of a number looks like a smaller one."""
     series = [entry(number * DAY, *[1] * 7) for number in range(31)]
     report = {"series": series, "totals": entry(0, *[now] * 7, averageSeconds=2_592_000)}
-    text = drawn({**report, "previous": entry(0, *[before] * 7)}, {"origin": [{"value": "x", **report}]})
-    assert "…" not in text and all(one in text for one in (*shown, "43200:00", "█" * 31))
+    text = draw({**report, "previous": entry(0, *[before] * 7)}, {"origin": [{"value": "x", **report}]})
+    assert "…" not in text and all(part in text for part in (*shown, "43200:00", "█" * 31))
 
 
 @pytest.mark.parametrize(("width", "has_trend"), [(80, True), (60, True), (56, True), (55, False), (47, False)])
 def test_a_narrow_terminal_has_shorter_lines(width: int, has_trend: bool) -> None:
-    text = drawn(REPORT, GROUPS, width=width)
+    text = draw(REPORT, GROUPS, width=width)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text and ("Trend" in text, "Each mark" in text) == (has_trend, has_trend)
     assert len([line for line in text.splitlines() if line.startswith(tuple(drawing._LABELS.values()))]) == 7 + 1
@@ -127,7 +127,7 @@ def test_the_width_is_that_of_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch)
 
 def scale(*starts: int, zone: str = "UTC") -> str:
     report = {**REPORT, "series": [entry(start, 1, 0, 0, 0, 0, 0, 0) for start in starts]}
-    return next(line for line in lines(drawn(report, {}, ZoneInfo(zone))) if line.startswith("Each mark"))
+    return next(line for line in lines(draw(report, {}, ZoneInfo(zone))) if line.startswith("Each mark"))
 
 
 def test_dates_are_those_of_the_zone() -> None:
@@ -151,7 +151,7 @@ def test_texts_of_callers_are_no_markup_and_no_control_sequences() -> None:
 
 def test_an_agent_without_counts_has_a_sentence_instead() -> None:
     nothing = entry(0, *[0] * 7)
-    text = drawn({"series": [nothing], "totals": nothing, "previous": nothing}, {"origin": []})
+    text = draw({"series": [nothing], "totals": nothing, "previous": nothing}, {"origin": []})
     assert lines(text) == [
         "Support, the last 9 days",
         "Nothing was counted in this period. A change is counted about 17 minutes later.",
@@ -166,7 +166,7 @@ def test_a_change_is_in_per_cent(now: int, before: int, shown: str) -> None:
 
 
 @pytest.fixture
-def counted(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> Api:
+def agent_with_counts(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> Api:
     """An agent with three page loads an hour ago."""
     api.post("/v3/agents", {"agent": {"title": "Support"}})
     agent = api.get("/v3/agents").data[0]["id"]
@@ -184,13 +184,13 @@ def command(*arguments: str) -> str:
     return ran.stdout
 
 
-def test_the_command_shows_what_the_api_answers(counted: Api, tmp_path: Path) -> None:
-    agent = counted.get("/v3/agents").data[0]["id"]
-    answered = counted.get(f"/v3/agents/{agent}/analytics?by=origin").data
-    found = json.loads(command("--agent", agent, "--by", "origin", "--json"))
-    assert found["totals"] == answered["totals"] and found["totals"]["loads"] == 3
-    assert found["series"] == answered["series"]
-    assert found["groups"] == {"origin": answered["groups"]}
+def test_the_command_shows_what_the_api_answers(agent_with_counts: Api, tmp_path: Path) -> None:
+    agent = agent_with_counts.get("/v3/agents").data[0]["id"]
+    data = agent_with_counts.get(f"/v3/agents/{agent}/analytics?by=origin").data
+    report = json.loads(command("--agent", agent, "--by", "origin", "--json"))
+    assert report["totals"] == data["totals"] and report["totals"]["loads"] == 3
+    assert report["series"] == data["series"]
+    assert report["groups"] == {"origin": data["groups"]}
     text = command("--agent", agent, "--last", "7d")
     assert lines(text)[0] == "Support, the last 7 days"
     assert "Page loads by country" in text and "\x1b" not in text
@@ -204,7 +204,7 @@ def test_the_command_shows_what_the_api_answers(counted: Api, tmp_path: Path) ->
     assert "<svg" in (tmp_path / "report.svg").read_text("utf-8")
 
 
-def test_the_command_refuses_unknown_agents_and_zones(counted: Api) -> None:
+def test_the_command_refuses_unknown_agents_and_zones(agent_with_counts: Api) -> None:
     for arguments in (["--agent", "nobody"], ["--agent", "nobody", "--tz", "Nowhere"], []):
         ran = CliRunner().invoke(cams, ["analytics", *arguments])
         assert ran.exit_code and "Traceback" not in ran.output

@@ -1,4 +1,4 @@
-"""The command that shows what each workspace used: from the tallies, and from the lines that requests write."""
+"""The command that shows the usage of each workspace: from the tallies, and from the log lines of requests."""
 
 import csv
 import io
@@ -76,7 +76,7 @@ def test_the_environment_of_a_local_run_names_its_log(log: Path, monkeypatch: py
     assert usage._local_logs() == (log,)
 
     log.unlink()
-    with pytest.raises(click.ClickException, match="does not exist: start `make run`, or name a file with --log"):
+    with pytest.raises(click.ClickException, match="does not exist: start `make run`, or select a file with --log"):
         usage._local_logs()
     # A shell that has turned to a deployed stage.
     monkeypatch.delenv("AWS_ENDPOINT_URL")
@@ -105,12 +105,12 @@ def test_lines_before_the_period_do_not_count(log: Path, monkeypatch: pytest.Mon
 def test_counts_are_those_of_all_agents_and_of_none(
     workspace: NewWorkspace, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted: list[str] = []
-    monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))
+    requests: list[str] = []
+    monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: requests.extend(texts))
     for agent, numbers in (("support", {"messages": 3}), ("", {"deliveries": 2})):
         tag = id_at(clock.milliseconds(), 1)
         counts.record([CountedChange(storage.key(workspace.workspace_id, agent), tag, numbers, {})])
-    for text in wanted:
+    for text in requests:
         counts.recount(*messages.parse(text, [RecountHour]))
     (row,) = csv.DictReader(io.StringIO(run("--log", str(log), "--csv", "--workspace", workspace.workspace_id)))
     assert (row["messages"], row["deliveries"], row["leads"]) == ("3", "2", "0")
@@ -145,7 +145,7 @@ def test_the_lines_of_a_stage_are_added_up_by_logs_insights(monkeypatch: pytest.
     insights = Insights("Complete", [row])
     monkeypatch.setattr(storage, "sdk_client", lambda service: insights)
     monkeypatch.setattr(clock, "sleep", lambda seconds: None)
-    found = request_lines.of_stage(None, DAY, 2 * DAY)
+    found = request_lines.sum_stage(None, DAY, 2 * DAY)
     assert found == {"w": {"calls": 3, "requests": 4, "readUnits": 2.5, "writeUnits": 1, "durationMs": 70}}
     assert insights.asked["logGroupName"] == "/aws/lambda/cams"
     assert (insights.asked["startTime"], insights.asked["endTime"]) == (DAY, 2 * DAY - 1)
@@ -183,7 +183,7 @@ def test_a_damaged_line_is_left_out(tmp_path: Path, damaged: str) -> None:
     path = tmp_path / "requests.log"
     path.write_text(f"{GOOD}\n{damaged}\n{GOOD}\n", "utf-8")
     expected = {"calls": 2, "requests": 2, "readUnits": 1.0, "durationMs": 6}
-    assert request_lines.of_files([path], 0, 10) == {"w": expected}
+    assert request_lines.sum_files([path], 0, 10) == {"w": expected}
 
 
 @pytest.fixture
@@ -198,14 +198,14 @@ def insights(monkeypatch: pytest.MonkeyPatch) -> Insights:
 
 def test_a_stage_has_a_log_group_of_its_own(insights: Insights, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "table_prefix", lambda: "cams-prod-")
-    request_lines.of_stage(None, 0, 1)
+    request_lines.sum_stage(None, 0, 1)
     assert insights.asked["logGroupName"] == "/aws/lambda/cams-prod"
 
 
 def test_a_period_beyond_the_log_is_named_in_a_sentence(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: 100 * DAY * 1000 + 5_000)
-    monkeypatch.setattr(request_lines, "of_stage", lambda *_: {})
-    sentence = "The log keeps requests for 30 days: those before 1970-03-12T00:00:06Z are not counted."
+    monkeypatch.setattr(request_lines, "sum_stage", lambda *_: {})
+    sentence = "The log keeps requests for 30 days: requests before 1970-03-12T00:00:06Z are not counted."
     for last, is_said in (((), False), (("--last", "30d"), True), (("--last", "90d"), True)):
         ran = CliRunner().invoke(cams, ["usage", *last])
         assert (ran.exit_code, sentence in ran.stderr.splitlines()) == (0, is_said)
@@ -213,10 +213,10 @@ def test_a_period_beyond_the_log_is_named_in_a_sentence(engine: None, monkeypatc
 
 
 def test_a_workspace_is_asked_for_by_itself(insights: Insights) -> None:
-    request_lines.of_stage("01k", 0, 1)
+    request_lines.sum_stage("01k", 0, 1)
     assert ' and workspace = "01k" | stats' in insights.asked["queryString"]
     with pytest.raises(click.BadParameter):
-        request_lines.of_stage('w" or 1 = 1 or "', 0, 1)
+        request_lines.sum_stage('w" or 1 = 1 or "', 0, 1)
 
 
 def test_more_workspaces_than_insights_answers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +226,7 @@ def test_more_workspaces_than_insights_answers_are_refused(monkeypatch: pytest.M
         monkeypatch.setattr(storage, "sdk_client", lambda service, insights=insights: insights)
         monkeypatch.setattr(clock, "sleep", lambda seconds: None)
         with pytest.raises(click.ClickException, match="--workspace") if is_refused else nullcontext():
-            assert len(request_lines.of_stage(None, 0, 1)) == number
+            assert len(request_lines.sum_stage(None, 0, 1)) == number
 
 
 def test_an_unknown_workspace_is_refused(workspace: NewWorkspace, log: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import hours, series
 from chalicelib.extensions.reports.hours import Hour
-from chalicelib.extensions.reports.series import Period
+from chalicelib.extensions.reports.series import ReportPeriod
 
 HOUR = 3_600
 AMSTERDAM, KOLKATA, NEW_YORK = "Europe/Amsterdam", "Asia/Kolkata", "America/New_York"
@@ -23,11 +23,11 @@ def local(text: str, zone: str) -> int:
     return int(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp())
 
 
-def period(start: str, end: str, zone: str = "UTC") -> Period:
-    return Period(local(start, zone), local(end, zone), ZoneInfo(zone))
+def period(start: str, end: str, zone: str = "UTC") -> ReportPeriod:
+    return ReportPeriod(local(start, zone), local(end, zone), ZoneInfo(zone))
 
 
-def lengths(one: Period, interval: str) -> list[int]:
+def lengths(one: ReportPeriod, interval: str) -> list[int]:
     """The hours of each interval."""
     starts = [*one.intervals(interval), one.end]
     return [(after - start) // HOUR for start, after in pairwise(starts)]
@@ -69,20 +69,20 @@ def test_hours_of_a_day_of_change(day: str, number: int) -> None:
     ("zone", "exact"), [(AMSTERDAM, True), (NEW_YORK, True), ("UTC", True), (KOLKATA, False), ("Asia/Kathmandu", False)]
 )
 def test_only_whole_hours_are_exact(zone: str, exact: bool) -> None:
-    start, end = series.widened(utc("2026-11-01T00:20"), utc("2026-11-03T00:00"), 3_600)
+    start, end = series.widen(utc("2026-11-01T00:20"), utc("2026-11-03T00:00"), 3_600)
     assert start == utc("2026-11-01")
-    assert Period(start, end, ZoneInfo(zone)).is_exact() is exact
+    assert ReportPeriod(start, end, ZoneInfo(zone)).is_exact() is exact
 
 
 def test_a_half_hour_of_summer_time_is_not_exact() -> None:
     """Lord Howe Island is 11 hours from UTC in summer, and 10.5 in winter."""
     zone = ZoneInfo("Australia/Lord_Howe")
-    assert Period(utc("2026-01-01"), utc("2026-01-05"), zone).is_exact()
-    assert not Period(utc("2026-04-01"), utc("2026-04-10"), zone).is_exact()
+    assert ReportPeriod(utc("2026-01-01"), utc("2026-01-05"), zone).is_exact()
+    assert not ReportPeriod(utc("2026-04-01"), utc("2026-04-10"), zone).is_exact()
 
 
 def test_days_of_other_zones_begin_at_the_nearest_hour() -> None:
-    cut = Period(utc("2026-11-01"), utc("2026-11-03"), ZoneInfo("Asia/Kathmandu"))  # 5:45 from UTC: 18:15
+    cut = ReportPeriod(utc("2026-11-01"), utc("2026-11-03"), ZoneInfo("Asia/Kathmandu"))  # 5:45 from UTC: 18:15
     assert [*cut.intervals("day")][1:] == [utc("2026-11-01T18:00"), utc("2026-11-02T18:00")]
 
 
@@ -94,7 +94,7 @@ def test_a_month_of_any_zone_has_its_days_and_the_month_before(zone: str, month:
     """From a midnight to another: no hour of the day before is left over."""
     year, day = 2026, datetime(2026, month, 1)
     end = datetime(2026, month + 1, 1)
-    one = Period.covering(local(day.isoformat(), zone), local(end.isoformat(), zone), ZoneInfo(zone))
+    one = ReportPeriod.covering(local(day.isoformat(), zone), local(end.isoformat(), zone), ZoneInfo(zone))
     assert len([*one.intervals("day")]) == (end - day).days
     assert len([*one.intervals("month")]) == 1
     earlier = datetime(year - (month == 1), (month - 2) % 12 + 1, 1)
@@ -105,9 +105,9 @@ def test_a_month_of_any_zone_has_its_days_and_the_month_before(zone: str, month:
 def test_other_edges_cover_all_that_was_asked_for() -> None:
     since, until = utc("2026-11-01T18:20"), utc("2026-11-02T18:40")
     expected = (utc("2026-11-01T18:00"), utc("2026-11-02T19:00"))
-    assert Period.covering(since, until, ZoneInfo(KOLKATA))[:2] == expected
+    assert ReportPeriod.covering(since, until, ZoneInfo(KOLKATA))[:2] == expected
     midnight = utc("2026-11-01T18:30")
-    assert Period.covering(midnight, midnight + 60, ZoneInfo(KOLKATA))[:2] == (midnight + 1_800, midnight + 5_400)
+    assert ReportPeriod.covering(midnight, midnight + 60, ZoneInfo(KOLKATA))[:2] == (midnight + 1_800, midnight + 5_400)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_other_edges_cover_all_that_was_asked_for() -> None:
 )
 def test_the_period_before_has_the_same_length_on_the_calendar(start: str, end: str, zone: str, before: str) -> None:
     one = period(start, end, zone)
-    assert one.before() == Period(local(before, zone), one.start, one.zone)
+    assert one.before() == ReportPeriod(local(before, zone), one.start, one.zone)
 
 
 def entry(start: int, **numbers: int) -> dict[str, int]:

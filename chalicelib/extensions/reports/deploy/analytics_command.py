@@ -46,7 +46,7 @@ def _zone(context: click.Context, parameter: click.Parameter, value: str) -> Zon
     multiple=True,
     default=("origin", "country"),
     show_default=True,
-    help="The bars; give it several times.",
+    help="The bars; may be repeated.",
 )
 @click.option("--svg", "picture", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture instead.")
 @options.as_json
@@ -59,53 +59,53 @@ def analytics(
     picture: Path | None,
     as_json: bool,
 ) -> None:
-    """Draw what happened at an agent.
+    """Draw the report of an agent.
 
-    Totals with their change, sparklines and bars, by days, or by hours for at most two days. The change is that since
-    the period before, which has the same length. Nothing is coloured if the output is no terminal or NO_COLOR is set.
+    It shows totals with their change since the period before, sparklines and bars, by days, or by hours for at most two
+    days. The output has no colours if it is no terminal or NO_COLOR is set.
     """
     from chalicelib.extensions.reports.deploy import drawing  # the other commands do not wait for the import of Rich
 
     workspace_id = workspace_id or _only_workspace()
     agent = agents.read(workspace_id, agent_id)
-    period = series.Period(*series.widened(clock.seconds() - last, clock.seconds(), hours.SECONDS), zone)
+    period = series.ReportPeriod(*series.widen(clock.seconds() - last, clock.seconds(), hours.SECONDS), zone)
     report = _report(workspace_id, agent_id, period, None)
     if not (period.is_exact() and period.before().is_exact()):
         click.echo(series.INEXACT, err=True)
-    groups = {one: _report(workspace_id, agent_id, period, one)["groups"] for one in dimensions}
+    groups = {name: _report(workspace_id, agent_id, period, name)["groups"] for name in dimensions}
     if as_json:
         click.echo(json.dumps({**report, "groups": groups}, indent=2))
         return
-    name = agents.display_name(agent.open()) or agent_id
+    title = f"{agents.display_name(agent.open()) or agent_id}, the last {_in_words(last)}"
     width = drawing.WIDTH if picture else drawing.width_of_terminal()
-    drawn = drawing.draw(f"{name}, the last {_in_words(last)}", report, groups, zone, width)
+    content = drawing.draw(title, report, groups, zone, width)
     if picture is None:
-        drawing.show(drawn)
+        drawing.show(content)
         return
     try:
-        drawing.save(drawn, picture, f"python -m infra.cams analytics --agent {agent_id}")
+        drawing.save(content, picture, f"python -m infra.cams analytics --agent {agent_id}")
     except OSError as error:
         raise click.FileError(str(picture), error.strerror) from error
 
 
-def _report(workspace_id: str, agent_id: str, period: series.Period, by: str | None) -> dict[str, Any]:
-    """The report of a period, or its groups by a dimension."""
+def _report(workspace_id: str, agent_id: str, period: series.ReportPeriod, by: str | None) -> dict[str, Any]:
+    """Return the report of a period, or its groups by a dimension."""
     before = period.before()
     interval = "hour" if period.end - period.start <= _HOURLY_SECONDS else "day"
-    found = [*counts.read(workspace_id, agent_id, before.start, period.end, by)]
+    hourly_counts = [*counts.read(workspace_id, agent_id, before.start, period.end, by)]
     if by is None:
-        return series.build(period, before, interval, found)
-    return {"groups": series.build_groups(period, before, interval, found)}
+        return series.build(period, before, interval, hourly_counts)
+    return {"groups": series.build_groups(period, before, interval, hourly_counts)}
 
 
 def _only_workspace() -> str:
-    found = [row.workspace for row in islice(workspaces.iterate_all(), 2)]
-    if len(found) != 1:
-        raise click.UsageError("There is no workspace, or more than one: name one with --workspace.")
-    return found[0]
+    workspace_ids = [row.workspace for row in islice(workspaces.iterate_all(), 2)]
+    if len(workspace_ids) != 1:
+        raise click.UsageError("There is no workspace, or more than one: select one with --workspace.")
+    return workspace_ids[0]
 
 
 def _in_words(seconds: int) -> str:
-    unit = next(one for one in _UNITS if seconds % one == 0)
+    unit = next(length for length in _UNITS if seconds % length == 0)
     count = seconds // unit
     return f"{count} {_UNITS[unit]}{'s' * (count != 1)}"

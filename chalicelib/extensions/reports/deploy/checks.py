@@ -8,7 +8,7 @@ from chalicelib.extensions.reports.queue import RecountHour
 from infra.verify import tour
 from infra.verify.visit import Visit
 
-# Each with the function whose stream causes it.
+# The function that counts each kind.
 _FUNCTIONS = {
     "conversations": "follow_conversations",
     "leads": "follow_leads",
@@ -18,7 +18,7 @@ _FUNCTIONS = {
 
 
 def check_counts(visit: Visit) -> Iterator[str]:
-    """Check that the tour was counted, and that the function that adds up does so."""
+    """Check that the tour was counted, and that the function `count_hours` runs."""
     workspace_id = visit.workspace.workspace_id
 
     def kinds() -> set[str]:

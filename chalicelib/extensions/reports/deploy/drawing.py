@@ -1,7 +1,7 @@
-"""Draws a report in the terminal with Rich: totals with sparklines, and bars.
+"""The drawing of a report in the terminal with Rich: totals with sparklines, and bars.
 
-A report is what `GET /v3/agents/{agent_id}/analytics` answers. Everything fits 80 columns. In a terminal of fewer,
-from 47 on, sparklines and bars are shorter. Rich omits the colours when the output is no terminal, or with NO_COLOR.
+A report is the `data` of `GET /v3/agents/{agent_id}/analytics`. A drawing is 80 columns wide. In a terminal with 47 to
+79 columns, sparklines and bars are shorter. Rich omits the colours if the output is no terminal, or with NO_COLOR.
 """
 
 import re
@@ -39,19 +39,19 @@ _FEWEST_SPARKS = 7
 _BARS = 8  # of a dimension
 _VALUE_WIDTH = 18
 _COUNT_WIDTH = 7
-# What the tables need beside the sparklines, and beside the bars.
+# The columns of the tables without the sparklines, and without the bars.
 _TOTALS_WIDTH, _BARS_WIDTH = 49, 44
-# From here on, a number is rounded, so that it is never cut.
+# A number from here on is rounded, because a truncated number looks like a smaller one.
 _LARGE, _LARGE_PERCENT = 10**8, 10**5
 
 
 def draw(
     title: str, report: Report, groups: dict[str, list[Report]], zone: tzinfo, width: int = WIDTH
 ) -> RenderableType:
-    """The totals of a report with the change since the period before, a sparkline per count, and bars.
+    """Return the totals of a report with the change since the period before, a sparkline per count, and bars.
 
-    `zone` is that of the dates, `width` the columns to fill. `groups` has the groups of a report by dimension. Their
-    bars show page loads, or conversations if none is counted.
+    `zone` is the time zone of the dates, `width` the number of columns. `groups` contains the groups of a report by
+    dimension. Their bars show page loads, or conversations if no page load is counted.
     """
     series, totals = report["series"], report["totals"]
     heading = _text(title, "bold")
@@ -61,42 +61,44 @@ def draw(
     per_mark = -(-len(series) // sparks) if sparks >= _FEWEST_SPARKS else None
     scale = [Text(_scale(series, per_mark, zone), style="dim")] if per_mark else []
     name = "loads" if totals["loads"] else "conversations"
-    bars = [_bars(dimension, name, found, width - _BARS_WIDTH) for dimension, found in groups.items() if totals[name]]
+    bars = [
+        _bars(dimension, name, reports, width - _BARS_WIDTH) for dimension, reports in groups.items() if totals[name]
+    ]
     return Group(heading, _totals(report, per_mark), *scale, *bars)
 
 
 def width_of_terminal() -> int:
-    """The columns to fill: 80, or fewer in a narrow terminal."""
+    """Return the number of columns: 80, or fewer in a narrow terminal."""
     return min(WIDTH, Console().width)
 
 
 def sparkline(values: Sequence[int], per_mark: int = 1) -> str:
-    """A mark for the sum of each `per_mark` values, its height relative to the largest; a space for 0."""
+    """Return a mark for the sum of each `per_mark` values, its height relative to the largest sum; a space for 0."""
     sums = [sum(values[start : start + per_mark]) for start in range(0, len(values), per_mark)]
-    most = max(sums, default=0)
-    return "".join(_LEVELS[(value * len(_LEVELS) - 1) // most] if value else " " for value in sums)
+    largest = max(sums, default=0)
+    return "".join(_LEVELS[(value * len(_LEVELS) - 1) // largest] if value else " " for value in sums)
 
 
 def change(now: float, before: float) -> str:
-    """The change from `before` to `now` in per cent, rounded; `new` where there was nothing before."""
+    """Return the change from `before` to `now` in per cent, rounded; `new` if `before` is 0."""
     if not before:
         return "new" if now else "–"
     percent = round((now - before) * 100 / before)
     return f"{percent:+.0e}%" if percent >= _LARGE_PERCENT else f"{percent:+}%".replace("+0%", "±0%")
 
 
-def show(drawn: RenderableType) -> None:
-    """Print to standard output, with `?` for the marks that its encoding does not have."""
+def show(content: RenderableType) -> None:
+    """Print a drawing to standard output, with `?` for marks that its encoding does not have."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-    Console(width=width_of_terminal(), highlight=False).print(drawn)
+    Console(width=width_of_terminal(), highlight=False).print(content)
 
 
-def save(drawn: RenderableType, picture: Path, title: str) -> None:
-    """Write an SVG file of a terminal with this title."""
+def save(content: RenderableType, picture: Path, title: str) -> None:
+    """Write an SVG file of a terminal with this title, which shows a drawing."""
     console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True, highlight=False)
-    console.print(drawn)
-    # Without the fonts that a reader would fetch from another site.
+    console.print(content)
+    # Omit the fonts, which a reader would fetch from another site.
     form = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     console.save_svg(str(picture), title=title, code_format=form, unique_id="report")
 
@@ -122,20 +124,20 @@ def _totals(report: Report, per_mark: int | None) -> Table:
 
 
 def _bars(dimension: str, name: str, groups: Sequence[Report], width: int) -> RenderableType:
-    counted = sorted(((group["totals"][name], group["value"]) for group in groups), reverse=True)
-    shown = [one for one in islice(counted, _BARS) if one[0]]
+    counts = sorted(((group["totals"][name], group["value"]) for group in groups), reverse=True)
+    largest = [(count, value) for count, value in islice(counts, _BARS) if count]
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(width=_VALUE_WIDTH, no_wrap=True)
-    # So that bars of several dimensions are aligned.
+    # The bars of several dimensions are aligned.
     table.add_column(justify="right", min_width=_COUNT_WIDTH, no_wrap=True)
     table.add_column(justify="right", style="dim", no_wrap=True)
     if width > 0:
         table.add_column(width=width)
-    total = sum(count for count, _ in counted)
-    for count, value in shown:
-        bar = Bar(shown[0][0], 0, count, width=width, color="cyan")
+    total = sum(count for count, _ in counts)
+    for count, value in largest:
+        bar = Bar(largest[0][0], 0, count, width=width, color="cyan")
         table.add_row(*(_text(value), _number(count), f"{round(count * 100 / total)}%", bar)[: len(table.columns)])
-    rest = sum(count for count, _ in counted[len(shown) :])
+    rest = sum(count for count, _ in counts[len(largest) :])
     if rest:
         table.add_row(Text("all others", style="dim"), _number(rest), f"{round(rest * 100 / total)}%")
     return Group("", Text(f"{_LABELS[name]} by {dimension}", style="bold"), table)
@@ -150,13 +152,13 @@ def _length(seconds: int | None) -> str:
 
 
 def _scale(series: Sequence[Report], per_mark: int, zone: tzinfo) -> str:
-    """What a mark of the sparklines is."""
+    """Return the sentence that explains a mark of the sparklines."""
     if len(series) == 1:
         return "Each mark is the whole period."
     is_hourly = series[-1]["from"] - series[-2]["from"] <= 3_600  # a day has 23 to 25 hours
-    one, many = ("an hour", "hours") if is_hourly else ("a day", "days")
+    singular, plural = ("an hour", "hours") if is_hourly else ("a day", "days")
     first, last = (_moment(entry["from"], zone, is_hourly) for entry in (series[0], series[-1]))
-    return f"Each mark is {one if per_mark == 1 else f'{per_mark} {many}'}, from {first} to {last}."
+    return f"Each mark is {singular if per_mark == 1 else f'{per_mark} {plural}'}, from {first} to {last}."
 
 
 def _moment(start: int, zone: tzinfo, is_hourly: bool) -> str:
@@ -164,5 +166,5 @@ def _moment(start: int, zone: tzinfo, is_hourly: bool) -> str:
 
 
 def _text(value: str, style: str = "") -> Text:
-    """A text that callers chose: without control characters, and not taken for Rich's markup."""
+    """Return a text of a caller without control characters. Rich does not interpret it as markup."""
     return Text("".join(character if character.isprintable() else "?" for character in value), style)

@@ -14,8 +14,8 @@ FUNCTIONS = (
         (_COUNTS,),
         event_filter={"dynamodb": {"NewImage": {"outcome": {"S": ["delivered", "failed"]}}}},
     ),
-    # The timeout is shorter than the delay of a request to count, so that no count is written after a newer one. Memory
-    # to unseal the changes of an hour, up to some hundred thousand, in that time.
+    # The timeout is shorter than the delay of its messages, so that no count is written after a newer one. The
+    # memory suffices to decrypt the changes of an hour in that time, at most some hundred thousand.
     Function(
         "count_hours",
         memory_mb=1024,

@@ -1,6 +1,6 @@
-"""What the requests of each workspace took, from the lines that `telemetry.log_request` writes for them.
+"""The sums of the requests of each workspace, from the log lines that `telemetry.log_request` writes.
 
-In the cloud, CloudWatch Logs Insights adds the lines up; it charges for the bytes of the period that it reads. A local
+In the cloud, CloudWatch Logs Insights adds the lines up. It charges for the bytes of the period that it reads. A local
 run keeps its lines in a file.
 """
 
@@ -19,9 +19,9 @@ CALLS = "calls"
 Sums = dict[str, Counter[str]]
 """Sums of numbers by name, by workspace."""
 
-# Of the log group in the template.
+# The retention of the log group in the template.
 KEPT_DAYS = 30
-# Logs Insights answers no more, and does not say that there would be.
+# The most results of Logs Insights, which omits further ones without a warning.
 MAX_WORKSPACES = 10_000
 _FILTER = "ispresent(workspace) and ispresent(route) and ispresent(durationMs)"
 _SUMS = (
@@ -29,51 +29,51 @@ _SUMS = (
     + ", ".join(f"sum({name}) as {name}" for name in MEMBERS)
     + f" by workspace | limit {MAX_WORKSPACES}"
 )
-_MOST = 1e15
+_MAX_AMOUNT = 1e15
 _POLL_SECONDS = 1.0
 _RUNNING = ("Scheduled", "Running")
 
 
-def of_stage(workspace_id: str | None, start: int, end: int) -> Sums:
-    """The sums of the stage's requests from `start` on and before `end`, in Unix seconds, by Logs Insights.
+def sum_stage(workspace_id: str | None, start: int, end: int) -> Sums:
+    """Return the sums of the stage's requests from `start` to before `end`, in Unix seconds, by Logs Insights.
 
-    Of one workspace, or of all; then there may be too many of them: raises ClickException.
+    `workspace_id` selects a workspace. Raises ClickException without it if there are too many workspaces.
     """
     logs = storage.sdk_client("logs")
     group = f"/aws/lambda/{settings.table_prefix().removesuffix('-')}"
-    query = f"filter {_FILTER}{_only(workspace_id)} | {_SUMS}"
-    begun = logs.start_query(logGroupName=group, startTime=start, endTime=end - 1, queryString=query)
-    while (answer := logs.get_query_results(queryId=begun["queryId"]))["status"] in _RUNNING:
+    query = f"filter {_FILTER}{_workspace_filter(workspace_id)} | {_SUMS}"
+    query_id = logs.start_query(logGroupName=group, startTime=start, endTime=end - 1, queryString=query)["queryId"]
+    while (results := logs.get_query_results(queryId=query_id))["status"] in _RUNNING:
         clock.sleep(_POLL_SECONDS)
-    if answer["status"] != "Complete":
-        raise click.ClickException(f"The query of the log group {group} ended as {answer['status']}.")
-    if len(answer["results"]) >= MAX_WORKSPACES:
+    if results["status"] != "Complete":
+        raise click.ClickException(f"The query of the log group {group} ended as {results['status']}.")
+    if len(results["results"]) >= MAX_WORKSPACES:
         raise click.ClickException(
-            f"Logs Insights adds up at most {MAX_WORKSPACES:,} workspaces: name one with --workspace."
+            f"Logs Insights adds up at most {MAX_WORKSPACES:,} workspaces: select one with --workspace."
         )
-    rows = [{field["field"]: field["value"] for field in fields} for fields in answer["results"]]
+    rows = [{field["field"]: field["value"] for field in fields} for fields in results["results"]]
     return {row["workspace"]: Counter({name: float(row[name]) for name in (CALLS, *MEMBERS)}) for row in rows}
 
 
-def of_files(paths: Iterable[Path], start: int, end: int) -> Sums:
-    """The sums of the request lines in files. Other lines are ignored, and damaged ones."""
+def sum_files(paths: Iterable[Path], start: int, end: int) -> Sums:
+    """Return the sums of the request lines in files. Other lines and damaged lines are ignored."""
     sums: Sums = defaultdict(Counter)
     for path in paths:
         with path.open(encoding="utf-8", errors="replace") as file:
-            for line in filter(None, map(_parsed, file)):
+            for line in filter(None, map(_parse, file)):
                 if start <= line.seconds < end:
                     sums[line.workspace] += line.numbers
     return dict(sums)
 
 
-class _Line(NamedTuple):
+class _RequestLine(NamedTuple):
     workspace: str
     seconds: float
     numbers: Counter[str]
 
 
-def _parsed(text: str) -> _Line | None:
-    """The line of a request with a workspace, otherwise None: a request without a valid credential has none."""
+def _parse(text: str) -> _RequestLine | None:
+    """Return the line of a request with a workspace, otherwise None. Without a valid credential, it has none."""
     try:
         line = json.loads(text)
         workspace, seconds = line["workspace"], line["_aws"]["Timestamp"] / 1000
@@ -81,15 +81,15 @@ def _parsed(text: str) -> _Line | None:
         is_request = "route" in line and isinstance(workspace, str)
     except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return None
-    is_whole = is_request and all(map(_is_amount, (seconds, *numbers.values())))
-    return _Line(workspace, seconds, Counter({CALLS: 1, **numbers})) if is_whole else None
+    is_complete = is_request and all(map(_is_amount, (seconds, *numbers.values())))
+    return _RequestLine(workspace, seconds, Counter({CALLS: 1, **numbers})) if is_complete else None
 
 
 def _is_amount(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MAX_AMOUNT
 
 
-def _only(workspace_id: str | None) -> str:
+def _workspace_filter(workspace_id: str | None) -> str:
     if workspace_id is None:
         return ""
     if not ids.IDENTIFIER.fullmatch(workspace_id):
