@@ -23,8 +23,8 @@ SEALED_ID_RULE = "1 to 300 of the characters A-Z a-z 0-9 _ -"
 HIGHEST = "~"
 
 ULID = re.compile(r"[0-7][0-9a-hjkmnp-tv-z]{25}")
-_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
-_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def new_id() -> str:
@@ -35,14 +35,14 @@ def new_id() -> str:
 def id_at(unix_milliseconds: int, low_bits: int) -> str:
     """Return the ULID of a time and 80 bits. The same arguments return the same id, so repeated work is idempotent."""
     number = (unix_milliseconds << 80) | low_bits
-    return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
+    return "".join(CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
 
 
 def timestamp_of(identifier: str) -> int:
     """Return the creation time of a ULID in Unix milliseconds. Raise ValueError for other characters."""
     number = 0
     for digit in identifier:
-        number = number << 5 | _CROCKFORD.index(digit)
+        number = number << 5 | CROCKFORD.index(digit)
     return number >> 80
 
 
@@ -59,7 +59,7 @@ def highest_before(position: str) -> str:
 
 def random_text(length: int) -> str:
     """Return `length` random base62 characters, 5.95 bits each."""
-    return "".join(_BASE62[secrets.randbits(64) * 62 >> 64] for _ in range(length))
+    return "".join(BASE62[secrets.randbits(64) * 62 >> 64] for _ in range(length))
 
 
 def random_bytes(length: int) -> bytes:

@@ -3,60 +3,85 @@
 A summary has at most about 1 KB. Documents are read of listed agents only.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
+from typing import NamedTuple
 
+from chalicelib import errors, ids
 from chalicelib.agents import rendering, store
-from chalicelib.agents.filters import AgentFilters
 from chalicelib.agents.rows import AgentRow
-from chalicelib.http import pages
+from chalicelib.http import current_request, pages, parameters
 
+NAMES = ("q", "starred", "deployed", "sort")
+# The values of `sort`. An index needs its order in clear text, so there is no order by a sealed member.
+ORDERS = ("lastModified",)
+_SEARCHED = ("title", "description")
 # Agents per query after the first, which reads one page.
 PORTION = 100
 
 
-def by_id(workspace_id: str, filters: AgentFilters, after: str | None, limit: int) -> Iterator[pages.Examined]:
-    """Yield the agents after the id `after`, by id. The caller stops after `limit` listed agents.
+class AgentQuery(NamedTuple):
+    """Members that are set or not, a case-folded text, and the order: by id, or the latest change first.
+
+    The list continues after the agent id `cursor`, or before the version tag `cursor`.
+    """
+
+    flags: dict[str, bool]
+    text: str
+    is_by_change: bool
+    cursor: str | None
+
+    @classmethod
+    def from_request(cls) -> "AgentQuery":
+        """Return the query of the request. An absent filter matches every agent. Raise Invalid."""
+        flags = {name: value for name in ("starred", "deployed") if (value := parameters.flag(name)) is not None}
+        text, sort = parameters.search_text("q"), current_request.query_value("sort")
+        if sort not in (None, *ORDERS):
+            raise errors.Invalid.member("sort", f"must be {ORDERS[0]}")
+        cursor = parameters.cursor()
+        if sort and cursor and not ids.ULID.fullmatch(cursor):
+            raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response with the same sort")
+        return cls(flags, text, sort is not None, cursor)
+
+    def match(self, entry: AgentRow) -> bool:
+        """Return whether the agent of an entry of the index is listed."""
+        if not self.flags and not self.text:
+            return True
+        summary = store.summary_of(entry)
+        return all(bool(summary.get(name)) == value for name, value in self.flags.items()) and (
+            parameters.contains(summary, _SEARCHED, self.text)
+        )
+
+
+def examine(workspace_id: str, query: AgentQuery, limit: int) -> Iterator[pages.Examined]:
+    """Yield the agents after the cursor of the query. The caller stops after `limit` listed agents.
 
     One request for `limit` entries of the index, then one per 100 entries, at most 500. One per 20 listed agents.
     """
-    return _examine(partial(store.list_entries, workspace_id), lambda entry: entry.agent_id, filters, after, limit)
-
-
-def by_change(workspace_id: str, filters: AgentFilters, before: str | None, limit: int) -> Iterator[pages.Examined]:
-    """Yield the agents whose version tag is lower than `before`, the latest change first; requests as in `by_id`."""
-    return _examine(partial(store.list_changes, workspace_id), lambda entry: entry.version_tag, filters, before, limit)
-
-
-def _examine(
-    fetch: Callable[[str | None, int], Iterator[AgentRow]],
-    position: Callable[[AgentRow], str],
-    filters: AgentFilters,
-    cursor: str | None,
-    limit: int,
-) -> Iterator[pages.Examined]:
-    examined, missing, portion = 0, limit, limit
+    fetch = partial(store.list_changes if query.is_by_change else store.list_entries, workspace_id)
+    examined, missing, portion, cursor = 0, limit, limit, query.cursor
     while True:
         entries = [*fetch(cursor, portion + 1)]
-        taken = _up_to_match(entries[:portion], filters, missing)
+        taken = _up_to_match(entries[:portion], query, missing)
         rows = store.read_entries(entry for entry, is_listed in taken if is_listed)
         for number, (entry, is_listed) in enumerate(taken, start=1):
             row = next(rows)[1] if is_listed else None
             missing -= row is not None
-            yield pages.Examined(position(entry), rendering.render(row) if row else None, number < len(entries))
+            cursor = entry.version_tag if query.is_by_change else entry.agent_id
+            yield pages.Examined(cursor, rendering.render(row) if row else None, number < len(entries))
         examined += len(taken)
         if len(taken) == len(entries) or examined >= pages.MAX_EXAMINED:
             return
-        cursor, portion = position(taken[-1][0]), min(PORTION, pages.MAX_EXAMINED - examined)
+        portion = min(PORTION, pages.MAX_EXAMINED - examined)
 
 
-def _up_to_match(entries: list[AgentRow], filters: AgentFilters, number: int) -> list[tuple[AgentRow, bool]]:
+def _up_to_match(entries: list[AgentRow], query: AgentQuery, number: int) -> list[tuple[AgentRow, bool]]:
     """Return the entries up to the matching one with this number, and whether each matches."""
-    matched = []
+    matches = []
     for entry in entries:
-        is_match = filters.is_empty or filters.match(store.summary_of(entry))
-        matched.append((entry, is_match))
+        is_match = query.match(entry)
+        matches.append((entry, is_match))
         number -= is_match
         if not number:
             break
-    return matched
+    return matches

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors
-from chalicelib.agents import filters, listing, rendering, store
+from chalicelib.agents import listing, rendering, store
 from chalicelib.credentials import tokens
 from chalicelib.http import auth, bodies, cors, etag, pages, parameters, privileges, references, responses
 from chalicelib.http.lazy import LazyModule
@@ -42,7 +42,7 @@ def read_agent(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents", methods=["GET"])
-@Operation(data="list[record.AgentV3]", query=("limit", "cursor", *filters.NAMES), bounded=True)
+@Operation(data="list[record.AgentV3]", query=("limit", "cursor", *listing.NAMES), bounded=True)
 def list_agents() -> Response:
     """List the agents of the workspace that match all given filters, in the v3 form, ordered by id.
 
@@ -50,11 +50,8 @@ def list_agents() -> Response:
     the description. A request examines up to 500 agents, so a page may be short, or empty: as long as `hasMore` is
     true, continue with `nextCursor` as `cursor`. A new or changed agent may appear in the list a second later.
     """
-    limit, matching, workspace_id = parameters.limit(), filters.AgentFilters.from_request(), auth.caller().workspace_id
-    if filters.is_sorted():
-        agents = listing.by_change(workspace_id, matching, filters.version_tag(), limit)
-    else:
-        agents = listing.by_id(workspace_id, matching, parameters.cursor(), limit)
+    limit, query = parameters.limit(), listing.AgentQuery.from_request()
+    agents = listing.examine(auth.caller().workspace_id, query, limit)
     return pages.bounded_page("Agents retrieved successfully", agents, limit)
 
 

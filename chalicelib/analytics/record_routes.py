@@ -20,10 +20,7 @@ _V2, _V3 = ("start_ts", "stop_ts"), ("from", "to")
 
 @routes.route("/v2/agents/{agent_id}/analytics", methods=["GET"], cors=cors.CORS)
 @Operation(
-    data="list[models.ConversationAnalytics]",
-    query=("limit", "cursor", *_V2),
-    bounded=True,
-    raises=(errors.NotFound,),
+    data="list[models.ConversationAnalytics]", query=("limit", "cursor", *_V2), bounded=True, raises=(errors.NotFound,)
 )
 def list_analytics(agent_id: str) -> Response:
     """List the analytics records of an agent that were last written in a period, ordered by conversation id.
@@ -42,11 +39,7 @@ def list_analytics(agent_id: str) -> Response:
 
 @routes.route("/v2/agents/{agent_id}/analytics", methods=["DELETE"], cors=cors.CORS)
 @Operation(
-    data="models.DeletedAnalytics",
-    query=("cursor", *_V2),
-    requires=_V2,
-    bounded=True,
-    raises=(errors.NotFound,),
+    data="models.DeletedAnalytics", query=("cursor", *_V2), requires=_V2, bounded=True, raises=(errors.NotFound,)
 )
 def delete_analytics(agent_id: str) -> Response:
     """Delete the analytics records of an agent that were last written in a period.
@@ -60,11 +53,7 @@ def delete_analytics(agent_id: str) -> Response:
 
 @routes.route("/v3/agents/{agent_id}/analytics", methods=["DELETE"])
 @Operation(
-    data="models.DeletedAnalytics",
-    query=("cursor", *_V3),
-    requires=_V3,
-    bounded=True,
-    raises=(errors.NotFound,),
+    data="models.DeletedAnalytics", query=("cursor", *_V3), requires=_V3, bounded=True, raises=(errors.NotFound,)
 )
 def delete_analytics_v3(agent_id: str) -> Response:
     """Delete the analytics records of an agent that were last written in a period, as `DELETE /v2/…` does."""

@@ -36,11 +36,7 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
 
 
 @routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"], cors=cors.CORS)
-@Operation(
-    data="models.AnalyticsRecord",
-    headers=("If-None-Match",),
-    raises=(errors.NotFound,),
-)
+@Operation(data="models.AnalyticsRecord", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_analytics(agent_id: str, convo_id: str) -> Response:
     """Read the analytics of a conversation: its conversation record, merged over its page load record.
 

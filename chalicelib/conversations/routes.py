@@ -91,11 +91,7 @@ def create_conversation(agent_id: str) -> Response:
 
 
 @routes.route("/v2/agents/{agent_id}/convos", methods=["GET"], cors=cors.CORS)
-@Operation(
-    data="list[models.ConvoMeta]",
-    query=("page", "cursor"),
-    raises=(errors.NotFound,),
-)
+@Operation(data="list[models.ConvoMeta]", query=("page", "cursor"), raises=(errors.NotFound,))
 def list_conversations(agent_id: str) -> Response:
     """List the conversations of an agent, newest first, 20 per page.
 

@@ -73,11 +73,7 @@ def list_inbox() -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["GET"])
-@Operation(
-    data="models.ConversationMessages",
-    headers=("If-None-Match",),
-    raises=(errors.NotFound,),
-)
+@Operation(data="models.ConversationMessages", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_conversation(agent_id: str, convo_id: str) -> Response:
     """Read the metadata of a conversation and its newest messages, newest first: up to 20, without a long search.
 

@@ -19,11 +19,7 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens", methods=["POST"])
-@Operation(
-    body="models.VisitorTokenIn",
-    data="models.VisitorToken",
-    raises=(errors.NotFound,),
-)
+@Operation(body="models.VisitorTokenIn", data="models.VisitorToken", raises=(errors.NotFound,))
 def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
     """Issue a visitor token of an existing conversation. Only this response contains `token`.
 
@@ -38,11 +34,7 @@ def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
 
 
 @routes.route("/agents/{agent_id}/interact/{user_id}/visitor-tokens", methods=["POST"], cors=cors.CORS)
-@Operation(
-    body="models.VisitorTokenIn",
-    data="models.VisitorToken",
-    raises=(errors.NotFound,),
-)
+@Operation(body="models.VisitorTokenIn", data="models.VisitorToken", raises=(errors.NotFound,))
 def issue_visitor_token_at_edge(agent_id: str, user_id: str) -> Response:
     """Issue a visitor token of a conversation, which need not exist yet. Only this response contains `token`.
 

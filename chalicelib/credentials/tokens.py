@@ -28,7 +28,6 @@ AGENT_KEY_RULE = (
     f"must be {MIN_KEY} to {MAX_KEY} visible ASCII characters without spaces; a key that begins with cams_ must be an "
     "agent key that the service has generated"
 )
-_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def new(kind: str) -> str:
@@ -79,5 +78,5 @@ def _checksum(text: str) -> str:
     digits = ""
     for _ in range(6):
         number, digit = divmod(number, 62)
-        digits = _DIGITS[digit] + digits
+        digits = ids.BASE62[digit] + digits
     return digits

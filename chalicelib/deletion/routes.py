@@ -13,11 +13,7 @@ _CASCADE_SECONDS = 10.0
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["DELETE"])
-@Operation(
-    headers=("If-Match",),
-    raises=(errors.NotFound, errors.Stale),
-    tag="agents",
-)
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), tag="agents")
 def delete_agent(agent_id: str) -> Response:
     """Delete an agent with its tools, conversations, leads, analytics and keys.
 

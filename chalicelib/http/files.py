@@ -25,7 +25,6 @@ _IGNORED = (
 _FORMULA = rf"(?:^|[{_BOUNDARY}]){_IGNORED}(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])"
 _OPEN_END = rf"[;\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]{_IGNORED}\Z"
 _UNSAFE = re.compile(f"{_FORMULA}|{_OPEN_END}")
-_QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 
 def format_from_request() -> str:
@@ -34,17 +33,6 @@ def format_from_request() -> str:
     if form not in MEDIA:
         raise errors.Invalid.member("format", f"must be {' or '.join(MEDIA)}")
     return form
-
-
-def csv_is_preferred() -> bool:
-    """Return whether `Accept` has CSV, with at least the quality of JSON (RFC 9110, section 12.5.1)."""
-    qualities: dict[str, float] = {}
-    for one in current_request.request().headers.get("accept", "").lower().split(","):
-        media, *parameters = (part.strip() for part in one.split(";"))
-        quality = next((part[2:] for part in parameters if part.startswith("q=")), "1")
-        qualities[media] = float(quality) if _QUALITY.fullmatch(quality) else 0
-    of_json = qualities.get("application/json", qualities.get("*/*", 0))
-    return 0 < qualities.get("text/csv", 0) >= of_json
 
 
 def response(form: str, text: str, next_cursor: str | None) -> Response:

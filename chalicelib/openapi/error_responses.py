@@ -137,11 +137,7 @@ def schemas(operations: Iterable[Operation]) -> dict[str, Schema]:
         | {one.code for operation in operations for one in _conflicts(operation)}
     )
     known = ", ".join(f"`{code}`" for code in codes)
-    code = {
-        "type": "string",
-        "description": f"The error code, for programs. Known codes: {known}.",
-        "examples": codes,
-    }
+    code = {"type": "string", "description": f"The error code, for programs. Known codes: {known}.", "examples": codes}
     declared = COMPONENTS["schemas"]
     error = {**declared["Error"], "properties": {**declared["Error"]["properties"], "code": code}}
     further = declared["InteractionError"]

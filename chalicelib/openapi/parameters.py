@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chalicelib import extensions
-from chalicelib.agents import filters as agents
+from chalicelib.agents import listing as agents
 from chalicelib.conversations import transcript
 from chalicelib.http import etag, files, idempotency, parameters
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE, ULID

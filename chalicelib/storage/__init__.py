@@ -31,8 +31,8 @@ from chalicelib.storage.reads import find_serializable as find_serializable
 from chalicelib.storage.reads import iterate as iterate
 from chalicelib.storage.reads import query as query
 from chalicelib.storage.reads import query_once as query_once
+from chalicelib.storage.reads import query_page as query_page
 from chalicelib.storage.reads import scan as scan
-from chalicelib.storage.retries import pause as pause
 from chalicelib.storage.rows import AnyRow as AnyRow
 from chalicelib.storage.rows import Key as Key
 from chalicelib.storage.rows import Lifecycle as Lifecycle

@@ -11,7 +11,6 @@ from chalicelib import ids
 from chalicelib.storage import rows
 
 _PREFIX = 11
-_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def new_id(parent_id: str) -> str:
@@ -43,4 +42,4 @@ def partition_of(workspace_id: str, child_id: str) -> str:
 def _prefix(parent_id: str) -> str:
     """Return 55 bits of a hash. Collisions between the parents of a workspace are negligible."""
     digest = int.from_bytes(hashlib.sha256(parent_id.encode()).digest()[:8], "big")
-    return "".join(_DIGITS[(digest >> 5 * place) & 31] for place in range(_PREFIX))
+    return "".join(ids.CROCKFORD[(digest >> 5 * place) & 31] for place in range(_PREFIX))

@@ -5,25 +5,24 @@ the index accepts 1,000 write units a second, so each workspace has 16.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, KeysOnlyProjection
 
 from chalicelib.storage import encryption
 from chalicelib.storage.documents import SealedRow
-from chalicelib.storage.reads import find_many, iterate, query_page
+from chalicelib.storage.reads import find_many, iterate
 from chalicelib.storage.rows import Key, Lifecycle, Row, TaggedRow, key, split_key, table
 
-_INDEX = "by_workspace"
-_RESPONSE = "answer"
+INDEX = "by_workspace"
+RESPONSE = "answer"
 
 
 class PiecesByWorkspace(GlobalSecondaryIndex["PieceRow"]):  # type: ignore[no-untyped-call]
     """The keys of the items of a workspace. Items of an earlier version lack `shard`, and expire in a day."""
 
     class Meta:
-        index_name = _INDEX
+        index_name = INDEX
         projection = KeysOnlyProjection()
 
     shard = UnicodeAttribute(hash_key=True)
@@ -45,7 +44,7 @@ class StoredResponseRow(SealedRow, TaggedRow):
 
     lifecycle = Lifecycle("{workspace}#{hash}", "answer", owner="workspace", export="no: expires", erasure="answers")
     request = UnicodeAttribute(hash_key=True)
-    part = UnicodeAttribute(range_key=True, default=_RESPONSE)
+    part = UnicodeAttribute(range_key=True, default=RESPONSE)
     shard = UnicodeAttribute(null=True)
     body = BinaryAttribute(legacy_encoding=False, null=True)
     writing = UnicodeAttribute(null=True)
@@ -69,11 +68,6 @@ class PieceRow(Row):
     piece = BinaryAttribute(legacy_encoding=False, null=True)
     expires_at = TTLAttribute()
 
-    @property
-    def is_response(self) -> bool:
-        """Whether this is the key of a `StoredResponseRow`."""
-        return str(self.part) == _RESPONSE
-
 
 def shard_of(request: str) -> str:
     """Return the partition of the index for a partition key, which ends with a hash."""
@@ -86,22 +80,10 @@ def shards(workspace_id: str) -> list[str]:
     return [key(workspace_id, digit) for digit in "0123456789abcdef"]
 
 
-def list_page(shard: str, limit: int, after: Any) -> tuple[list[PieceRow], Any]:
-    """Return the keys of up to `limit` items of a shard, and the `after` of the next page. One request."""
-    return query_page(PieceRow, shard, limit, after, index=_INDEX)
-
-
 def list_all(workspace_id: str) -> Iterator[PieceRow]:
     """Yield the keys of all items of a workspace."""
     for shard in shards(workspace_id):
-        yield from iterate(PieceRow, shard, index=_INDEX)
-
-
-def find_responses(rows: list[PieceRow]) -> dict[str, StoredResponseRow]:
-    """Return the stored responses to which these items belong, by partition key. One request for 100 responses."""
-    requests = dict.fromkeys(row.request for row in rows)
-    responses = find_many([Key(StoredResponseRow, request, _RESPONSE) for request in requests])
-    return {row.request: row for row in responses if row}
+        yield from iterate(PieceRow, shard, index=INDEX)
 
 
 def piece_rows(row: StoredResponseRow) -> list[PieceRow]:

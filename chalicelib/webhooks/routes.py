@@ -24,11 +24,7 @@ _RENDERED = ("url", "events", "enabled", "description", "createdAt")
 
 @routes.route("/v3/webhooks", methods=["POST"])
 @Operation(
-    body="models.WebhookIn",
-    data="models.Webhook",
-    creates=True,
-    warns=True,
-    raises=(errors.Stale, errors.LimitReached),
+    body="models.WebhookIn", data="models.Webhook", creates=True, warns=True, raises=(errors.Stale, errors.LimitReached)
 )
 def create_webhook() -> Response:
     """Create a webhook endpoint. Store its `signingSecret`: it is shown in this answer only.
@@ -102,12 +98,7 @@ def test_webhook(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/rotate", methods=["POST"])
-@Operation(
-    data="models.Webhook",
-    headers=("If-Match",),
-    warns=True,
-    raises=(errors.NotFound, errors.Stale),
-)
+@Operation(data="models.Webhook", headers=("If-Match",), warns=True, raises=(errors.NotFound, errors.Stale))
 def rotate_webhook(webhook_id: str) -> Response:
     """Rotate the signing secret. For 24 hours, each delivery carries a signature of the old secret, too.
 
@@ -120,11 +111,7 @@ def rotate_webhook(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries", methods=["GET"])
-@Operation(
-    data="list[models.Delivery]",
-    query=("limit", "cursor", "status"),
-    raises=(errors.NotFound,),
-)
+@Operation(data="list[models.Delivery]", query=("limit", "cursor", "status"), raises=(errors.NotFound,))
 def list_deliveries(webhook_id: str) -> Response:
     """List the deliveries of the last 30 days to a webhook endpoint, newest first.
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 from chalicelib import ids, storage
-from chalicelib.agents import filters, listing, rows, store
+from chalicelib.agents import listing, rows, store
 from chalicelib.http import pages
 from chalicelib.storage import Document
 from chalicelib.workspaces.store import NewWorkspace
@@ -91,7 +91,7 @@ def any_query(chance: random.Random, limits: tuple[int, ...]) -> dict[str, Any]:
         "q": chance.choice(["SUPPORT", "strasse", "ANSWERS", "ö", "hidden", "nothing", "a"]),
         "starred": chance.choice(["true", "false"]),
         "deployed": chance.choice(["true", "false"]),
-        "sort": chance.choice([*filters.ORDERS]),
+        "sort": chance.choice([*listing.ORDERS]),
     }
     names = chance.sample([*choices], k=chance.choice([0, 1, 1, 2, 3]))
     return {name: choices[name] for name in names} | {"limit": chance.choice(limits)}

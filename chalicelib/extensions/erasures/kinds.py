@@ -19,6 +19,7 @@ from chalicelib.extensions.erasures import store
 from chalicelib.extensions.erasures.person import Person
 from chalicelib.leads import store as leads
 from chalicelib.storage import encryption, stored_responses
+from chalicelib.storage.stored_responses import PieceRow, StoredResponseRow
 from chalicelib.webhooks import ledger
 
 _log = logging.getLogger(__name__)
@@ -165,19 +166,19 @@ def _delete_records(module: Any, _: str, keys: Collection[list[str]]) -> None:
 
 
 def _find_answers(target: Target, shard: str, after: Any) -> Page:
-    rows, last = stored_responses.list_page(shard, _PAGE, after)
-    stored = stored_responses.find_responses(rows)
+    rows, last = storage.query_page(PieceRow, shard, _PAGE, after, index=stored_responses.INDEX)
+    requests = dict.fromkeys(row.request for row in rows)
+    found = storage.find_many([storage.Key(StoredResponseRow, one, stored_responses.RESPONSE) for one in requests])
+    stored = {row.request: row for row in found if row}
     return Page([keys for row in rows if (keys := _keys_of_answer(target, row, stored.get(row.request)))], last)
 
 
-def _keys_of_answer(
-    target: Target, entry: stored_responses.PieceRow, row: stored_responses.StoredResponseRow | None
-) -> list[str]:
+def _keys_of_answer(target: Target, entry: PieceRow, row: StoredResponseRow | None) -> list[str]:
     """Return the partition key and the sort keys of a response of the person, otherwise an empty list.
 
     The pieces of a response are deleted with it. A piece without a response is deleted if no request will commit one.
     """
-    if not entry.is_response:
+    if entry.part != stored_responses.RESPONSE:
         return [entry.request, entry.part] if _is_abandoned(entry, row) else []
     if row is None:
         return []  # deleted since the index was written
@@ -188,19 +189,19 @@ def _keys_of_answer(
     return [row.request, row.part, *(piece.part for piece in stored_responses.piece_rows(row))]
 
 
-def _is_abandoned(entry: stored_responses.PieceRow, row: stored_responses.StoredResponseRow | None) -> bool:
+def _is_abandoned(entry: PieceRow, row: StoredResponseRow | None) -> bool:
     """Whether a piece belongs to a response that is not committed, and no running request can still commit it."""
     writing = storage.split_key(entry.part)[0]
     if clock.milliseconds() - ids.timestamp_of(writing) < _REQUEST_MILLISECONDS:
         return False
     if row is not None and row.writing == writing:
         return False
-    return storage.find(stored_responses.PieceRow, entry.request, entry.part) is not None  # the index may be late
+    return storage.find(PieceRow, entry.request, entry.part) is not None  # the index may be late
 
 
 def _delete_answers(_: str, keys: Collection[list[str]]) -> None:
     for request, *parts in keys:
-        storage.delete_many([stored_responses.PieceRow(request, part) for part in parts])
+        storage.delete_many([PieceRow(request, part) for part in parts])
 
 
 def by_name() -> dict[str, Kind]:

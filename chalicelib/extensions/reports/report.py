@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from chalice.app import Response
 
 from chalicelib import clock, errors
-from chalicelib.extensions.reports import counts, hours, series
+from chalicelib.extensions.reports import counts, hours, report_query, series
 from chalicelib.extensions.reports.hours import Hour
 from chalicelib.extensions.reports.report_query import ReportQuery
 from chalicelib.http import files, responses
@@ -31,7 +31,7 @@ def respond(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> 
     One request per agent, and one for each further MB.
     """
     data = build(read(workspace_id, agent_ids, query), query)
-    if not files.csv_is_preferred():
+    if not report_query.prefers_csv():
         return responses.success("Analytics retrieved successfully", data, query.warnings())
     response = files.response(files.CSV, table(data, query.by), None)
     response.headers |= files.warning(query.warnings())

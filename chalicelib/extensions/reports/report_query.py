@@ -17,6 +17,7 @@ MAX_DAYS = 366
 MAX_INTERVALS, MAX_GROUPED = 750, 100
 _ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
 _MAX_ZONE = 64
+_QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 
 class ReportQuery(NamedTuple):
@@ -42,6 +43,17 @@ class ReportQuery(NamedTuple):
         """Return the warning for a zone whose days do not begin at a full hour of UTC."""
         is_exact = self.period.is_exact() and self.before.is_exact()
         return [] if is_exact else [{"path": "tz", "message": series.INEXACT}]
+
+
+def prefers_csv() -> bool:
+    """Return whether `Accept` has CSV, with at least the quality of JSON (RFC 9110, section 12.5.1)."""
+    qualities: dict[str, float] = {}
+    for accepted in current_request.request().headers.get("accept", "").lower().split(","):
+        media, *options = (part.strip() for part in accepted.split(";"))
+        quality = next((part[2:] for part in options if part.startswith("q=")), "1")
+        qualities[media] = float(quality) if _QUALITY.fullmatch(quality) else 0
+    of_json = qualities.get("application/json", qualities.get("*/*", 0))
+    return 0 < qualities.get("text/csv", 0) >= of_json
 
 
 def bounds(unit: int) -> tuple[int, int]:

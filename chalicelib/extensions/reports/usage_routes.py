@@ -39,7 +39,7 @@ def list_usage() -> Response:
     limit, cursor, (start, end) = parameters.limit(), parameters.cursor(), report_query.bounds(usage.DAY_SECONDS)
     limit = min(limit, usage.MAX_AGENTS)
     examined = usage.examine(auth.caller().workspace_id, start, end, cursor, limit)
-    if not files.csv_is_preferred():
+    if not report_query.prefers_csv():
         return pages.bounded_page("Usage retrieved successfully", examined, limit)
     records, position = pages.take_bounded(examined, limit)
     heading = "" if cursor else files.heading(files.CSV, _COLUMNS)
