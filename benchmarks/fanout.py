@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks import receiver
 from benchmarks.results import OURS, Goal, Row, row
-from tests.webhooks.receivers import certificates
+from tests.sending.receivers import certificates
 
 SENDERS = (OURS, "sockets", "requests", "urllib3")
 _LEAST_RATE = {200: 800, 800: 2_000}

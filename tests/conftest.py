@@ -30,7 +30,7 @@ from infra import tables
 from tests import direct_moto, extensions, moto_backups, moto_tables
 from tests.api import Api
 from tests.cached_fixtures import restore_or_create
-from tests.sockets import audited, empty_cache, names, private, public_only, watch  # noqa: F401 - fixtures
+from tests.sending.sockets import audited, empty_cache, names, private, public_only, watch  # noqa: F401 - fixtures
 
 PassTime = Callable[[int], None]
 

@@ -40,9 +40,9 @@ from tests.engine import shared_engine
 from tests.engine_requests import refuse_operation
 from tests.guarantees import CaseCounter
 from tests.selection import first_case, one_of_each
+from tests.sending.receivers import status
 from tests.storage.row_classes import row_classes
 from tests.webhooks import pipeline
-from tests.webhooks.receivers import status
 
 pytestmark = pytest.mark.guarantee("secret")
 

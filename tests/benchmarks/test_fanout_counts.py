@@ -1,6 +1,6 @@
 """The bounded resources of a process that a delivery uses: threads, lookups, connections, system calls, instructions.
 
-`tests/webhooks/test_costs.py` counts its database requests; `tests/webhooks/test_sender_request.py` checks what it
+`tests/webhooks/test_costs.py` counts its database requests; `tests/sending/test_request.py` checks what it
 sends.
 """
 
@@ -26,11 +26,11 @@ from chalicelib.sending import connection, lookups
 from chalicelib.webhooks import delivery, endpoints, events, ledger, queue, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.selection import whole
+from tests.sending.receivers import OK, Receiver, acknowledges, read_request, receiver
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import inbox as inbox
 from tests.webhooks.conftest import stream as stream
 from tests.webhooks.pipeline import Inbox, Stream
-from tests.webhooks.receivers import OK, Receiver, acknowledges, read_request, receiver
 
 BATCH = 10  # messages of one invocation
 TYPE = "organisation_created"

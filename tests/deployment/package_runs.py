@@ -31,7 +31,7 @@ from infra.package import build, wheels
 from infra.package.__main__ import zipped
 from tests.builders import state_body
 from tests.reliability.engine_fixture import client
-from tests.webhooks.receivers import OK, answers, receiver
+from tests.sending.receivers import OK, answers, receiver
 
 API = "app"
 _NAMES = ("webhooks", "extensions.erasures", "extensions.reports", "extensions.console")

@@ -28,7 +28,7 @@ from chalicelib.webhooks import events
 from tests.guarantees import CaseCounter
 from tests.reliability.runs import Run, ask, begin, end, engine_client, free_port, kill
 from tests.selection import whole
-from tests.webhooks.receivers import OK, Behaviour, Receiver, read_request, reads_and_hangs, receiver
+from tests.sending.receivers import OK, Behaviour, Receiver, read_request, reads_and_hangs, receiver
 from tests.webhooks.story import STORY
 
 pytestmark = pytest.mark.engine

@@ -7,7 +7,7 @@ from typing import Any
 
 from chalicelib.tools import calls
 from tests.api import Api
-from tests.webhooks.sending import SLACK
+from tests.sending.timed_post import SLACK
 
 Create = Callable[..., str]
 

@@ -5,8 +5,8 @@ import socket
 from base64 import b64encode, urlsafe_b64encode
 from urllib.parse import quote
 
-from tests.webhooks import receivers
-from tests.webhooks.receivers import Behaviour, Receiver
+from tests.sending import receivers
+from tests.sending.receivers import Behaviour, Receiver
 
 SECRET = "s3cret/of+the=server"
 KEY = "Bearer canary-of-a-field"

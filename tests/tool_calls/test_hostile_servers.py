@@ -10,13 +10,13 @@ from tests.api import Api
 from tests.assertions import refused
 from tests.conftest import PassTime
 from tests.selection import one_of_each
-from tests.sockets import Watch
+from tests.sending import receivers
+from tests.sending.hostile_receivers import EARLY, HANGING, MISBEHAVING, TOO_LONG, TOO_MUCH
+from tests.sending.receivers import Behaviour, answers, receiver
+from tests.sending.sockets import Watch
+from tests.sending.timed_post import DEADLINE
 from tests.tool_calls.calling import Create, tried
 from tests.tool_calls.servers import CHUNKED, HEAD
-from tests.webhooks import receivers
-from tests.webhooks.hostile_receivers import EARLY, HANGING, MISBEHAVING, TOO_LONG, TOO_MUCH
-from tests.webhooks.receivers import Behaviour, answers, receiver
-from tests.webhooks.sending import DEADLINE
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 
 from tests.api import Api
 from tests.selection import one_of_each
-from tests.sockets import Resolve, Watch
+from tests.sending.private_addresses import MIXED, RESOLVED, SPELLINGS, way_of_spelling
+from tests.sending.sockets import Resolve, Watch
 from tests.tool_calls.calling import Create, field, tried
-from tests.webhooks.private_addresses import MIXED, RESOLVED, SPELLINGS, way_of_spelling
 
 
 @one_of_each(way_of_spelling)

@@ -10,11 +10,11 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import refused, stored
 from tests.moto_tables import snapshot
-from tests.sockets import Watch
+from tests.sending import receivers
+from tests.sending.receivers import receiver
+from tests.sending.sockets import Watch
 from tests.tool_calls.calling import Create, field
 from tests.tool_calls.servers import KEY, SECRET, echo, reads_any, sent
-from tests.webhooks import receivers
-from tests.webhooks.receivers import receiver
 
 GIVEN = {"number": "10 42", "open": True, "gone": None, "tags": ["a"]}
 IN_QUERY = "number=10+42&open=true&tags=%5B%22a%22%5D"

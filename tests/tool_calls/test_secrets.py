@@ -12,10 +12,10 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import refused
 from tests.selection import first_case
+from tests.sending import receivers
+from tests.sending.receivers import receiver
 from tests.tool_calls.calling import Create, field
 from tests.tool_calls.servers import KEY, SECRET, echo, reads_any, sent
-from tests.webhooks import receivers
-from tests.webhooks.receivers import receiver
 
 
 def test_no_answer_has_a_secret_of_the_tool(

@@ -1,6 +1,6 @@
 """The routes of webhook endpoints: creating, reading and deleting, types of events, storage and the limit.
 
-`tests/test_webhook_deliveries.py` tests the routes of deliveries.
+`tests/webhooks/test_delivery_routes.py` tests the routes of deliveries.
 """
 
 from typing import get_args

@@ -1,19 +1,13 @@
-"""Fixtures of the pipeline: private receivers are allowed, and streams and queues start empty.
-
-The sender's tests use none of these, but an authority of their own for TLS.
-"""
+"""Fixtures of the pipeline: private receivers are allowed, and streams and queues start empty."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from chalicelib import clock
-from chalicelib.sending import connection
 from chalicelib.webhooks import hosts
-from tests.webhooks import pipeline, receivers
+from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
-from tests.webhooks.receivers import Certificates
-from tests.webhooks.sending import HOST
 
 
 @pytest.fixture
@@ -42,17 +36,3 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         monkeypatch.setattr(clock, "milliseconds", lambda: real() + offset[0])
 
     return advance
-
-
-@pytest.fixture(scope="session")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return receivers.certificates(tmp_path_factory.mktemp("certificates"), HOST)
-
-
-@pytest.fixture
-def trusted(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Only the authority of the tests is trusted."""
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
-    connection.tls_context.cache_clear()
-    yield
-    connection.tls_context.cache_clear()

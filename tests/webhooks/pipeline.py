@@ -20,7 +20,7 @@ from moto.dynamodb.models.table import Table
 from chalicelib import extensions, followers, maintenance, queues, storage
 from chalicelib.webhooks import change, events, functions, hosts, queue
 from infra import tables
-from tests.webhooks.receivers import Behaviour, Receiver, acknowledges, receiver
+from tests.sending.receivers import Behaviour, Receiver, acknowledges, receiver
 
 QUICK = hosts.Host(quick_until=2**40)
 """The state of a host that has proved quick, and stays quick for the rest of a test."""

@@ -12,9 +12,9 @@ from chalicelib.webhooks import delivery, endpoints, functions, hosts, queue, re
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import webhook_body
+from tests.sending.receivers import OK, Receiver, read_request
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out, waiting
-from tests.webhooks.receivers import OK, Receiver, read_request
 
 EVENTS = 12
 

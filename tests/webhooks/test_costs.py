@@ -9,8 +9,8 @@ from tests.api import Api
 from tests.builders import webhook_body
 from tests.capacity import metered
 from tests.engine_requests import counted
+from tests.sending.receivers import status
 from tests.webhooks.pipeline import Inbox, Stream, fan_out, inbox, take
-from tests.webhooks.receivers import status
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 DOCUMENTED = (

@@ -14,9 +14,9 @@ from tests.api import Api
 from tests.assertions import stored
 from tests.builders import webhook_body
 from tests.capacity import metered
+from tests.sending.receivers import OK, Receiver, read_request
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out, waiting
-from tests.webhooks.receivers import OK, Receiver, read_request
 
 URL = "https://receiver.example.com/hook"
 HOST = "receiver.example.com:443"

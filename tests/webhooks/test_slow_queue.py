@@ -24,9 +24,9 @@ from chalicelib.organisations import store as organisations
 from chalicelib.webhooks import endpoints, queue, retry_policy
 from chalicelib.workspaces import store as workspaces
 from tests.selection import whole
+from tests.sending.receivers import OK, Receiver, read_request, receiver
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Held, Stream
-from tests.webhooks.receivers import OK, Receiver, read_request, receiver
 
 ENDPOINTS, HANGING = 100, 5
 SLOW_WORKERS = 5

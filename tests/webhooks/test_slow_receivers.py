@@ -12,10 +12,10 @@ from chalicelib.webhooks import delivery, endpoints, hosts, ledger, queue, retry
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import stored
+from tests.sending.receivers import OK, Receiver, read_request
 from tests.webhooks import pipeline
 from tests.webhooks.delivered import happen, listen, statuses
 from tests.webhooks.pipeline import Inbox, Stream, drain, waiting
-from tests.webhooks.receivers import OK, Receiver, read_request
 
 # The deliveries of a batch
 

@@ -12,7 +12,7 @@ from tests.api import Api
 from tests.extensions import QueueFunctions
 from tests.extensions.console.browser import Browser
 from tests.followers import follow
-from tests.queue_messages import take
+from tests.queues.messages import take
 from tests.webhooks import pipeline
 
 QUEUES = (queue.NAME,)

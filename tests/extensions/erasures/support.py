@@ -13,7 +13,7 @@ from tests.api import Api
 from tests.engine_requests import refuse_operation
 from tests.extensions import QueueFunctions
 from tests.people import ZARA, fill
-from tests.queue_messages import take
+from tests.queues.messages import take
 from tests.webhooks import pipeline
 
 _CREATE, _READ = "POST /v3/erasures", "GET /v3/erasures/{erasure_id}"

@@ -18,10 +18,10 @@ from tests.builders import lead_body, message, state_body, webhook_body
 from tests.conftest import PassTime
 from tests.extensions.erasures.test_erasures import erase
 from tests.selection import whole
+from tests.sending.receivers import status
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import inbox as inbox
 from tests.webhooks.conftest import stream as stream
-from tests.webhooks.receivers import status
 
 USER, EMAIL, PHONE = "canary-user-7c1e", "Canary.7c1e@example.com", "+49 30 7c1e555"
 WORDS = "quixotic-zephyr-7c1e"

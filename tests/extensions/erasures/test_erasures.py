@@ -33,7 +33,7 @@ from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.engine_requests import refuse_operation
 from tests.people import ZARA, fill
-from tests.queue_messages import take
+from tests.queues.messages import take
 from tests.selection import whole
 
 

@@ -12,7 +12,7 @@ from tests.extensions.history.conftest import History, by
 extensions.require("erasures")
 
 from chalicelib.extensions.erasures import functions as erasing
-from tests.queue_messages import take
+from tests.queues.messages import take
 
 DAY = 24 * 60 * 60
 

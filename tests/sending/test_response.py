@@ -6,11 +6,11 @@ import time
 import pytest
 
 from tests.selection import first_case, one_of_each
-from tests.sockets import Watch
-from tests.webhooks import receivers
-from tests.webhooks.hostile_receivers import INTERIM
-from tests.webhooks.receivers import Receiver, receiver, status
-from tests.webhooks.sending import LARGE, tried
+from tests.sending import receivers
+from tests.sending.hostile_receivers import INTERIM
+from tests.sending.receivers import Receiver, receiver, status
+from tests.sending.sockets import Watch
+from tests.sending.timed_post import LARGE, tried
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 

@@ -1,6 +1,6 @@
 """Addresses that must never be reached: of each blocked network, in every spelling, and among public ones."""
 
-from tests.webhooks.test_addresses import ADDRESSES
+from tests.sending.test_addresses import ADDRESSES
 
 SPELLINGS = (
     "127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0x7F.0.0.1", "0x7f.0x0.0x0.0x1",

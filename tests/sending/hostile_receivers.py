@@ -1,7 +1,7 @@
 """Receivers that hang or misbehave, each with the error of a delivery to it."""
 
-from tests.webhooks import receivers
-from tests.webhooks.receivers import Behaviour
+from tests.sending import receivers
+from tests.sending.receivers import Behaviour
 
 INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
 TOO_LONG = "Reading the response timed out."

@@ -1,7 +1,7 @@
 """Receivers of webhooks on real sockets: well-behaved ones, and every hostile one that the sender must survive.
 
 A behaviour is a function that gets one accepted connection. A behaviour that hangs does so until the test ends.
-`python -m tests.webhooks.receivers` runs a receiver in its own process; every second connection to it hangs.
+`python -m tests.sending.receivers` runs a receiver in its own process; every second connection to it hangs.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@ import pytest
 
 from chalicelib.sending.sender import check_url
 from tests.selection import first_case, one_of_each
-from tests.sockets import Resolve, Watch
-from tests.webhooks import receivers
-from tests.webhooks.private_addresses import MIXED, RESOLVED, SPELLINGS, way_of_spelling
-from tests.webhooks.receivers import receiver
-from tests.webhooks.sending import HOST, tried
+from tests.sending import receivers
+from tests.sending.private_addresses import MIXED, RESOLVED, SPELLINGS, way_of_spelling
+from tests.sending.receivers import receiver
+from tests.sending.sockets import Resolve, Watch
+from tests.sending.timed_post import HOST, tried
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 

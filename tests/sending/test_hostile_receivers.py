@@ -3,10 +3,10 @@
 import pytest
 
 from tests.selection import one_of_each
-from tests.webhooks import receivers
-from tests.webhooks.hostile_receivers import EARLY, HANGING, MISBEHAVING, RESET
-from tests.webhooks.receivers import Behaviour, receiver
-from tests.webhooks.sending import BODY, DEADLINE, LARGE, tried
+from tests.sending import receivers
+from tests.sending.hostile_receivers import EARLY, HANGING, MISBEHAVING, RESET
+from tests.sending.receivers import Behaviour, receiver
+from tests.sending.timed_post import BODY, DEADLINE, LARGE, tried
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 

@@ -1,6 +1,6 @@
 """The CPU time of an idle local run, as a share of one core, with the share of each of its processes.
 
-`python -m tests.idle_run` starts a run on an empty directory and measures it for a minute, on Linux.
+`python -m tests.local_run.idle_run` starts a run on an empty directory and measures it for a minute, on Linux.
 `tests/reliability/test_local_worker.py` counts the requests of an idle worker.
 """
 

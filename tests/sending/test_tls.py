@@ -11,11 +11,11 @@ import pytest
 from chalicelib.sending import connection
 from chalicelib.sending.sender import post
 from tests.selection import one_of_each
-from tests.sockets import Resolve
-from tests.webhooks import receivers
-from tests.webhooks.hostile_receivers import HANGING, MISBEHAVING, TOO_MUCH
-from tests.webhooks.receivers import Behaviour, Certificates, receiver
-from tests.webhooks.sending import BODY, HOST, LARGE, tried
+from tests.sending import receivers
+from tests.sending.hostile_receivers import HANGING, MISBEHAVING, TOO_MUCH
+from tests.sending.receivers import Behaviour, Certificates, receiver
+from tests.sending.sockets import Resolve
+from tests.sending.timed_post import BODY, HOST, LARGE, tried
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 

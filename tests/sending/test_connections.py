@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.sockets import Resolve, Watch
-from tests.webhooks import receivers
-from tests.webhooks.hostile_receivers import NO_ANSWER
-from tests.webhooks.receivers import Certificates, receiver
-from tests.webhooks.sending import DEADLINE, HOST, tried
+from tests.sending import receivers
+from tests.sending.hostile_receivers import NO_ANSWER
+from tests.sending.receivers import Certificates, receiver
+from tests.sending.sockets import Resolve, Watch
+from tests.sending.timed_post import DEADLINE, HOST, tried
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 

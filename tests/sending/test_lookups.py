@@ -13,10 +13,10 @@ import pytest
 from chalicelib import clock
 from chalicelib.sending import lookups
 from chalicelib.sending.sender import post
-from tests.sockets import Resolve, Watch
-from tests.webhooks import receivers
-from tests.webhooks.receivers import receiver
-from tests.webhooks.sending import BODY, DEADLINE, HOST, tried
+from tests.sending import receivers
+from tests.sending.receivers import receiver
+from tests.sending.sockets import Resolve, Watch
+from tests.sending.timed_post import BODY, DEADLINE, HOST, tried
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 

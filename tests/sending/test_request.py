@@ -6,10 +6,10 @@ import pytest
 
 from chalicelib.sending.sender import post
 from tests.selection import first_case
-from tests.sockets import Watch
-from tests.webhooks import receivers
-from tests.webhooks.receivers import Certificates, receiver, status
-from tests.webhooks.sending import BODY, tried
+from tests.sending import receivers
+from tests.sending.receivers import Certificates, receiver, status
+from tests.sending.sockets import Watch
+from tests.sending.timed_post import BODY, tried
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chalicelib.sending.sender import post
-from tests.webhooks.sending import BODY, HEADERS, SLACK
+from tests.sending.timed_post import BODY, HEADERS, SLACK
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 def test_five_hundred_deliveries_meet_the_deadline_while_half_of_them_hang(private: None) -> None:
     deadline, calls = 1.5, 500
-    command = [sys.executable, "-m", "tests.webhooks.receivers"]
+    command = [sys.executable, "-m", "tests.sending.receivers"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         url = f"http://127.0.0.1:{process.stdout.readline().strip()}/"
