@@ -22,7 +22,7 @@ _MARKS = 3  # per case: before the short run, between the runs, after the long r
 
 
 def is_available() -> bool:
-    """Whether valgrind is installed."""
+    """Return whether valgrind is installed."""
     return shutil.which("valgrind") is not None
 
 

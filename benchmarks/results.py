@@ -80,7 +80,7 @@ def reason(question: str, measured: Row) -> str:
 
 
 def is_failure(question: str, measured: Row) -> bool:
-    """Whether the row must fail the run: it misses its goal without a reason, and is equal in every run."""
+    """Return whether the row must fail the run: it misses its goal without a reason, and is equal in every run."""
     return measured.holds is False and question != _TIMED and not reason(question, measured)
 
 

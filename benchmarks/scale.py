@@ -146,7 +146,7 @@ def rows(figures: Figures) -> Iterator[Row]:
 
 
 def _goal(operation: str, metric: str, costs: Mapping[str, Costs]) -> Goal:
-    """A page by number has a limit. Everything else costs the same at all sizes."""
+    """Return the goal of a metric. A page by number has a limit; everything else costs the same at all sizes."""
     if operation in PAGES:
         return Goal("<=", ANY_PAGE[metric])
     return Goal("<=", 1, [*costs][2 if operation == BY_CURSOR else 0])

@@ -128,7 +128,7 @@ def _next_id() -> str:
 
 
 def _sockets(url: str, body: bytes, headers: dict[str, str]) -> int:
-    """The floor: the minimum for a sender with one thread per delivery. No deadline, TLS or checks."""
+    """Send with one thread per delivery, without deadline, TLS or checks: the floor."""
     parts = urlsplit(url)
     lines = [f"POST {parts.path} HTTP/1.1", f"Host: {parts.netloc}", f"Content-Length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]

@@ -27,7 +27,7 @@ _MODIFIED_AT = "315619200"
 
 
 def main() -> None:
-    """Builds into the directory of the command line, and prints the path and size of the wheel."""
+    """Build into the directory of the command line, and print the path and size of the wheel."""
     if sys.version_info < (3, 11):
         sys.exit("The Python client is generated with Python 3.11 or newer.")
     wheel = build(Path(sys.argv[1]) if len(sys.argv) > 1 else _DIRECTORY)
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def build(directory: Path) -> Path:
-    """Builds in `directory`, which it replaces. Returns the path of the wheel in its folder `dist`."""
+    """Build in `directory`, which is replaced. Return the path of the wheel in its folder `dist`."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     described = document.build(app.routes)
@@ -51,7 +51,7 @@ def build(directory: Path) -> Path:
 
 
 def _generate(described: dict[str, Any], directory: Path) -> None:
-    """Generates operations that return successes: the client raises all other answers."""
+    """Generate operations that return successes: the client raises all other answers."""
     successes = json.loads(json.dumps(described))
     for path in successes["paths"].values():
         for operation in path.values():
@@ -69,7 +69,7 @@ def _generate(described: dict[str, Any], directory: Path) -> None:
 
 
 def _write_generated_modules(described: dict[str, Any], package: Path) -> None:
-    """Writes the version, and an exception for each code of the envelope of errors."""
+    """Write the version, and an exception for each code of the envelope of errors."""
     version = described["info"]["version"]
     (package / "version.py").write_text(f'"""The version."""\n\n__version__ = "{version}"\n', encoding="utf-8")
     codes = described["components"]["schemas"]["Error"]["properties"]["code"]["examples"]
@@ -83,7 +83,7 @@ def _write_generated_modules(described: dict[str, Any], package: Path) -> None:
 
 
 def _run(directory: Path, *command: str) -> str:
-    """The output of a command that must succeed, in this directory."""
+    """Return the output of a command that must succeed, in this directory."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "SOURCE_DATE_EPOCH": _MODIFIED_AT}
     done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)

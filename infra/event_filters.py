@@ -44,7 +44,7 @@ def require_supported(pattern: Pattern, function: str) -> None:
 
 
 def matches(pattern: Pattern, event: Any) -> bool:
-    """Whether an event has every member of the pattern, with a value that one of the member's rules accepts."""
+    """Return whether an event has every member of the pattern, with a value that one of the member's rules accepts."""
     return isinstance(event, Mapping) and all(
         matches(rules, event.get(member))
         if isinstance(rules, dict)
@@ -61,7 +61,7 @@ def _is_supported(rule: Any) -> bool:
 
 
 def _accepts(rule: Any, value: Any) -> bool:
-    """Whether a rule accepts the value of an existing member. `exists` accepts every value but an object."""
+    """Return whether a rule accepts the value of an existing member. `exists` accepts every value but an object."""
     if isinstance(rule, str):
         return bool(value == rule)
     if "prefix" in rule:

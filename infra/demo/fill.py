@@ -23,7 +23,7 @@ class Service(Protocol):
 
 
 def is_filled(service: Service) -> bool:
-    """Whether the demonstration data is complete: the organisation is created last.
+    """Return whether the demonstration data is complete: the organisation is created last.
 
     Raises ClickException if its agents have been deleted since.
     """

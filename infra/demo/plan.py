@@ -68,7 +68,7 @@ class Talk(NamedTuple):
 
 
 def draw(moment: int, conversations: int, seed: int = SEED) -> list[Visit]:
-    """The visits of the 90 days before `moment` (Unix seconds), oldest first; so many of them with a conversation."""
+    """Return the visits of the 90 days before `moment` (Unix seconds), oldest first, `conversations` of which talk."""
     chance = random.Random(seed)
     hours = [*range((moment - DAYS * _DAY) // _HOUR * _HOUR + _HOUR, moment - _QUIET, _HOUR)]
     weights = [_weight(hour, (hour - hours[0]) / (DAYS * _DAY), chance) for hour in hours]
@@ -80,7 +80,7 @@ def draw(moment: int, conversations: int, seed: int = SEED) -> list[Visit]:
 
 
 def _pick(weights: dict[str, int], chance: random.Random) -> str:
-    """One of the names, as often as its weight says."""
+    """Draw a name by its weight."""
     return chance.choices([*weights], [*weights.values()])[0]
 
 

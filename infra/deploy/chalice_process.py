@@ -31,7 +31,7 @@ _EMPTY_APP = 'from chalice import Chalice\n\napp = Chalice(app_name="cams")\n'
 
 
 def directory(stage: str) -> Path:
-    """The directory in which Chalice deploys a stage."""
+    """Return the directory in which Chalice deploys a stage."""
     return _ROOT / "build" / stage
 
 

@@ -77,13 +77,13 @@ def take_over(project: Path, stage: str) -> None:
 
 
 def api_url(stage: str) -> str:
-    """The URL of the deployed API, as Chalice recorded it."""
+    """Return the URL of the deployed API, as Chalice recorded it."""
     content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
     return next(str(one["rest_api_url"]) for one in content["resources"] if one["resource_type"] == "rest_api")
 
 
 def api_id(stage: str) -> str | None:
-    """The id of the deployed API, None without one."""
+    """Return the id of the deployed API, None without one."""
     content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
     return next((str(one["rest_api_id"]) for one in content["resources"] if one["resource_type"] == "rest_api"), None)
 
@@ -120,7 +120,7 @@ def _replace(path: Path, text: str) -> None:
 def _find_leftovers(
     sdk: Sdk, stage: str, name: str, functions: Collection[Function]
 ) -> tuple[list[Resource], list[str]]:
-    """The entries of leftovers, with Chalice's names, and a line for each."""
+    """Return the entries of leftovers with Chalice's names, and a line for each."""
     resources, lines = [], []
     for role, arn in leftovers.roles(sdk, stage, name, functions).items():
         entry = "default-role" if role == name else f"{role.removeprefix(f'{name}-')}_role"
@@ -143,7 +143,7 @@ def _delete_mapping(awslambda: Any, mapping: dict[str, Any]) -> None:
 def _keep_one_mapping(
     awslambda: Any, function: Function, name: str, outputs: Outputs
 ) -> tuple[dict[str, Any] | None, list[str]]:
-    """The function's mapping to its own event source, after deleting all others, and a line for each deleted one."""
+    """Delete the mappings of a function except one to its own event source. Return that one, and a line for each other."""
     source_arn = event_sources.event_source_arn(function, name, outputs)
     kept: dict[str, Any] | None = None
     deleted = []
@@ -166,7 +166,7 @@ def _mapping_resource(function: Function, name: str, function_arn: str, mapping:
 
 
 def locate_api(sdk: Sdk, stage: str, name: str) -> Resource | None:
-    """The entry of the stage's API, from the account; None if there is none. `name` is the stack's."""
+    """Return the entry of the stage's API, from the account; None if there is none. `name` is the stack's."""
     arn = _find_function(sdk, name)
     entries, _ = _find_apis(sdk("apigateway"), stage, arn) if arn else ([], [])
     return entries[0] if entries else None
@@ -180,13 +180,13 @@ def _find_role(sdk: Sdk, function: Function, name: str) -> Iterator[Resource]:
 
 
 def _find_function(sdk: Sdk, function: str) -> str | None:
-    """The ARN of a function, None if it does not exist."""
+    """Return the ARN of a function, None if it does not exist."""
     configuration = unless_missing(sdk("lambda").get_function_configuration, FunctionName=function)
     return configuration["FunctionArn"] if configuration else None
 
 
 def _find_apis(gateway: Any, stage: str, function_arn: str) -> tuple[list[Resource], list[str]]:
-    """The entry of the oldest API that invokes the function, and a line for each other one.
+    """Return the entry of the oldest API that invokes the function, and a line for each other one.
 
     The name of an API does not contain its stage, so only the function tells the APIs of an account apart.
     """
@@ -212,7 +212,7 @@ def _find_apis(gateway: Any, stage: str, function_arn: str) -> tuple[list[Resour
 
 
 def _invokes(gateway: Any, api_id: str, function_arn: str) -> bool:
-    """Whether a method of the API invokes this function, not one whose name begins with this function's name."""
+    """Return whether a method of the API invokes this function, not one whose name begins with this function's name."""
     paginator = gateway.get_paginator("get_resources")
     pages = paginator.paginate(restApiId=api_id, embed=["methods"], PaginationConfig=_LARGE_PAGES)
     methods = [method for page in pages for one in page["items"] for method in one.get("resourceMethods", {}).values()]

@@ -89,7 +89,7 @@ def _check_limits(settings: stage.Settings, stage_name: str) -> None:
 
 
 def require_cloud(session: Session) -> None:
-    """The session has a region, and its endpoint is valid and not on this machine. Raises NotReady.
+    """Raise NotReady unless the session has a region and a valid endpoint that is not on this machine.
 
     A shell that has sourced the environment of the local run has such an endpoint. The rehearsal sets
     CAMS_DEPLOY_TO_EMULATOR to deploy to one on purpose.
@@ -108,7 +108,7 @@ def require_cloud(session: Session) -> None:
 
 
 def _is_url(text: str) -> bool:
-    """Whether the SDK accepts the text as an endpoint."""
+    """Return whether the SDK accepts the text as an endpoint."""
     try:
         return bool(is_valid_uri(text))
     except ValueError:
@@ -128,14 +128,14 @@ def _is_loopback(host: str) -> bool:
 
 
 def require_region(session: Session) -> str:
-    """The region of the session. There is no default: raises NotReady without one."""
+    """Return the region of the session. Raise NotReady without one, because there is no default."""
     if not session.region_name:
         raise NotReady(sdk_errors.NO_REGION)
     return str(session.region_name)
 
 
 def require_own_region(session: Session, name: str) -> None:
-    """The roles of the stage, whose names are unique in the account, serve no other region. Raises NotReady."""
+    """Raise NotReady if the roles of the stage, whose names are unique in the account, serve another region."""
     region, iam = require_region(session), session.client("iam")
     for role in (f"{name}-{one.name}" for one in declared_functions()):
         others = {arn.split(":", 5)[3] for arn in _policy_resources(iam, role)} - {region, "", "*"}
@@ -154,7 +154,7 @@ def _policy_resources(iam: Any, role: str) -> list[str]:
 
 
 def require_restorable(cloudformation: Any, source: str, target: str) -> None:
-    """The stack `source` exists, and a stack `target` exists only from an interrupted restore. Raises NotReady."""
+    """Raise NotReady without a stack `source`, and with a stack `target` that is not of an interrupted restore."""
     if stack.status(cloudformation, source) is None:
         raise NotReady(f"There is no stack {source} in this account and region.")
     state = stack.status(cloudformation, target)
@@ -172,7 +172,7 @@ def _check_python() -> None:
 
 
 def _check_packages() -> None:
-    """The installed packages are the tested versions of requirements.txt, and none is missing."""
+    """Raise NotReady unless the installed packages are the tested versions of requirements.txt."""
     for line in (stage.ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
         package, _, version = line.partition("#")[0].strip().partition("==")
         if not package:
@@ -219,5 +219,5 @@ def _existing_tables(dynamodb: Any, name: str) -> list[str]:
 
 
 def stack_name(stage_name: str) -> str:
-    """The name of the stack, and the prefix of every resource name of the stage: `cams-prod`."""
+    """Return the name of the stack, and the prefix of every resource name of the stage: `cams-prod`."""
     return f"{APPLICATION}-{stage_name}"

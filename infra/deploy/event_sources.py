@@ -45,7 +45,7 @@ def configure(
 
 
 def event_source_arn(function: Function, name: str, outputs: Outputs) -> str:
-    """The ARN of the function's stream or queue. Empty if the stack has no output for the stream."""
+    """Return the ARN of the function's stream or queue. Empty if the stack has no output for the stream."""
     if function.stream:
         return outputs.get(stream_output(function.stream), "")
     prefix = outputs["TablesArn"].replace(":dynamodb:", ":sqs:").partition("table/")[0]
@@ -53,7 +53,7 @@ def event_source_arn(function: Function, name: str, outputs: Outputs) -> str:
 
 
 def list_mappings(awslambda: Any, function: str) -> list[dict[str, Any]]:
-    """Every event source mapping of a function, except those being deleted."""
+    """Return every event source mapping of a function, except those being deleted."""
     pages = awslambda.get_paginator("list_event_source_mappings").paginate(FunctionName=function)
     return [one for page in pages for one in page["EventSourceMappings"] if one.get("State") != "Deleting"]
 
@@ -74,7 +74,7 @@ def wait_until_stable(awslambda: Any, uuid: str) -> None:
 
 
 def matches(actual: Any, settings: Any) -> bool:
-    """Whether a mapping's description contains these settings. AWS adds members, and omits empty ones."""
+    """Return whether a mapping's description contains these settings. AWS adds members, and omits empty ones."""
     if isinstance(settings, dict):
         return all(matches((actual or {}).get(key), value) for key, value in settings.items())
     return bool(actual == settings or (not actual and settings == []))
@@ -93,7 +93,7 @@ def _only_mapping(awslambda: Any, function: Function, name: str, outputs: Output
 
 
 def declared_settings(function: Function, outputs: Outputs, scaled: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The settings of a function's mapping. `scaled` is as in `configure`."""
+    """Return the settings of a function's mapping. `scaled` is as in `configure`."""
     settings = {**function.mapping_settings, **scaled.get(function.name, {})}
     if function.stream:
         settings["DestinationConfig"] = {"OnFailure": {"Destination": outputs["DeadDeliveriesQueueArn"]}}

@@ -101,7 +101,7 @@ class FunctionUpdates:
         context[_CONTEXT] = deployed
 
     def _location(self, package: bytes) -> Parameters:
-        """The place of the package in the bucket, after uploading it once.
+        """Return the place of the package in the bucket, after uploading it once.
 
         An object that an earlier deployment has uploaded is replaced: it might expire before Lambda reads it.
         """
@@ -128,7 +128,7 @@ class FunctionUpdates:
             raise click.ClickException(f"Lambda could not update the function {name}: {reason}")
 
     def _wait(self, name: str) -> Parameters:
-        """The configuration of a function, once no update of it is running."""
+        """Return the configuration of a function, once no update of it is running."""
         deadline, pause = time.monotonic() + _TIMEOUT_SECONDS, _FIRST_POLL_SECONDS
         while True:
             # GetFunction, because its limit is 100 calls a second.
@@ -140,7 +140,7 @@ class FunctionUpdates:
 
 
 def _has(deployed: Parameters, settings: Parameters) -> bool:
-    """Whether a function has these settings. Lambda omits an empty one, or returns it with empty members."""
+    """Return whether a function has these settings. Lambda omits an empty one, or returns it with empty members."""
     return all(_compact(value) == _compact(deployed.get(name)) for name, value in settings.items())
 
 

@@ -28,7 +28,7 @@ class GatewayResponse:
 
     @classmethod
     def from_error(cls, error: type[errors.ApiError]) -> GatewayResponse:
-        """The response with which the service itself reports this error."""
+        """Return the response with which the service itself reports this error."""
         return cls(error.STATUS_CODE, error.code, error.sentence)
 
 
@@ -93,18 +93,18 @@ def put(sdk: Callable[..., Any], api_id: str, stage: str) -> int:
 
 
 def outdated(gateway: Any, api_id: str) -> dict[str, dict[str, Any]]:
-    """The arguments of PutGatewayResponse for each response that the API lacks or has otherwise, by response type."""
+    """Return the arguments of PutGatewayResponse for each response that the API lacks or has otherwise, by its type."""
     current = {one["responseType"]: one for one in gateway.get_gateway_responses(restApiId=api_id, limit=500)["items"]}
-    wanted = {response_type: _to_request(response) for response_type, response in RESPONSES.items()}
+    declared = {response_type: _to_request(response) for response_type, response in RESPONSES.items()}
     return {
         response_type: request
-        for response_type, request in wanted.items()
+        for response_type, request in declared.items()
         if not _matches(current.get(response_type), request)
     }
 
 
 def _to_request(response: GatewayResponse) -> dict[str, Any]:
-    """The arguments of PutGatewayResponse. A header value is a context variable, or a literal in single quotes."""
+    """Return the arguments of PutGatewayResponse. A header value is a context variable or a quoted literal."""
     literals = {**response.headers, **_CORS}
     headers = {"X-Request-Id": "context.requestId", **{name: f"'{text}'" for name, text in literals.items()}}
     envelope = {"success": False, "message": response.message, "code": response.code}

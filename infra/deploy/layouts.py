@@ -23,7 +23,7 @@ _FIRST = "2"
 
 
 def choose(sdk: Callable[[str], Any], name: str, stage: str) -> int:
-    """The layout to write. Raises NotReady if this version does not read what the stage has written."""
+    """Return the layout to write. Raises NotReady if this version does not read what the stage has written."""
     deployed = list(_deployed(sdk("lambda"), name))
     parameters = stack.parameters_of(sdk("cloudformation"), name, _PARAMETERS)
     written = int(parameters.get("StoredLayout") or (_FIRST if deployed else CURRENT))
@@ -39,7 +39,7 @@ def choose(sdk: Callable[[str], Any], name: str, stage: str) -> int:
 
 
 def parameters(layout: int) -> dict[str, str]:
-    """The parameters of the stack that record the layout."""
+    """Return the parameters of the stack that record the layout."""
     return dict(zip(_PARAMETERS, (str(layout), READABLE[layout]), strict=True))
 
 
@@ -51,12 +51,12 @@ def recorded(layout: int) -> dict[str, str]:
 
 
 def variables(layout: int) -> dict[str, str]:
-    """The environment variables of the functions: what they write, and what they read."""
+    """Return the environment variables of the functions: what they write, and what they read."""
     return {VARIABLE: str(layout), READABLE_VARIABLE: ",".join(map(str, READABLE))}
 
 
 def next_step(layout: int, stage: str) -> str:
-    """One sentence for the operator if the deployment did not switch to the current layout yet, otherwise empty."""
+    """Return a sentence for the operator if the stage does not write the current layout yet, otherwise empty."""
     if layout == CURRENT:
         return ""
     return (
@@ -66,7 +66,7 @@ def next_step(layout: int, stage: str) -> str:
 
 
 def _deployed(awslambda: Any, name: str) -> Iterator[set[int]]:
-    """The layouts that each deployed function reads."""
+    """Yield the layouts that a deployed function reads, for each function."""
     for function in declared_functions():
         deployed = function.deployed_name(name)
         if configuration := unless_missing(awslambda.get_function_configuration, FunctionName=deployed):

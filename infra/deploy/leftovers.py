@@ -58,7 +58,7 @@ def _is_of_stage(awslambda: Any, arn: str, stage: str) -> bool:
 
 
 def _is_of_chalice(iam: Any, role: dict[str, Any]) -> bool:
-    """Whether only functions may assume the role, and it has one policy, inside it, with the role's name."""
+    """Return whether only functions may assume the role, and it has one policy, inside it, with the role's name."""
     trusted = [one.get("Principal") for one in role["AssumeRolePolicyDocument"]["Statement"]]
     if trusted != [{"Service": "lambda.amazonaws.com"}]:
         return False

@@ -28,7 +28,7 @@ _CONCURRENCIES = range(2, 1_000 + 1)
 
 
 def problems(settings: Settings, stage_name: str) -> Iterator[str]:
-    """A sentence for each setting that AWS would reject."""
+    """Yield a sentence for each setting that AWS would reject."""
     yield from _throttle_problems(settings.get("throttle", {}), stage_name)
     requests = settings.get("requests_per_credential", 0)
     if not _is_number(requests) or (requests and requests not in _REQUESTS):
@@ -61,12 +61,12 @@ def _concurrency_problems(functions: Any, stage_name: str) -> Iterator[str]:
 
 
 def _reserved_problems(function: Function, value: Any, stage_name: str) -> Iterator[str]:
-    """The reserved concurrency of a function also limits its queue, which has limits of its own."""
+    """Yield a sentence for an invalid reserved concurrency. It limits the queue of the function, too."""
     valid = value is None or (_is_number(value) and (value in _CONCURRENCIES if function.queue else value > 0))
     if not valid:
-        wanted = "a whole number from 2 to 1000" if function.queue else "a whole number from 1"
+        allowed = "a whole number from 2 to 1000" if function.queue else "a whole number from 1"
         place = f"reserved_concurrency of {function.name}, stage {stage_name},"
-        yield f"{place} is {value!r}: use null for none, or {wanted}."
+        yield f"{place} is {value!r}: use null for none, or {allowed}."
 
 
 def unknown_functions(settings: Settings, functions: Iterable[Function]) -> list[str]:
@@ -75,7 +75,7 @@ def unknown_functions(settings: Settings, functions: Iterable[Function]) -> list
 
 
 def requests_per_credential(settings: Settings) -> int:
-    """The requests that one credential may send in five minutes; 0 for no limit."""
+    """Return the requests that one credential may send in five minutes; 0 for no limit."""
     return int(settings.get("requests_per_credential", 0))
 
 

@@ -21,7 +21,7 @@ _SEND_ACTIONS = ("GetQueueUrl", "SendMessage")
 
 
 def policy(function: Function, name: str, outputs: Outputs, sender: str = "") -> dict[str, Any]:
-    """The policy document of a function's role. `name` is the stack's, such as `cams-prod`.
+    """Return the policy document of a function's role. `name` is the stack's, such as `cams-prod`.
 
     `sender` is the address that mails are from; without it, no function may send mail.
     """
@@ -57,7 +57,7 @@ def deployed_statements(iam: Any, role: str) -> list[dict[str, Any]]:
 
 
 def stream_output(table: str) -> str:
-    """The name of the stack output that holds the ARN of a table's stream."""
+    """Return the name of the stack output that holds the ARN of a table's stream."""
     return f"{table.title()}Stream"
 
 

@@ -23,7 +23,7 @@ _POLL_SECONDS = 2.0
 
 
 def moment(dynamodb: Any, source: str, at: str, extensions: Collection[str] | None = None) -> datetime:
-    """The second `at`, in ISO 8601 with a time zone, or the last one to which all tables can be restored (`latest`).
+    """Return the second `at` (ISO 8601 with a time zone), or for `latest` the last one to which all tables can return.
 
     `source` is the name of the stack, with the tables of these extensions. Raises NotReady if one cannot be restored.
     """
@@ -90,7 +90,7 @@ def apply_settings(dynamodb: Any, target: str, extensions: Collection[str] | Non
 
 
 def _tables(name: str, extensions: Collection[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The name and the declared properties of each table of a stack."""
+    """Yield the name and the declared properties of each table of a stack."""
     for properties in declared("AWS::DynamoDB::Table", extensions):
         yield table_name(properties, f"{name}-"), properties
 

@@ -52,13 +52,13 @@ NEVER_CREATED = ("ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS")
 
 
 def status(cloudformation: Any, name: str) -> str | None:
-    """The status of the stack, None if it does not exist."""
+    """Return the status of the stack, None if it does not exist."""
     description = _describe(cloudformation, name)
     return str(description["StackStatus"]) if description else None
 
 
 def blocking_reason(state: str | None, name: str) -> str | None:
-    """One sentence if a deployment cannot start from this stack status, otherwise None."""
+    """Return a sentence if a deployment cannot start from this stack status, otherwise None."""
     if state is None or state in _UPDATABLE or state in NEVER_CREATED:
         return None
     if state.endswith("_IN_PROGRESS"):
@@ -185,7 +185,7 @@ def delete(cloudformation: Any, name: str) -> None:
 
 
 def outputs(cloudformation: Any, name: str) -> dict[str, str]:
-    """The outputs of the stack by name; empty if the stack does not exist."""
+    """Return the outputs of the stack by name; empty if the stack does not exist."""
     description = _describe(cloudformation, name) or {}
     return {one["OutputKey"]: one["OutputValue"] for one in description.get("Outputs", ())}
 
@@ -212,7 +212,7 @@ def _parse_extensions(parameter: str) -> tuple[str, ...]:
 
 
 def list_users(cloudformation: Any, key_arn: str) -> list[str]:
-    """The stacks that use the key of another stack, because its tables were restored into them."""
+    """Return the stacks that use the key of another stack, because its tables were restored into them."""
     pages = cloudformation.get_paginator("describe_stacks").paginate()
     return [
         stack["StackName"]

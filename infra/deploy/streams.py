@@ -18,7 +18,7 @@ from infra.deploy.policies import Outputs, stream_output
 def current_streams(
     dynamodb: Any, name: str, outputs: Outputs, extensions: Collection[str] | None = None
 ) -> dict[str, str]:
-    """The stack's outputs with the current ARN of each stream that a function reads.
+    """Return the stack's outputs with the current ARN of each stream that a function reads.
 
     Raises ClickException if a table has no enabled stream, or if the stack has no output for it.
     """

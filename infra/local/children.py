@@ -38,7 +38,7 @@ class Child:
     log: Path | None = None
 
     def exit_reason(self) -> str:
-        """Why the process ended: the signal, the last line of the log, or the exit code."""
+        """Return why the process ended: the signal, the last line of the log, or the exit code."""
         code = self.process.returncode
         if code < 0:
             return f"killed by signal {-code}"
@@ -150,7 +150,7 @@ def stop(children: Iterable[Child]) -> None:
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without variables that point at another interpreter or at an AWS account."""
+    """Return the environment without variables that point at another interpreter or at an AWS account."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))}
 
 

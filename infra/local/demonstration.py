@@ -39,7 +39,7 @@ class Credentials(NamedTuple):
 
 
 def find_or_create(directory: Path, environment: Mapping[str, str]) -> Credentials:
-    """The credentials of the last run, or of a new workspace. Needs the tables, but not the server."""
+    """Return the credentials of the last run, or of a new workspace. Needs the tables, but not the server."""
     path = directory / _FILE
     if path.exists():
         return _load(path)[0]
@@ -99,7 +99,7 @@ def _run_command(environment: Mapping[str, str], *arguments: str) -> dict[str, A
 
 
 def _is_accepted(port: int, token: str) -> bool:
-    """Whether the service accepts the token as a credential, whatever its rights."""
+    """Return whether the service accepts the token as a credential, whatever its rights."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_SECONDS_TO_ANSWER)
     try:
         headers = {"Authorization": f"Bearer {token}", "User-Agent": USER_AGENT}

@@ -51,7 +51,7 @@ _modules: dict[str, ModuleType] = {}
 
 
 def wrong_version() -> str | None:
-    """One sentence if the installed MiniStack is not the pinned version, otherwise None."""
+    """Return a sentence if the installed MiniStack is not the pinned version, otherwise None."""
     try:
         installed = importlib.metadata.version("ministack")
     except importlib.metadata.PackageNotFoundError:

@@ -125,7 +125,7 @@ async def _read_body(receive: Receive) -> bytes:
 
 
 def _with_body(body: bytes, receive: Receive) -> Receive:
-    """A `receive` whose first message is the body that has been read."""
+    """Return a `receive` whose first message is the body that has been read."""
     first = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Any:

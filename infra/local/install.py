@@ -27,7 +27,7 @@ _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def main() -> None:
-    """Makes the environment that the arguments describe, unless it exists."""
+    """Make the environment that the arguments describe, unless it exists."""
     if len(sys.argv) < 3:
         sys.exit("usage: python3 -m infra.local.install DIRECTORY LOCK [LARGER_LOCK ...]")
     directory, *locks = map(Path, sys.argv[1:])
@@ -75,7 +75,7 @@ def _run(action: str, *arguments: str) -> None:
 
 
 def _show(text: str) -> None:
-    """One line that replaces itself; a log gets the first and the last line of a set-up only."""
+    """Replace the line in a terminal. A log gets the first and the last line of a set-up only."""
     if sys.stdout.isatty():
         print(f"\r\x1b[K{text}", end="", flush=True)
 

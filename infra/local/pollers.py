@@ -233,20 +233,20 @@ def stream_table(source: DynamoDBEventConfig) -> str:
 
 
 def _reported(returned: Any) -> set[str]:
-    """The sequence numbers or message ids that a function reports as failed."""
+    """Return the sequence numbers or message ids that a function reports as failed."""
     failures = returned.get("batchItemFailures") if isinstance(returned, dict) else None
     return {one["itemIdentifier"] for one in failures or ()}
 
 
 def _before_failure(numbers: list[str], failed: set[str]) -> list[str]:
-    """The sequence numbers before the lowest failed one. An unknown number means the whole batch, as for Lambda."""
+    """Return the numbers before the lowest failed one. As for Lambda, an unknown number means the whole batch."""
     if not failed <= set(numbers):
         return []
     return numbers[: min((numbers.index(one) for one in failed), default=len(numbers))]
 
 
 def _import_function(handler: str) -> Function:
-    """The function with this handler string, `module.function`."""
+    """Return the function with this handler string, `module.function`."""
     module, _, name = handler.rpartition(".")
     function: Function = getattr(importlib.import_module(module), name)
     return function

@@ -189,7 +189,7 @@ def _require_free(port: int) -> None:
 
 
 def _reuse_port(port: int) -> int:
-    """The engine's previous port if it is free, so that a shell with the old `environment` keeps working."""
+    """Return the engine's previous port if it is free, so that a shell with the old `environment` keeps working."""
     return port if port and _is_free(port) else 0
 
 

@@ -48,7 +48,7 @@ def write_environment(directory: Path, variables: Mapping[str, str]) -> None:
 
 
 def last_engine_port(directory: Path) -> int:
-    """The engine's port of the last run, from its file `environment`; 0 if there is none."""
+    """Return the engine's port of the last run, from its file `environment`; 0 if there is none."""
     try:
         lines = (directory / "environment").read_text(encoding="utf-8").splitlines()
         url = next(line for line in lines if line.startswith("AWS_ENDPOINT_URL="))

@@ -139,7 +139,7 @@ def report(name: str, error: Exception) -> None:
 
 
 def describe(error: Exception) -> str:
-    """The error and its location, without any value from a request or a record."""
+    """Return the error and its location, without any value from a request or a record."""
     if isinstance(error, errors.ApiError):
         return error.message
     if isinstance(error, PartialFailure):

@@ -41,7 +41,7 @@ _LIMITS = ("string_too_short", "string_too_long", "string_pattern_mismatch", "to
 
 
 def find_problem(kind: str, record: dict[str, Any]) -> str | None:
-    """The first member of a record that has not the form of its model: the path and the rule, without a value."""
+    """Return path and rule of the first member of a record that has another form than its model, without a value."""
     return next(_problems(kind, record), None)
 
 
@@ -57,7 +57,7 @@ def _problems(kind: str, record: dict[str, Any]) -> Iterator[str]:
 
 
 def _nulls(member: str, model: Any, value: Any) -> Iterator[str]:
-    """The service stores no null: in a request, it clears a member."""
+    """Yield a sentence for each null. The service stores none: in a request, null clears a member."""
     if isinstance(value, dict):
         yield from (
             f"record.{member}.{name} must not be null" for name in model.model_fields if value.get(name, 0) is None

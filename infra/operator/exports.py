@@ -54,13 +54,13 @@ class Written(NamedTuple):
 
 
 def header(workspace_id: str) -> Record:
-    """The first line."""
+    """Return the first line."""
     return {"kind": "export", "format": FORMAT, "workspace": workspace_id}
 
 
 @cache
 def members(name: str) -> dict[str, Any]:
-    """The members of a record of a kind that has the attributes of a row: the attributes by name, without its keys."""
+    """Return the attributes, without keys, that are members of a record of this kind, by name."""
     row = CredentialRow if name == "credential" else records.KINDS[name]
     hidden = _HIDDEN | _HIDDEN_OF.get(name, set())
     return {
@@ -133,7 +133,7 @@ def _records(name: str, workspace_id: str, agent_id: str, after: str) -> Iterato
 
 
 def _described(name: str, rows: Iterator[Any]) -> Iterator[tuple[str, Record]]:
-    """The sort key and the other members of each row."""
+    """Yield the sort key and the other members of each row."""
     for row in rows:
         if getattr(row, "deleted_at", None) is None:  # no tombstone
             yield row.keys[1], _record(name, row)
@@ -175,7 +175,7 @@ _DESCRIBED = {"credential": _credentials, "conversation": _conversations}
 
 
 def _record(name: str, row: storage.Row) -> Record:
-    """The members of a row of a kind, as JSON values."""
+    """Return the members of a row of a kind, as JSON values."""
     return {
         member: _value(row, member, attribute)
         for member, attribute in members(name).items()

@@ -167,7 +167,7 @@ def _save_credential(workspace_id: str, record: Record) -> None:
 
 
 def _row(row: Any, record: Record) -> Any:
-    """`row` with the attributes of a line that its class has."""
+    """Return `row` with the attributes of a line that its class has."""
     for name, attribute in type(row).get_attributes().items():
         if name in record and not (attribute.is_hash_key or attribute.is_range_key):
             setattr(row, name, _value(row, name, attribute, record[name]))

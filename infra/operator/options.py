@@ -37,14 +37,14 @@ class Duration(click.ParamType[int | None]):
 
 
 def printable_text(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Callback of a name or an id. Rejects empty values, such as an unset shell variable, and unprintable ones."""
+    """Reject an empty name or id, such as an unset shell variable, and an unprintable one. A callback of click."""
     if not value.strip() or len(value) > _MAX_CHARACTERS or not value.isprintable():
         raise click.BadParameter(f"must be 1 to {_MAX_CHARACTERS} printable characters.")
     return value
 
 
 def optional_text(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Callback like `printable_text` of an option that may be left out."""
+    """Check an option like `printable_text`, unless it is left out."""
     return None if value is None else printable_text(context, parameter, value)
 
 

@@ -38,7 +38,7 @@ class Commands(click.Group):
 
 
 def _reason(error: BaseException) -> str | None:
-    """The clearest message of an exception chain, None for a bug.
+    """Return the clearest message of an exception chain, None for a bug.
 
     An SDK error without a response comes first, then a message of the service, then an error response of AWS.
     """
@@ -54,7 +54,7 @@ def _reason(error: BaseException) -> str | None:
 
 
 def _hint(error: BotoCoreError) -> str:
-    """What to do about an environment that leads to no database."""
+    """Return what to do about an environment that leads to no database."""
     if isinstance(error, EndpointConnectionError) and "//127.0.0.1:" in str(error):
         return f" Start `make run`, then `{_LOCAL}`."
     if isinstance(error, (NoCredentialsError, NoRegionError)):
@@ -63,7 +63,7 @@ def _hint(error: BotoCoreError) -> str:
 
 
 def workspace_record(row: WorkspaceRow) -> Record:
-    """The record of a workspace, without secrets."""
+    """Return the record of a workspace, without secrets."""
     document = row.open()
     return {
         "workspace_id": row.workspace,
@@ -74,18 +74,18 @@ def workspace_record(row: WorkspaceRow) -> Record:
 
 
 def issued_record(issued: NewCredential) -> Record:
-    """The record of a new key or token, with its secret."""
+    """Return the record of a new key or token, with its secret."""
     row = issued.credential
     return {_ID[row.kind]: row.credential_id, _SECRET[row.kind]: issued.token, **_described(row)}
 
 
 def credential_record(row: CredentialRow) -> Record:
-    """The record of a key or token, without its secret."""
+    """Return the record of a key or token, without its secret."""
     return {_ID[row.kind]: row.credential_id, **_described(row), **_use(row)}
 
 
 def agent_key_record(row: CredentialRow) -> Record:
-    """The record of an agent's key, without the key."""
+    """Return the record of an agent's key, without the key."""
     return {"agent_id": row.agent_id, **_times(row), **_use(row)}
 
 
@@ -104,7 +104,7 @@ def _use(row: CredentialRow) -> Record:
 
 
 def iso_time(unix_seconds: float | None) -> str | None:
-    """A Unix time as ISO 8601; None stays None."""
+    """Return a Unix time as ISO 8601; None stays None."""
     return None if unix_seconds is None else clock.iso(int(unix_seconds))
 
 
@@ -144,7 +144,7 @@ def _label(member: str) -> str:
 
 
 def printable(value: Any) -> str:
-    """A value as text, without control characters: a name from HTTP could contain terminal escape sequences."""
+    """Return a value as text, without control characters: a name from HTTP could contain terminal escape sequences."""
     if value is None:
         return "never"
     if isinstance(value, bool):

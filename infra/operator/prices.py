@@ -14,10 +14,10 @@ LOG_GB, REQUEST_LOG_GB = 0.50, 0.9 / 1e6
 
 
 def requests(number: float, seconds: float) -> float:
-    """Requests that took so many seconds together: the gateway, the function and the log, without the database."""
+    """Return the price of requests that took `seconds` together, without that of the database."""
     return number * (GATEWAY + CALL + LOG_GB * REQUEST_LOG_GB) + seconds * _MEMORY_GB * GB_SECOND
 
 
 def units(reads: float, writes: float) -> float:
-    """Read and write units of the database."""
+    """Return the price of read and write units of the database."""
     return reads * READ_UNIT + writes * WRITE_UNIT

@@ -90,13 +90,13 @@ def list_agents(workspace_id: str) -> list[str]:
 
 
 def steps(workspace_id: str) -> list[tuple[str, str]]:
-    """Each kind with each agent that may have records of it, or with an empty text if they have no agent."""
+    """Return each kind with each agent that may have records of it, or with an empty text if they have no agent."""
     agent_ids = list_agents(workspace_id)
     return [(name, one) for name in KINDS for one in (agent_ids if is_of_agent(name) else [""])]
 
 
 def find_rows(name: str, workspace_id: str, agent_id: str, after: str = "") -> Iterator[Any]:
-    """The rows of a step after the sort key `after`; entries of the index for conversations, with their `created`."""
+    """Return the rows of a step after the sort key `after`. Of conversations, these are entries of an index."""
     row, place = KINDS[name], partition(name, workspace_id, agent_id)
     if row is ConversationRow:
         created = ConversationRow.created > after if after else None

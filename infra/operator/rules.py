@@ -19,7 +19,7 @@ class Rule(NamedTuple):
 
 
 def whole(least: int, most: int, unit: str = "") -> Rule:
-    """A whole number within limits."""
+    """Return the rule of a whole number within limits."""
 
     def holds(value: Any) -> bool:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -29,7 +29,7 @@ def whole(least: int, most: int, unit: str = "") -> Rule:
 
 
 def text(words: str, pattern: str) -> Rule:
-    """A text that matches a pattern as a whole."""
+    """Return the rule of a text that matches a pattern as a whole."""
     compiled = re.compile(pattern)
     return Rule(words, lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None)
 

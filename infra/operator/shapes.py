@@ -100,7 +100,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
 
 
 def parse(raw: bytes) -> Any:
-    """The JSON value of a line; None if it is cut, too long or no JSON."""
+    """Return the JSON value of a line; None if it is cut, too long or no JSON."""
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
@@ -108,7 +108,7 @@ def parse(raw: bytes) -> Any:
 
 
 def find_problem(line: Any, number: int, before: Record) -> str | None:
-    """What is wrong with a line after the line `before`, or None. The workspace is in the second line only.
+    """Return what is wrong with a line after the line `before`, or None. The workspace is in the second line only.
 
     Otherwise a file could write what its kind does not own, or into a workspace that exists.
     """
@@ -129,14 +129,14 @@ def find_problem(line: Any, number: int, before: Record) -> str | None:
 
 @cache
 def _shape(name: str) -> Shape:
-    """The shape of a line of a kind."""
+    """Return the shape of a line of a kind."""
     members = Only(_MEMBERS[name] if name == "conversation" else _of_row(name) | _MEMBERS.get(name, {}))
     agent = {"agent": rules.IDENTIFIER} if records.is_of_agent(name) else {}
     return Only({"kind": rules.ANY_TEXT, **agent, "key": _key(name), "record": members})
 
 
 def _of_row(name: str) -> dict[str, Shape]:
-    """The members of a record that has the attributes of a row."""
+    """Return the members of a record that has the attributes of a row."""
     shapes = {}
     for member, attribute in exports.members(name).items():
         is_optional = (attribute.null or attribute.default is not None) and member not in _MEMBERS.get(name, {})
@@ -148,7 +148,7 @@ def _of_row(name: str) -> dict[str, Shape]:
 
 
 def _key(name: str) -> rules.Rule:
-    """The key of a record, part by part: a part that contains a separator could make the key of another record."""
+    """Return the rule of a key, part by part: a part with a separator could make the key of another record."""
     if name in ("conversation", "webhook"):
         return rules.ULID
     pattern = records.pattern_of(records.KINDS[name].lifecycle.sort, lambda part: _KEY_PARTS.get(part, rules.ID))
@@ -195,7 +195,7 @@ def _unstorable(line: Record) -> str | None:
 
 
 def _dependent(line: Record) -> str | None:
-    """What is missing because of another member."""
+    """Return what is missing because of another member."""
     record = line["record"]
     if line["kind"] == "credential" and record["kind"] == tokens.AGENT and "agent_id" not in record:
         return "record.agent_id is missing"
@@ -210,7 +210,7 @@ def _dependent(line: Record) -> str | None:
 
 
 def _is_own_key(line: Record) -> bool:
-    """Whether a key has the agent, the kind and the id of its line."""
+    """Return whether a key has the agent, the kind and the id of its line."""
     kind, key, agent = line["kind"], line["key"], line.get("agent", "")
     if kind == "credential":
         own = [line["record"][name] for name in ("kind", "agent_id", "credential_id") if name in line["record"]]
@@ -225,7 +225,7 @@ def _is_own_key(line: Record) -> bool:
 
 
 def _disorder(line: Record, before: Record) -> str | None:
-    """What is wrong with the place of a line. No record may be there twice."""
+    """Return what is wrong with the place of a line. No record may be there twice."""
     if line["kind"] == "workspace" or _position(before) < _position(line):
         return None
     return "the records must have the order of the export, each once"

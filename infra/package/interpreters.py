@@ -20,7 +20,7 @@ def find(version: str) -> str | None:
 
 
 def _candidates(version: str) -> Iterator[str]:
-    """This Python, `python3.13` in the path, and the installations of pyenv and uv that are not in it."""
+    """Yield this Python, `python3.13` in the path, and the installations of pyenv and uv that are not in it."""
     yield sys.executable
     if python := shutil.which(f"python{version}"):
         yield python

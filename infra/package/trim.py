@@ -56,7 +56,7 @@ _DOCUMENTATION = {"documentation", "documentationUrl"}
 
 
 def trim_files(files: Iterable[File]) -> Iterator[File]:
-    """The files that ship, with their shipped path and content."""
+    """Yield the files that ship, with their shipped path and content."""
     for file in files:
         if _ships(file.path):
             yield _shrink(file)
@@ -93,7 +93,7 @@ def _keep_used_operations(path: str, model: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shapes_of(values: list[Any], shapes: dict[str, Any]) -> dict[str, Any]:
-    """The shapes that these values name, and those that the shapes name."""
+    """Return the shapes that these values name, and those that the shapes name."""
     named: dict[str, Any] = {}
     while values:
         value = values.pop()

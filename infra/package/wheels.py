@@ -37,7 +37,7 @@ class File(NamedTuple):
 
 
 def of(requirements: Path, platform: str, lock: Path = LOCK, python: str = interpreters.HERE) -> Iterator[File]:
-    """Every file of the packages that `requirements` names and of those that they need; raises BuildError."""
+    """Yield every file of the packages that `requirements` names and of those that they need. Raises BuildError."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         _unpack(directory, requirements, platform, lock, python)
