@@ -63,9 +63,6 @@ def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs, functions: Coll
 
 def hand_over(project: Path, stage: str) -> None:
     """Copy the file into the project that Chalice runs in. Chalice truncates its copy before it writes."""
-    copies = project / ".chalice" / "deployed"
-    if copies.is_symlink():  # from a deployment of an older version
-        copies.unlink()
     source = _path(stages.CHALICE_DIRECTORY, stage)
     _replace(_path(project / ".chalice", stage), source.read_text(encoding="utf-8"))
 
@@ -143,7 +140,7 @@ def _delete_mapping(awslambda: Any, mapping: dict[str, Any]) -> None:
 def _keep_one_mapping(
     awslambda: Any, function: Function, name: str, outputs: Outputs
 ) -> tuple[dict[str, Any] | None, list[str]]:
-    """Delete the mappings of a function except one to its own event source. Return that one, and a line for each other."""
+    """Delete a function's mappings except one to its own event source. Return that one, and a line for each other."""
     source_arn = event_sources.event_source_arn(function, name, outputs)
     kept: dict[str, Any] | None = None
     deleted = []

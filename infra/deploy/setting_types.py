@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from infra.deploy.stage import Settings
+from infra.deploy.stage import Settings, is_generated
 
 
 def _are_texts(value: Any) -> bool:
@@ -38,7 +38,7 @@ _DECLARED = ("lambda_memory_size", "lambda_timeout", "iam_policy_file")
 
 
 def problems(settings: Settings, stage_name: str) -> Iterator[str]:
-    """Yield a sentence for each setting of another type, which may be a secret; and for one that has no effect."""
+    """Yield a sentence for each setting of another type, which may be a secret; and for each that has no effect."""
     functions = settings.get("lambda_functions")
     own = functions.items() if isinstance(functions, dict) else ()
     for place, part in [("", settings), *((f"lambda_functions.{name}.", one) for name, one in own)]:
@@ -48,3 +48,6 @@ def problems(settings: Settings, stage_name: str) -> Iterator[str]:
                 yield f"{place}{name} of stage {stage_name} has another type: use {description}."
             elif name in _DECLARED:
                 yield f"{place}{name} of stage {stage_name} is set by CAMS (infra/deploy/functions.py): remove it."
+            elif name == "environment_variables":
+                generated = (f"{place}{name}.{variable}" for variable in value if is_generated(variable))
+                yield from (f"{one} of stage {stage_name} is set by CAMS: remove it." for one in generated)

@@ -36,10 +36,7 @@ _GENERATED_VARIABLES = (
     "CAMS_READABLE_LAYOUTS",
     "CAMS_EXTENSIONS",
 )
-# Before 1.1, a deployment wrote these into `.chalice/config.json`, with the reserved concurrency that it chose.
 _POLICY_FILE = "iam_policy_file"
-_GENERATED_OF_FUNCTION = (_POLICY_FILE, "lambda_memory_size", "lambda_timeout")
-_DEFAULT_RESERVED = {one.name: one.reserved_concurrency for one in declared_functions() if one.reserved_concurrency}
 
 
 def read(stage: str) -> dict[str, Any]:
@@ -58,7 +55,7 @@ def read(stage: str) -> dict[str, Any]:
     if config.get("app_name", APPLICATION) != APPLICATION:
         raise click.ClickException(f'.chalice/{_CONFIG} has another "app_name": set it to "{APPLICATION}".')
     of_all = {key: value for key, value in config.items() if key not in ("version", "app_name", "stages")}
-    return _without_generated(merge(of_all, own))
+    return merge(of_all, own)
 
 
 def merge(base: Settings, preferred: Settings) -> dict[str, Any]:
@@ -141,27 +138,6 @@ def generate(
         "lambda_functions": functions,
     }
     _write(target / _CONFIG, {"version": "2.0", "app_name": APPLICATION, "stages": {stage: generated}})
-
-
-def _without_generated(settings: dict[str, Any]) -> dict[str, Any]:
-    """Remove what deployments before 1.1 wrote. A malformed member stays, for the checks to report."""
-    own = dict(settings)
-    if isinstance(environment := own.get("environment_variables"), dict):
-        own["environment_variables"] = {key: value for key, value in environment.items() if not is_generated(key)}
-    if isinstance(functions := own.get("lambda_functions"), dict):
-        own["lambda_functions"] = {
-            name: kept for name, one in functions.items() if (kept := _own_of_function(name, one)) or kept is one
-        }
-    return own
-
-
-def _own_of_function(name: str, settings: Any) -> Any:
-    if not isinstance(settings, dict) or _POLICY_FILE not in settings:
-        return settings
-    own = {key: value for key, value in settings.items() if key not in _GENERATED_OF_FUNCTION}
-    if own.get(RESERVED) == _DEFAULT_RESERVED.get(name):
-        own.pop(RESERVED, None)
-    return own
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

@@ -151,6 +151,8 @@ def test_a_setting_of_another_type_is_reported(settings: dict[str, Any], place: 
 def test_a_setting_without_effect_is_reported() -> None:
     assert failure(lambda_memory_size=4000).startswith("lambda_memory_size of stage prod is set by CAMS")
     assert "remove it" in failure(lambda_functions={"erase": {"lambda_timeout": 9}})
+    sentence = "environment_variables.CAMS_STREAM_LEADS of stage prod is set by CAMS: remove it."
+    assert failure(environment_variables={"CAMS_STREAM_LEADS": "arn"}) == sentence
 
 
 @pytest.mark.parametrize(

@@ -94,21 +94,3 @@ def test_a_stage_has_the_settings_of_all_stages_unless_it_has_its_own(directory:
 
 def test_the_architecture_is_x86_64_by_default(directory: Path) -> None:
     assert stage.architecture(stage.read("prod")) == "x86_64"
-
-
-def test_what_an_earlier_version_generated_is_ignored(directory: Path, tmp_path: Path) -> None:
-    """Deployments of version 1.0 wrote into `.chalice/config.json`."""
-    generated = generate(tmp_path / "project")
-    generated["lambda_functions"]["deliver"]["reserved_concurrency"] = 200
-    generated["lambda_functions"]["deliver_slow"]["reserved_concurrency"] = 20
-    generated["lambda_functions"]["retired"] = generated["lambda_functions"]["erase"]
-    configure(directory, generated)
-    own = stage.read("prod")
-    assert own["environment_variables"] == {"OPERATORS": "1"}
-    assert own["lambda_functions"] == {"deliver_slow": {"reserved_concurrency": 20}}
-
-
-def test_the_default_number_is_the_operators_where_nothing_is_generated(directory: Path) -> None:
-    functions = {"deliver": {"reserved_concurrency": 200}, "erase": {}}
-    configure(directory, {"lambda_functions": functions})
-    assert stage.read("prod") == {"lambda_functions": functions}
