@@ -77,6 +77,15 @@ def test_a_document_cites_only_paths_of_the_repository(document: str) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_name_is_in_the_module_that_the_document_names(document: str) -> None:
+    text = " ".join((ROOT / document).read_text(encoding="utf-8").split())
+    named = re.findall(r"((?:`\w+`(?:, | and )?)+) (?:in|of) `(\w+/[\w/]+\.(?:py|json))`", text)
+    places = [(name, ROOT / path) for names, path in named for name in re.findall(r"\w+", names) if name != "and"]
+    present = [(name, path) for name, path in places if path.exists()]  # an extension may have no folder
+    assert [f"{name} {path}" for name, path in present if not re.search(rf"\b{name}\b", path.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_a_link_to_a_section_leads_to_a_heading(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
     sections = re.findall(r"\]\(([\w./-]*)#([^)]+)\)", text)
@@ -84,6 +93,19 @@ def test_a_link_to_a_section_leads_to_a_heading(document: str) -> None:
         (str((ROOT / document).parent / target if target else ROOT / document), name) for target, name in sections
     ]
     assert [name for target, name in targets if name not in anchors(target)] == []
+
+
+@pytest.mark.parametrize("document", (*DOCUMENTS, "CHANGELOG.md"))
+def test_a_module_that_a_document_runs_exists(document: str) -> None:
+    """`infra.cams` in text is the operator's command."""
+    text = " ".join((ROOT / document).read_text(encoding="utf-8").split())
+    modules = {found.rstrip(".") for found in re.findall(r"-m ((?:infra|tests|benchmarks)[\w.]*)", text)}
+    assert [one for one in sorted(modules) if not exists_as_module(one)] == []
+
+
+def exists_as_module(module: str) -> bool:
+    path = module.replace(".", "/")
+    return exists(f"{path}.py") or exists(f"{path}/__main__.py")
 
 
 def test_the_documents_cite_many_paths() -> None:
