@@ -35,3 +35,8 @@ def test_the_workflow_runs_the_gate() -> None:
 def test_the_root_has_few_files() -> None:
     files = [path.name for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
     assert len(files) <= 14, files
+
+
+def test_each_package_of_core_has_a_folder_of_tests() -> None:
+    packages = {path.parent.name for path in (ROOT / "chalicelib").glob("*/__init__.py")}
+    assert packages - {path.parent.name for path in (ROOT / "tests").glob("*/__init__.py")} == set()
