@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.bad_input.malformed import CONTENT_TYPES, MALFORMED
+from tests.bad_input.malformed_requests import CONTENT_TYPES, MALFORMED
 from tests.bad_input.service import CANARY, WITH_BODY, Operation, Service, assert_refused, every, harmless
 from tests.selection import one_of_each
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.bad_input.malformed import INVALID_IDENTIFIERS
+from tests.bad_input.malformed_requests import INVALID_IDENTIFIERS
 from tests.bad_input.service import CANARY, OPERATIONS, Operation, Service, assert_refused, harmless
 from tests.operations import body_of
 from tests.selection import first_case, one_of_each

@@ -3,7 +3,7 @@
 import re
 
 from tests.assertions import stored
-from tests.bad_input.malformed import CONTENT_TYPES, INVALID_IDENTIFIERS, MALFORMED
+from tests.bad_input.malformed_requests import CONTENT_TYPES, INVALID_IDENTIFIERS, MALFORMED
 from tests.bad_input.service import WITH_BODY, Operation, Service, every
 from tests.bad_input.wrong_members import WRONG
 from tests.operations import body_of

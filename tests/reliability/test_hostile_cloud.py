@@ -24,7 +24,7 @@ from tests.guarantees import CaseCounter
 from tests.http.replay_cases import REPLAYED, TABLE
 from tests.moto_tables import items, restore, snapshot, tables
 from tests.operations import GUARDED, STATE, populate, send
-from tests.reliability.hostile import CALM, Cloud, hostile_cloud
+from tests.reliability.failing_cloud import CALM, Cloud, hostile_cloud
 from tests.selection import whole
 
 pytestmark = pytest.mark.guarantee("cloud")

@@ -15,8 +15,8 @@ from tests.sending.hostile_receivers import EARLY, HANGING, MISBEHAVING, TOO_LON
 from tests.sending.receivers import Behaviour, answers, receiver
 from tests.sending.sockets import Watch
 from tests.sending.timed_post import DEADLINE
-from tests.tool_calls.calling import Create, tried
 from tests.tool_calls.servers import CHUNKED, HEAD
+from tests.tool_calls.timed_calls import Create, tried
 
 
 @pytest.fixture

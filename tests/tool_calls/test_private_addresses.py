@@ -8,7 +8,7 @@ from tests.api import Api
 from tests.selection import one_of_each
 from tests.sending.private_addresses import MIXED, RESOLVED, SPELLINGS, way_of_spelling
 from tests.sending.sockets import Resolve, Watch
-from tests.tool_calls.calling import Create, field, tried
+from tests.tool_calls.timed_calls import Create, field, tried
 
 
 @one_of_each(way_of_spelling)

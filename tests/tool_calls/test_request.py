@@ -13,8 +13,8 @@ from tests.moto_tables import snapshot
 from tests.sending import receivers
 from tests.sending.receivers import receiver
 from tests.sending.sockets import Watch
-from tests.tool_calls.calling import Create, field
 from tests.tool_calls.servers import KEY, SECRET, echo, reads_any, sent
+from tests.tool_calls.timed_calls import Create, field
 
 GIVEN = {"number": "10 42", "open": True, "gone": None, "tags": ["a"]}
 IN_QUERY = "number=10+42&open=true&tags=%5B%22a%22%5D"

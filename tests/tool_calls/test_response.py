@@ -7,8 +7,8 @@ from chalicelib.tools import calls
 from tests.api import Api
 from tests.sending.hostile_receivers import NOT_HTTP
 from tests.sending.receivers import receiver
-from tests.tool_calls.calling import Create
 from tests.tool_calls.servers import CHUNKED, HEAD, reads_any
+from tests.tool_calls.timed_calls import Create
 
 INCOMPLETE = "The receiver closed the connection before the end of its response."
 EURO = "€".encode()

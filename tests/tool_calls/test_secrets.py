@@ -14,8 +14,8 @@ from tests.assertions import refused
 from tests.selection import first_case
 from tests.sending import receivers
 from tests.sending.receivers import receiver
-from tests.tool_calls.calling import Create, field
 from tests.tool_calls.servers import KEY, SECRET, echo, reads_any, sent
+from tests.tool_calls.timed_calls import Create, field
 
 
 def test_no_answer_has_a_secret_of_the_tool(

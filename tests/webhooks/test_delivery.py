@@ -17,7 +17,7 @@ from tests.direct_writes import delete_now
 from tests.selection import first_case, one_of_each
 from tests.sending.receivers import status
 from tests.webhooks import pipeline
-from tests.webhooks.delivered import deliveries, happen, listen, statuses
+from tests.webhooks.deliveries import deliveries, happen, listen, statuses
 from tests.webhooks.pipeline import Inbox, Stream, drain
 
 DAY = 24 * 60 * 60

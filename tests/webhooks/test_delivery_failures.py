@@ -12,7 +12,7 @@ from tests.api import Api
 from tests.engine_requests import lose_first_answer, refuse_operation
 from tests.selection import one_of_each
 from tests.webhooks import pipeline
-from tests.webhooks.delivered import happen, listen, names, statuses
+from tests.webhooks.deliveries import happen, listen, names, statuses
 from tests.webhooks.pipeline import Inbox, Stream, drain, waiting
 
 

@@ -13,7 +13,7 @@ from tests.api import Api
 from tests.builders import webhook_body
 from tests.capacity import Meter, metered
 from tests.selection import whole
-from tests.webhooks.delivered import listen
+from tests.webhooks.deliveries import listen
 from tests.webhooks.pipeline import Inbox, Stream
 
 FAILURES = 5

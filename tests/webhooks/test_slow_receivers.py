@@ -14,7 +14,7 @@ from tests.api import Api
 from tests.assertions import stored
 from tests.sending.receivers import OK, Receiver, read_request
 from tests.webhooks import pipeline
-from tests.webhooks.delivered import happen, listen, statuses
+from tests.webhooks.deliveries import happen, listen, statuses
 from tests.webhooks.pipeline import Inbox, Stream, drain, waiting
 
 # The deliveries of a batch

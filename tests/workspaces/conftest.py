@@ -7,7 +7,7 @@ import pytest
 from chalicelib import clock
 from chalicelib.workspaces.store import NewWorkspace
 from tests.webhooks import pipeline
-from tests.workspaces.filled import fill
+from tests.workspaces.workspace_rows import fill
 
 
 @pytest.fixture(autouse=True)

@@ -21,8 +21,8 @@ from tests.capacity import metered
 from tests.moto_tables import items
 from tests.webhooks import pipeline
 from tests.workspaces.commands import run, succeed
-from tests.workspaces.filled import fill, of, rows_of
 from tests.workspaces.interruptions import crashes, each_crash
+from tests.workspaces.workspace_rows import fill, of, rows_of
 
 
 def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(

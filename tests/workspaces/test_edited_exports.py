@@ -26,7 +26,7 @@ from tests.moto_tables import items, restore, snapshot
 from tests.selection import whole
 from tests.storage.recorded_rows import path_of, restored
 from tests.workspaces.commands import run, succeed
-from tests.workspaces.exported import other_account, suspended_export
+from tests.workspaces.exports import other_account, suspended_export
 
 CLIENT = {"kind": "client", "key": "ann", "record": {"document": {}, "version_tag": "01m81xw1qwnd4azmp4bg1x6t97"}}
 

@@ -15,8 +15,8 @@ from tests.credentials.access_tokens import DAY
 from tests.engine_requests import counted
 from tests.moto_tables import items
 from tests.workspaces.commands import run, succeed
-from tests.workspaces.exported import resumed_export, suspended_export
-from tests.workspaces.filled import of
+from tests.workspaces.exports import resumed_export, suspended_export
+from tests.workspaces.workspace_rows import of
 
 
 def test_the_full_workspace_has_rows_in_every_table(full: NewWorkspace) -> None:

@@ -10,9 +10,9 @@ from tests.conftest import clear_caches
 from tests.moto_tables import items
 from tests.webhooks import pipeline
 from tests.workspaces.commands import SUSPENDED, answer_to, run, succeed
-from tests.workspaces.exported import other_account, resumed_export, suspended_export
-from tests.workspaces.filled import of
+from tests.workspaces.exports import other_account, resumed_export, suspended_export
 from tests.workspaces.interruptions import crashes, each_crash
+from tests.workspaces.workspace_rows import of
 
 
 def test_an_import_elsewhere_gives_an_equal_export(full: NewWorkspace, tmp_path: Path) -> None:

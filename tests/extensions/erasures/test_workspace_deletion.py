@@ -9,7 +9,7 @@ from tests.workspaces.commands import succeed
 from tests.workspaces.conftest import full as full
 from tests.workspaces.conftest import neighbour as neighbour
 from tests.workspaces.conftest import no_waiting as no_waiting
-from tests.workspaces.filled import of, rows_of
+from tests.workspaces.workspace_rows import of, rows_of
 
 
 def test_a_deletion_includes_erasures(full: NewWorkspace, neighbour: NewWorkspace) -> None:

@@ -11,7 +11,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.deploy.functions import declared_functions
 from tests.workspaces.commands import succeed
 from tests.workspaces.conftest import no_waiting as no_waiting
-from tests.workspaces.filled import of
+from tests.workspaces.workspace_rows import of
 
 
 def test_nothing_is_counted_after_a_deletion(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
