@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from chalicelib import clock
+from tests import extensions
 from tests.capacity import metered
 from tests.test_requests_per_operation import CASES, Service, path_of, service  # noqa: F401 - the fixture
 
@@ -84,6 +85,7 @@ SHOWN = {
 }
 
 
+@pytest.mark.skipif(not extensions.are_all_on(), reason="the table has the costs with all extensions")
 def test_the_table_has_the_counted_costs(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     # A change in the second of the previous one would not change the times in the index.
     milliseconds = clock.milliseconds

@@ -54,8 +54,8 @@ LISTS = (
     "/v3/agents", "/v3/agents?sort=lastModified", "/v3/clients", "/v3/orgs",
     "/v3/convos?inbox=true", "/v3/leads", f"/v3/agents/{AGENT}/convos", f"/v3/agents/{AGENT}/leads",
     f"/v3/orgs/{ORG}/agents",
-    f"/v3/orgs/{ORG}/clients", "/v3/usage", f"/v3/agents/{AGENT}/convos/{CONVERSATION}/messages",
-    "/v2/clients", f"/v3/convos?inbox=true&assignedTo={CLIENT}",
+    f"/v3/orgs/{ORG}/clients", f"/v3/agents/{AGENT}/convos/{CONVERSATION}/messages",
+    "/v2/clients", f"/v3/convos?inbox=true&assignedTo={CLIENT}", *extensions.listed("LISTS"),
 )  # fmt: skip
 
 

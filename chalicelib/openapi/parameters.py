@@ -80,10 +80,6 @@ QUERY: dict[str, Schema] = {
         "schema": _SECONDS,
     },
     "inbox": {"description": "`true`: only what waits for a person, latest activity first.", "schema": _FLAG},
-    "interval": {
-        "description": "The length of the intervals of the series; `day` by default.",
-        "schema": reference("Interval"),
-    },
     "limit": {
         "description": "The maximum number of records.",
         "schema": {

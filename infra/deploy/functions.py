@@ -67,7 +67,7 @@ _CORE = (
         timeout_seconds=30,
         tables={
             **READ_KEYRING,
-            "workspaces": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
+            "workspaces": "ConditionCheckItem DeleteItem GetItem PutItem Query",
             "credentials": "BatchGetItem DeleteItem GetItem PutItem UpdateItem",
             "agents": "BatchGetItem BatchWriteItem DeleteItem GetItem PutItem Query",
             "agents/index/by_change": "Query",
@@ -75,7 +75,7 @@ _CORE = (
             "conversations": "BatchGetItem BatchWriteItem DeleteItem PutItem",
             "conversations/index/by_activity": "Query",
             "conversations/index/by_creation": "Query",
-            "tallies": "BatchGetItem BatchWriteItem DeleteItem Query",
+            "tallies": "BatchGetItem DeleteItem Query",
             "analytics": "BatchGetItem DeleteItem GetItem Query UpdateItem",
             "clients": "BatchGetItem DeleteItem GetItem PutItem Query",
             "organisations": "BatchGetItem DeleteItem GetItem PutItem Query",

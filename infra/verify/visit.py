@@ -165,6 +165,7 @@ def check_tallies(visit: Visit) -> Iterator[str]:
     yield from visit.invoke("maintain", *(tasks.RecountQuarter(agent, *quarter) for quarter in quarters))
     if not tallies.list_months(workspace_id, tour.AGENT):
         yield f"{visit.stage.name}-maintain counted no conversation of the tour: check its log."
+    yield from visit.invoke("follow_conversations")  # without a record: it starts, and may be invoked
 
 
 def check_queue_functions(visit: Visit) -> Iterator[str]:

@@ -13,6 +13,7 @@ from chalicelib.agents import store as agents
 from chalicelib.leads import store as leads
 from chalicelib.storage import parent_scoped_ids
 from chalicelib.workspaces.store import NewWorkspace
+from tests import extensions
 from tests.api import Api
 from tests.capacity import metered
 
@@ -25,11 +26,8 @@ PAGES = {
     "/v3/agents?q=nothing&sort=lastModified": (6, 18),
     "/v3/leads": (1, 1),
     "/v3/leads?q=nothing": (6, 19),
-    "/v3/usage": (22, 12),
-    "/v3/usage?limit=100": (22, 12),
     "/v3/convos?inbox=true": (1, 1),
-    # Of at most 500 agents, otherwise 409: a request for each.
-    "/v3/analytics": (501, 501),
+    **extensions.joined("PAGE_COSTS"),
 }
 
 

@@ -14,6 +14,7 @@ from benchmarks import cold_start, packages
 from benchmarks.cold_start import CLIENT, FLOOR, READ
 from benchmarks.results import OURS
 from infra.local.children import Engine
+from tests import extensions
 from tests.reliability.engine_fixture import local_engine  # noqa: F401 - the fixture
 from tests.selection import whole
 
@@ -26,6 +27,8 @@ MOST_OF_CONSOLE = 1.005
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> packages.Package:
+    if not extensions.are_all_on():
+        pytest.skip("The limits are those of all extensions.")
     if shutil.which("valgrind") is None:
         pytest.skip("valgrind, which counts instructions, is not installed")
     return packages.ours(tmp_path_factory.mktemp("package"))

@@ -19,9 +19,6 @@ from chalice.local import LambdaEventConverter, RouteMatcher
 
 from app import app
 from chalicelib import clock, ids, queues, settings
-from chalicelib.extensions.console.queue import FindRecipients, Notify
-from chalicelib.extensions.erasures.queue import Erase
-from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.queues import messages, tasks
 from chalicelib.webhooks import queue
 from infra import lambda_events, tables
@@ -130,6 +127,11 @@ _gateway = LambdaEventConverter(RouteMatcher(list(app.routes)), app.api.binary_t
 
 
 def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
+    # Imported here, because a tree without an extension has the other tests of this module's importers.
+    from chalicelib.extensions.console.queue import FindRecipients, Notify
+    from chalicelib.extensions.erasures.queue import Erase
+    from chalicelib.extensions.reports.queue import RecountHour
+
     tables.create_missing(lambda service: client(engine, service))
     where = {**engine.address, "CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
     workspace_id, token = new_workspace(where)

@@ -4,7 +4,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from infra.deploy import stack
+from infra.deploy import stack, template
 from tests.deployment import cloud
 from tests.deployment.rehearsal import NAME, STAGE, Failed, run, until
 from tests.deployment.rehearsal_client import Gateway
@@ -29,13 +29,14 @@ def adopt_deleted_stack(here: cloud.Cloud) -> None:
 
 
 def read_kept(here: cloud.Cloud, api: Gateway) -> dict[str, Any]:
-    """Return what an adoption keeps: decrypted records, the keys behind the aliases, and the key of the receipts."""
-    aliases = {f"alias/{NAME}", f"alias/{NAME}-receipts"}
+    """Return what an adoption keeps: decrypted records, the keys of the aliases, and the public keys of receipts."""
+    declared = template.declared("AWS::KMS::Alias")
+    aliases = {one["AliasName"]["Fn::Sub"].replace("${Name}", NAME) for one in declared}
     kms = here.sdk("kms")
     return {
         "agents": api.call("GET", "/v3/agents")["data"],
         "keys": {one["AliasName"]: one["TargetKeyId"] for one in _aliases(kms) if one["AliasName"] in aliases},
-        "public key": kms.get_public_key(KeyId=f"alias/{NAME}-receipts")["PublicKey"],
+        "public keys": [kms.get_public_key(KeyId=alias)["PublicKey"] for alias in aliases - {f"alias/{NAME}"}],
     }
 
 

@@ -1,5 +1,9 @@
-"""A deployment without extensions, after one with all: it is refused while they have data, and leaves core alone."""
+"""A deployment without extensions, after one with all: it is refused while they have data, and leaves core alone.
 
+The next deployment enables all again.
+"""
+
+from collections.abc import Collection
 from typing import Any
 
 from chalicelib.extensions import present
@@ -22,11 +26,22 @@ def switch_off(here: cloud.Cloud, api: Gateway) -> int:
     for name in present():
         if f"extension {name} is off: " not in printed:
             raise Failed(f"The deployment did not print that {name} is off:\n{printed}")
-    functions = declared_functions([])
+    return _check_parts(here, api, [])
+
+
+def switch_on(here: cloud.Cloud, api: Gateway) -> int:
+    """Enable all extensions with a deployment; return the number of functions. Raises Failed."""
+    cloud.configure(here.project, {"local": {}, STAGE: {"extensions": [*present()]}})
+    run(here, *_DEPLOY)
+    return _check_parts(here, api, present())
+
+
+def _check_parts(here: cloud.Cloud, api: Gateway, extensions: Collection[str]) -> int:
+    functions = declared_functions(extensions)
     expected = {
         "functions": {f"{NAME}-check", *(function.deployed_name(NAME) for function in functions)},
-        "tables": _names("AWS::DynamoDB::Table", "TableName"),
-        "queues": _names("AWS::SQS::Queue", "QueueName"),
+        "tables": _names("AWS::DynamoDB::Table", "TableName", extensions),
+        "queues": _names("AWS::SQS::Queue", "QueueName", extensions),
     }
     actual: dict[str, set[str]] = {
         "functions": {one["FunctionName"] for one in here.sdk("lambda").list_functions()["Functions"]},
@@ -35,14 +50,17 @@ def switch_off(here: cloud.Cloud, api: Gateway) -> int:
     }
     for kind, names in expected.items():
         if actual[kind] != names:
-            raise Failed(f"The stage without extensions has other {kind}: {sorted(actual[kind] ^ names)}")
+            raise Failed(f"The stage with {[*extensions]} has other {kind}: {sorted(actual[kind] ^ names)}")
     sources = here.sdk("lambda").list_event_source_mappings()["EventSourceMappings"]
     if len(sources) != sum(bool(function.stream or function.queue) for function in functions):
-        raise Failed(f"The stage without extensions has other event sources: {sources}")
+        raise Failed(f"The stage with {[*extensions]} has other event sources: {sources}")
+    marks = {tag.get("x-extension") for tag in api.call("GET", "/openapi.json")["tags"]} - {None}
+    if marks != {*extensions} - {"console"}:  # the document omits the pages of the console
+        raise Failed(f"The document of the stage with {[*extensions]} has {marks}.")
     api.call("GET", "/v3/agents")
     return len(functions)
 
 
-def _names(kind: str, member: str) -> set[str]:
-    declarations: list[dict[str, Any]] = declared(kind, [])
+def _names(kind: str, member: str, extensions: Collection[str]) -> set[str]:
+    declarations: list[dict[str, Any]] = declared(kind, extensions)
     return {one[member]["Fn::Sub"].replace("${Name}", NAME) for one in declarations}

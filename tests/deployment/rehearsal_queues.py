@@ -2,13 +2,14 @@
 
 import json
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from chalicelib import ids
-from chalicelib.extensions.erasures.queue import Erase
-from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.queues import messages, tasks
+from infra.deploy.functions import declared_functions
+from tests import extensions
 from tests.deployment import cloud
 from tests.deployment.rehearsal import NAME, Failed, until
 
@@ -84,17 +85,23 @@ def check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
                 tasks.ApplyRetention(workspace_id),
             )
         ),
-        ("erasures", messages.pack(Erase(workspace_id, "unknown"))),
-        ("counts", messages.pack(RecountHour(agent, 0, 0))),
+        *_of_extensions(workspace_id),
     ]
     for queue, text in others:
         sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=f"{NAME}-{queue}")["QueueUrl"], MessageBody=text)
     until(lambda: len(receiver.received) > received, lambda: "the slow queue has delivered nothing")
-    for queue in ("deliveries", "deliveries-slow", "maintenance", "erasures", "counts"):
+    for queue in {function.queue for function in declared_functions() if function.queue}:
         _until_empty(sqs, queue)
-    for queue in ("deliveries-dead", "maintenance-dead", "erasures-dead", "counts-dead", "notifications-dead"):
-        if waiting(sqs, queue):
-            raise Failed(f"There are messages on {queue}.")
+    for queue in {queue.removesuffix("-slow") for queue, _ in others}:
+        if waiting(sqs, f"{queue}-dead"):
+            raise Failed(f"There are messages on {queue}-dead.")
+
+
+def _of_extensions(workspace_id: str) -> Iterator[tuple[str, str]]:
+    """Yield a message of each kind for the queues of the extensions, each with the name of its queue."""
+    queues = {function.name: function.queue for function in declared_functions() if function.queue}
+    for name, (_, texts) in extensions.queue_functions(workspace_id, "support", "unknown").items():
+        yield from ((queues[name], text) for text in texts)
 
 
 def _until_empty(sqs: Any, queue: str) -> None:

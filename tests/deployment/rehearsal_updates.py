@@ -6,7 +6,7 @@ from infra.deploy.functions import declared_functions
 from tests.deployment import cloud
 from tests.deployment.rehearsal import NAME, Failed
 
-_UPLOADED, _COUNT = r"uploaded 1\d\.\d MB; ", len(declared_functions())
+_UPLOADED, _COUNT = r"uploaded (9|1\d)\.\d MB; ", len(declared_functions())
 UNCHANGED = "no function has changed"
 NEW_STAGE = rf"{_UPLOADED}created {_COUNT} functions"
 NEW_VERSION = rf"{_UPLOADED}updated {_COUNT} functions in \d+\.\d s; versions were mixed for \d+\.\d s"

@@ -15,13 +15,13 @@ Break = Callable[[cloud.Cloud], Any]
 def check_failures(here: cloud.Cloud) -> None:
     """Break a permission, a mapping and a queue of the running stage, and repair them. Raises Failed."""
     expected = (
-        f"The role {NAME}-erase lacks the permission dynamodb:",
-        f"to {NAME}-follow_leads is Disabled",
+        f"The role {NAME}-maintain lacks the permission dynamodb:",
+        f"to {NAME}-fan_out_leads is Disabled",
         f"The queue {NAME}-maintenance does not move messages to {NAME}-maintenance-dead",
     )
     with (
-        without_permission(here, "erase", 1),
-        disabled_mapping(here, "follow_leads"),
+        without_permission(here, "maintain", 1),
+        disabled_mapping(here, "fan_out_leads"),
         without_redrive_policy(here, "maintenance"),
     ):
         done = verify(here, *_ONLY)

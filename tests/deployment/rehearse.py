@@ -3,8 +3,8 @@
     python -m tests.deployment.rehearse [--break policy|stream|permission|mapping|queue]
 
 Deploys and verifies, creates a workspace, calls every operation through the gateway, waits for the webhooks of the
-deployed functions, deploys again, restores into a second stage, switches all extensions off, and destroys. Prints each
-step with its duration. With `--break`, the rehearsal must fail.
+deployed functions, deploys again, restores into a second stage, switches all extensions off and on again, and destroys.
+Prints each step with its duration. With `--break`, the rehearsal must fail.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from typing import Any
 
 import click
 
+from chalicelib.extensions import present
 from chalicelib.storage import layouts
 from infra.deploy.functions import declared_functions
 from infra.local import children
@@ -30,7 +31,7 @@ from tests.deployment.rehearsal import NAME, ORIGIN, STAGE, Failed, replace_text
 from tests.deployment.rehearsal_adoption import adopt_deleted_stack, read_kept
 from tests.deployment.rehearsal_client import Gateway
 from tests.deployment.rehearsal_domain import check_domain
-from tests.deployment.rehearsal_extensions import switch_off
+from tests.deployment.rehearsal_extensions import switch_off, switch_on
 from tests.deployment.rehearsal_monitoring import EMAIL, check_monitoring
 from tests.deployment.rehearsal_operations import call_every_operation
 from tests.deployment.rehearsal_queues import EVENT_TYPES, Receiver, await_webhooks, check_other_queues
@@ -133,8 +134,11 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             upgraded.check_refusal(here, STAGE)
         with _step("restore") as note:
             note(f"{_restore(here, api, receiver)} records")
-        with _step("no extensions") as note:
-            note(f"{switch_off(here, api)} functions")
+        if present():
+            with _step("no extensions") as note:
+                note(f"{switch_off(here, api)} functions")
+            with _step("all extensions") as note:
+                note(f"{switch_on(here, api)} functions")
         with _step("destroy"):
             _destroy(here)
 

@@ -208,7 +208,7 @@ def test_a_new_stack_is_created_with_the_settings(monkeypatch: pytest.MonkeyPatc
             "OperatorSettings": '{"lambda_architecture":"arm64","python_version":"3.13"}',
             "AlarmsEmail": "ops@example.com",
             "MonthlyBudget": "9",
-            "Extensions": ",".join(present()),
+            "Extensions": ",".join(present()) or "none",
         }
     ]
 

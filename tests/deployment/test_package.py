@@ -18,7 +18,7 @@ from botocore.regions import EndpointResolver
 from app import app
 from infra.local.children import Engine
 from infra.package import build, interpreters, trim, wheels
-from tests import package_index
+from tests import extensions, package_index
 from tests.deployment import package_runs
 from tests.deployment.package_runs import Package
 from tests.reliability.engine_fixture import local_engine  # noqa: F401 - the fixture
@@ -33,6 +33,8 @@ MAX_BYTES = 10_100_000 + 500_000 + 40_000
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory, local_engine: Engine) -> Package:  # noqa: F811
+    if not extensions.are_all_on():
+        pytest.skip("The runs use every extension.")
     return package_runs.build_and_run(tmp_path_factory.mktemp("package"), local_engine)
 
 

@@ -12,7 +12,8 @@ from infra.verify import functions
 from tests.deployment.test_functions import OUTPUTS
 from tests.deployment.test_verify import deployed, problems
 
-CHAINS = ["cams-prod-maintain", "cams-prod-erase", "cams-prod-notify_people"]
+_CHAINS = ("maintain", "erase", "notify_people")
+CHAINS = [f"cams-prod-{function.name}" for function in declared_functions() if function.name in _CHAINS]
 
 
 class Lambda:

@@ -11,6 +11,7 @@ import pytest
 from chalice.config import Config
 from chalice.deploy.packager import LambdaDeploymentPackager
 
+from app import app
 from infra.deploy import chalice_process, runtimes
 from infra.deploy.runtimes import RUNTIMES, Runtime
 from infra.package import build, interpreters, wheels
@@ -21,15 +22,7 @@ _DAYS_AHEAD = 90
 _PINNED = "3.12"
 # What a function of a deployed stage has in its environment when it imports its module.
 _ENVIRONMENT = {"CAMS_TABLE_PREFIX": "cams-", "CAMS_ENCRYPTION_KEY": "alias/cams", "AWS_DEFAULT_REGION": "eu-west-1"}
-_MODULES = (
-    package_runs.API,
-    package_runs.WEBHOOKS,
-    package_runs.MAINTENANCE,
-    package_runs.COUNTING,
-    package_runs.ERASING,
-    package_runs.FOLLOWING,
-    package_runs.NOTIFYING,
-)
+_MODULES = (package_runs.API, *sorted({source.handler_string.rpartition(".")[0] for source in app.event_sources}))
 
 
 def endings(today: date) -> list[str]:

@@ -179,17 +179,17 @@ def check_functions(account: Functions) -> list[str]:
 def test_another_variable_of_one_function_is_named(name: str) -> None:
     account = Functions()
     assert check_functions(account) == []
-    account.deployed["cams-prod-erase"]["Environment"]["Variables"][name] = "another"
+    account.deployed["cams-prod-maintain"]["Environment"]["Variables"][name] = "another"
     assert check_functions(account) == [
-        f"The function cams-prod-erase has another value of {name}: run `chalice deploy`."
+        f"The function cams-prod-maintain has another value of {name}: run `chalice deploy`."
     ]
 
 
 def test_a_function_that_cannot_run_is_named() -> None:
     account = Functions()
-    account.reserved = {"cams-prod-erase": 0, "cams-prod-deliver": 20}
+    account.reserved = {"cams-prod-maintain": 0, "cams-prod-deliver": 20}
     assert check_functions(account) == [
-        "The reserved concurrency of cams-prod-erase is 0, so Lambda never invokes it: run `chalice deploy`."
+        "The reserved concurrency of cams-prod-maintain is 0, so Lambda never invokes it: run `chalice deploy`."
     ]
 
 
@@ -241,7 +241,7 @@ def test_each_disabled_mapping_is_named(name: str) -> None:
     [
         ("cams-prod-fan_out_leads", "FilterCriteria"),
         ("cams-prod-fan_out_leads", "DestinationConfig"),
-        ("cams-prod-erase", "ScalingConfig"),
+        ("cams-prod-maintain", "ScalingConfig"),
     ],
 )
 def test_another_setting_of_a_mapping_is_named(name: str, member: str) -> None:
@@ -289,22 +289,22 @@ def test_each_queue_that_refuses_access_is_named(sqs: Any, monkeypatch: pytest.M
     find = sqs.get_queue_url
 
     def refuse(QueueName: str) -> Any:  # noqa: N803 - the parameter of boto3
-        if QueueName in ("cams-counts", "cams-maintenance"):
+        if QueueName in ("cams-deliveries", "cams-maintenance"):
             raise refused
         return find(QueueName=QueueName)
 
     monkeypatch.setattr(sqs, "get_queue_url", refuse)
     assert sorted(check_queues(sqs)) == [
-        f"The queue cams-{one} cannot be read: {refused}" for one in ("counts", "maintenance")
+        f"The queue cams-{one} cannot be read: {refused}" for one in ("deliveries", "maintenance")
     ]
 
 
 def test_dead_letters_are_a_note(sqs: Any) -> None:
-    url = sqs.get_queue_url(QueueName="cams-erasures-dead")["QueueUrl"]
+    url = sqs.get_queue_url(QueueName="cams-maintenance-dead")["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody="dead")
     notes = [*data.check_queues(deployed(sqs=sqs)._replace(name="cams"))]
     assert [(type(one), one) for one in notes] == [
-        (Note, "cams-erasures-dead has 1 dead letters (docs/operate.md, Dead letters)")
+        (Note, "cams-maintenance-dead has 1 dead letters (docs/operate.md, Dead letters)")
     ]
 
 

@@ -7,6 +7,8 @@ Each of its members is optional:
 - `COSTS`: arguments of `Case` in `test_requests_per_operation`, and `cost_values(api)`: the path values in them.
 - `CREATED_BY`, `RECORDS`, `REPEATED`: entries of `operations.CREATED_BY`, arguments of `Record` in `test_preconditions`
   and of `Case` in `replay_cases`.
+- `LISTS`, `PAGE_COSTS`: entries of `LISTS` in `test_longest_ids` and of `PAGES` in `test_growing_lists`.
+- `NOT_IDEMPOTENT`: entries of the set in `reliability.sweep`.
 - `LOOKS`: entries of `_LOOKS` in `reliability.sweep`.
 - `QUEUES`: the names of its queues.
 - `wrong_members()`: entries of `WRONG` in `bad_input.wrong_members`.

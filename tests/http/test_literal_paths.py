@@ -94,7 +94,7 @@ def test_scopes_and_keys_are_those_of_the_view(api: Api, agent_id: str) -> None:
 
 def test_a_method_that_no_view_has_is_405(api: Api) -> None:
     assert api.call("PUT", "/v3/agents/import", {}).status == 405
-    assert api.call("DELETE", "/v3/usage", None).status == 405
+    assert api.call("DELETE", "/v3/convos", None).status == 405
 
 
 def test_the_deployment_declares_every_method_to_the_gateway() -> None:

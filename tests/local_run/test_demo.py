@@ -10,8 +10,6 @@ from click.testing import CliRunner
 
 from chalicelib import clock, storage
 from chalicelib.workspaces.store import NewWorkspace
-from infra.demo import fill, plan, texts
-from infra.demo.plan import Talk, Visit
 from infra.operator.commands import cams
 from tests import extensions
 from tests.api import Api
@@ -19,6 +17,8 @@ from tests.conftest import PassTime
 
 extensions.require("console", "reports")
 
+from infra.demo import fill, plan, texts
+from infra.demo.plan import Talk, Visit
 from tests.extensions.console.browser import Browser
 from tests.extensions.reports.test_reports import Pipeline
 

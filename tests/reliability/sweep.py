@@ -81,10 +81,10 @@ _BEFORE = {
 # Cases that take effect again when they are repeated without an `Idempotency-Key`.
 NOT_IDEMPOTENT = {
     "agent create", "agent clone", "agent import", "tool create", "conversation create",
-    "conversation create, second page", "lead create", "erasure create", "webhook create", "webhook rotate",
+    "conversation create, second page", "lead create", "webhook create", "webhook rotate",
     "webhook test", "redeliver", "token create", "key rotate", "visitor token create", "visitor token create, edge",
     "client create v3", "client create, put", "organisation create v3", "organisation create, put",
-    "post /v3/agents/{agent_id}/convos/{convo_id}/messages",
+    "post /v3/agents/{agent_id}/convos/{convo_id}/messages", *extensions.listed("NOT_IDEMPOTENT"),
 }  # fmt: skip
 # The events of a case, by the beginning of its name; other cases cause none.
 EVENTS = {

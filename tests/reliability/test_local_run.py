@@ -124,6 +124,7 @@ def test_the_printed_curl_works_when_pasted_and_no_secret_is_printed(run: Run) -
         assert run.credentials[name] not in run.output, name
 
 
+@pytest.mark.skipif(not extensions.has("reports"), reason="the extension reports has the command")
 def test_usage_reads_the_log_of_this_run(run: Run) -> None:
     ask(run, "GET", "/v3/agents", run.credentials["workspace_key"])
     variables = {name: shlex.split(value)[0] for name, value in run.environment.items()}

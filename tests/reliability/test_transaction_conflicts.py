@@ -139,7 +139,7 @@ def test_lasting_conflicts_are_a_503_and_change_nothing(
 
 
 def test_a_conflicting_deletion_is_retried(world: World, count_cases: CaseCounter) -> None:
-    with refusing(iter([conflict] * 3), "TransactWriteItems") as seen:
+    with refusing(iter([conflict] * 3), *WRITES) as seen:
         assert world.api.delete(f"/v3/tools/{world.values['tool_id']}").status == 200
     assert len(seen) == 4
     assert world.api.get(f"/v3/tools/{world.values['tool_id']}").status == 404

@@ -37,8 +37,11 @@ class Stream:
         self._places = {table: self._latest(arn) for table, arn in self._arns.items()}
 
     def read(self, *tables: str) -> list[Record]:
-        """Return the records since the last call, in order for each table, as a function's event has them."""
-        return [record for table in tables or WATCHED for record in self._read(table)]
+        """Return the records since the last call, in order for each table, as a function's event has them.
+
+        A table without a stream, which only an extension that is off follows, has none.
+        """
+        return [record for table in tables or WATCHED if table in self._arns for record in self._read(table)]
 
     def _latest(self, arn: str) -> str:
         (shard,) = self._client.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]

@@ -37,10 +37,11 @@ def test_an_import_elsewhere_gives_an_equal_export(full: NewWorkspace, tmp_path:
     clear_caches()
     assert {path: (api.get(path).json, api.get(path).headers.get("etag")) for path in shown} == shown
     assert {name: api.post(state.format(name), {}).text for name in states} == states
-    # A change after the import makes an event.
+    # A change after the import makes an event, for each endpoint that gets it.
+    endpoints = [one for one in api.get("/v3/webhooks").data if "agent_updated" in one["events"]]
     api.post("/v2/agents/support", {"title": "Changed"})
     pipeline.fan_out(stream.read())
-    assert pipeline.drain() == 1
+    assert pipeline.drain() == len(endpoints) > 0
 
 
 def test_an_import_into_an_existing_workspace_is_refused(full: NewWorkspace, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ COSTS: list[tuple[Any, ...]] = [
     ("erasure read", _READ, {"GetItem": 1}),
 ]
 REPEATED = [("erasure create", _CREATE, {"erasure": {"userID": "ann"}})]
+NOT_IDEMPOTENT = ("erasure create",)
 QUEUES = (NAME,)
 
 

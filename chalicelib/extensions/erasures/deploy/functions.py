@@ -27,5 +27,6 @@ FUNCTIONS = (
         keys={"ReceiptKeyArn": "Sign"},
     ),
 )
+GRANTS = {"api_handler": {"workspaces": "BatchGetItem"}}
 SENDS = {"api_handler": ("erasures",)}
 DEAD_LETTER_ALARMS = {"DeadErasures": f"An erasure has failed. {REDRIVE}"}

@@ -34,7 +34,7 @@ FUNCTIONS = (
     ),
 )
 GRANTS = {
-    "api_handler": {"tallies": "Query"},
+    "api_handler": {"tallies": "BatchWriteItem Query"},
     "follow_conversations": _WRITES,
     "maintain": {"tallies": "BatchWriteItem Query"},
 }
