@@ -105,7 +105,7 @@ def measure(quick: bool) -> list[Row]:
 
 def prepare(engine: Engine, package: Path) -> Situation:
     """Store an agent through the package, and a copy in native maps for the peers."""
-    where = engine.address
+    where = engine.environment
     tables.create_missing(lambda service: client(engine, service))
     _, token = package_runs.new_workspace(where)
     created = package_runs.request(token, "POST", f"/v2/agents/{AGENT}", {"title": "Support"})

@@ -97,7 +97,7 @@ def test_an_operation_without_a_rule_raises_an_error(table: Any) -> None:
 @pytest.mark.engine
 def test_the_local_engine_is_metered(local_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     """The engine refuses requests that its own credentials did not sign; moto accepts them."""
-    for name, value in local_engine.address.items():
+    for name, value in local_engine.environment.items():
         monkeypatch.setenv(name, value)
     client = engine_fixture.client(local_engine, "dynamodb")
     client.create_table(**DESCRIPTION)

@@ -51,7 +51,7 @@ class Engine(Child):
     """The running engine: its port and its credentials."""
 
     port: int = 0
-    access_key: str = ""
+    access_key: str = field(default="", repr=False)
     secret_key: str = field(default="", repr=False)
 
     @property
@@ -60,7 +60,7 @@ class Engine(Child):
         return f"http://127.0.0.1:{self.port}"
 
     @property
-    def address(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         """The variables that point an AWS SDK at the engine, with the credentials that it requires."""
         return {
             "AWS_ENDPOINT_URL": self.url,

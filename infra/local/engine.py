@@ -2,9 +2,9 @@
 
     python -m infra.local.engine --state DIR [--port N]
 
-When it is ready, it prints one line of JSON: `port`, and the credentials that a request must be signed with. It runs
-with the interpreter of `.venv-engine`, without the application's packages. This module has the life cycle (check, lock,
-load, listen, stop); `data_file` stores the state, `emulator` adapts MiniStack, `persistence` connects the two.
+When it is ready, it prints one line of JSON: `port`, and the credentials that a request must have. It runs with the
+interpreter of `.venv-engine`, without the application's packages. This module has the life cycle (check, lock, load,
+listen, stop); `data_file` stores the state, `emulator` adapts MiniStack, `persistence` connects the two.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from infra.local import data_file, emulator, lifeline, signatures, state
+from infra.local import data_file, emulator, lifeline, state
+from infra.local.credentials import Credentials, find_or_create
 from infra.local.persistence import Persistence
 
 Scope = MutableMapping[str, Any]
@@ -50,7 +51,7 @@ def main() -> None:
         persistence = emulator.persist(data)
     except data_file.DataFileError as error:
         raise SystemExit(f"The engine does not start: {error}") from None
-    credentials = signatures.find_or_create(arguments.state)
+    credentials = find_or_create(arguments.state)
     ready = {"port": listener.getsockname()[1], **credentials._asdict()}
     # The listener accepts connections already; they are answered when the application has started.
     print(json.dumps(ready), flush=True)
@@ -80,16 +81,12 @@ async def _serve(
         await expiry
 
 
-def _guard(application: Application, credentials: signatures.Credentials) -> Application:
-    """Refuse what is not signed with the credentials, and administration, which changes state that is not saved."""
+def _guard(application: Application, credentials: Credentials) -> Application:
+    """Refuse requests without the credentials, and administration, which changes state that is not saved."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
+        if scope["type"] == "lifespan" or (scope["type"] == "http" and _is_allowed(scope, credentials)):
             await application(scope, receive, send)
-            return
-        body = await _read_body(receive) if scope["type"] == "http" else b""
-        if scope["type"] == "http" and _is_allowed(scope, body, credentials):
-            await application(scope, _with_body(body, receive), send)
         elif scope["type"] == "http":
             await send({"type": "http.response.start", "status": 403, "headers": _REFUSAL_HEADERS})
             await send({"type": "http.response.body", "body": _REFUSAL})
@@ -103,35 +100,15 @@ _REFUSAL_HEADERS = [(b"content-type", b"application/x-amz-json-1.0")]
 _REFUSAL = json.dumps(
     {
         "__type": "UnrecognizedClientException",
-        "message": "The local engine takes only requests that are signed with the credentials in its `environment`.",
+        "message": "The local engine takes only requests with the credentials in its `environment`.",
     }
 ).encode()
 
 
-def _is_allowed(scope: Scope, body: bytes, credentials: signatures.Credentials) -> bool:
-    target = b"?".join(filter(None, (scope["raw_path"], scope["query_string"]))).decode("latin-1")
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+def _is_allowed(scope: Scope, credentials: Credentials) -> bool:
     is_administration = scope["path"].startswith("/_") and scope["method"] != "GET"
-    return not is_administration and signatures.is_signed(scope["method"], target, headers, body, credentials)
-
-
-async def _read_body(receive: Receive) -> bytes:
-    parts, more = [], True
-    while more:
-        message = await receive()
-        parts.append(message.get("body", b""))
-        more = message.get("more_body", False)
-    return b"".join(parts)
-
-
-def _with_body(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` whose first message is the body that has been read."""
-    first = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive_again() -> Any:
-        return first.pop() if first else await receive()
-
-    return receive_again
+    authorization = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
+    return not is_administration and credentials.are_in(authorization)
 
 
 async def _expire(persistence: Persistence, arguments: argparse.Namespace) -> None:

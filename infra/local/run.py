@@ -67,10 +67,9 @@ def _run(port: int, directory: Path) -> None:
         running.append(engine)
         own = {name: value for name, value in os.environ.items() if name.startswith("CAMS_")}
         settings = _DEFAULT_SETTINGS | _extension_variables(port) | own
-        address = engine.address
         log = directory / "requests.log"
-        state.write_environment(directory, address | settings | {"CAMS_REQUEST_LOG": str(log)})
-        environment = children.clean_environment() | settings | address
+        state.write_environment(directory, engine.environment | settings | {"CAMS_REQUEST_LOG": str(log)})
+        environment = children.clean_environment() | settings | engine.environment
         # The imports of these processes take longest, so the tables are created in parallel.
         worker = children.start_worker(directory, environment)
         running.append(worker)

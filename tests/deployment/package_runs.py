@@ -133,7 +133,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
     from chalicelib.extensions.reports.queue import RecountHour
 
     tables.create_missing(lambda service: client(engine, service))
-    where = {**engine.address, "CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
+    where = {**engine.environment, "CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
     workspace_id, token = new_workspace(where)
     with receiver(answers(OK)) as listening:
         webhook = {"url": listening.url, "events": ["agent_created", "message_received"]}

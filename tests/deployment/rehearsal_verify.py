@@ -91,33 +91,5 @@ def break_stream(project: Path) -> None:
     replace_text(project / "infra/template.yaml", stream, "")
 
 
-def break_permission(project: Path) -> None:
-    """Omit the last statement of each policy that a deployment generates."""
-    generated = "policy(function, name, outputs, sender)"
-    shorter = f'{{**{generated}, "Statement": {generated}["Statement"][:-1]}}'
-    replace_text(project / "infra/deploy/stage.py", generated, shorter)
-
-
-def break_mapping(project: Path) -> None:
-    """Disable each event source mapping that a deployment sets up."""
-    replace_text(
-        project / "infra/deploy/event_sources.py", 'UUID=mapping["UUID"], **', 'UUID=mapping["UUID"], Enabled=False, **'
-    )
-
-
-def break_queue(project: Path) -> None:
-    """Deploy a queue without its redrive policy."""
-    path = project / "infra/deploy/template.py"
-    queue = 'template["Resources"].get("MaintenanceQueue", {"Properties": {}})'
-    drop = f'    {queue}["Properties"].pop("RedrivePolicy", None)\n'
-    replace_text(path, "    return json.dumps(template,", f"{drop}    return json.dumps(template,")
-
-
-BREAKS: dict[str, Callable[[Path], None]] = {
-    "policy": break_policy,
-    "stream": break_stream,
-    "permission": break_permission,
-    "mapping": break_mapping,
-    "queue": break_queue,
-}
+BREAKS: dict[str, Callable[[Path], None]] = {"policy": break_policy, "stream": break_stream}
 """The choices of `--break`."""

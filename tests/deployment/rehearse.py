@@ -1,6 +1,6 @@
 """The rehearsal (`make rehearse`): deploys into an empty emulated account and destroys it, with the real commands.
 
-    python -m tests.deployment.rehearse [--break policy|stream|permission|mapping|queue]
+    python -m tests.deployment.rehearse [--break policy|stream]
 
 Deploys and verifies, creates a workspace, calls every operation through the gateway, waits for the webhooks of the
 deployed functions, deploys again, restores into a second stage, switches all extensions off and on again, and destroys.

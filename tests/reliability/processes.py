@@ -33,7 +33,7 @@ class Service(NamedTuple):
 def service(state: Path) -> Iterator[Service]:
     """The service's data on a separate engine inside the block."""
     with running_engine(state) as engine:
-        environment = {**os.environ, **engine.address}
+        environment = {**os.environ, **engine.environment}
         made = subprocess.run([sys.executable, "-c", _SET_UP], cwd=ROOT, env=environment, check=True, stdout=-1)
         yield Service(engine, environment, json.loads(made.stdout.splitlines()[-1]))
 

@@ -23,7 +23,7 @@ MEBIBYTE = 1024 * 1024
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     with running_engine(tmp_path_factory.mktemp("engine")) as engine:
-        address = {**os.environ, **engine.address}
+        address = {**os.environ, **engine.environment}
         create = "from chalicelib import storage; from infra import tables; tables.create_missing(storage.sdk_client)"
         subprocess.run([sys.executable, "-c", create], cwd=ROOT, env=address, check=True)
         yield address

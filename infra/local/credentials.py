@@ -1,0 +1,45 @@
+"""The engine's credentials: each request must name the access key, which is random.
+
+Any process and any web page on the machine can reach a port on 127.0.0.1. The credentials are in the state directory,
+which only its owner can read. They stay the same as long as it exists, so a shell that has loaded `environment` also
+works after a restart. The access key alone identifies the owner: signatures, for which an SDK needs the secret key, are
+not checked.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+from pathlib import Path
+from typing import NamedTuple
+
+from infra.local import state
+
+_FILE = "engine.credentials"
+
+
+class Credentials(NamedTuple):
+    """An access key and its secret."""
+
+    access_key: str
+    secret_key: str
+
+    def __repr__(self) -> str:
+        return "Credentials()"
+
+    def are_in(self, authorization: str) -> bool:
+        """Return whether a header `Authorization` of AWS Signature Version 4 names the access key."""
+        named = authorization.removeprefix("AWS4-HMAC-SHA256 Credential=").partition("/")[0]
+        return hmac.compare_digest(named.encode(), self.access_key.encode())
+
+
+def find_or_create(directory: Path) -> Credentials:
+    """Return the credentials of a state directory."""
+    path = directory / _FILE
+    if path.exists():
+        return Credentials(*json.loads(path.read_text(encoding="ascii")))
+    # Not 12 digits: MiniStack would take those for an account.
+    created = Credentials(f"LOCAL{secrets.token_hex(16).upper()}", secrets.token_urlsafe(30))
+    state.write(path, json.dumps(created))
+    return created
