@@ -8,6 +8,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from tests.extensions import are_all_on
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{one.name}" for one in (ROOT / "docs").glob("*.md")))
 MOST_BYTES = 12_000
@@ -93,6 +95,24 @@ def test_a_link_to_a_section_leads_to_a_heading(document: str) -> None:
         (str((ROOT / document).parent / target if target else ROOT / document), name) for target, name in sections
     ]
     assert [name for target, name in targets if name not in anchors(target)] == []
+
+
+@pytest.mark.skipif(not are_all_on(), reason="The documents name functions of all extensions.")
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_name_with_underscores_is_in_the_code(document: str) -> None:
+    prose = re.sub(r"^```.*?^```", "", (ROOT / document).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    names = set(re.findall(r"`([a-z0-9]+(?:_[a-z0-9]+)+)`", prose))
+    assert sorted(names - code_names()) == []
+
+
+@cache
+def code_names() -> frozenset[str]:
+    folders = ("chalicelib", "infra", "tests", "benchmarks", "clients")
+    files = [
+        path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".yaml", ".json"}
+    ]
+    texts = (path.read_text("utf-8") for path in files if "node_modules" not in path.parts)
+    return frozenset(name for text in texts for name in re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)+", text))
 
 
 @pytest.mark.parametrize("document", (*DOCUMENTS, "CHANGELOG.md"))

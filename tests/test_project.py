@@ -40,3 +40,9 @@ def test_the_root_has_few_files() -> None:
 def test_each_package_of_core_has_a_folder_of_tests() -> None:
     packages = {path.parent.name for path in (ROOT / "chalicelib").glob("*/__init__.py")}
     assert packages - {path.parent.name for path in (ROOT / "tests").glob("*/__init__.py")} == set()
+
+
+def test_requirements_and_settings_of_tools_have_one_place() -> None:
+    """`requirements/` and pyproject.toml. Chalice reads requirements.txt, which lists what a function needs."""
+    suffixes = (".txt", ".lock", ".in", ".ini", ".cfg", ".toml", ".json")
+    assert {path.name for path in ROOT.iterdir() if path.suffix in suffixes} == {"requirements.txt", "pyproject.toml"}
