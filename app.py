@@ -53,7 +53,7 @@ for middleware in (
     auth.authenticate,
     privileges.require_scope(app.routes),
     envelope.decode_path,
-    auth.restrict_to_own,
+    auth.require_own_path,
     partial(commit.commit, app.routes),
 ):
     app.register_middleware(middleware, "http")

@@ -43,7 +43,7 @@ class Copy(NamedTuple):
     tools: list[tools.ToolRow]
 
 
-def read_whole(workspace_id: str, agent_id: str) -> store.AgentAndTools:
+def read_with_all_tools(workspace_id: str, agent_id: str) -> store.AgentAndTools:
     """Return the agent and all its tools, if one transaction can create as much. One request per MB, 4 MB at most.
 
     Raise NotFound, and TooLarge for more than 96 tools or 4 MB.

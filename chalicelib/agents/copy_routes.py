@@ -34,7 +34,7 @@ def clone_agent(agent_id: str) -> Response:
     is 413.
     """
     workspace_id = auth.caller().workspace_id
-    copy = copies.clone(workspace_id, copies.read_whole(workspace_id, agent_id))
+    copy = copies.clone(workspace_id, copies.read_with_all_tools(workspace_id, agent_id))
     return _created("Agent cloned successfully", copy)
 
 
@@ -47,7 +47,7 @@ def read_template(agent_id: str) -> Response:
     secret, so they are left out. If the credential is shown secrets, `warnings` lists them. A template that could not
     be imported is 413: one with more than 96 tools, or more than 2 MB.
     """
-    source = copies.read_whole(auth.caller().workspace_id, agent_id)
+    source = copies.read_with_all_tools(auth.caller().workspace_id, agent_id)
     document, *tool_documents = copies.open_all([store.require_agent(source.agent), *source.tools])
     template = templates.of(document, tool_documents, [tool.tool_id for tool in source.tools])
     text = storage.encode_json(template).decode()

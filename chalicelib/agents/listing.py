@@ -62,15 +62,15 @@ def examine(workspace_id: str, query: AgentQuery, limit: int) -> Iterator[pages.
     examined, missing, portion, cursor = 0, limit, limit, query.cursor
     while True:
         entries = [*fetch(cursor, portion + 1)]
-        taken = _up_to_match(entries[:portion], query, missing)
-        rows = store.read_entries(entry for entry, is_listed in taken if is_listed)
-        for number, (entry, is_listed) in enumerate(taken, start=1):
+        matches = _up_to_match(entries[:portion], query, missing)
+        rows = store.read_entries(entry for entry, is_listed in matches if is_listed)
+        for number, (entry, is_listed) in enumerate(matches, start=1):
             row = next(rows)[1] if is_listed else None
             missing -= row is not None
             cursor = entry.version_tag if query.is_by_change else entry.agent_id
             yield pages.Examined(cursor, rendering.render(row) if row else None, number < len(entries))
-        examined += len(taken)
-        if len(taken) == len(entries) or examined >= pages.MAX_EXAMINED:
+        examined += len(matches)
+        if len(matches) == len(entries) or examined >= pages.MAX_EXAMINED:
             return
         portion = min(PORTION, pages.MAX_EXAMINED - examined)
 

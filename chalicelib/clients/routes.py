@@ -151,7 +151,7 @@ def _create(client: "models.Client", path: str) -> Response:
 def _warnings(change: "models.Client", path: str = "") -> list[errors.MemberIssue]:
     """Return the warning about an organisation that does not exist; `path` is that of the client in the body."""
     ids = {f"{path}orgId": change.orgId} if change.orgId is not None else {}
-    return references.find_missing(auth.caller().workspace_id, references.References(ids, "organisation"))
+    return references.warn_of_missing(auth.caller().workspace_id, references.References(ids, "organisation"))
 
 
 def _delete(client_id: str) -> Response:

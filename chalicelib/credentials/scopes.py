@@ -28,7 +28,7 @@ ALL: tuple[str, ...] = get_args(Scope)
 READ = frozenset(one for one in ALL if one.endswith(":read"))
 
 
-def needed(resource: str, method: str) -> str:
+def scope_for(resource: str, method: str) -> str:
     """Return the scope that opens an operation of a resource."""
     return f"{resource}:{'read' if method in ('GET', 'HEAD') else 'write'}"
 

@@ -114,7 +114,7 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
         _caller.reset(token)
 
 
-def restrict_to_own(request: Request, get_response: Callable[[Request], Response]) -> Response:
+def require_own_path(request: Request, get_response: Callable[[Request], Response]) -> Response:
     """Raise Forbidden for an agent key with another agent's path, or a visitor token with another conversation's.
 
     This middleware needs decoded path values.

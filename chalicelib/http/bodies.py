@@ -80,16 +80,16 @@ def dotted(location: "Location") -> str:
     return ".".join(str(step)[:64] or '""' for step in location)
 
 
-def _read_body(declared: "operation.Operation") -> Any:
+def _read_body(declaration: "operation.Operation") -> Any:
     raw = _raw_body()
-    model = declared.resolve(declared.body)
-    if not raw and declared.body_optional:
+    model = declaration.resolve(declaration.body)
+    if not raw and declaration.body_optional:
         return model()
-    check_size("The body", raw, declared.max_bytes, declared.max_values)
+    check_size("The body", raw, declaration.max_bytes, declaration.max_values)
     if not _is_json(current_request.request().headers.get("content-type", "")):
         raise errors.UnsupportedMediaType()
     parsed = parse(model, raw)
-    if declared.warns:
+    if declaration.warns:
         current_request.current().warnings = [*_unknown_members(parsed), *_ignored_members(parsed)][:_MAX_ISSUES]
     return parsed
 

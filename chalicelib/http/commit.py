@@ -31,18 +31,18 @@ def commit(routes: Mapping[str, Container[str]], request: Request, get_response:
     key = idempotency.key_of(request)
     if request.method == "GET":
         return get_response(request)
-    stored = idempotency.find(key) if key else None
-    if stored is None:
+    stored_response = idempotency.find(key) if key else None
+    if stored_response is None:
         try:
-            response, stored = storage.retry_on_conflict(lambda: _run(request, get_response, key))
-        except idempotency.AlreadyAnswered as error:
-            stored = error.stored
+            response, stored_response = storage.retry_on_conflict(lambda: _run(request, get_response, key))
+        except idempotency.AlreadyCommitted as error:
+            stored_response = error.stored_response
         except errors.ApiError:
             # An identical request, or an earlier attempt of this one whose outcome was lost, may have been committed.
-            stored = idempotency.find_committed(key) if key else None
-            if stored is None:
+            stored_response = idempotency.find_committed(key) if key else None
+            if stored_response is None:
                 raise
-    return idempotency.replay(stored) if stored else response
+    return idempotency.replay(stored_response) if stored_response else response
 
 
 def _run(
@@ -53,7 +53,7 @@ def _run(
     Chalice has already turned an error of the view into a response. A view that stages no write may have run after an
     identical request and have read its effect: then return the stored response of that request, too.
     """
-    stored = None
+    stored_response = None
     with storage.written_by(auth.author()), storage.unit_of_work() as unit:
         response = get_response(request)
         if response.status_code >= 400:
@@ -61,10 +61,10 @@ def _run(
         if key and unit.has_writes:
             idempotency.stage(key, response, unit.messages)
         elif key:
-            stored = idempotency.find_committed(key)
-    if stored is None:
+            stored_response = idempotency.find_committed(key)
+    if stored_response is None:
         send(unit.messages)
-    return response, stored
+    return response, stored_response
 
 
 def send(messages: Iterable[tuple[str, str]]) -> None:

@@ -37,12 +37,12 @@ class KeyReused(errors.Conflict):
     sentence = f"{HEADER} was used for another request; send a new request with a new key."
 
 
-class AlreadyAnswered(errors.Conflict):
-    """An identical request was committed first; `stored` holds its response."""
+class AlreadyCommitted(errors.Conflict):
+    """An identical request was committed first; `stored_response` is its response."""
 
-    def __init__(self, stored: StoredResponseRow) -> None:
+    def __init__(self, stored_response: StoredResponseRow) -> None:
         super().__init__()
-        self.stored = stored
+        self.stored_response = stored_response
 
 
 class RequestKey(NamedTuple):
@@ -87,7 +87,7 @@ def find_committed(key: RequestKey) -> StoredResponseRow | None:
 def stage(key: RequestKey, response: Response, messages: Sequence[tuple[str, str]]) -> None:
     """Stage the key with its response, on the condition that the key is new. Its error takes precedence.
 
-    The commit raises AlreadyAnswered or KeyReused if the key exists.
+    The commit raises AlreadyCommitted or KeyReused if the key exists.
     """
     expiry = clock.to_datetime(clock.seconds() + _KEPT_SECONDS)
     row = StoredResponseRow(key.partition, shard=stored_responses.shard_of(key.partition), expires_at=expiry)
@@ -103,12 +103,14 @@ def stage(key: RequestKey, response: Response, messages: Sequence[tuple[str, str
     storage.put_first(row, StoredResponseRow.part.does_not_exist() | is_expired, lambda item: _failure(key, item))
 
 
-def replay(stored: StoredResponseRow) -> Response:
+def replay(stored_response: StoredResponseRow) -> Response:
     """Return the stored response, marked as a replay. Send its queue messages again, because that may have failed."""
-    answer = stored.open()
+    answer = stored_response.open()
     for queue, text in answer["messages"]:
-        queues.send(queue, [text], stored.workspace_id)
-    return Response(stored_responses.read_body(stored), {**answer["headers"], REPLAYED: "true"}, answer["status"])
+        queues.send(queue, [text], stored_response.workspace_id)
+    return Response(
+        stored_responses.read_body(stored_response), {**answer["headers"], REPLAYED: "true"}, answer["status"]
+    )
 
 
 def _fingerprint(request: Request) -> str:
@@ -120,19 +122,19 @@ def _fingerprint(request: Request) -> str:
     return hashlib.sha256(head + b"\x00" + raw).hexdigest()
 
 
-def _matching(key: RequestKey, stored: StoredResponseRow | None) -> StoredResponseRow | None:
+def _matching(key: RequestKey, stored_response: StoredResponseRow | None) -> StoredResponseRow | None:
     """Return the stored response, None without one or if it has expired. Raise KeyReused if its request was another."""
-    if stored is None or stored.expires_at <= clock.to_datetime(clock.seconds()):
+    if stored_response is None or stored_response.expires_at <= clock.to_datetime(clock.seconds()):
         return None
-    if stored.open()["fingerprint"] != key.fingerprint:
+    if stored_response.open()["fingerprint"] != key.fingerprint:
         raise KeyReused()
-    return stored
+    return stored_response
 
 
 def _failure(key: RequestKey, item: storage.Item | None) -> errors.ApiError:
     """Return the error of a commit whose key exists. Raise KeyReused if its request was another."""
-    stored = _matching(key, StoredResponseRow.from_raw_data(item) if item else None)
-    return AlreadyAnswered(stored) if stored else storage.ConditionFailed()
+    stored_response = _matching(key, StoredResponseRow.from_raw_data(item) if item else None)
+    return AlreadyCommitted(stored_response) if stored_response else storage.ConditionFailed()
 
 
 def _write_pieces(row: StoredResponseRow, sealed: bytes) -> None:

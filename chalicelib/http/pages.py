@@ -163,7 +163,7 @@ def unless_empty(rows: Iterator[AnyRow], require_parent: Callable[[], object]) -
         yield from rows
 
 
-class _Taken(NamedTuple):
+class _FittingRecords(NamedTuple):
     """Records that fit in a response, as JSON; the position of the last row used; whether a record did not fit."""
 
     records: list[str]
@@ -171,7 +171,7 @@ class _Taken(NamedTuple):
     is_full: bool
 
 
-def _take(rows: PositionedRows[AnyRow], render: Render[AnyRow]) -> _Taken:
+def _take(rows: PositionedRows[AnyRow], render: Render[AnyRow]) -> _FittingRecords:
     positions, rendered = [""], 0
 
     def records() -> Iterator[dict[str, Any]]:
@@ -184,4 +184,4 @@ def _take(rows: PositionedRows[AnyRow], render: Render[AnyRow]) -> _Taken:
 
     taken = [*json_text.take_fitting(records())]
     is_full = rendered > len(taken)
-    return _Taken(taken, positions[-2] if is_full else positions[-1], is_full)
+    return _FittingRecords(taken, positions[-2] if is_full else positions[-1], is_full)

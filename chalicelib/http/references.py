@@ -64,7 +64,7 @@ def in_list(path: str, ids: Sequence[str] | None) -> dict[str, str]:
     return {f"{path}.{number}": id_ for number, id_ in enumerate(ids or ())}
 
 
-def find_missing(workspace_id: str, *members: References) -> list[errors.MemberIssue]:
+def warn_of_missing(workspace_id: str, *members: References) -> list[errors.MemberIssue]:
     """Return the warnings about ids of missing records, up to 20. One request if there are ids.
 
     Look up to 40 ids up, first those that were not stored before. One warning covers the new ids beyond them.

@@ -60,12 +60,12 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the OpenAPI document of an app. `routes` has the form of `Chalice.routes`."""
     views = list(_views(routes))
     types = {(view.name, place): view.operation.resolve(name) for view in views for place, name in _types(view)}
-    built = schemas.build({key: type_ for key, type_ in types.items() if type_ is not None})
+    all_schemas = schemas.build({key: type_ for key, type_ in types.items() if type_ is not None})
     by_tag = {view.tag: view for view in views}
     tags = sorted(map(_tag, by_tag.values()), key=lambda tag: "x-extension" in tag)
     paths: dict[str, Any] = {}
     for view in views:
-        paths.setdefault(view.path, {})[view.method.lower()] = _operation(view, built)
+        paths.setdefault(view.path, {})[view.method.lower()] = _operation(view, all_schemas)
     return {
         **COMPONENTS["document"],
         "info": {**COMPONENTS["document"]["info"], "version": __version__},
@@ -78,8 +78,8 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "webhooks": events.webhooks(),
         "components": {
             "schemas": {
-                **built.components,
-                **_envelopes(views, built),
+                **all_schemas.components,
+                **_envelopes(views, all_schemas),
                 **error_responses.schemas(view.operation for view in views),
                 **parameters.SCHEMAS,
                 **events.SCHEMAS,
@@ -105,54 +105,56 @@ def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
             yield _View(path, method, route.view_function, route.view_function.operation)
 
 
-def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
+def _operation(view: _View, all_schemas: schemas.Schemas) -> dict[str, Any]:
     summary, description = summary_and_description(view.function)
-    possible = error_responses.statuses(view.operation, repeatable=view.is_repeatable)
-    described: dict[str, Any] = {"operationId": view.name, "tags": [view.tag], "summary": summary}
-    described |= {"x-extension": view.operation.extension} if view.operation.extension else {}
-    described["description"] = "\n\n".join(filter(None, (description, _opened_by(view))))
+    statuses = error_responses.statuses(view.operation, repeatable=view.is_repeatable)
+    entry: dict[str, Any] = {"operationId": view.name, "tags": [view.tag], "summary": summary}
+    entry |= {"x-extension": view.operation.extension} if view.operation.extension else {}
+    entry["description"] = "\n\n".join(filter(None, (description, _opened_by(view))))
     headers = (*view.operation.headers, *((idempotency.HEADER,) if view.is_repeatable else ()))
-    described |= parameters.references(view.path, _query(view.operation), headers)
+    entry |= parameters.references(view.path, _query(view.operation), headers)
     if view.operation.body is not None:
-        described["requestBody"] = _request_body(view, built)
-    described["responses"] = {
-        "200": _success(view, built),
+        entry["requestBody"] = _request_body(view, all_schemas)
+    entry["responses"] = {
+        "200": _success(view, all_schemas),
         **_not_modified(view),
-        **error_responses.responses(view.path, possible, view.operation, repeatable=view.is_repeatable),
+        **error_responses.responses(view.path, statuses, view.operation, repeatable=view.is_repeatable),
     }
-    return described
+    return entry
 
 
-def _query(declared: Operation) -> tuple[str, ...]:
+def _query(operation: Operation) -> tuple[str, ...]:
     """Return the names of the components of the query parameters."""
-    special = {name: f"required{name.capitalize()}" for name in declared.requires}
-    of_extension = {name: f"{declared.extension}{name.capitalize()}" for name in declared.query}
-    special |= {name: component for name, component in of_extension.items() if component in parameters.QUERY}
-    special |= {"limit": "boundedLimit"} if declared.bounded else {}
-    special |= {"cursor": "sortedCursor" if "sort" in declared.query else parameters.CURSORS[declared.position]}
-    return tuple(special.get(name, name) for name in declared.query)
+    names = {name: f"required{name.capitalize()}" for name in operation.requires}
+    names_of_extension = {name: f"{operation.extension}{name.capitalize()}" for name in operation.query}
+    names |= {name: component for name, component in names_of_extension.items() if component in parameters.QUERY}
+    names |= {"limit": "boundedLimit"} if operation.bounded else {}
+    names |= {"cursor": "sortedCursor" if "sort" in operation.query else parameters.CURSORS[operation.position]}
+    return tuple(names.get(name, name) for name in operation.query)
 
 
 def _opened_by(view: _View) -> str:
     """Return a sentence about the credentials that the route accepts, and the scope that an access token needs."""
     accepted = auth.credentials_for(view.path)
-    scope = f" with the scope `{scopes.needed(view.operation.tag, view.method)}`" if tokens.ACCESS in accepted else ""
+    scope = (
+        f" with the scope `{scopes.scope_for(view.operation.tag, view.method)}`" if tokens.ACCESS in accepted else ""
+    )
     return f"Opened by: {' or '.join(name for kind, name in _CREDENTIALS.items() if kind in accepted)}{scope}."
 
 
-def _request_body(view: _View, built: schemas.Schemas) -> dict[str, Any]:
+def _request_body(view: _View, all_schemas: schemas.Schemas) -> dict[str, Any]:
     requests = {key: (one, one.request) for key, one in examples.of(view.name).items() if one.request is not None}
-    content = {"schema": built.by_key[view.name, "body"], **_examples(requests)}
+    content = {"schema": all_schemas.by_key[view.name, "body"], **_examples(requests)}
     limits = f"At most {view.operation.max_bytes:,} bytes, and {view.operation.max_values:,} members and elements."
     return {"description": limits, "required": not view.operation.body_optional, "content": {_JSON: content}}
 
 
-def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:
+def _success(view: _View, all_schemas: schemas.Schemas) -> dict[str, Any]:
     files = {media: {"schema": {"type": "string"}} for media in view.operation.files}
     if files and view.operation.data is None:
         return {"description": "Success.", "headers": _response_headers("Link"), "content": files}
-    whole = view.operation.bare is not None
-    schema = built.by_key[view.name, "response"] if whole else reference(_envelope_name(view, built))
+    is_bare = view.operation.bare is not None
+    schema = all_schemas.by_key[view.name, "response"] if is_bare else reference(_envelope_name(view, all_schemas))
     answers = {key: (one, one.answer) for key, one in examples.of(view.name).items()}
     content = {"schema": schema, **_examples(answers)}
     return {"description": "Success.", **_headers(view), "content": {_JSON: content, **files}}
@@ -180,18 +182,18 @@ def _not_modified(view: _View) -> dict[str, Schema]:
     return {"304": {"description": description, "headers": _response_headers("ETag")}}
 
 
-def _envelopes(views: list[_View], built: schemas.Schemas) -> dict[str, Schema]:
+def _envelopes(views: list[_View], all_schemas: schemas.Schemas) -> dict[str, Schema]:
     """Return the success envelopes by name. Operations with the same data share one."""
-    sharing: dict[str, list[_View]] = {}
+    views_by_name: dict[str, list[_View]] = {}
     for view in views:
         if view.operation.bare is None and (view.operation.data is not None or not view.operation.files):
-            sharing.setdefault(_envelope_name(view, built), []).append(view)
-    return {name: _envelope(sharing[name], built) for name in sorted(sharing)}
+            views_by_name.setdefault(_envelope_name(view, all_schemas), []).append(view)
+    return {name: _envelope(views_by_name[name], all_schemas) for name in sorted(views_by_name)}
 
 
-def _envelope_name(view: _View, built: schemas.Schemas) -> str:
+def _envelope_name(view: _View, all_schemas: schemas.Schemas) -> str:
     """Return `ToolAnswer` for a `Tool`, `ToolListAnswer` or (bounded) `ToolPageAnswer` for a list, or `EmptyAnswer`."""
-    data = built.by_key.get((view.name, "response"))
+    data = all_schemas.by_key.get((view.name, "response"))
     if data is None:
         return "EmptyAnswer"
     of_list = "PageAnswer" if view.operation.bounded else "ListAnswer"
@@ -200,7 +202,7 @@ def _envelope_name(view: _View, built: schemas.Schemas) -> str:
     return path.rpartition("/")[2] + form
 
 
-def _envelope(views: list[_View], built: schemas.Schemas) -> Schema:
+def _envelope(views: list[_View], all_schemas: schemas.Schemas) -> Schema:
     """Return the schema of a success envelope."""
     operations = [view.operation for view in views]
     required = ["success", "message"]
@@ -209,7 +211,7 @@ def _envelope(views: list[_View], built: schemas.Schemas) -> Schema:
     optional = ["nextCursor"] if any("cursor" in operation.query for operation in operations) else []
     optional += ["warnings"] if any(operation.warns for operation in operations) else []
     properties = {name: COMPONENTS["envelope"][name] for name in (*required, *optional)}
-    data = built.by_key.get((views[0].name, "response"))
+    data = all_schemas.by_key.get((views[0].name, "response"))
     if data is not None:
         properties["data"] = data
         required.insert(2, "data")
@@ -217,8 +219,8 @@ def _envelope(views: list[_View], built: schemas.Schemas) -> Schema:
 
 
 def _examples(values: Mapping[str, tuple[Example, Any]]) -> dict[str, Any]:
-    described = {key: {"summary": one.summary, "value": value} for key, (one, value) in values.items()}
-    return {"examples": described} if described else {}
+    examples = {key: {"summary": one.summary, "value": value} for key, (one, value) in values.items()}
+    return {"examples": examples} if examples else {}
 
 
 def _tag(view: _View) -> dict[str, str]:

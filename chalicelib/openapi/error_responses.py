@@ -83,30 +83,32 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
 }
 
 
-def statuses(declared: Operation, *, repeatable: bool) -> list[int]:
+def statuses(operation: Operation, *, repeatable: bool) -> list[int]:
     """Return the error statuses of an operation, without 405: an unsupported method is not an operation."""
-    takes_body = declared.body is not None
-    possible = {
+    takes_body = operation.body is not None
+    conditions = {
         400: True,  # an unknown query parameter
         401: True,
         403: True,
         409: repeatable,
-        412: etag.IF_MATCH in declared.headers,
-        413: takes_body or (declared.data or "").startswith("list["),
+        412: etag.IF_MATCH in operation.headers,
+        413: takes_body or (operation.data or "").startswith("list["),
         415: takes_body,
         500: True,
         503: True,
     }
-    derived = {status for status, can_be in possible.items() if can_be}
-    return sorted(derived | {error.STATUS_CODE for error in declared.raises})
+    derived = {status for status, can_be in conditions.items() if can_be}
+    return sorted(derived | {error.STATUS_CODE for error in operation.raises})
 
 
-def responses(path: str, possible: list[int], declared: Operation, *, repeatable: bool) -> dict[str, Schema]:
+def responses(path: str, error_statuses: list[int], operation: Operation, *, repeatable: bool) -> dict[str, Schema]:
     """Return the error responses of an operation: references, and the causes of a 409 as its description."""
     schema_name = _SCHEMAS[_is_interaction(path)]
-    answers = {str(status): {"$ref": f"#/components/responses/{_name(schema_name, status)}"} for status in possible}
+    answers = {
+        str(status): {"$ref": f"#/components/responses/{_name(schema_name, status)}"} for status in error_statuses
+    }
     if "409" in answers:
-        causes = _conflicts(declared)
+        causes = _conflicts(operation)
         if repeatable:
             causes.append(idempotency.KeyReused)
         answers["409"]["description"] = " ".join(f"`{one.code}`: {one.sentence}" for one in causes)
@@ -123,9 +125,9 @@ def shared_responses(used: set[str]) -> dict[str, Schema]:
     return {name: response for name, response in built.items() if f"#/components/responses/{name}" in used}
 
 
-def _conflicts(declared: Operation) -> list[type[errors.ApiError]]:
+def _conflicts(operation: Operation) -> list[type[errors.ApiError]]:
     """Return the causes of a 409 of an operation, each with its own code."""
-    return [one for one in declared.raises if issubclass(one, errors.Conflict)]
+    return [one for one in operation.raises if issubclass(one, errors.Conflict)]
 
 
 def schemas(operations: Iterable[Operation]) -> dict[str, Schema]:
@@ -138,11 +140,11 @@ def schemas(operations: Iterable[Operation]) -> dict[str, Schema]:
     )
     known = ", ".join(f"`{code}`" for code in codes)
     code = {"type": "string", "description": f"The error code, for programs. Known codes: {known}.", "examples": codes}
-    declared = COMPONENTS["schemas"]
-    error = {**declared["Error"], "properties": {**declared["Error"]["properties"], "code": code}}
-    further = declared["InteractionError"]
-    interaction = {**error, **further, "properties": {**error["properties"], **further["properties"]}}
-    return {**declared, "Error": error, "InteractionError": interaction}
+    fixed = COMPONENTS["schemas"]
+    error = {**fixed["Error"], "properties": {**fixed["Error"]["properties"], "code": code}}
+    members = fixed["InteractionError"]
+    interaction = {**error, **members, "properties": {**error["properties"], **members["properties"]}}
+    return {**fixed, "Error": error, "InteractionError": interaction}
 
 
 def _response(schema_name: str, status: int) -> Schema:

@@ -96,17 +96,17 @@ class _Generator(GenerateJsonSchema):
 
 def _describe(name: str, definition: Schema) -> Schema:
     """Return a definition with its public description and the notes of `members`."""
-    described = {key: value for key, value in definition.items() if key not in ("title", "description")}
-    if described.get("additionalProperties") == {}:
-        described["additionalProperties"] = True  # equivalent, and the usual form
+    schema = {key: value for key, value in definition.items() if key not in ("title", "description")}
+    if schema.get("additionalProperties") == {}:
+        schema["additionalProperties"] = True  # equivalent, and the usual form
     if description := without_sections(definition.get("description", "")):
-        described["description"] = description
-    if "properties" in described:
-        notes, properties = notes_of(name), described["properties"]
-        described["properties"] = {
-            member: _annotate(member, schema, notes.get(member, {})) for member, schema in properties.items()
+        schema["description"] = description
+    if "properties" in schema:
+        notes, properties = notes_of(name), schema["properties"]
+        schema["properties"] = {
+            member: _annotate(member, inner, notes.get(member, {})) for member, inner in properties.items()
         }
-    return described
+    return schema
 
 
 def _annotate(member: str, schema: Schema, note: Schema) -> Schema:

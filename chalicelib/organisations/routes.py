@@ -121,7 +121,7 @@ def _create(organisation: "models.Organisation", path: str) -> Response:
 
 def _warnings(change: "models.Organisation", before: Document, path: str = "") -> list[errors.MemberIssue]:
     """Return the warnings about agents and admins that do not exist; `path` is that of the organisation in the body."""
-    return references.find_missing(
+    return references.warn_of_missing(
         auth.caller().workspace_id,
         *(
             references.References(

@@ -49,11 +49,11 @@ def call(tool: Document, arguments: Mapping[str, Any]) -> Document:
     `error` says why there is no complete response: a refused address, a timeout. Raise NotCallable if the tool cannot
     be called, and Invalid if it cannot be called with these arguments.
     """
-    masked, response = _with_masks(tool), Response()
-    request, masked_request = build_request(tool, arguments), build_request(masked, arguments)
+    masked_tool, response = _with_masks(tool), Response()
+    request, masked_request = build_request(tool, arguments), build_request(masked_tool, arguments)
     deadline = min(DEADLINE_SECONDS, storage.seconds_left())
     _, error, duration_ms = sender.send(request, response.read, deadline)
-    received = {"response": _render_response(response, _find_secrets(tool, masked))} if response.status else {}
+    received = {"response": _render_response(response, _find_secrets(tool, masked_tool))} if response.status else {}
     return {"request": _render_request(masked_request), **received, "durationMs": duration_ms, "error": error}
 
 
@@ -66,37 +66,37 @@ def build_request(tool: Document, arguments: Mapping[str, Any]) -> sender.Reques
         raise NotCallable()
     if len(tool.get("fields") or ()) > _MAX_FIELDS:
         raise NotCallable(f"tool.fields must have at most {_MAX_FIELDS} entries for a call.")
-    rest = "query" if method in ("GET", "DELETE") else "body"
-    placed = _place(tool.get("fields") or [], arguments, rest)
-    headers = {name: _text(value) for name, value in placed["header"].items()}
+    default_place = "query" if method in ("GET", "DELETE") else "body"
+    values = _place(tool.get("fields") or [], arguments, default_place)
+    headers = {name: _text(value) for name, value in values["header"].items()}
     if secret := tool.get("serverUrlSecret"):
         headers[SECRET_HEADER] = secret
-    body = storage.encode_json(placed["body"]) if placed["body"] or rest == "body" else None
-    return sender.Request(method, _url(tool["serverUrl"], placed), headers, body, "cams-tools")
+    body = storage.encode_json(values["body"]) if values["body"] or default_place == "body" else None
+    return sender.Request(method, _url(tool["serverUrl"], values), headers, body, "cams-tools")
 
 
-def _place(fields: list[Document], arguments: Mapping[str, Any], rest: str) -> dict[str, Document]:
-    """Return the values of a call by place and key. An argument without a field goes to `rest`."""
+def _place(fields: list[Document], arguments: Mapping[str, Any], default_place: str) -> dict[str, Document]:
+    """Return the values of a call by place and key. An argument without a field goes to `default_place`."""
     named = {field.get("key") for field in fields}
-    placed: dict[str, Document] = {place: {} for place in _PLACES}
-    placed[rest] = {key: value for key, value in arguments.items() if key not in named and value is not None}
+    values: dict[str, Document] = {place: {} for place in _PLACES}
+    values[default_place] = {key: value for key, value in arguments.items() if key not in named and value is not None}
     for number, field in enumerate(fields):
-        key, place = field.get("key"), field.get("in") or rest
+        key, place = field.get("key"), field.get("in") or default_place
         if not key:
             continue
         if place not in _PLACES:
             raise NotCallable(f"tool.fields.{number}.in must be one of {', '.join(_PLACES)} for a call.")
-        values = (field.get("value"), arguments.get(key), field.get("defaultValue"))
-        value = next((candidate for candidate in values if candidate is not None), None)
+        candidates = (field.get("value"), arguments.get(key), field.get("defaultValue"))
+        value = next((candidate for candidate in candidates if candidate is not None), None)
         if value is not None:
-            placed[place][key] = value
+            values[place][key] = value
         elif field.get("required"):
             raise errors.Invalid.member(f"arguments.{key[:64]}", "is required by the tool")
-    return placed
+    return values
 
 
-def _url(url: str, placed: dict[str, Document]) -> str:
-    in_path = {key: quote(_text(value), safe="*") for key, value in placed["path"].items()}
+def _url(url: str, values: dict[str, Document]) -> str:
+    in_path = {key: quote(_text(value), safe="*") for key, value in values["path"].items()}
     # Bounded, because a short URL can repeat a long value.
     if long := next((key for key, value in in_path.items() if len(value) > MAX_URL), None):
         raise errors.Invalid.member(f"arguments.{long[:64]}", f"must have at most {MAX_URL} characters in a path")
@@ -105,7 +105,7 @@ def _url(url: str, placed: dict[str, Document]) -> str:
         raise errors.Invalid.member(f"arguments.{dots[:64]}", "must not be . or .. in a path")
     if len(url) <= MAX_URL:
         url = _PLACEHOLDER.sub(lambda match: in_path.get(match[1], match[0]), url)
-    query = urlencode({key: _text(value) for key, value in placed["query"].items()}, safe="*")
+    query = urlencode({key: _text(value) for key, value in values["query"].items()}, safe="*")
     return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
 
 
@@ -118,10 +118,10 @@ def _with_masks(tool: Document) -> Document:
     """Return the tool with a mask for each value of a secret member."""
     from chalicelib.tools import models
 
-    masked = _mask(models.Tool, tool)
+    masked_tool = _mask(models.Tool, tool)
     if tool.get("fields"):
-        masked["fields"] = [_mask(models.ToolField, field) for field in tool["fields"]]
-    return masked
+        masked_tool["fields"] = [_mask(models.ToolField, field) for field in tool["fields"]]
+    return masked_tool
 
 
 def _mask(model: Any, record: Document) -> Document:
@@ -131,16 +131,16 @@ def _mask(model: Any, record: Document) -> Document:
     return {name: MASK if name in secret and value is not None else value for name, value in record.items()}
 
 
-def _find_secrets(tool: Document, masked: Document) -> list[bytes]:
+def _find_secrets(tool: Document, masked_tool: Document) -> list[bytes]:
     """Return the secrets of a tool in the spellings that a response may echo, the longest first."""
-    spellings = {spelling for text in _secrets(tool, masked) for spelling in _spellings(text)}
+    spellings = {spelling for text in _secrets(tool, masked_tool) for spelling in _spellings(text)}
     return sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
 
 
-def _secrets(tool: Document, masked: Document) -> Iterator[str]:
+def _secrets(tool: Document, masked_tool: Document) -> Iterator[str]:
     if secret := tool.get("serverUrlSecret"):
         yield secret
-    for field, hidden in zip(tool.get("fields") or (), masked.get("fields") or (), strict=True):
+    for field, hidden in zip(tool.get("fields") or (), masked_tool.get("fields") or (), strict=True):
         for name in (name for name in field if hidden[name] != field[name]):
             text = _text(field[name])
             # A response may echo only the token of `Bearer …`.

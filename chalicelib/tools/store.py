@@ -64,13 +64,13 @@ def create(workspace_id: str, agent_id: str, documents: Sequence[Document]) -> l
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     now = clock.iso(clock.seconds())
     service_set = {"agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now}
-    created = []
+    rows = []
     for tool_id, document in zip(sorted(parent_scoped_ids.new_id(agent_id) for _ in documents), documents, strict=True):
         row = ToolRow(partition, storage.key(_TOOL, tool_id), agent_id=agent_id)
         row.seal({**_with_field_ids(document), **service_set})
         storage.put(row)
-        created.append(row)
-    return created
+        rows.append(row)
+    return rows
 
 
 def save(row: ToolRow, before: Document, after: Document) -> Document:
