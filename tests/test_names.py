@@ -25,12 +25,13 @@ def test_no_name_with_a_wide_scope_is_vague() -> None:
 
 
 def vague_names(module: Path) -> Iterator[str]:
-    """Yield the vague names of a module, its functions, parameters, attributes, constants and lasting variables."""
+    """Yield the vague names of a module, its classes, functions, parameters, attributes, constants and variables."""
     names = [module.stem]
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef):
             names += [node.name, *(one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)), *lasting(node)]
         elif isinstance(node, ast.Module | ast.ClassDef):
+            names += [node.name] if isinstance(node, ast.ClassDef) else []
             assignments = (one for one in node.body if isinstance(one, ast.Assign | ast.AnnAssign))
             names += [name.id for assignment in assignments for name in assigned(assignment)]
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):

@@ -1,9 +1,9 @@
 """Which hosts have proved quick. Only their deliveries use the fast queue. This is a bulkhead.
 
-A quick answer promotes a host for a day. A hang demotes it: for ten minutes, then for twice as long each time, up to a
-day. A host that stays quick for half a day starts afresh. The state of all hosts is one row beside the workspace's
-endpoints, so fan-out and delivery read it without another request. It outlives the endpoints: deleting and creating an
-endpoint again changes nothing.
+A quick answer promotes a host for `QUICK_SECONDS`. A hang demotes it for `PENALTY_SECONDS`, then for twice as long each
+time, up to a maximum (`retry_policy`). A host that is still quick after half of its time forgets its demotions. The
+state of all hosts is one row in the partition of the workspace's endpoints, so fan-out and delivery read it without
+another request. The row outlives the endpoints: deleting and creating an endpoint again changes nothing.
 """
 
 import logging
@@ -54,7 +54,7 @@ class Host(NamedTuple):
 
     @property
     def awaits_promotion(self) -> bool:
-        """Return whether a quick answer changes its state. A promotion is written at most twice a day."""
+        """Return whether a quick answer changes its state. A host is promoted again after half of its time."""
         now = clock.seconds()
         return self.slow_until <= now and self.quick_until < now + retry_policy.QUICK_SECONDS // 2
 
@@ -62,7 +62,7 @@ class Host(NamedTuple):
         """Return its state after a quick answer."""
         if not self.awaits_promotion:
             return self
-        # Still quick after half a day: it starts afresh.
+        # A host that is still quick forgets its demotions.
         return Host(clock.seconds() + retry_policy.QUICK_SECONDS, 0, 0 if self.is_quick else self.demotions)
 
     def demoted(self) -> "Host":

@@ -1,4 +1,4 @@
-"""The ledger: subscribed events, and their deliveries to endpoints. Both expire after 30 days.
+"""The ledger: subscribed events, and their deliveries to endpoints. Both expire after `KEPT_DAYS` (`retry_policy`).
 
 A conditional write claims a delivery before it is sent, and a claimed delivery is never sent again. So an endpoint gets
 an event at most once, although the stream and the queue deliver at least once (§6 rule 3). A claim without an outcome

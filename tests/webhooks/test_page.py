@@ -165,3 +165,7 @@ def test_the_page_has_the_numbers_of_the_retry_policy() -> None:
         f"up to {policy.MAX_PENALTY_SECONDS // 3600} hours.",
     ):
         assert phrase in text, phrase
+    deliveries = "/v3/webhooks/{webhook_id}/deliveries"
+    for path in (deliveries, f"{deliveries}/{{delivery_id}}"):
+        operation = document()["paths"][path]["get"]
+        assert f"{policy.KEPT_DAYS} days" in operation["summary"] + operation.get("description", "")
