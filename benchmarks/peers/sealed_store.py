@@ -151,7 +151,7 @@ def _in_v2(metadata: Document) -> Document:
 
 
 def _agent_key(agent_id: str) -> dict[str, Any]:
-    partition, item = rows.key(_WORKSPACE, agent_id)
+    partition, item = rows.keys(_WORKSPACE, agent_id)
     return {"partition": {"S": partition}, "item": {"S": item}}
 
 

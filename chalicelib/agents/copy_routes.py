@@ -8,7 +8,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import errors, storage
 from chalicelib.agents import copies, rendering, store
 from chalicelib.http import auth, bodies, json_text, privileges
-from chalicelib.http.lazy import LazyModule
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import MAX_BODY_BYTES, MAX_BODY_VALUES, Operation
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from chalice.app import Response
 from chalicelib import errors, storage
 from chalicelib.agents import store
 from chalicelib.http import auth, etag, json_text, privileges
-from chalicelib.http.lazy import LazyModule
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 

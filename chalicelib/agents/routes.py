@@ -8,7 +8,7 @@ from chalicelib import errors
 from chalicelib.agents import listing, rendering, store
 from chalicelib.credentials import tokens
 from chalicelib.http import auth, bodies, cors, etag, pages, parameters, privileges, references, responses
-from chalicelib.http.lazy import LazyModule
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.ids import IDENTIFIER, new_id
 from chalicelib.organisations import store as organisations

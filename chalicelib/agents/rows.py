@@ -101,6 +101,6 @@ def tombstones(workspace_id: str) -> str:
     return storage.key(workspace_id, "deleted")
 
 
-def key(workspace_id: str, agent_id: str) -> tuple[str, str]:
+def keys(workspace_id: str, agent_id: str) -> tuple[str, str]:
     """Return the partition key and the sort key of an agent."""
     return parent_scoped_ids.partition(workspace_id, agent_id), storage.key(_AGENT, agent_id)

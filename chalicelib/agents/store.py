@@ -49,7 +49,7 @@ class AgentAndTools(NamedTuple):
 
 def find_with_tools(workspace_id: str, agent_id: str) -> AgentAndTools:
     """Return the agent and its tools. One request; if they have more than 1 MB, tools are missing."""
-    partition, item = rows.key(workspace_id, agent_id)
+    partition, item = rows.keys(workspace_id, agent_id)
     items, is_complete = storage.query_once(AgentOrToolRow, partition)
     tools = [row for row in items if isinstance(row, ToolRow) and row.agent_id == agent_id]
     agents = (row for row in items if isinstance(row, AgentRow) and row.item == item and not row.is_tombstone)
@@ -58,13 +58,13 @@ def find_with_tools(workspace_id: str, agent_id: str) -> AgentAndTools:
 
 def find(workspace_id: str, agent_id: str) -> AgentRow | None:
     """Return the agent, or None if it does not exist in the workspace. One request."""
-    row = storage.find(AgentRow, *rows.key(workspace_id, agent_id))
+    row = storage.find(AgentRow, *rows.keys(workspace_id, agent_id))
     return row if is_active(row) else None
 
 
 def find_tombstone(workspace_id: str, agent_id: str) -> AgentRow | None:
     """Return the tombstone of a deleted agent whose cascade is not complete, or None. One request."""
-    row = storage.find(AgentRow, *rows.key(workspace_id, agent_id))
+    row = storage.find(AgentRow, *rows.keys(workspace_id, agent_id))
     return row if row is not None and row.is_tombstone else None
 
 
@@ -80,7 +80,7 @@ def read(workspace_id: str, agent_id: str) -> AgentRow:
 
 def read_eventually(workspace_id: str, agent_id: str) -> AgentRow:
     """Return the agent, at half the price of `read`; a change of the last second may be missing. Raise NotFound."""
-    row = storage.find(AgentRow, *rows.key(workspace_id, agent_id), consistent=False)
+    row = storage.find(AgentRow, *rows.keys(workspace_id, agent_id), consistent=False)
     return confirm(row, workspace_id, agent_id)
 
 
@@ -120,12 +120,12 @@ def require_known(workspace_id: str, agent_id: str) -> None:
 
 def key(workspace_id: str, agent_id: str) -> storage.Key:
     """Return the key of the agent for an eventually consistent read in `storage.find_many`; `confirm` the result."""
-    return storage.Key(AgentRow, *rows.key(workspace_id, agent_id), consistent=False)
+    return storage.Key(AgentRow, *rows.keys(workspace_id, agent_id), consistent=False)
 
 
 def row_for_key(workspace_id: str, agent_id: str) -> AgentRow:
     """Return a row with the key of an agent, for `read_entries`."""
-    return AgentRow(*rows.key(workspace_id, agent_id), agent_id=agent_id)
+    return AgentRow(*rows.keys(workspace_id, agent_id), agent_id=agent_id)
 
 
 def list_entries(workspace_id: str, after: str | None, limit: int) -> Iterator[AgentRow]:
@@ -172,7 +172,7 @@ def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentR
     issued = _credential(workspace_id, agent_id, document.get(_SECRET))
     now = clock.seconds()
     whole = {_SECRET: issued.token, **document, CREATED: now, "lastModified": now}
-    row = AgentRow(*rows.key(workspace_id, agent_id), workspace=workspace_id, agent_id=agent_id)
+    row = AgentRow(*rows.keys(workspace_id, agent_id), workspace=workspace_id, agent_id=agent_id)
     row.seal(whole)
     row.summary = storage.seal(row, "summary", _summary(whole))
     storage.put(row, error=_creation_error)

@@ -8,7 +8,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import errors, ids
 from chalicelib.clients import store
 from chalicelib.http import auth, bodies, etag, pages, parameters, privileges, references, responses
-from chalicelib.http.lazy import LazyModule
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 

@@ -22,7 +22,7 @@ from chalicelib.conversations.state import (
     prepare,
 )
 from chalicelib.http import auth, bodies, cors, etag, responses
-from chalicelib.http.lazy import LazyModule
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 

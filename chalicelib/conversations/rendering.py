@@ -8,7 +8,7 @@ from chalicelib import errors, storage
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.conversations.state import State
 from chalicelib.http import bodies, privileges, responses
-from chalicelib.http.lazy import LazyModule
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.storage import Document, encode_json
 
 if TYPE_CHECKING:

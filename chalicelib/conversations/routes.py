@@ -10,7 +10,7 @@ from chalicelib.conversations import listing, records, retention, store, transcr
 from chalicelib.conversations.rendering import render_metadata, state_answer
 from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_BODY_VALUES, State, apply, check_limits, empty, prepare
 from chalicelib.http import auth, bodies, cors, current_request, etag, parameters, privileges, responses
-from chalicelib.http.lazy import LazyModule
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from chalicelib.tools import store as tools
 _BATCH = 100
 _CONVERSATIONS = 10  # a long conversation takes several requests
 # After this time, no process writes records of the agent. The tombstone is stored at most 27 s after its `deleted_at`
-# (the SDK's attempts), a process remembers an agent for 30 s, and a request takes up to 29 s. The rest is index lag.
+# (the SDK's attempts). A process remembers an agent for 30 s. A request takes up to 29 s. The rest is index lag.
 _SECOND_RUN_SECONDS = 90
 _RETRY_SECONDS = 10
 

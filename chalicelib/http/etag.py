@@ -4,9 +4,9 @@ See RFC 9110, section 13. The ETag is the record's version tag (`storage.TaggedR
 costs nothing and is the same in every form of the record. A view reads the record, checks the headers and stages a
 conditional write, so no other write can come in between.
 
-A response that shows further records with the record, such as the tools of an agent, adds a dot and a digest of their
-version tags. A `GET` with `If-None-Match` compares the whole tag. `If-Match` compares the part before the dot: a change
-of a tool does not refuse a change of the agent.
+A response may show further records with the record, such as the tools of an agent. Then the ETag also has a dot and a
+digest of their version tags. A `GET` with `If-None-Match` compares the whole tag. `If-Match` compares the part before
+the dot: a change of a tool does not refuse a change of the agent.
 """
 
 import hashlib

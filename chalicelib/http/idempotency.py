@@ -1,8 +1,9 @@
 """`Idempotency-Key`: stored responses, with which a repeated POST, PUT or PATCH takes effect once (`http.commit`).
 
-The response to a request that writes is stored encrypted for 24 hours, with a fingerprint of the request and the queue
-messages that a replay sends again. A long response is written in pieces before the commit that refers to them, so that
-a committed response is complete. Each attempt to commit writes its own pieces; those of failed attempts expire.
+The response to a request that writes is stored for 24 hours. The sealed document also has a fingerprint of the request,
+and the queue messages that a replay sends again. A long response is written in pieces before the commit that refers to
+them, so that a committed response is complete. Each attempt to commit writes its own pieces; those of failed attempts
+expire.
 """
 
 import hashlib

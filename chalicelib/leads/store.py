@@ -26,8 +26,8 @@ class ByCapture(GlobalSecondaryIndex["LeadRow"]):  # type: ignore[no-untyped-cal
 class LeadRow(DocumentRow):
     """A lead. Its document has the members of the wire model except the id.
 
-    `captured` is the ULID in its id. A lead that an earlier version stored has neither `workspace` nor `captured` until
-    it is saved again, or until the operator's command `leads index` adds them.
+    `captured` is the ULID in its id. A lead of an earlier version has neither `workspace` nor `captured`. The next
+    save, or the operator's command `leads index`, adds them.
     """
 
     class Meta:

@@ -9,8 +9,8 @@ from chalicelib.storage.authors import author_of as author_of
 from chalicelib.storage.authors import current_author as current_author
 from chalicelib.storage.authors import split_author as split_author
 from chalicelib.storage.authors import written_by as written_by
-from chalicelib.storage.bulk import delete_many as delete_many
-from chalicelib.storage.bulk import save_many as save_many
+from chalicelib.storage.batch_writes import delete_many as delete_many
+from chalicelib.storage.batch_writes import save_many as save_many
 from chalicelib.storage.client import ConditionFailed as ConditionFailed
 from chalicelib.storage.client import Item as Item
 from chalicelib.storage.client import is_outage as is_outage

@@ -6,7 +6,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.http import auth, bodies, current_request, etag, parameters, privileges, responses
-from chalicelib.http.lazy import LazyModule
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.sending import sender
 from chalicelib.webhooks import endpoints, events, ledger, queue

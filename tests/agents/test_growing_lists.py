@@ -41,7 +41,7 @@ def fill(workspace_id: str, number: int) -> None:
 
 def agent_row(workspace_id: str, number: int) -> agents.AgentRow:
     agent_id, second = f"agent-{number:06}", START + number
-    row = agents.AgentRow(*rows.key(workspace_id, agent_id), workspace=workspace_id, agent_id=agent_id)
+    row = agents.AgentRow(*rows.keys(workspace_id, agent_id), workspace=workspace_id, agent_id=agent_id)
     row.version_tag = ids.id_at(second * 1_000, 0)
     document = {"title": f"Agent {number}", "description": "Answers questions about orders and refunds."}
     row.seal({**document, "createdAtUNIX": second, "lastModified": second})

@@ -43,7 +43,7 @@ def fill(workspace: NewWorkspace, agents: dict[str, Document]) -> None:
     """Store agents as the service does, with many rows per request."""
     made = []
     for agent_id, document in agents.items():
-        key = rows.key(workspace.workspace_id, agent_id)
+        key = rows.keys(workspace.workspace_id, agent_id)
         tag = ids.id_at(document["lastModified"] * 1_000, len(made))
         row = store.AgentRow(*key, workspace=workspace.workspace_id, agent_id=agent_id, version_tag=tag)
         row.seal(document)

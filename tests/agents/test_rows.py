@@ -41,7 +41,7 @@ def colliding(api: Api, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, s
     monkeypatch.setattr(parent_scoped_ids, "_prefix", lambda _: "0" * 11)
     for agent in ("sales", "support"):
         assert api.post(f"/v2/agents/{agent}", {"title": agent}).status == 200
-    assert len({rows.key("w", agent)[0] for agent in ("sales", "support")}) == 1
+    assert len({rows.keys("w", agent)[0] for agent in ("sales", "support")}) == 1
     return {path: api.post(path, {"tool": {"name": path}}).data["id"] for path in (SALES, SUPPORT)}
 
 
@@ -70,7 +70,7 @@ def test_a_query_of_the_partition_returns_each_item_in_its_class(
     api: Api, agent_id: str, workspace: NewWorkspace
 ) -> None:
     api.post(SUPPORT, {"tool": {"name": "Look up"}})
-    partition, _ = rows.key(workspace.workspace_id, agent_id)
+    partition, _ = rows.keys(workspace.workspace_id, agent_id)
     agent, tool = storage.query(AgentOrToolRow, partition)
     assert isinstance(agent, AgentRow)
     assert isinstance(tool, ToolRow)

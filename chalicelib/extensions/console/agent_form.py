@@ -11,7 +11,7 @@ from chalicelib import errors, storage
 from chalicelib.extensions.console import differences, fields, template_filters
 from chalicelib.extensions.console.differences import Differences
 from chalicelib.extensions.console.fields import FLAG, LONG, NUMBER, TEXT, TEXTS, Field
-from chalicelib.http.lazy import LazyModule
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.storage import Document
 
 projections, record = LazyModule("chalicelib.http.projections"), LazyModule("chalicelib.agents.record")

@@ -10,7 +10,7 @@ from chalicelib.conversations import filtered_lists, store
 from chalicelib.extensions.console import guard, template_filters
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
-from chalicelib.http.lazy import LazyModule
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document, split_key
 

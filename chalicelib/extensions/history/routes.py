@@ -9,7 +9,7 @@ from chalicelib.agents import rendering
 from chalicelib.agents import store as agents
 from chalicelib.extensions.history import browse, versions
 from chalicelib.http import auth, etag, privileges, responses
-from chalicelib.http.lazy import LazyModule
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools

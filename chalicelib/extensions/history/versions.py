@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from chalicelib import errors, ids
 from chalicelib.extensions.history import store
 from chalicelib.http import auth, operation
-from chalicelib.http.lazy import LazyModule
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.storage import Document, DocumentRow
 
 if TYPE_CHECKING:
