@@ -1,28 +1,23 @@
 """Saves what each call has changed in the emulator's memory to the data file, and loads it at the start.
 
 MiniStack keeps its state in dictionaries. After a writing call and before its answer, the changed entries are saved in
-one transaction: items, stream records, tokens of transactions and messages one by one, everything else (descriptions of
-tables and queues, keys, tags) if the call is not one of `_DATA_CALLS`.
+one transaction: items, stream records and messages one by one, everything else (descriptions of tables and queues,
+keys, tags) if the call is not one of `_DATA_CALLS`.
 
 The receipt of a message is not saved. After a restart, a received message is visible at once, because its receiver has
-stopped, too.
+stopped, too. Nor are the tokens of transactions, because their sender has stopped.
 """
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from itertools import takewhile
 from types import ModuleType
 from typing import Any
 
 from infra.local.data_file import MESSAGE, RECORD, DataFile, DataFileError, Range, Row
 
-# How long the token of a transaction is kept. The SDK repeats a request within a minute.
-_SECONDS_OF_TRANSACTIONS = 60
-
-_ITEM, _TOKEN, _ENTRY, _VERSION = "item", "token", "entry", "version"
+_ITEM, _ENTRY, _VERSION = "item", "entry", "version"
 # Calls that change items or messages only.
 _DATA_CALLS = {
     *("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"),
@@ -30,7 +25,7 @@ _DATA_CALLS = {
 }
 # Members of a table and of a queue that are derived or have rows for their entries.
 _CONTENT = {"items", "messages", "_index_members", "ItemCount", "TableSizeBytes"}
-_STORES_OF_CONTENT = {"_stream_records", "_stream_trimmed", "_txn_idempotency"}
+_STORES_WITHOUT_ENTRIES = {"_stream_records", "_stream_trimmed", "_txn_idempotency"}
 
 Record = dict[str, Any]
 Scoped = tuple[str, str, str]
@@ -46,7 +41,6 @@ class Persistence:
         self._changed_items: set[tuple[Scoped, str, str]] = set()
         self._saved_entries: dict[tuple[str, str, Scoped], str] = {}
         self._saved_messages: dict[Scoped, set[str]] = {}
-        self._saved_tokens: set[Scoped] = set()
         self._last_records: dict[Scoped, Record] = {}
         values = data.values()
         if values and values[_VERSION] != [version]:
@@ -56,19 +50,19 @@ class Persistence:
         data.save([Row(_VERSION, "", "", version)])
         self._load(values)
         for name in ("_set_item", "_remove_item"):
-            setattr(self._dynamodb, name, self._noted(getattr(self._dynamodb, name)))
-        vars(self._dynamodb)["_items_replaced"] = self._noted_replacement(self._dynamodb._items_replaced)
+            setattr(self._dynamodb, name, self._track_item(getattr(self._dynamodb, name)))
+        vars(self._dynamodb)["_items_replaced"] = self._track_all_items(self._dynamodb._items_replaced)
 
     def save(self, call: str = "") -> None:
         """Save the changes of the call of this name, or of any call."""
-        rows = [*self._item_rows(), *self._record_rows(), *self._token_rows(), *self._message_rows()]
+        rows = [*self._item_rows(), *self._record_rows(), *self._message_rows()]
         gone: list[Range] = []
         if call not in _DATA_CALLS:
             rows += self._entry_rows(gone)
         self._data.save(rows, gone)
 
     def forget(self, positions: dict[str, str]) -> None:
-        """Drop processed stream records and old tokens, and delete what is dropped from the data file.
+        """Drop processed stream records from memory and from the data file.
 
         `positions` has the sequence number of the last record that a function has processed, by `<table>/<function>`.
         """
@@ -81,12 +75,7 @@ class Persistence:
             trimmed = self._dynamodb._stream_trimmed.get_scoped(*scoped, 0)
             self._dynamodb._stream_trimmed.set_scoped(*scoped, trimmed + count)
             gone.append(Range(RECORD, scoped[2], _key(records[0]) if records else ""))
-        tokens, old = self._dynamodb._txn_idempotency._data, time.time() - _SECONDS_OF_TRANSACTIONS
-        expired = [scoped for scoped in tokens if tokens[scoped]["completed_at"] <= old]
-        for scoped in expired:
-            del tokens[scoped]
-            self._saved_tokens.discard(scoped)
-        self._data.save((Row(_TOKEN, "", scoped[2], None) for scoped in expired), gone)
+        self._data.save([], gone)
         self._data.checkpoint()
 
     def _load(self, values: dict[str, list[Any]]) -> None:
@@ -110,31 +99,28 @@ class Persistence:
         for scoped, record in values[RECORD]:
             self._dynamodb._stream_records._data.setdefault(scoped, []).append(record)
             self._last_records[scoped] = record
-        for scoped, token in values[_TOKEN]:
-            self._dynamodb._txn_idempotency._data[scoped] = token
-            self._saved_tokens.add(scoped)
         for scoped, message in values[MESSAGE]:
             queues[scoped]["messages"].append(message)
             self._saved_messages.setdefault(scoped, set()).add(message["id"])
 
-    def _noted(self, change: Callable[..., Any]) -> Callable[..., Any]:
+    def _track_item(self, change: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a function that sets or removes an item of a table."""
 
-        def noted(table: dict[str, Any], hash_value: str, range_value: str, *item: Any) -> Any:
+        def tracked(table: dict[str, Any], hash_value: str, range_value: str, *item: Any) -> Any:
             self._changed_items.add((self._scoped(table["TableName"]), hash_value, range_value))
             return change(table, hash_value, range_value, *item)
 
-        return noted
+        return tracked
 
-    def _noted_replacement(self, replaced: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+    def _track_all_items(self, replaced: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
         """Wrap the function that is called after all items of a table were replaced."""
 
-        def noted(table: dict[str, Any]) -> None:
+        def tracked(table: dict[str, Any]) -> None:
             scoped = self._scoped(table["TableName"])
             self._changed_items |= {(scoped, key, other) for key, bucket in table["items"].items() for other in bucket}
             replaced(table)
 
-        return noted
+        return tracked
 
     def _scoped(self, name: str) -> Scoped:
         return (self._dynamodb.get_account_id(), self._dynamodb.get_region(), name)
@@ -155,12 +141,6 @@ class Persistence:
             for record in records[saved:]:
                 self._last_records[scoped] = record
                 yield Row(RECORD, scoped[2], _key(record), (scoped, record))
-
-    def _token_rows(self) -> Iterator[Row]:
-        tokens = self._dynamodb._txn_idempotency._data
-        for scoped in [*takewhile(lambda scoped: scoped not in self._saved_tokens, reversed(tokens))]:
-            self._saved_tokens.add(scoped)
-            yield Row(_TOKEN, "", scoped[2], (scoped, tokens[scoped]))
 
     def _message_rows(self) -> Iterator[Row]:
         for scoped, queue in self._sqs._queues.all_items():
@@ -192,7 +172,7 @@ class Persistence:
         """Yield the place and value of each entry of a service's stores, without content that has its own rows."""
         module = self._modules[service]
         for store, value in vars(module).items():
-            if not isinstance(value, module.AccountRegionScopedDict) or store in _STORES_OF_CONTENT:
+            if not isinstance(value, module.AccountRegionScopedDict) or store in _STORES_WITHOUT_ENTRIES:
                 continue
             # The objects of signing keys are not plain data.
             entries = module.get_state()["keys"] if (service, store) == ("kms", "_keys") else value

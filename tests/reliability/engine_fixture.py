@@ -5,7 +5,8 @@ A test creates its own tables, or those of `infra.tables`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -61,3 +62,41 @@ def _client(url: str, access_key: str, secret_key: str, service: str) -> Any:
 def _session() -> boto3.session.Session:
     # One session for all clients, because it caches the service descriptions, which are slow to read.
     return boto3.session.Session(region_name=children.REGION)
+
+
+def create_table(running: Engine, name: str) -> None:
+    """Create a table with the key `id` and a stream, unless it exists."""
+    dynamodb = client(running, "dynamodb")
+    if name in dynamodb.list_tables()["TableNames"]:
+        return
+    dynamodb.create_table(
+        TableName=name,
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    )
+
+
+def read_stream(running: Engine, table: str) -> list[Any]:
+    """Return the records of a table's stream."""
+    return [record for page in stream_pages(client(running, "dynamodbstreams"), table) for record in page]
+
+
+def stream_pages(streams: Any, table: str) -> Iterator[list[Any]]:
+    """Yield the records of a table's stream in pages."""
+    arn = streams.list_streams(TableName=table)["Streams"][0]["StreamArn"]
+    (shard,) = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
+    place = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+    iterator = streams.get_shard_iterator(**place)["ShardIterator"]
+    while (answer := streams.get_records(ShardIterator=iterator))["Records"]:
+        yield answer["Records"]
+        iterator = answer["NextShardIterator"]
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 20) -> bool:
+    """Wait until a condition holds, at most this long. Return whether it does."""
+    deadline = time.monotonic() + seconds
+    while not (is_done := holds()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return is_done

@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +26,15 @@ from infra import tables
 from infra.local import children, data_file
 from infra.local.children import Engine, RunError
 from tests.guarantees import CaseCounter
-from tests.reliability.engine_fixture import client, kill, running_engine
+from tests.reliability.engine_fixture import (
+    client,
+    create_table,
+    kill,
+    read_stream,
+    running_engine,
+    stream_pages,
+    wait_until,
+)
 from tests.selection import first_case, whole
 
 pytestmark = pytest.mark.engine
@@ -96,7 +104,7 @@ def test_twenty_kills_lose_nothing(tmp_path: Path, count_cases: CaseCounter) -> 
 
 def test_a_damaged_data_file_is_rejected_in_one_sentence(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
-        _create_table(running)
+        create_table(running, TABLE)
         _put(running, "one")
     path = tmp_path / data_file.NAME
     path.write_bytes(path.read_bytes().replace(b"engine", b"enigne").replace(b"\x8c", b"\x00"))
@@ -124,7 +132,7 @@ def test_a_data_file_that_contains_code_is_rejected(tmp_path: Path) -> None:
 
 def test_an_engine_that_cannot_save_a_change_ends(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
-        _create_table(running)
+        create_table(running, TABLE)
         with sqlite3.connect(tmp_path / data_file.NAME) as connection:
             connection.execute("DROP TABLE rows")
         with pytest.raises(HTTPClientError):
@@ -246,32 +254,32 @@ def test_a_message_moved_to_the_dead_letter_queue_survives_a_kill(tmp_path: Path
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_an_engine_is_the_same_after_its_end(tmp_path: Path, end: str) -> None:
     with running_engine(tmp_path) as running:
-        _create_table(running)
+        create_table(running, TABLE)
         for number in range(20):
             _put(running, f"large-{number % 10}", "x" * 60_000)
         key = client(running, "kms").create_key()["KeyMetadata"]
         table = client(running, "dynamodb").describe_table(TableName=TABLE)["Table"]
-        rows, records = _all_items(running), _stream(running)
+        rows, records = _all_items(running), read_stream(running, TABLE)
         if end == "kill":
             kill(running)
 
     with running_engine(tmp_path) as running:
         assert client(running, "dynamodb").describe_table(TableName=TABLE)["Table"] == table
-        assert (_all_items(running), _stream(running)) == (rows, records)
+        assert (_all_items(running), read_stream(running, TABLE)) == (rows, records)
         assert client(running, "kms").describe_key(KeyId=key["KeyId"])["KeyMetadata"] == key
         _put(running, "next")
-        stream = _stream(running)
+        stream = read_stream(running, TABLE)
         kill(running)
 
     with running_engine(tmp_path) as running:
         assert stream[:-1] == records
-        assert _stream(running) == stream
+        assert read_stream(running, TABLE) == stream
 
 
 @kept
 def test_a_deleted_table_or_queue_leaves_no_content_behind(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
-        _create_table(running)
+        create_table(running, TABLE)
         _put(running, "old")
         client(running, "dynamodb").delete_table(TableName=TABLE)
         url = client(running, "sqs").create_queue(QueueName="deliveries")["QueueUrl"]
@@ -280,50 +288,29 @@ def test_a_deleted_table_or_queue_leaves_no_content_behind(tmp_path: Path) -> No
         kill(running)
 
     with running_engine(tmp_path) as running:
-        _create_table(running)
+        create_table(running, TABLE)
         url = client(running, "sqs").create_queue(QueueName="deliveries")["QueueUrl"]
         kill(running)
 
     with running_engine(tmp_path) as running:
-        assert (_all_items(running), _stream(running)) == ([], [])
+        assert (_all_items(running), read_stream(running, TABLE)) == ([], [])
         assert _receive(client(running, "sqs"), url) == []
-
-
-@kept
-def test_a_transaction_repeated_with_its_token_after_a_kill_is_applied_once(tmp_path: Path) -> None:
-    def add(running: Engine) -> None:
-        update = {
-            "TableName": TABLE,
-            "Key": {"id": {"S": "counter"}},
-            "UpdateExpression": "ADD n :one",
-            "ExpressionAttributeValues": {":one": {"N": "1"}},
-        }
-        client(running, "dynamodb").transact_write_items(TransactItems=[{"Update": update}], ClientRequestToken="same")
-
-    with running_engine(tmp_path) as running:
-        _create_table(running)
-        add(running)
-        kill(running)
-
-    with running_engine(tmp_path) as running:
-        add(running)
-        assert _all_items(running) == [{"id": {"S": "counter"}, "n": {"N": "1"}}]
 
 
 def test_a_ttl_deletion_is_permanent_and_has_a_stream_record(tmp_path: Path) -> None:
     with running_engine(tmp_path, "--expire-every", "0.1") as running:
-        _create_table(running)
+        create_table(running, TABLE)
         dynamodb = client(running, "dynamodb")
         dynamodb.update_time_to_live(TableName=TABLE, TimeToLiveSpecification={"Enabled": True, "AttributeName": "ttl"})
         old: Item = {"id": {"S": "a"}, "ttl": {"N": str(int(time.time()) - 1)}}
         new: Item = {"id": {"S": "a"}, "ttl": {"N": str(int(time.time()) + 3600)}}
         dynamodb.put_item(TableName=TABLE, Item=old)
-        _wait_until(lambda: not _all_items(running))
+        assert wait_until(lambda: not _all_items(running))
         dynamodb.put_item(TableName=TABLE, Item=new, ConditionExpression="attribute_not_exists(id)")
         kill(running)
 
     with running_engine(tmp_path) as running:
-        events = [(record["eventName"], record.get("userIdentity")) for record in _stream(running)]
+        events = [(record["eventName"], record.get("userIdentity")) for record in read_stream(running, TABLE)]
         assert _all_items(running) == [new]
     service = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
     assert events == [("INSERT", None), ("REMOVE", service), ("INSERT", None)]
@@ -463,7 +450,7 @@ class Load:
 
     def _read(self, _: Any, streams: Any) -> None:
         records: list[Any] = []
-        for page in _stream_pages(streams):
+        for page in stream_pages(streams, TABLE):
             records += page
             if len(records) > len(self.seen):
                 self.seen = list(records)
@@ -474,10 +461,10 @@ def _kill_under_load(state: Path, kills: int) -> Killed:
     load = Load()
     for _ in range(kills):
         with running_engine(state) as running:
-            _create_table(running)
+            create_table(running, TABLE)
             load.run_until_killed(running)
     with running_engine(state) as running:
-        return Killed(load, {item["id"]["S"]: item for item in _all_items(running)}, _stream(running))
+        return Killed(load, {item["id"]["S"]: item for item in _all_items(running)}, read_stream(running, TABLE))
 
 
 def _assert_no_write_is_lost(killed: Killed) -> None:
@@ -499,19 +486,6 @@ def _assert_the_stream_is_complete(killed: Killed) -> None:
     assert numbers == sorted(set(numbers))
     inserted = Counter(r["dynamodb"]["Keys"]["id"]["S"] for r in records if r["eventName"] == "INSERT")
     assert {key: inserted[key] for key in load.written} == dict.fromkeys(load.written, 1)
-
-
-def _create_table(running: Engine) -> None:
-    dynamodb = client(running, "dynamodb")
-    if dynamodb.list_tables()["TableNames"]:
-        return
-    dynamodb.create_table(
-        TableName=TABLE,
-        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-        BillingMode="PAY_PER_REQUEST",
-        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
-    )
 
 
 def _put(running: Engine, key: str, value: str = "v") -> None:
@@ -539,25 +513,3 @@ def _receive(sqs: Any, url: str, seconds: int = 0) -> list[dict[str, str]]:
 def _all_items(running: Engine) -> list[Item]:
     pages = client(running, "dynamodb").get_paginator("scan").paginate(TableName=TABLE, ConsistentRead=True)
     return [item for page in pages for item in page["Items"]]
-
-
-def _stream(running: Engine) -> list[Any]:
-    return [record for page in _stream_pages(client(running, "dynamodbstreams")) for record in page]
-
-
-def _stream_pages(streams: Any) -> Iterator[list[Any]]:
-    arn = streams.list_streams(TableName=TABLE)["Streams"][0]["StreamArn"]
-    shard = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
-    iterator = streams.get_shard_iterator(StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON")[
-        "ShardIterator"
-    ]
-    while (answer := streams.get_records(ShardIterator=iterator))["Records"]:
-        yield answer["Records"]
-        iterator = answer["NextShardIterator"]
-
-
-def _wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < deadline, "the condition did not hold within ten seconds"
-        time.sleep(0.02)

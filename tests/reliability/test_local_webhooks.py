@@ -26,6 +26,7 @@ import pytest
 
 from chalicelib.webhooks import events
 from tests.guarantees import CaseCounter
+from tests.reliability.engine_fixture import wait_until
 from tests.reliability.runs import Run, ask, begin, end, engine_client, free_port, kill
 from tests.selection import whole
 from tests.sending.receivers import OK, Behaviour, Receiver, read_request, reads_and_hangs, receiver
@@ -33,7 +34,6 @@ from tests.webhooks.story import STORY
 
 pytestmark = pytest.mark.engine
 
-_SECONDS = 20
 _BURST = 400
 # The target is one second. A busy machine may take longer.
 _SECONDS_TO_ARRIVE = 5
@@ -69,9 +69,9 @@ def test_every_kind_of_change_arrives_once(run: Run) -> None:
         _subscribe(run, hook, *(type_ for type_, *_ in STORY))
         for number, (_, *request) in enumerate(STORY):
             _answered(run, *request)
-            _wait_until(partial(_has, arrivals, number + 1), _SECONDS_TO_ARRIVE)
+            wait_until(partial(_has, arrivals, number + 1), _SECONDS_TO_ARRIVE)
             assert len(arrivals) == number + 1
-        _wait_until(partial(_is_idle, run))
+        wait_until(partial(_is_idle, run))
 
     assert [arrival.body["type"] for arrival in arrivals] == [type_ for type_, *_ in STORY]
     secret = run.credentials["workspace_secret"]
@@ -108,7 +108,7 @@ def test_after_killing_all_processes_every_acknowledged_change_is_posted_once(
         acknowledged = _burst(run, arrivals, stop)
         before = len(arrivals)
         again = begin(tmp_path, run.port)
-        _wait_until(lambda: not _missing(again, webhook, acknowledged, arrivals) and _is_idle(again))
+        wait_until(lambda: not _missing(again, webhook, acknowledged, arrivals) and _is_idle(again))
         missing, outcomes = _missing(again, webhook, acknowledged, arrivals), _outcomes(again, webhook)
         assert end(again, signal.SIGINT) == 0
 
@@ -138,7 +138,7 @@ def test_ctrl_c_loses_no_change_and_does_not_wait_for_hanging_receivers(tmp_path
         assert not run.processes
         before = len(arrivals)
         again = begin(tmp_path, run.port)
-        _wait_until(lambda: not _missing(again, webhook, acknowledged, arrivals) and _is_idle(again))
+        wait_until(lambda: not _missing(again, webhook, acknowledged, arrivals) and _is_idle(again))
         missing, outcomes = _missing(again, webhook, acknowledged, arrivals), _outcomes(again, webhook)
         assert end(again, signal.SIGINT) == 0
 
@@ -157,8 +157,8 @@ def _measure(run: Run, count: int, name: str) -> None:
             _answered(run, "POST", f"/v2/agents/{name}-{number}", {"title": "Quick"})
             # An uneven interval, so that requests do not coincide with the worker's polling.
             time.sleep(0.005 + number % 7 * 0.004)
-        _wait_until(lambda: len(arrivals) >= count, _SECONDS_TO_ARRIVE)
-        _wait_until(lambda: _is_idle(run))
+        wait_until(lambda: len(arrivals) >= count, _SECONDS_TO_ARRIVE)
+        wait_until(lambda: _is_idle(run))
         _answered(run, "DELETE", f"/v3/webhooks/{webhook}")
 
     assert Counter(arrival.body["payload"]["agentId"] for arrival in arrivals) == Counter(
@@ -183,7 +183,7 @@ def _burst(run: Run, arrivals: list[Arrival], stop: Callable[[], None]) -> set[s
 
     with ThreadPoolExecutor(4) as pool:
         started = [pool.submit(create, number) for number in range(_BURST)]
-        _wait_until(partial(_has, arrivals, 20))
+        wait_until(partial(_has, arrivals, 20))
         stop()
         for each in started:
             each.cancel()
@@ -261,11 +261,3 @@ def _is_idle(run: Run) -> bool:
 
 def _has(arrivals: list[Arrival], count: int) -> bool:
     return len(arrivals) >= count
-
-
-def _wait_until(holds: Callable[[], bool], seconds: float = _SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return  # the assertions of the test are more specific than a timeout
-        time.sleep(0.02)

@@ -7,7 +7,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -26,7 +26,7 @@ from infra.local import data_file, worker
 from infra.local.children import REGION, Engine
 from infra.local.data_file import DataFile, Row, Watch
 from infra.local.pollers import PartialFailure, Positions, QueuePoller, StreamPoller
-from tests.reliability.engine_fixture import running_engine
+from tests.reliability.engine_fixture import running_engine, wait_until
 from tests.selection import first_case, whole
 
 _STREAM = "arn:aws:dynamodb:us-east-1:000000000000:table/cams-agents/stream/2026-01-01T00:00:00.000"
@@ -372,7 +372,7 @@ def test_hanging_batches_run_concurrently_up_to_a_limit() -> None:
     while queue.step():
         pass
 
-    _wait_until(lambda: len(invocations) == 64)
+    wait_until(lambda: len(invocations) == 64)
     assert (len(invocations), len(engine.messages)) == (64, 1000 - 2 * 64)
     release.set()
     queue.finish(time.monotonic() + _SECONDS)
@@ -392,7 +392,7 @@ def test_an_unreachable_engine_is_retried_and_reported_in_one_line(
 
     with _running(pollers):
         # A message comes again if its deletion meets an error.
-        _wait_until(lambda: len(streamed()) == 2 and len(engine.deleted) == 3)
+        wait_until(lambda: len(streamed()) == 2 and len(engine.deleted) == 3)
 
     records = streamed()
     assert [_numbers(event) for event in records] == [[0, 1], [2]]
@@ -408,7 +408,7 @@ def test_a_hanging_stream_does_not_block_another(tmp_path: Path) -> None:
     other = _stream(FakeEngine(records=3), tmp_path)
 
     with _running({"hanging": hanging, "other": other}):
-        _wait_until(lambda: len(invocations) == 3)
+        wait_until(lambda: len(invocations) == 3)
 
     assert len(invocations) == 3
 
@@ -452,7 +452,7 @@ def test_a_transient_error_is_not_reported(code: str, tmp_path: Path, caplog: py
     engine.client_errors = [ClientError({"Error": {"Code": code}}, "DescribeTable")] * 3
 
     with _running({"fan_out_agents": _stream(engine, tmp_path)}):
-        _wait_until(lambda: len(invocations) == 1)
+        wait_until(lambda: len(invocations) == 1)
 
     assert (len(invocations), caplog.records) == (1, [])
 
@@ -468,7 +468,7 @@ def test_an_idle_worker_sends_no_requests_and_news_wake_it_at_once(tmp_path: Pat
         tables.create_missing(clients.__getitem__, settings.table_prefix())
         watch = Watch(tmp_path / data_file.NAME)
         worker.start_pollers(clients.__getitem__, tmp_path, watch, stopped)
-        _wait_until(lambda: watch.look() or time.monotonic() - sent[-1] > 1)
+        wait_until(lambda: watch.look() or time.monotonic() - sent[-1] > 1)
         sent.clear()
 
         for _ in range(150):
@@ -479,7 +479,7 @@ def test_an_idle_worker_sends_no_requests_and_news_wake_it_at_once(tmp_path: Pat
         item = {"partition": {"S": "unknown"}, "item": {"S": "unknown"}}
         clients["dynamodb"].put_item(TableName="cams-agents", Item=item)
         watch.look()
-        _wait_until(lambda: len(sent) > 2)
+        wait_until(lambda: len(sent) > 2)
         assert len(sent) > 2
         stopped.set()
 
@@ -589,9 +589,3 @@ def _numbers(event: dict[str, Any]) -> list[int]:
 
 def _bodies(event: dict[str, Any]) -> list[str]:
     return [record["body"] for record in event["Records"]]
-
-
-def _wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.005)
