@@ -19,7 +19,7 @@ from chalicelib.conversations.listing import PAGE_SIZE
 from chalicelib.webhooks import ledger
 from tests.api import Answer
 from tests.conversations.page_costs import worst_page
-from tests.engine import shared_engine
+from tests.shared_engine import shared_engine
 
 COUNTS, QUICK_COUNTS = (10, 100_000), (10, 400)
 DELIVERIES, QUICK_DELIVERIES = (200, 20_000), (200, 1_000)

@@ -13,7 +13,7 @@ from benchmarks.transcripts import Message, other, transcript, turns
 from chalicelib import storage
 from chalicelib.http import auth
 from tests.api import Api
-from tests.engine import shared_engine
+from tests.shared_engine import shared_engine
 
 LENGTHS, QUICK_LENGTHS = (10, 100, 1_000), (10, 1_000)
 OPERATIONS = ("replace", "read", "append", "first state")

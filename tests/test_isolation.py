@@ -20,11 +20,11 @@ from tests import extensions
 from tests.api import Answer, Api
 from tests.assertions import refused
 from tests.conftest import PassTime
-from tests.engine import shared_engine
 from tests.guarantees import CaseCounter
 from tests.moto_tables import items, restore, snapshot
 from tests.operations import CREATED_WHEN_NAMED, GUARDED, ROUTES, STATE, named, populate, send
 from tests.selection import first_case, one_of_each
+from tests.shared_engine import shared_engine
 
 pytestmark = pytest.mark.guarantee("isolated")
 

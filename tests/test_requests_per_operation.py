@@ -21,10 +21,10 @@ from chalicelib.workspaces import store as workspaces
 from tests import extensions as support
 from tests.api import Api
 from tests.builders import lead_body, message, state_body, webhook_body
-from tests.engine import shared_engine
 from tests.engine_requests import counted
 from tests.operations import MESSAGES, ROUTES, STATE, body_of
 from tests.selection import first_case
+from tests.shared_engine import shared_engine
 
 GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT, WRITES, SEND = (
     "GetItem",

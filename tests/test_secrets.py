@@ -36,11 +36,11 @@ from tests.api import Answer, Api
 from tests.assertions import logged, stored
 from tests.builders import lead_body, webhook_body
 from tests.contract.test_members import MODELS, Member, alone, document, members
-from tests.engine import shared_engine
 from tests.engine_requests import refuse_operation
 from tests.guarantees import CaseCounter
 from tests.selection import first_case, one_of_each
 from tests.sending.receivers import status
+from tests.shared_engine import shared_engine
 from tests.storage.row_classes import row_classes
 from tests.webhooks import pipeline
 

@@ -7,8 +7,8 @@ import pytest
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.bad_input.service import WITH_BODY, Service
-from tests.engine import shared_engine
 from tests.operations import BODIES, CHOSEN, body_of
+from tests.shared_engine import shared_engine
 from tests.webhooks import pipeline
 
 

@@ -10,7 +10,7 @@ from chalicelib import storage
 from chalicelib.conversations import listing, store, tallies
 from chalicelib.conversations.state import State
 from tests.capacity import size
-from tests.engine import shared_engine
+from tests.shared_engine import shared_engine
 
 LISTS = {scale.BY_CURSOR, *scale.PAGES}
 SMALL, LARGE = 10, 400

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks import populate, results
 from benchmarks.state import LENGTHS, OPERATIONS, Ours, case, costs, with_dollars
-from tests.engine import shared_engine
 from tests.selection import first_case
+from tests.shared_engine import shared_engine
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,10 @@ from chalicelib.webhooks import events
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.contract.test_members import alone, members
-from tests.engine import shared_engine
 from tests.guarantees import CaseCounter
 from tests.moto_tables import restore, snapshot
 from tests.operations import GUARDED, STATE, populate, send
+from tests.shared_engine import shared_engine
 from tests.webhooks import pipeline
 
 pytestmark = pytest.mark.guarantee("isolated")

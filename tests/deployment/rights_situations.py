@@ -19,7 +19,7 @@ from chalicelib.queues.messages import pack
 from chalicelib.queues.tasks import ApplyRetention, ClearLeftovers
 from chalicelib.webhooks import endpoints, events, fan_out, hosts, ledger, queue, retry_policy
 from chalicelib.workspaces import store as workspaces
-from tests import extensions, people
+from tests import extensions, person_records
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
 from tests.deletion.cascades import as_record, cascade_messages, fill, maintain, task_messages
@@ -151,7 +151,7 @@ def conversations_expire(patch: pytest.MonkeyPatch) -> None:
     new, stream = workspaces.create("Expiring"), pipeline.Stream()
     api = Api(new.workspace_key)
     assert api.post("/v2/agents/support", {}).status == 200
-    people.fill(api, new.workspace_id, "zara")
+    person_records.fill(api, new.workspace_id, "zara")
     assert api.patch("/v3/workspace", {"workspace": {"retentionDays": 5}}).status == 200
     maintain(task_messages(ApplyRetention))
     stream.read("conversations")

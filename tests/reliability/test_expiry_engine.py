@@ -12,7 +12,7 @@ from infra import tables
 from tests.api import Api
 from tests.deletion.cascades import as_record, maintain
 from tests.followers import follow
-from tests.people import fill
+from tests.person_records import fill
 from tests.reliability.engine_fixture import running_engine
 from tests.reliability.faults import line_to
 from tests.webhooks import pipeline

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.engine import shared_engine
 from tests.guarantees import CaseCounter
 from tests.operations import ROUTES
 from tests.reliability.model.machine import COVERED
 from tests.reliability.model.webhook_rules import WebhookRules
 from tests.selection import whole
+from tests.shared_engine import shared_engine
 
 pytestmark = pytest.mark.guarantee("model")
 

@@ -23,9 +23,9 @@ from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from infra.operator.commands import cams
 from tests.api import Api
-from tests.engine import shared_engine
 from tests.moto_tables import items, tables
 from tests.operations import CHOSEN, GUARDED, STATE, populate
+from tests.shared_engine import shared_engine
 from tests.webhooks import pipeline
 
 DIRECTORY = Path(__file__).parent / "layouts"

@@ -12,7 +12,7 @@ from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.engine_requests import refuse_operation
 from tests.extensions import QueueFunctions
-from tests.people import ZARA, fill
+from tests.person_records import ZARA, fill
 from tests.queues.messages import take
 from tests.webhooks import pipeline
 

@@ -32,7 +32,7 @@ from tests.builders import lead_body, message, state_body
 from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.engine_requests import refuse_operation
-from tests.people import ZARA, fill
+from tests.person_records import ZARA, fill
 from tests.queues.messages import take
 from tests.selection import whole
 
