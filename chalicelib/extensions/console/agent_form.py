@@ -41,7 +41,7 @@ _MAX_BYTES = 400_000
 MAX_SENT = 500_000
 
 
-class FieldsThatFit(NamedTuple):
+class MembersThatFit(NamedTuple):
     """The fields and the other members of an agent that fit on a page, and the paths of the members that do not."""
 
     fields: list[Field]
@@ -49,10 +49,10 @@ class FieldsThatFit(NamedTuple):
     left_out: list[str]
 
 
-def fields_that_fit(agent: Document) -> FieldsThatFit:
-    """Return what a page shows of an agent: the fields first, then the other members, as long as they fit."""
+def members_that_fit(agent: Document) -> MembersThatFit:
+    """Return the members of an agent that fit on a page: first the fields, then the other members."""
     selected, left_out, left = fields.fields_that_fit(_FIELDS, agent, _MAX_BYTES)
-    page = FieldsThatFit(selected, {}, left_out)
+    page = MembersThatFit(selected, {}, left_out)
     for name, value in _rest(agent).items():
         size = template_filters.size(template_filters.indented_json({name: value}, left))
         if size <= left:
@@ -65,19 +65,19 @@ def fields_that_fit(agent: Document) -> FieldsThatFit:
 
 def values(agent: Document) -> dict[str, Any]:
     """Return the values of the fields for an agent, by their names; a list of texts has a list."""
-    page = fields_that_fit(agent)
+    page = members_that_fit(agent)
     return {**fields.values(page.fields, agent), REST: template_filters.indented_json(page.rest, _MAX_BYTES)}
 
 
 def submitted_values(agent: Document, sent: dict[str, str]) -> dict[str, Any]:
     """Return the submitted values of the fields, in the form of `values`."""
     rest = sent.get(REST, values(agent)[REST])
-    return {**fields.submitted_values(fields_that_fit(agent).fields, sent), REST: rest.replace("\r\n", "\n")}
+    return {**fields.submitted_values(members_that_fit(agent).fields, sent), REST: rest.replace("\r\n", "\n")}
 
 
 def change(agent: Document, submitted: dict[str, Any]) -> Document:
     """Return the body for the API that changes the agent to the submitted values. Raises Invalid."""
-    page = fields_that_fit(agent)
+    page = members_that_fit(agent)
     patch = fields.change(page.fields, agent, submitted)
     if submitted[REST] == values(agent)[REST]:
         return patch
@@ -86,7 +86,7 @@ def change(agent: Document, submitted: dict[str, Any]) -> Document:
 
 def conflicts(agent: Document, submitted: dict[str, Any]) -> Differences:
     """Return the changes that saving the form would make to the stored agent. Raises Invalid."""
-    page = fields_that_fit(agent)
+    page = members_that_fit(agent)
     stored = fields.values([field for field in page.fields if field.path in submitted], agent)
     changed = {name: value for name, value in submitted.items() if name != REST}
     return differences.between({**stored, **page.rest}, {**changed, **_read_rest(submitted[REST])})

@@ -135,7 +135,7 @@ def _page(
         tag=tag,
         values=values,
         groups=agent_form.GROUPS,
-        left_out=agent_form.fields_that_fit(agent).left_out,
+        left_out=agent_form.members_that_fit(agent).left_out,
         others=[(path, rule) for path, rule in rules if path not in values],
         **_tools(agent),
         saved=current_request.query_value("saved"),

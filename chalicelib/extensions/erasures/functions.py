@@ -17,7 +17,7 @@ _SECONDS = 30.0
 
 @functions.on_sqs_message(queues.name(NAME), 1, "erase")
 def erase(event: SQSEvent) -> None:
-    """Do a part of an erasure. The queue retries a failed one, and finally moves it to the dead-letter queue."""
+    """Do a part of an erasure. The queue repeats a failed message, and finally moves it to the dead-letter queue."""
     telemetry.begin_invocation(event)
     for record in event:
         search.resume(messages.parse(record.body, [Erase]), _SECONDS)

@@ -16,7 +16,7 @@ from chalicelib.analytics import store as analytics
 from chalicelib.conversations import leftovers, listing
 from chalicelib.conversations import store as conversations
 from chalicelib.extensions.erasures import store
-from chalicelib.extensions.erasures.person import Person
+from chalicelib.extensions.erasures.identity import Identity
 from chalicelib.leads import store as leads
 from chalicelib.storage import encryption, stored_responses
 from chalicelib.storage.stored_responses import PieceRow, StoredResponseRow
@@ -30,11 +30,11 @@ _LARGE_PAGE = 25  # of records that may be large
 
 
 class Target(NamedTuple):
-    """An erasure, and the person that it searches for."""
+    """An erasure, the identity that it searches for, and the conversations that it has found."""
 
     row: store.ErasureRow
-    person: Person
-    conversations: "Conversations"
+    identity: Identity
+    conversations: "MatchedConversations"
 
     @property
     def workspace_id(self) -> str:
@@ -42,7 +42,7 @@ class Target(NamedTuple):
         return self.row.workspace
 
 
-class Conversations:
+class MatchedConversations:
     """The conversations of the person. They are read at their first use, after the search of all conversations."""
 
     def __init__(self, row: store.ErasureRow) -> None:
@@ -50,24 +50,24 @@ class Conversations:
 
     @cached_property
     def pairs(self) -> set[tuple[str, str]]:
-        """Agent id and conversation id of each."""
+        """The agent id and the conversation id of each conversation."""
         return store.list_conversations(self._row)
 
     @cached_property
     def ids(self) -> set[str]:
-        """The id of each."""
+        """The id of each conversation."""
         return {conversation_id for _, conversation_id in self.pairs}
 
 
 class Page(NamedTuple):
-    """The keys of the records of the person in a page, and where the next page begins; None after the last page."""
+    """The keys of the records of the person in a page, and the position of the next page, None after the last page."""
 
     keys: list[Any]
     after: Any
 
 
 class Kind(NamedTuple):
-    """The functions of a kind. `next_part` returns the part after a part: the first one after None, None at the end."""
+    """The functions of a kind. `next_part` returns the next part: after None the first part, at the end None."""
 
     next_part: Callable[[str, str | None], str | None]
     find: Callable[[Target, str, Any], Page]
@@ -86,10 +86,10 @@ def _one_part(_: str, after: str | None) -> str | None:
 def _find_conversations(target: Target, agent_id: str, after: str | None) -> Page:
     entries = conversations.list_by_creation(target.workspace_id, agent_id, after, _PAGE)
     matches = [
-        store.Conversation(agent_id, conversation_id, row.created)
+        store.Match(agent_id, conversation_id, row.created)
         for row in listing.with_metadata(entries)
-        if (conversation_id := storage.split_key(row.conversation)[-1]) == target.person.user_id
-        or target.person.has(_decrypt(conversations.read_metadata, row) or {})
+        if (conversation_id := storage.split_key(row.conversation)[-1]) == target.identity.user_id
+        or target.identity.matches(_decrypt(conversations.read_metadata, row) or {})
     ]
     store.remember(target.row, matches)
     keys = [[agent_id, match.conversation_id] for match in matches]
@@ -122,9 +122,9 @@ def _find_analytics(target: Target, agent_id: str, after: str | None) -> Page:
     keys = [
         [agent_id, row.item]
         for row in rows
-        if row.item == target.person.user_id
+        if row.item == target.identity.user_id
         or (agent_id, row.item) in target.conversations.pairs
-        or target.person.is_in(_decrypt(analytics.records, row))
+        or target.identity.is_in(_decrypt(analytics.records, row))
     ]
     return Page(keys, _last([row.item for row in rows], _LARGE_PAGE))
 
@@ -135,7 +135,7 @@ def _delete_analytics(workspace_id: str, keys: Collection[list[str]]) -> None:
 
 def _find_leads(target: Target, agent_id: str, after: str | None) -> Page:
     rows = [*leads.list_page(target.workspace_id, agent_id, after, _LARGE_PAGE)]
-    lead_ids = [row.lead_id for row in rows if target.person.is_in(_decrypt(row.open))]
+    lead_ids = [row.lead_id for row in rows if target.identity.is_in(_decrypt(row.open))]
     return Page(lead_ids, _last([row.lead_id for row in rows], _LARGE_PAGE))
 
 
@@ -151,13 +151,13 @@ def _find_events(target: Target, partition: str, after: str | None) -> Page:
 
 def _is_about(target: Target, payload: dict[str, Any]) -> bool:
     conversation = (payload.get("agentId"), payload.get("convoId"))
-    return conversation in target.conversations.pairs or target.person.is_in(payload)
+    return conversation in target.conversations.pairs or target.identity.is_in(payload)
 
 
 def _find_records(module: Any, target: Target, _: str, after: list[str] | None) -> Page:
     records = module.list_page(target.workspace_id, after, _LARGE_PAGE)
-    person = target.person
-    keys = [record.key for record in records if person.is_in(record.value) or person.is_on(record.paths)]
+    identity = target.identity
+    keys = [record.key for record in records if identity.is_in(record.value) or identity.is_in_paths(record.paths)]
     return Page(keys, _last([record.key for record in records], _LARGE_PAGE))
 
 
@@ -165,15 +165,15 @@ def _delete_records(module: Any, _: str, keys: Collection[list[str]]) -> None:
     module.delete(keys)
 
 
-def _find_answers(target: Target, shard: str, after: Any) -> Page:
-    rows, last = storage.query_page(PieceRow, shard, _PAGE, after, index=stored_responses.INDEX)
-    requests = dict.fromkeys(row.request for row in rows)
-    found = storage.find_many([storage.Key(StoredResponseRow, one, stored_responses.RESPONSE) for one in requests])
-    stored = {row.request: row for row in found if row}
-    return Page([keys for row in rows if (keys := _keys_of_answer(target, row, stored.get(row.request)))], last)
+def _find_responses(target: Target, shard: str, after: Any) -> Page:
+    entries, last = storage.query_page(PieceRow, shard, _PAGE, after, index=stored_responses.INDEX)
+    requests = dict.fromkeys(entry.request for entry in entries)
+    responses = [storage.Key(StoredResponseRow, request, stored_responses.RESPONSE) for request in requests]
+    rows = dict(zip(requests, storage.find_many(responses), strict=True))
+    return Page([keys for entry in entries if (keys := _keys_of_response(target, entry, rows[entry.request]))], last)
 
 
-def _keys_of_answer(target: Target, entry: PieceRow, row: StoredResponseRow | None) -> list[str]:
+def _keys_of_response(target: Target, entry: PieceRow, row: StoredResponseRow | None) -> list[str]:
     """Return the partition key and the sort keys of a response of the person, otherwise an empty list.
 
     The pieces of a response are deleted with it. A piece without a response is deleted if no request will commit one.
@@ -183,14 +183,14 @@ def _keys_of_answer(target: Target, entry: PieceRow, row: StoredResponseRow | No
     if row is None:
         return []  # deleted since the index was written
     text, path = _decrypt(stored_responses.read_body, row), (_decrypt(row.open) or {}).get("path", {})
-    about = [path, json.loads(text or "null")]
-    if not target.person.is_in(about, target.conversations.ids):
+    content = [path, json.loads(text or "null")]
+    if not target.identity.is_in(content, target.conversations.ids):
         return []
     return [row.request, row.part, *(piece.part for piece in stored_responses.piece_rows(row))]
 
 
 def _is_abandoned(entry: PieceRow, row: StoredResponseRow | None) -> bool:
-    """Whether a piece belongs to a response that is not committed, and no running request can still commit it."""
+    """Return whether a piece belongs to a response that is not committed, and no running request can commit."""
     writing = storage.split_key(entry.part)[0]
     if clock.milliseconds() - ids.timestamp_of(writing) < _REQUEST_MILLISECONDS:
         return False
@@ -199,7 +199,7 @@ def _is_abandoned(entry: PieceRow, row: StoredResponseRow | None) -> bool:
     return storage.find(PieceRow, entry.request, entry.part) is not None  # the index may be late
 
 
-def _delete_answers(_: str, keys: Collection[list[str]]) -> None:
+def _delete_responses(_: str, keys: Collection[list[str]]) -> None:
     for request, *parts in keys:
         storage.delete_many([PieceRow(request, part) for part in parts])
 
@@ -219,12 +219,12 @@ _FIRST = {
     "leads": Kind(agents.next_id, _find_leads, _delete_leads),
     "events": Kind(_each_of(ledger.event_partitions), _find_events, ledger.delete_events),
 }
-# The first search omits them: the second search finds all that were stored before it.
-SEARCHED_ONCE = {"answers": Kind(_each_of(stored_responses.shards), _find_answers, _delete_answers)}
+# Only the second search includes these kinds. It finds all records that were stored before it.
+SEARCHED_ONCE = {"answers": Kind(_each_of(stored_responses.shards), _find_responses, _delete_responses)}
 
 
 def _last(positions: list[Any], limit: int) -> Any:
-    """Return where the next page begins, None after the last page."""
+    """Return the position of the next page, None after the last page."""
     return positions[-1] if len(positions) == limit else None
 
 

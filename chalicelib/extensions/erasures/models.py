@@ -8,7 +8,7 @@ from chalicelib.http.wire import STRICT, Wire, omitted
 
 _MEMBERS = ("userID", "email", "phone")
 _ANY: list[JsonValue] = [{"required": [name]} for name in _MEMBERS]
-# Null cannot stand for a person. The default only means "left out".
+# Null is no identity of a person. The default only means that the member is absent.
 _Value = Annotated[str, Field(min_length=1, max_length=1_000)]
 
 
@@ -43,7 +43,7 @@ class ErasureReceipt(Wire):
     """The receipt of a complete erasure. Times are ISO 8601.
 
     `hash` is the SHA-256 of the other members but `signature`, as JSON with sorted names and without white space.
-    `signature` is the ECDSA signature of the same text. Change streams keep what they hold until `streamsUntil`.
+    `signature` is the ECDSA signature of the same text. Change streams keep their records until `streamsUntil`.
     """
 
     erasureId: str

@@ -44,9 +44,9 @@ def canonical(receipt: Document) -> bytes:
 
 def _signature(text: bytes) -> str:
     try:
-        answer = storage.sdk_client("kms").sign(
+        response = storage.sdk_client("kms").sign(
             KeyId=key_alias(), Message=text, MessageType="RAW", SigningAlgorithm=_ALGORITHM
         )
     except (BotoCoreError, ClientError) as error:
         raise errors.Unavailable("The receipt cannot be signed; the queue tries again.") from error
-    return base64.b64encode(answer["Signature"]).decode()
+    return base64.b64encode(response["Signature"]).decode()

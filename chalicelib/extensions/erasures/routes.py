@@ -28,11 +28,11 @@ _START_SECONDS = 30
     raises=(errors.LimitReached,),
 )
 def create_erasure() -> Response:
-    """Erase a person: find and remove what carries their id, email or phone number, everywhere in the workspace.
+    """Erase a person: find and remove all records of the workspace with their id, email or phone number.
 
-    These are their conversations with all messages and analytics, their leads, the events about them, and kept answers
-    of idempotent requests. It starts after 30 seconds and takes at least two minutes; read it for progress and receipt.
-    A workspace may have five running erasures; one more is 429.
+    These are their conversations with all messages and analytics, their leads, the events about them, and stored
+    responses of idempotent requests. An erasure starts after 30 seconds and takes at least two minutes; read it for its
+    progress and receipt. A workspace may have five running erasures; a sixth erasure is rejected with 429.
     """
     body: models.ErasureIn = bodies.read()
     person = body.erasure.merge_into({})
@@ -46,7 +46,7 @@ def create_erasure() -> Response:
 @routes.route("/v3/erasures/{erasure_id}", methods=["GET"])
 @Operation(data="models.Erasure", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_erasure(erasure_id: str) -> Response:
-    """Read the progress of an erasure and, when it is complete, its receipt. Neither has what was searched for."""
+    """Read the progress of an erasure and, when it is complete, its receipt. Neither identifies the person."""
     row = store.read(auth.caller().workspace_id, erasure_id)
     return etag.tagged(responses.success("Erasure retrieved successfully", _render(row)), row)
 

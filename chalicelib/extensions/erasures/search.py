@@ -2,10 +2,10 @@
 
 A step reads a page, and stores the keys of the records of the person and the position of the next page (an intent log).
 Then it deletes these records. An interrupted erasure first deletes the records with stored keys. So each record is
-counted once, and none is left. Progress has optimistic locking: of two invocations for one erasure, the slower one
-stops.
+counted once, and none is left. Progress has optimistic locking: of two invocations for one erasure, the slower
+invocation stops.
 
-All records are searched twice. The second search starts 90 seconds after the first one. It finds the writes of requests
+All records are searched twice. The second search starts 90 seconds after the first. It finds the writes of requests
 that were running, and the events of changes that were still in a stream.
 """
 
@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from chalicelib import clock, storage
-from chalicelib.extensions.erasures import kinds, person, receipt, store
-from chalicelib.extensions.erasures.kinds import Conversations, Target, clear_leftovers
+from chalicelib.extensions.erasures import identity, kinds, receipt, store
+from chalicelib.extensions.erasures.kinds import MatchedConversations, Target, clear_leftovers
 from chalicelib.extensions.erasures.queue import Erase
 from chalicelib.storage import Document
 
@@ -35,7 +35,7 @@ def resume(message: Erase, seconds: float) -> None:
     if row is None or row.is_complete:
         return
     try:
-        wait = _Work(row).run(seconds)
+        wait = _RunningErasure(row).run(seconds)
     except _Overtaken:
         return
     if wait is not None:
@@ -54,7 +54,7 @@ def _raise_overtaken() -> Iterator[None]:
         raise _Overtaken from None
 
 
-class _Work:
+class _RunningErasure:
     """A running erasure: its stored row, and its progress `{person, search, startsAt, kind, part, after, found}`.
 
     `found` is a kind and the keys of its records to delete.
@@ -65,7 +65,7 @@ class _Work:
         self._document: Document = row.open()
         self._document["counts"] = dict.fromkeys(self._kinds, 0) | self._document["counts"]
         self._progress: Document = {"search": 0, "startsAt": 0, "found": [], **storage.unseal(row, "search")}
-        self._target = Target(row, person.from_members(self._progress["person"]), Conversations(row))
+        self._target = Target(row, identity.from_members(self._progress["person"]), MatchedConversations(row))
 
     def run(self, seconds: float) -> int | None:
         """Work for up to `seconds`. Return the seconds until the next invocation, None if the erasure is complete."""
@@ -116,7 +116,7 @@ class _Work:
         """Delete the records with stored keys; return whether that was done before `end`."""
         kind, keys = self._progress["found"] or ("", [])
         while keys:
-            if kind in self._kinds:  # else the stage has switched off the extension of the kind
+            if kind in self._kinds:  # otherwise the stage has switched off the extension of the kind
                 self._kinds[kind].delete(self._row.workspace, keys[:_BATCH])
             keys = keys[_BATCH:]
             self._progress["found"] = [kind, keys] if keys else []

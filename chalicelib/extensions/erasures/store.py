@@ -46,7 +46,7 @@ class ErasureRow(DocumentRow):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the erasure has deleted everything of the person."""
+        """Whether the erasure has deleted all records of the person."""
         return self.search is None
 
 
@@ -84,7 +84,7 @@ class SlotRow(storage.Row):
     item = UnicodeAttribute(range_key=True)
 
 
-class Conversation(NamedTuple):
+class Match(NamedTuple):
     """A conversation of the person."""
 
     agent_id: str
@@ -99,7 +99,7 @@ def new(workspace_id: str, person: Document) -> ErasureRow:
     taken the slot.
     """
     slots = [storage.Key(SlotRow, workspace_id, storage.key(_SLOT, str(number))) for number in range(MAX_RUNNING)]
-    free = [slot.sort for slot, taken in zip(slots, storage.find_many(slots), strict=True) if taken is None]
+    free = [slot.sort for slot, row in zip(slots, storage.find_many(slots), strict=True) if row is None]
     if not free:
         message = f"A workspace may have {MAX_RUNNING} running erasures; wait until one is complete."
         raise errors.LimitReached(message, "erasures", MAX_RUNNING, MAX_RUNNING)
@@ -139,7 +139,7 @@ def complete(row: ErasureRow, document: Document) -> None:
         storage.delete(slot)
 
 
-def remember(row: ErasureRow, conversations: Iterable[Conversation]) -> None:
+def remember(row: ErasureRow, conversations: Iterable[Match]) -> None:
     """Store conversations of the person. A repeat has no effect."""
     matches = []
     for conversation in conversations:
@@ -150,7 +150,7 @@ def remember(row: ErasureRow, conversations: Iterable[Conversation]) -> None:
 
 
 def list_conversations(row: ErasureRow) -> set[tuple[str, str]]:
-    """Return agent id and conversation id of each conversation of the person so far. One request per MB."""
+    """Return the agent id and conversation id of each conversation that is stored so far. One request per MB."""
     documents = (match.open() for match in list_matches(row))
     return {(document["agentId"], document["convoId"]) for document in documents}
 

@@ -1,4 +1,4 @@
-"""Turns a record of a stream into an entry of the history. A repeated record makes the same entry."""
+"""The entries of the history for records of streams. A repeated record makes the same entry."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,12 +16,12 @@ from chalicelib.tools.store import ToolRow
 from chalicelib.webhooks import hosts
 from chalicelib.webhooks.endpoints import WebhookRow
 
-# An older version is stored again when it is replaced, so that it is kept for at least 370 days more.
+# If a replaced version is older than this, it is stored again, so that it is kept for at least 370 days more.
 _KEPT_AGAIN_SECONDS = 30 * 24 * 60 * 60
 
 
-class State(NamedTuple):
-    """A record as its row contains it. `document` is None if the record is deleted, `version_tag` for a credential."""
+class RecordState(NamedTuple):
+    """A record as its row contains it. `document` is None for a deleted record, `version_tag` for a credential."""
 
     workspace_id: str
     resource: str
@@ -71,7 +71,7 @@ def from_record(record: dict[str, Any]) -> Entry | None:
     return Entry(row, _version(after, row), _replaced(before, row, start))
 
 
-def _version(state: State, row: HistoryRow) -> VersionRow | None:
+def _version(state: RecordState, row: HistoryRow) -> VersionRow | None:
     if state.document is None or state.resource not in VERSIONED:
         return None
     version = rows.version_of(row)
@@ -79,7 +79,7 @@ def _version(state: State, row: HistoryRow) -> VersionRow | None:
     return version
 
 
-def _operation(before: State | None, after: State) -> tuple[str, list[str]]:
+def _operation(before: RecordState | None, after: RecordState) -> tuple[str, list[str]]:
     """Return the operation and the members that changed; an empty operation for a save that changed nothing."""
     if after.document is None:
         return rows.DELETE, []
@@ -89,7 +89,7 @@ def _operation(before: State | None, after: State) -> tuple[str, list[str]]:
     return (rows.UPDATE if members else ""), members
 
 
-def _replaced(before: State | None, row: HistoryRow, coverage_start: int) -> Entry | None:
+def _replaced(before: RecordState | None, row: HistoryRow, coverage_start: int) -> Entry | None:
     """Return the version before a change, if it was written without history or would expire soon after the change."""
     if before is None or before.document is None or before.version_tag is None or before.resource not in VERSIONED:
         return None
@@ -98,13 +98,13 @@ def _replaced(before: State | None, row: HistoryRow, coverage_start: int) -> Ent
     if is_covered and age < _KEPT_AGAIN_SECONDS * 1000:
         return None
     by = {} if before.author is None else {"by": before.author}
-    kept = rows.new(before.workspace_id, before.resource, before.record_id, before.version_tag, {**by, "changed": []})
-    kept.expires_at = row.expires_at
+    old = rows.new(before.workspace_id, before.resource, before.record_id, before.version_tag, {**by, "changed": []})
+    old.expires_at = row.expires_at
     is_kept = is_covered and age < rows.KEPT_SECONDS * 1000
-    return Entry(kept, _version(before, kept), is_kept=is_kept)
+    return Entry(old, _version(before, old), is_kept=is_kept)
 
 
-def _change_of_credential(after: State, before: State | None, stream: dict[str, Any]) -> str:
+def _change_of_credential(after: RecordState, before: RecordState | None, stream: dict[str, Any]) -> str:
     if before is None:
         return after.record_id  # a ULID of its creation
     # The time of the stream is in whole seconds, so a change would seem to come before the creation of that second.
@@ -112,33 +112,33 @@ def _change_of_credential(after: State, before: State | None, stream: dict[str, 
     return rows.change_at(milliseconds, after.resource, after.record_id, stream["SequenceNumber"])
 
 
-def _agent_or_tool(image: Image) -> State:
+def _agent_or_tool(image: Image) -> RecordState:
     row: Any = (AgentRow if is_agent(image["item"]["S"]) else ToolRow).from_raw_data(image)
     if isinstance(row, ToolRow):
         return _state(row, "tools", row.tool_id)
     return _state(row, "agents", row.agent_id)
 
 
-def _client(image: Image) -> State | None:
+def _client(image: Image) -> RecordState | None:
     if "document" not in image:
         return None  # a row that reserves an email
     row = ClientRow.from_raw_data(image)
     return _state(row, "clients", row.client_id)
 
 
-def _organisation(image: Image) -> State:
+def _organisation(image: Image) -> RecordState:
     row = OrganisationRow.from_raw_data(image)
     return _state(row, "orgs", row.org_id)
 
 
-def _webhook(image: Image) -> State | None:
+def _webhook(image: Image) -> RecordState | None:
     if "document" not in image or image["webhook_id"]["S"] == hosts.SORT_KEY:
         return None  # the lock of creations, or the state of hosts
     row = WebhookRow.from_raw_data(image)
     return _state(row, "webhooks", row.webhook_id)
 
 
-def _credential(image: Image) -> State | None:
+def _credential(image: Image) -> RecordState | None:
     row = CredentialRow.from_raw_data(image)
     if row.resource is None:
         return None  # a visitor token, a session of the console, or a counter of failed sign-ins
@@ -150,15 +150,15 @@ def _credential(image: Image) -> State | None:
         "expiresAt": None if row.ends_at is None else clock.iso(row.ends_at),
     }
     document = {name: value for name, value in members.items() if value is not None}
-    return State(row.workspace, row.resource, row.credential_id, document, row.changed_by, None)
+    return RecordState(row.workspace, row.resource, row.credential_id, document, row.changed_by, None)
 
 
-def _state(row: Any, resource: str, record_id: str) -> State:
+def _state(row: Any, resource: str, record_id: str) -> RecordState:
     document = None if row.document is None else row.open()
-    return State(row.workspace_id, resource, record_id, document, row.changed_by, row.version_tag)
+    return RecordState(row.workspace_id, resource, record_id, document, row.changed_by, row.version_tag)
 
 
-_READERS: dict[str, Callable[[Image], State | None]] = {
+_READERS: dict[str, Callable[[Image], RecordState | None]] = {
     "agents": _agent_or_tool,
     "clients": _client,
     "organisations": _organisation,

@@ -17,7 +17,7 @@ def list_changed(before: Document, after: Document) -> list[str]:
     A list with another length is one member. If all paths have more than 8,000 bytes, return only the outermost
     members, as many as fit.
     """
-    paths = sorted({_cut(path) for path in _differences(before, after) if path not in _TIMES})
+    paths = sorted({_truncate(path) for path in _differences(before, after) if path not in _TIMES})
     if _size(paths) <= _MAX_BYTES:
         return paths
     outermost = sorted({path.partition(".")[0] for path in paths})
@@ -49,7 +49,7 @@ def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _cut(path: str) -> str:
+def _truncate(path: str) -> str:
     return path.encode()[:_MAX_PATH].decode(errors="ignore")
 
 

@@ -33,9 +33,9 @@ _PAGE = ("limit", "cursor")
 def list_changes() -> Response:
     """List the changes of agents, tools, clients, organisations, webhooks, tokens and keys, newest first.
 
-    With `resource`, those of one record. A change says who made it and which members changed, never their values. It
-    appears a few seconds later and is kept for 400 days. A request examines up to 500 changes, so a page may be short,
-    or empty: as long as `hasMore` is true, continue with `nextCursor` as `cursor`.
+    With `resource`, only the changes of that record. A change contains its author and the paths of the changed members,
+    never their values. It appears a few seconds later and is kept for 400 days. A request examines up to 500 changes,
+    so a page may be short, or empty: while `hasMore` is true, continue with `nextCursor` as `cursor`.
     """
     return browse.list_changes()
 
@@ -49,7 +49,7 @@ def list_changes() -> Response:
     tag="agents",
 )
 def list_agent_versions(agent_id: str) -> Response:
-    """List the versions of an agent, newest first, also of a deleted one. A version appears a few seconds later."""
+    """List the versions of an agent or a deleted agent, newest first. A version appears a few seconds later."""
     workspace_id = auth.caller().workspace_id
     return browse.list_versions("agents", agent_id, lambda: agents.read(workspace_id, agent_id))
 
@@ -71,7 +71,7 @@ def read_agent_version(agent_id: str, number: str) -> Response:
     tag="agents",
 )
 def restore_agent(agent_id: str, number: str) -> Response:
-    """Restore a version of an agent. This makes a new version, which equals that one.
+    """Restore a version of an agent. This makes a new version with the same content.
 
     Secret members, such as `SECRET_API_KEY`, keep the values of today. Tools are not restored with their agent.
     """
@@ -92,7 +92,7 @@ def restore_agent(agent_id: str, number: str) -> Response:
     tag="tools",
 )
 def list_tool_versions(tool_id: str) -> Response:
-    """List the versions of a tool, newest first, also of a deleted one. A version appears a few seconds later."""
+    """List the versions of a tool or a deleted tool, newest first. A version appears a few seconds later."""
     workspace_id = auth.caller().workspace_id
     return browse.list_versions("tools", tool_id, lambda: tools.read(workspace_id, tool_id))
 
@@ -114,7 +114,7 @@ def read_tool_version(tool_id: str, number: str) -> Response:
     tag="tools",
 )
 def restore_tool(tool_id: str, number: str) -> Response:
-    """Restore a version of a tool. This makes a new version, which equals that one.
+    """Restore a version of a tool. This makes a new version with the same content.
 
     Secret members keep the values of today. A field has those of the field with its `id`.
     """

@@ -37,17 +37,17 @@ def restore(version: Document, today: Document) -> Document:
     """Return the document that restores a version. `today` is the current document of the operation's record.
 
     Secret members, and members that the service sets, keep the values of `today` at any depth. An object in a list gets
-    those of the object with the same id, or with the same index if it has no id. Without such an object, it keeps its
-    own.
+    the values of the object with the same id, or with the same index if it has no id. Without such an object, it keeps
+    its own values.
     """
     return _restore(operation.current().resolve(operation.current().data), version, today)
 
 
 def _restore(model: Any, version: Document, today: Document) -> Document:
-    kept = projections.secret_members(model) | wire.read_only_members(model)
-    members = {name: value for name, value in version.items() if name not in kept}
-    members |= {name: today[name] for name in kept & today.keys()}
-    for name in projections.nested_models(model).keys() & members.keys() - kept:
+    unchanged = projections.secret_members(model) | wire.read_only_members(model)
+    members = {name: value for name, value in version.items() if name not in unchanged}
+    members |= {name: today[name] for name in unchanged & today.keys()}
+    for name in projections.nested_models(model).keys() & members.keys() - unchanged:
         members[name] = _nested(projections.nested_models(model)[name], members[name], today.get(name))
     return members
 
@@ -56,11 +56,11 @@ def _nested(model: Any, then: Any, now: Any) -> Any:
     if isinstance(then, dict) and isinstance(now, dict):
         return _restore(model, then, now)
     if isinstance(then, list) and isinstance(now, list):
-        by_place = {_place(entry, index): entry for index, entry in enumerate(now)}
-        return [_nested(model, entry, by_place.get(_place(entry, index))) for index, entry in enumerate(then)]
+        by_position = {_position(entry, index): entry for index, entry in enumerate(now)}
+        return [_nested(model, entry, by_position.get(_position(entry, index))) for index, entry in enumerate(then)]
     return then
 
 
-def _place(entry: Any, index: int) -> Any:
+def _position(entry: Any, index: int) -> Any:
     """Return the id of a list entry, or its index if it has none."""
     return entry.get("id", index) if isinstance(entry, dict) else index

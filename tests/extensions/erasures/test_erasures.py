@@ -22,7 +22,7 @@ from chalicelib import clock, errors, storage
 from chalicelib.conversations import leftovers
 from chalicelib.conversations.rows import MessageIndexRow
 from chalicelib.extensions.erasures import functions, kinds, receipt, search, store
-from chalicelib.extensions.erasures.person import Person
+from chalicelib.extensions.erasures.identity import Identity
 from chalicelib.storage import stored_responses
 from chalicelib.webhooks import events, ledger
 from chalicelib.workspaces.store import NewWorkspace
@@ -111,27 +111,27 @@ def test_a_person_is_erased_and_another_stays(api: Api, filled: None, pass_time:
 def test_ids_and_phone_numbers_are_compared_exactly_and_emails_without_case(
     metadata: dict[str, Any], is_theirs: bool
 ) -> None:
-    assert Person("zara", "zara@example.com", "+1 5").has(metadata) is is_theirs
+    assert Identity("zara", "zara@example.com", "+1 5").matches(metadata) is is_theirs
 
 
 def test_what_was_left_out_matches_nothing() -> None:
-    nobody = Person(None, None, None)
-    assert not nobody.has({"userID": None, "userEmail": None, "userPhone": None})
+    nobody = Identity(None, None, None)
+    assert not nobody.matches({"userID": None, "userEmail": None, "userPhone": None})
     assert not nobody.is_in([None, "", {"a": None}])
-    assert Person(None, None, "5").is_in({"a": [{"b": "5"}]})
-    assert not Person(None, None, "5").is_in({"5": "55"})
+    assert Identity(None, None, "5").is_in({"a": [{"b": "5"}]})
+    assert not Identity(None, None, "5").is_in({"5": "55"})
 
 
 def test_a_person_may_be_the_name_of_a_member() -> None:
-    zara = Person("visitors", "zara@example.com", "+31612345678")
+    zara = Identity("visitors", "zara@example.com", "+31612345678")
     assert zara.is_in({"visitors": [{"Zara@Example.com": {}}]})
     assert zara.is_in({"visitors": {"+31612345678": 1}})
     assert not zara.is_in({"visitors": {"support": 1}})
     for path in ("Zara@example.com", "visitors.zara@example.com.since", "nodes.2.+31612345678"):
-        assert zara.is_on(["title", path])
-    assert not zara.is_on(["title", "visitors.azara@example.com", "visitors.zara@example.community", "visitors"])
-    assert not Person(None, None, "2").is_on(["nodes.2.text"])
-    assert not Person("title", None, None).is_on(["title"])
+        assert zara.is_in_paths(["title", path])
+    assert not zara.is_in_paths(["title", "visitors.azara@example.com", "visitors.zara@example.community", "visitors"])
+    assert not Identity(None, None, "2").is_in_paths(["nodes.2.text"])
+    assert not Identity("title", None, None).is_in_paths(["title"])
 
 
 @pytest.mark.parametrize("user", ["support", "web-chat", "human", "anna"])
@@ -411,16 +411,16 @@ def test_of_two_invocations_for_one_erasure_the_slower_one_stops(
 ) -> None:
     erasure_id = begin(api, **ZARA)
     (first,) = take("erasures")
-    save = search._Work._save
+    save = search._RunningErasure._save
     others: list[dict[str, str]] = []
 
-    def overtaken(own: search._Work) -> None:
+    def overtaken(own: search._RunningErasure) -> None:
         if not others:
             others.append(first)
             functions.erase({"Records": [first]}, None)
         save(own)
 
-    monkeypatch.setattr(search._Work, "_save", overtaken)
+    monkeypatch.setattr(search._RunningErasure, "_save", overtaken)
     functions.erase({"Records": [first]}, None)
     pass_time(90)
     followed = take("erasures")

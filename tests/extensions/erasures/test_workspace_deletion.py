@@ -16,7 +16,7 @@ def test_a_deletion_includes_erasures(full: NewWorkspace, neighbour: NewWorkspac
     for made in (full, neighbour):
         created = Api(made.workspace_key).post("/v3/erasures", {"erasure": {"userID": "ann"}}).data
         erasure = store.read(made.workspace_id, created["id"])
-        store.remember(erasure, [store.Conversation("support", "ann", "01m7zd9ja0p900000000000000")])
+        store.remember(erasure, [store.Match("support", "ann", "01m7zd9ja0p900000000000000")])
     succeed("suspend", full.workspace_id, "--yes")
     untouched, own = rows_of(neighbour), rows_of(full)["cams-workspaces"]
     kinds = [kind for row in own if (kind := row["item"]["S"].partition("#")[0]).startswith("eras")]

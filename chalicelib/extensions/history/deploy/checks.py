@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from infra.verify.visit import Visit
 
-# Each with the function whose stream causes it.
+# The function that keeps the changes of each kind.
 _FUNCTIONS = {
     "agents": "follow_agents",
     "clients": "follow_clients",
@@ -18,7 +18,7 @@ def check_history(visit: Visit) -> Iterator[str]:
     """Check that the history lists a change of each kind of record."""
 
     def kinds() -> set[str]:
-        return {one["resource"].partition("/")[0] for one in visit.list_page("/v3/history?limit=100")}
+        return {change["resource"].partition("/")[0] for change in visit.list_page("/v3/history?limit=100")}
 
     for kind, function in visit.wait_for(_FUNCTIONS, kinds):
         yield f"The history lists no change of {kind}: check the log of {visit.stage.name}-{function}."

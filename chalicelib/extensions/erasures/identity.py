@@ -1,4 +1,4 @@
-"""The search for a person in JSON values. Pure."""
+"""The identity of a person, and the search for it in JSON values. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -11,15 +11,15 @@ _IDS = frozenset({"id", "ID", "userID", "user_id", "convoId", "convo_id"})
 _SHORTEST_NAME = 6
 
 
-class Person(NamedTuple):
+class Identity(NamedTuple):
     """The id, email and phone number of a person. Only the email is compared without regard to case."""
 
     user_id: str | None
     email: str | None
     phone: str | None
 
-    def has(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether this is the metadata of a conversation of the person."""
+    def matches(self, metadata: Mapping[str, Any]) -> bool:
+        """Return whether this is the metadata of a conversation of the person."""
         email = metadata.get("userEmail")
         return (
             (self.user_id is not None and self.user_id in (metadata.get("userID"), metadata.get("ID")))
@@ -27,8 +27,8 @@ class Person(NamedTuple):
             or (self.phone is not None and self.phone == metadata.get("userPhone"))
         )
 
-    def is_in(self, value: Any, also: Collection[str] = ()) -> bool:
-        """Whether a JSON value contains the person's email or phone number, their id, or an id in `also`.
+    def is_in(self, value: Any, other_ids: Collection[str] = ()) -> bool:
+        """Return whether a JSON value contains the person's email or phone number, their id, or one of `other_ids`.
 
         An email or phone number can be any text, or the name of a member if it has at least 6 characters. An id counts
         only in the members `_IDS`.
@@ -36,20 +36,20 @@ class Person(NamedTuple):
         return any(
             text == self.phone
             or text.casefold() == self.email
-            or (name in _IDS and (text == self.user_id or text in also))
+            or (name in _IDS and (text == self.user_id or text in other_ids))
             for name, text in _texts(value)
         )
 
-    def is_on(self, paths: Iterable[str]) -> bool:
-        """Whether a path of members, such as `visitors.ann@example.com.since`, contains their email or phone number."""
+    def is_in_paths(self, paths: Iterable[str]) -> bool:
+        """Return whether a path of members, such as `visitors.a@b.com.since`, contains the email or phone number."""
         texts = [text for text in (self.email, self.phone) if text is not None and len(text) >= _SHORTEST_NAME]
         return any(f".{text}." in f".{path.casefold()}." for path in paths for text in texts)
 
 
-def from_members(members: Mapping[str, str]) -> Person:
-    """Return the person for the members of a request."""
+def from_members(members: Mapping[str, str]) -> Identity:
+    """Return the identity for the members of a request."""
     email = members.get("email")
-    return Person(members.get("userID"), None if email is None else email.casefold(), members.get("phone"))
+    return Identity(members.get("userID"), None if email is None else email.casefold(), members.get("phone"))
 
 
 def _texts(value: Any) -> Iterator[tuple[str, str]]:
