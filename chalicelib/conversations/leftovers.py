@@ -46,9 +46,9 @@ def resume(task: tasks.ClearLeftovers, seconds: float) -> None:
 def clear(conversation: str, after: str = HEAD, end: float = math.inf) -> str | None:
     """Delete the parts of the conversation with this partition key, unless the conversation exists.
 
-    If it does, deletes only the parts of an earlier one. Begins after a sort key; ends at the time `end` of the
-    monotonic clock. Return the last sort key if parts may be left, otherwise None. One request per MB, and up to three
-    per 50 parts. Raise ConditionFailed if a part has changed in the meantime; the queue repeats the task.
+    If it exists, delete only the parts of an earlier conversation with its key. Begin after the sort key `after`, and
+    end at the time `end` of the monotonic clock. Return the last sort key if parts may be left, otherwise None. One
+    request per MB, and up to three per 50 parts. Raise ConditionFailed if a part has changed.
     """
     parts = storage.iterate(PartRow, conversation, PartRow.item > after)
     while batch := [*islice(parts, _BATCH)]:

@@ -1,6 +1,6 @@
 """The list of an agent's conversations: an index by creation, newest first, eventually consistent.
 
-The index alone answers a cursor and the first pages. A later page begins where the tallies say (`page_position`).
+A cursor and the first pages need only the index. The tallies give the beginning of a later page (`page_position`).
 """
 
 from collections.abc import Callable

@@ -109,7 +109,7 @@ def text_of(item: Any) -> str:
 def split(messages: Sequence[Document], max_bytes: int) -> Iterator[list[Document]]:
     """Split messages, in order, into parts of up to `MAX_MESSAGES` and up to `max_bytes` of JSON.
 
-    A longer message is a part of its own.
+    A longer message is a separate part.
     """
     part: list[Document] = []
     size = 0

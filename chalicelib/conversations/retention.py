@@ -2,7 +2,7 @@
 
 A conversation's metadata has the days, as a member that no response contains, so that each save of the metadata moves
 its expiry (`store`). A task applies a changed number of days to the existing conversations. It starts 90 seconds after
-the change, when no process knows the old days any longer. Each conversation gets the days that hold when it is reached,
+the change, when every cache of the old days has expired. Each conversation gets the days that hold when it is reached,
 so repeated and overlapping runs have the same result. A conversation that has expired stays so.
 """
 
@@ -23,7 +23,7 @@ _PAGE = 25
 def days_of(workspace_id: str, agent: Document) -> int | None:
     """Return the days for which an agent's conversations are kept after their last activity; None for no limit.
 
-    One request, if the agent has no days of its own and the workspace was not read in the last minute.
+    One request, if the agent has no days and the workspace was not read in the last minute.
     """
     own = _own_days(agent)
     return workspaces.retention_days(workspace_id) if own is None else own

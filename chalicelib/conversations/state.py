@@ -47,7 +47,7 @@ class State(NamedTuple):
 
 
 class StateChange(NamedTuple):
-    """A requested change. `turns` are the turns of its body in the form of an answer, if any; `text` is their JSON."""
+    """The change of a request. `turns` are those of its body in the form of an answer, if any; `text` is their JSON."""
 
     body: "StateIn"
     turns: list[Document] | None = None

@@ -5,7 +5,7 @@ in the same transaction. An index lists an agent's conversations by creation (`l
 a workspace that wait for a person by activity (`filtered_lists`). They project only short metadata.
 
 The item also holds the new messages of the last write, sealed, so that fan-out needs nothing but the stream record.
-Messages that are too long or too many for it get items of their own, in the same transaction.
+Messages that are too long or too many for it get separate items, in the same transaction.
 """
 
 from typing import Any
@@ -54,7 +54,7 @@ def has_expired(metadata: Document) -> bool:
 def is_kept_for(row: ConversationRow, days: int | None) -> bool:
     """Return whether a conversation expires these days after its last change; None for never.
 
-    A release that does not know the expiry loses it when it saves.
+    A save by a release without retention removes `expires_at`, so both are compared.
     """
     metadata = read_metadata(row)
     expiry = row.expires_at and int(row.expires_at.timestamp())
@@ -193,7 +193,7 @@ def _too_large() -> errors.TooLarge:
 
 
 def _stage_new_messages(row: ConversationRow, state: State, agent_name: str | None) -> None:
-    """Put the new messages into the row, or stage items of their own if they are too long for it."""
+    """Put the new messages into the row, or stage separate items if they are too long for it."""
     row.received = None
     if not state.new_messages:
         return

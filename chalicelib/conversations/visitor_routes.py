@@ -46,7 +46,7 @@ def issue_visitor_token_at_edge(agent_id: str, user_id: str) -> Response:
 
 
 def _issue(loaded: records.Records, lifetime: int | None) -> Response:
-    """Stage a token for `lifetime` seconds, but not beyond the end of the credential that asks for it."""
+    """Stage a token for `lifetime` seconds, but not beyond the end of the caller's credential."""
     caller, now = auth.caller(), clock.seconds()
     ends_at = min(now + (lifetime or credentials.LIFETIME), caller.ends_at or math.inf)
     issued = credentials.issue(

@@ -134,7 +134,7 @@ def _change(workspace_id: str, host: str, change: Callable[[Host], Host]) -> Non
 
 
 def _remembered(known: Mapping[str, Host]) -> Mapping[str, Host]:
-    """Return the hosts that the row keeps beside a changed one: others must not make it forget a penalty."""
+    """Return the hosts that the row keeps with a changed host. New hosts must not remove a penalty."""
     if len(known) < _REMEMBERED:
         return known
     forgotten = min(known, key=lambda host: known[host].demotions)  # of equals, the least recently changed
