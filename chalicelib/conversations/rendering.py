@@ -7,7 +7,7 @@ from chalice.app import Response
 from chalicelib import errors, storage
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.conversations.state import State
-from chalicelib.http import bodies, privileges, responses
+from chalicelib.http import current_request, privileges, responses
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.storage import Document, encode_json
 
@@ -40,7 +40,7 @@ def state_answer(agent_id: str, user_id: str, agent: Document, before: State, af
         "origin": after.metadata.get("origin"),
         "userID": user_id,
         "agentID": agent_id,
-        "warnings": bodies.warnings() or None,
+        "warnings": current_request.warnings() or None,
     }
     turns = after.turns.decode()
     if after is not before and not responses.fits(turns, RESERVED):

@@ -36,11 +36,6 @@ def read() -> Any:
     return current.body
 
 
-def warnings() -> list[errors.MemberIssue]:
-    """Return the warnings about unknown and ignored members of the body, up to 20; none before `read`."""
-    return current_request.current().warnings
-
-
 def check_size(name: str, raw: bytes, max_bytes: int, max_values: int) -> None:
     """Raise TooLarge for a JSON text with more bytes, members or elements; `name` begins the message."""
     if len(raw) > max_bytes and _size(raw) > max_bytes:

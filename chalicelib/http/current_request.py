@@ -42,6 +42,11 @@ def request() -> Request:
     return _current.get().request
 
 
+def warnings() -> list[errors.MemberIssue]:
+    """Return the warnings about unknown and ignored members of the body, up to 20; none before it is parsed."""
+    return _current.get().warnings
+
+
 def query_value(name: str) -> str | None:
     """Return the value of a query parameter, or None. Raise Invalid if it is repeated."""
     query = request().query_params

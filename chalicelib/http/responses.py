@@ -7,7 +7,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors, storage
-from chalicelib.http import bodies
+from chalicelib.http import current_request
 
 # Bytes. The response of a Lambda function is limited to 6 MB; `ENVELOPE` leaves room for the envelope, with 20
 # warnings of the longest paths, and for the headers.
@@ -45,7 +45,7 @@ def success(message: str, data: Any = None, warnings: Sequence[errors.MemberIssu
 
 def success_members(message: str, warnings: Sequence[errors.MemberIssue] = ()) -> dict[str, Any]:
     """Return the members of the success envelope other than `data`: `warnings` are added to those of the body."""
-    issues = [*bodies.warnings(), *warnings]
+    issues = [*current_request.warnings(), *warnings]
     return {"success": True, "message": message} | ({"warnings": issues} if issues else {})
 
 

@@ -22,9 +22,9 @@ def parse(text: str, kinds: Iterable[type[Kind]]) -> Kind:
 
 
 def from_members(kind: Callable[..., Kind], members: Sequence[Any]) -> Kind:
-    """Return the message with these members. Raise TypeError if their number or their types are invalid."""
+    """Return the message with these members. Raise TypeError or ValueError if their number or types are invalid."""
     types = kind.__annotations__.values()
-    return kind(*(_checked(type_, member) for type_, member in zip(types, kind(*members), strict=True)))
+    return kind(*(_checked(type_, member) for type_, member in zip(types, members, strict=True)))
 
 
 def _checked(type_: Any, member: Any) -> Any:

@@ -38,7 +38,7 @@ _EXCLUDED = (
     "dateutil/rrule.py", "dateutil/zoneinfo/*",
     "tzdata/zoneinfo/*.tab", "tzdata/zoneinfo/*.zi", "tzdata/zoneinfo/leapseconds",  # `zoneinfo` reads compiled zones
     "pydantic/v1/*", "pydantic/mypy.py", "pydantic/experimental/*", "pydantic/color.py",
-    "annotated_types/test_cases.py", "botocore/stub.py",
+    "annotated_types/test_cases.py", "botocore/stub.py", "botocore/crt/auth.py", "markupsafe/_speedups.c",
     "urllib3/contrib/emscripten/*", "urllib3/contrib/pyopenssl.py", "urllib3/contrib/socks.py",
 )  # fmt: skip
 # Packages that are collections of data: only these files of them ship.

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from chalicelib import clock, storage
+from chalicelib import clock, queues, storage
 from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
 from chalicelib.leads import store as leads
@@ -173,11 +173,11 @@ def run(
 
     # So few that most invocations leave a part to a continuation.
     monkeypatch.setattr(fan_out, "_MAX_MESSAGES", 2)
-    process, queues = Process(), Queues(random_)
+    process, held_queues = Process(), Queues(random_)
     batches = list(shuffled(records + duplicates, random_))
-    with watched(process, monkeypatch.setattr), queues.in_place():
-        kill(queues, batches, (workspace_id, hosts.name(urls["few"])), Plans(process, random_, kills))
-    assert queues.is_empty()
+    with watched(process, monkeypatch.setattr), held_queues.in_place():
+        kill(held_queues, batches, (workspace_id, hosts.name(urls["few"])), Plans(process, random_, kills))
+    assert held_queues.is_empty()
     # Every kind of request was made, with a crash before and after it.
     assert {step.request for step in process.seen} == STEPS
     assert {step for step in process.seen if not process.crashes[step]} == set()
@@ -215,7 +215,7 @@ STEPS = {
 }  # fmt: skip
 
 
-def kill(queues: Queues, batches: list[list[pipeline.Record]], slow: tuple[str, str], plans: Plans) -> None:
+def kill(held_queues: Queues, batches: list[list[pipeline.Record]], slow: tuple[str, str], plans: Plans) -> None:
     """Run fan-out and delivery alternately until all work is done; work of a crashed process is retried."""
     for number, batch in enumerate(batches):
         if number == len(batches) // 5:
@@ -225,9 +225,9 @@ def kill(queues: Queues, batches: list[list[pipeline.Record]], slow: tuple[str, 
             if plans.run("fan-out", again, may_die=attempt < MOST_CRASHES):
                 break
         for name in (queues.MAINTENANCE, queue.FAST, queue.SLOW):
-            while (held := queues.take(name)).messages:
+            while (held := held_queues.take(name)).messages:
                 if not plans.run(name, held.run):
-                    queues.give_back(held)
+                    held_queues.give_back(held)
 
 
 def label_of(event: Any) -> Label:

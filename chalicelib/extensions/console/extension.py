@@ -2,6 +2,9 @@
 
 from chalicelib.extensions import Extension
 
+QUEUE = "notifications"
+"""The queue of its function. `queue` has the messages, which only that function and their senders load."""
+
 EXTENSION = Extension(
     name="console",
     routes=("routes:routes",),

@@ -9,7 +9,7 @@ import logging
 from chalice.app import Blueprint, SQSEvent
 
 from chalicelib import queues, telemetry
-from chalicelib.extensions.console import queue
+from chalicelib.extensions.console.extension import QUEUE
 from chalicelib.queues import messages
 
 functions = Blueprint(__name__)
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 _MAX_MESSAGES = 10
 
 
-@functions.on_sqs_message(queues.name(queue.NAME), _MAX_MESSAGES, "notify_people")
+@functions.on_sqs_message(queues.name(QUEUE), _MAX_MESSAGES, "notify_people")
 def notify_people(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
     """Send mails, or find out to whom. Reports the failed messages; the queue repeats only these."""
     telemetry.begin_invocation(event)
@@ -28,7 +28,8 @@ def notify_people(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
 
 
 def _is_done(text: str) -> bool:
-    from chalicelib.extensions.console.notifications import notifier  # with what the API does not need
+    from chalicelib.extensions.console import queue  # with what the API does not need
+    from chalicelib.extensions.console.notifications import notifier
 
     try:
         message = messages.parse(text, queue.KINDS)

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from chalicelib import queues
+from chalicelib.extensions.console.extension import QUEUE
 from chalicelib.queues import messages
-
-NAME = "notifications"
 
 
 class FindRecipients(NamedTuple):
@@ -35,4 +34,4 @@ KINDS: tuple[type[FindRecipients | Notify], ...] = (FindRecipients, Notify)
 
 def send(workspace_id: str, notices: Iterable[FindRecipients | Notify], delay_seconds: int = 0) -> None:
     """Send messages of a workspace. Raises Unavailable if the queue does not accept all of them."""
-    queues.send(NAME, [messages.pack(notice) for notice in notices], workspace_id, delay_seconds)
+    queues.send(QUEUE, [messages.pack(notice) for notice in notices], workspace_id, delay_seconds)

@@ -6,8 +6,7 @@ It imports neither `app.py` nor wire models.
 from chalice.app import Blueprint, SQSEvent
 
 from chalicelib import queues, telemetry
-from chalicelib.extensions.erasures import search
-from chalicelib.extensions.erasures.queue import NAME, Erase
+from chalicelib.extensions.erasures.extension import QUEUE
 from chalicelib.queues import messages
 
 functions = Blueprint(__name__)
@@ -15,9 +14,12 @@ functions = Blueprint(__name__)
 _SECONDS = 30.0
 
 
-@functions.on_sqs_message(queues.name(NAME), 1, "erase")
+@functions.on_sqs_message(queues.name(QUEUE), 1, "erase")
 def erase(event: SQSEvent) -> None:
     """Do a part of an erasure. The queue repeats a failed message, and finally moves it to the dead-letter queue."""
+    from chalicelib.extensions.erasures import search  # with what the API does not need
+    from chalicelib.extensions.erasures.queue import Erase
+
     telemetry.begin_invocation(event)
     for record in event:
         search.resume(messages.parse(record.body, [Erase]), _SECONDS)

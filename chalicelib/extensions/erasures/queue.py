@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 from chalicelib import queues
+from chalicelib.extensions.erasures.extension import QUEUE
 from chalicelib.queues import messages
-
-NAME = "erasures"
 
 
 class Erase(NamedTuple):
@@ -16,4 +15,4 @@ class Erase(NamedTuple):
 
     def send(self, delay_seconds: int) -> None:
         """Send the message. Raises Unavailable."""
-        queues.send(NAME, [messages.pack(self)], self.workspace_id, delay_seconds)
+        queues.send(QUEUE, [messages.pack(self)], self.workspace_id, delay_seconds)

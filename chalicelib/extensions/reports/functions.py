@@ -9,7 +9,8 @@ import logging
 from chalice.app import Blueprint, SQSEvent
 
 from chalicelib import queues, telemetry
-from chalicelib.extensions.reports import counts, queue
+from chalicelib.extensions.reports import counts
+from chalicelib.extensions.reports.extension import QUEUE
 from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.queues import messages
 
@@ -19,7 +20,7 @@ _log = logging.getLogger(__name__)
 _MAX_MESSAGES = 10
 
 
-@functions.on_sqs_message(queues.name(queue.NAME), _MAX_MESSAGES, "count_hours")
+@functions.on_sqs_message(queues.name(QUEUE), _MAX_MESSAGES, "count_hours")
 def count_hours(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
     """Count hours again. Return the failed messages, so that the queue repeats only these."""
     telemetry.begin_invocation(event)

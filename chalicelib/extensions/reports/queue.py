@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from chalicelib import queues
+from chalicelib.extensions.reports.extension import QUEUE
 from chalicelib.queues import messages
 
-NAME = "counts"
 # The longest delay of a queue. One count answers all requests of this time, so it is cheap beside the changes.
 _DELAY_SECONDS = 900
 
@@ -21,4 +21,4 @@ class RecountHour(NamedTuple):
 
 def send(workspace_id: str, requests: Iterable[RecountHour]) -> None:
     """Send messages of a workspace, delayed by 15 minutes. Raises Unavailable."""
-    queues.send(NAME, [messages.pack(request) for request in requests], workspace_id, _DELAY_SECONDS)
+    queues.send(QUEUE, [messages.pack(request) for request in requests], workspace_id, _DELAY_SECONDS)

@@ -11,7 +11,7 @@ from moto.ses.models import ses_backends
 
 from chalicelib import clock, queues, storage
 from chalicelib.extensions.console import functions
-from chalicelib.extensions.console import queue as queue_module
+from chalicelib.extensions.console.extension import QUEUE
 from chalicelib.extensions.console.notifications import handoff_notices, mail
 from tests.api import Api
 from tests.conftest import PassTime
@@ -44,7 +44,7 @@ class Notified:
 
         def capture(queue: str, texts: Sequence[str], group: str, delay_seconds: int = 0) -> None:
             assert 0 <= delay_seconds <= 900
-            if queue == queue_module.NAME:
+            if queue == QUEUE:
                 self.queued += [(clock.milliseconds() + delay_seconds * 1000, text) for text in texts]
                 self.groups += [group] * len(texts)
             else:

@@ -3,7 +3,8 @@
 import pytest
 
 from chalicelib import clock, ids, storage
-from chalicelib.extensions.console import functions, queue
+from chalicelib.extensions.console import functions
+from chalicelib.extensions.console.extension import QUEUE
 from chalicelib.extensions.console.notifications import allowance, notices
 from chalicelib.extensions.console.queue import FindRecipients, Notify
 from chalicelib.queues import messages
@@ -15,7 +16,7 @@ from tests.followers import follow
 from tests.queues.messages import take
 from tests.webhooks import pipeline
 
-QUEUES = (queue.NAME,)
+QUEUES = (QUEUE,)
 
 
 def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFunctions:
@@ -55,7 +56,7 @@ def _notify_people(patch: pytest.MonkeyPatch) -> None:
         assert api.post(f"/agents/support/interact/{name}/state", {"metadata": metadata}).status == 200
         follow("conversations", stream.read("conversations"))
         for _ in range(2):
-            records = [{"messageId": "1", "body": one["body"]} for one in take(queue.NAME)]
+            records = [{"messageId": "1", "body": one["body"]} for one in take(QUEUE)]
             assert functions.notify_people({"Records": records}, None) == {"batchItemFailures": []}
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from chalicelib import clock, queues
 from chalicelib.extensions.erasures import functions, store
-from chalicelib.extensions.erasures.queue import NAME, Erase
+from chalicelib.extensions.erasures.extension import QUEUE
+from chalicelib.extensions.erasures.queue import Erase
 from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
@@ -30,12 +31,12 @@ COSTS: list[tuple[Any, ...]] = [
 ]
 REPEATED = [("erasure create", _CREATE, {"erasure": {"userID": "ann"}})]
 NOT_IDEMPOTENT = ("erasure create",)
-QUEUES = (NAME,)
+QUEUES = (QUEUE,)
 
 
 def cost_values(api: Api) -> dict[str, str]:
     """Return the id of an erasure."""
-    queues._url(NAME)  # a process caches it
+    queues._url(QUEUE)  # a process caches it
     return {"erasure_id": api.post("/v3/erasures", {"erasure": {"userID": "user-8"}}).data["id"]}
 
 
@@ -79,14 +80,14 @@ def run_functions() -> None:
     headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "never-committed"}
     with refuse_operation("TransactWriteItems", "ThrottlingException"):
         assert api.call("POST", "/agents/support/interact/zara/state", large(5), headers).status == 503
-    take(NAME)
+    take(QUEUE)
     assert api.post("/v3/erasures", {"erasure": ZARA}).status == 200
     for later in (0, 90_000, 180_000):
         now = clock.milliseconds() + later
         with pytest.MonkeyPatch.context() as waiting:
             waiting.setattr(clock, "milliseconds", lambda now=now: now)
-            functions.erase({"Records": take(NAME)}, None)
-    assert take(NAME) == []
+            functions.erase({"Records": take(QUEUE)}, None)
+    assert take(QUEUE) == []
 
 
 def _erasures(world: Any) -> Any:

@@ -8,7 +8,8 @@ import pytest
 from chalicelib import clock, ids, queues, storage
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import counts, functions
-from chalicelib.extensions.reports.queue import NAME, RecountHour
+from chalicelib.extensions.reports.extension import QUEUE
+from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
@@ -19,7 +20,7 @@ from tests.followers import follow
 from tests.webhooks import pipeline
 
 FUNCTION_MODULES = (functions,)
-QUEUES = (NAME,)
+QUEUES = (QUEUE,)
 TESTED_PARAMETERS = ("interval", "by", "tz")
 LISTS = ("/v3/usage",)
 # An agent costs a report of the workspace a request, so it includes at most 500; more are a 409.
@@ -49,7 +50,7 @@ def run_functions() -> None:
     api, send = Api(new.workspace_key), queues.send
 
     def capture(queue: str, texts: Sequence[str], *rest: Any) -> None:
-        requests.extend(texts if queue == NAME else ())
+        requests.extend(texts if queue == QUEUE else ())
         send(queue, texts, *rest)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -16,8 +16,8 @@ from chalicelib.conversations import store
 from chalicelib.conversations.new_messages import Totals
 from chalicelib.conversations.state import State
 from chalicelib.extensions.reports import hours
+from chalicelib.extensions.reports.extension import QUEUE
 from chalicelib.extensions.reports.functions import count_hours
-from chalicelib.extensions.reports.queue import NAME
 from chalicelib.leads.store import LeadRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -232,7 +232,7 @@ def _inject(
     def send(queue: str, texts: Sequence[str], *rest: Any) -> None:
         for text in texts:
             fail("before a message")
-            if queue == NAME:
+            if queue == QUEUE:
                 requested(text)
         fail("after messages")
 

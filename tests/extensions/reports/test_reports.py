@@ -14,8 +14,8 @@ from chalicelib import clock, ids, queues, storage
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import counts, hours
 from chalicelib.extensions.reports.counts import DayRow
+from chalicelib.extensions.reports.extension import QUEUE
 from chalicelib.extensions.reports.functions import count_hours
-from chalicelib.extensions.reports.queue import NAME
 from chalicelib.queues.tasks import RecountQuarter
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
@@ -42,7 +42,7 @@ class Pipeline:
         send = queues.send
 
         def capture(queue: str, texts: Any, *rest: Any) -> None:
-            if queue == NAME:
+            if queue == QUEUE:
                 self.requests += texts
             elif queue == queues.MAINTENANCE and RecountQuarter.__name__ in texts[0]:
                 self.recounts += texts

@@ -10,8 +10,8 @@ from chalicelib import clock, queues
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import usage
 from chalicelib.extensions.reports.counts import record
+from chalicelib.extensions.reports.extension import QUEUE
 from chalicelib.extensions.reports.functions import count_hours
-from chalicelib.extensions.reports.queue import NAME
 from chalicelib.ids import id_at
 from chalicelib.storage import key
 from chalicelib.webhooks import delivery, ledger
@@ -35,7 +35,7 @@ class Counting:
         send = queues.send
 
         def capture(queue: str, texts: Any, *rest: Any) -> None:
-            if queue == NAME:
+            if queue == QUEUE:
                 self.requests += texts
             else:
                 send(queue, texts, *rest)
