@@ -7,7 +7,7 @@ from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.extensions.console import agent_form, calls, guard, pages, rights, template_filters
-from chalicelib.extensions.console.calls import committed, query_string
+from chalicelib.extensions.console.calls import commit_now, query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
@@ -103,7 +103,7 @@ def _list(session: Session, query: dict[str, str | None]) -> Any:
 
 def _save(agent_id: str, change: Document, tag: str) -> None:
     if change:
-        committed(lambda: calls.send("PATCH", _PATH, {"agent": change}, tag, agent_id=agent_id))
+        commit_now(lambda: calls.send("PATCH", _PATH, {"agent": change}, tag, agent_id=agent_id))
 
 
 def _test(tool_id: str, text: str) -> Any:

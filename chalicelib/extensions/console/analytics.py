@@ -26,7 +26,7 @@ _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz")
 def read_analytics(session: Session) -> Response:
     """Show the counts of a period with charts and tables, next to those of the period before."""
     query = {name: current_request.query_value(name) or "" for name in _FIELDS}
-    titles, has_more = overview.shown_agents(session)
+    titles, has_more = overview.visible_agents(session)
     try:
         report, problem = _report(session, titles, query["agent"]), None
     except periods.Problem as error:
@@ -55,7 +55,7 @@ def read_analytics(session: Session) -> Response:
 def download(session: Session) -> Response:
     """Return the report as a file: a row for each interval and for each value of the dimension."""
     query = periods.from_request()
-    agent_ids = _agents(overview.shown_agents(session).titles, current_request.query_value("agent"))
+    agent_ids = _agents(overview.visible_agents(session).titles, current_request.query_value("agent"))
     report = _REPORTS.build_report(_read(session, agent_ids, query), query)
     return pages.download("analytics.csv", files.MEDIA[files.CSV], _REPORTS.table(report, query.by))
 
@@ -64,10 +64,10 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
     """Return the template variables of a report. One request for each agent, and one for each further MB."""
     query = periods.from_request()
     period, before = query.period, query.before
-    counted = [*_read(session, _agents(titles, agent_id), query)]
-    report = _REPORTS.build_report(periods.comparable(counted, period, before), query)
+    hourly_counts = [*_read(session, _agents(titles, agent_id), query)]
+    report = _REPORTS.build_report(periods.comparable_hours(hourly_counts, period, before), query)
     earlier = _REPORTS.build_series(
-        before, before.before(), query.interval, [one for one in counted if one.start < before.end]
+        before, before.before(), query.interval, [hour for hour in hourly_counts if hour.start < before.end]
     )
     zone, t = period.zone, guard.texts(session)
     edges = period.start, period.end - 2 * _REPORTS.SECONDS  # in the first and in the last day
@@ -75,8 +75,8 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
         "report": report,
         "totals": {"averageSeconds": 0, **report["totals"]},
         "previous": {"averageSeconds": 0, **report["previous"]},
-        "series": periods.labelled(report["series"], query.interval, zone, t),
-        "earlier": periods.labelled(earlier["series"], query.interval, zone, t),
+        "series": periods.with_labels(report["series"], query.interval, zone, t),
+        "earlier": periods.with_labels(earlier["series"], query.interval, zone, t),
         "charted_count": periods.charted_count(report["series"], query.period.end),
         "counts": COUNTS,
         "is_empty": not any(report["totals"].get(name) for name in COUNTS),
@@ -84,14 +84,14 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
         "period": period,
         "dimension": query.by,
         "is_exact": not query.warnings(),
-        "range": periods.labelled([{"from": edge} for edge in edges], "day", zone, t),
+        "range": periods.with_labels([{"from": edge} for edge in edges], "day", zone, t),
     }
 
 
 def _read(session: Session, agent_ids: list[str], query: Any) -> Iterator[Any]:
     _REPORTS.check_size(agent_ids, query)
-    counted: Iterator[Any] = _REPORTS.read_all(session.workspace_id, agent_ids, query)
-    return counted
+    hourly_counts: Iterator[Any] = _REPORTS.read_all(session.workspace_id, agent_ids, query)
+    return hourly_counts
 
 
 def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
@@ -102,7 +102,7 @@ def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
 def _groups(report: Document, query: Any) -> dict[str, list[tuple[str, int]]]:
     """Return the largest values of the dimension, for each count that has any."""
     groups = report["groups"] if query.by else []
-    by_count = {name: [(one["value"], one["totals"].get(name, 0)) for one in groups] for name in COUNTS}
+    by_count = {name: [(group["value"], group["totals"].get(name, 0)) for group in groups] for name in COUNTS}
     return {name: _largest(entries) for name, entries in by_count.items() if _is_known(entries)}
 
 
@@ -111,4 +111,4 @@ def _is_known(entries: list[tuple[str, int]]) -> bool:
 
 
 def _largest(entries: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    return sorted([one for one in entries if one[1]], key=lambda one: (-one[1], one[0]))[:_MAX_BARS]
+    return sorted([entry for entry in entries if entry[1]], key=lambda entry: (-entry[1], entry[0]))[:_MAX_BARS]

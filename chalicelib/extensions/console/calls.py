@@ -59,7 +59,7 @@ def send_once(
     return json.loads(answer.body)
 
 
-def committed(action: Callable[[], _Result]) -> _Result:
+def commit_now(action: Callable[[], _Result]) -> _Result:
     """Run an action and commit its writes now, so that a page can show the errors of the commit. Return its result."""
 
     def run() -> _Result:

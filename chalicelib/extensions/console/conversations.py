@@ -39,7 +39,7 @@ _MAX_COLLEAGUES_REQUESTS = 5
 def list_conversations(session: Session) -> Response:
     """List the conversations of an agent that match the filters, or with `inbox` all that wait for a person."""
     query = {name: current_request.query_value(name) for name in ("agent", "inbox", "cursor", *_FILTERS)}
-    titles, has_more = overview.shown_agents(session)
+    titles, has_more = overview.visible_agents(session)
     query["agent"] = query["agent"] if query["agent"] in titles else next(iter(titles), None)
     page = _list(session, query) if titles else {"data": []}
     following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
@@ -217,7 +217,7 @@ def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> 
     """Add a message of the person. The form contains its `mid`, so a form that is sent twice adds one message."""
     text = fields.get("text", "").strip()
     if not text:
-        raise guard.wrong(session, "text")
+        raise guard.form_error(session, "text")
     message = {"mid": fields.get("mid"), "from": "bot", "type": "text", "item": _item(session, text)}
     _send("POST", "/messages", {"messages": [message]}, values)
 
@@ -248,7 +248,7 @@ def _named(session: Session, email: str) -> str:
     """Return the id of the client of the person's organisation with an email. Raises Invalid."""
     row = clients.find_by_email(session.workspace_id, email.strip())
     if row is None or (session.client_id is not None and row.open().get("orgId") != session.client.get("orgId")):
-        raise guard.wrong(session, "assignee")
+        raise guard.form_error(session, "assignee")
     return row.client_id
 
 
@@ -272,7 +272,7 @@ def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
     stored = record["conversation"].get("tags") or []
     if stored != tags and _digest(stored) != fields.get("shown"):
         now = truncate(", ".join(stored), _MAX_TAGS_LENGTH) or "–"
-        raise guard.wrong(session, "tags.changed", errors.PreconditionFailed, tags=now)
+        raise guard.form_error(session, "tags.changed", errors.PreconditionFailed, tags=now)
     _send("PATCH", "", {"conversation": {"tags": tags}}, values, etag)
 
 

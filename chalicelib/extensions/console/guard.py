@@ -41,7 +41,7 @@ def signed_in(page: str) -> Callable[[_View], _View]:
         def run(workspace: str, **values: str) -> Response:
             session = sessions.current(current_request.request(), workspace)
             if session is None:
-                return _lead_to_sign_in(workspace)
+                return _redirect_to_sign_in(workspace)
             current_request.request().context["workspaceId"] = (
                 workspace  # in the request's log line, by which usage is priced
             )
@@ -74,7 +74,9 @@ def form_page(
     return page(session, template, current, status, issues=issues, message=message, conflicts=conflicts, **values)
 
 
-def wrong(session: Session, rule: str, kind: type[errors.ApiError] = errors.Invalid, **values: Any) -> errors.ApiError:
+def form_error(
+    session: Session, rule: str, kind: type[errors.ApiError] = errors.Invalid, **values: Any
+) -> errors.ApiError:
     """Return the error of a form, with the text `wrong.<rule>`. The rule begins with the name of the field."""
     message = texts(session)(f"wrong.{rule}", **values)
     return kind(message, [{"path": rule.partition(".")[0], "message": message}])
@@ -162,7 +164,7 @@ def _check_form(session: Session) -> None:
         raise errors.Forbidden("The form is not from this session; open the page again.")
 
 
-def _lead_to_sign_in(workspace: str) -> Response:
+def _redirect_to_sign_in(workspace: str) -> Response:
     # A strict cookie does not come with a link from elsewhere, such as in a mail. It does when our page opens itself.
     if current_request.request().method == "GET" and is_from_other_site():
         return pages.page("again.html", language_of(None))

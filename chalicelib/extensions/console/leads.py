@@ -35,7 +35,7 @@ def list_leads(session: Session) -> Response:
     A person of an organisation sees the leads of one agent after the other: each agent has a partition.
     """
     query = {name: current_request.query_value(name) or "" for name in _FIELDS}
-    (titles, has_more), problem = overview.shown_agents(session), None
+    (titles, has_more), problem = overview.visible_agents(session), None
     try:
         leads, following = _page(session, titles, _query(titles), _cursor()[1])
     except periods.Problem as error:
@@ -59,7 +59,7 @@ def list_leads(session: Session) -> Response:
 @signed_in("/leads")
 def download(session: Session) -> Response:
     """Return the leads that match the filters as a file, up to 5,000."""
-    titles = overview.shown_agents(session).titles
+    titles = overview.visible_agents(session).titles
     leads = islice(_all(session, titles, _query(titles)._replace(after=None)), MAX_EXPORTED)
     text = files.heading(files.CSV, export.COLUMNS) + export.text(map(json.dumps, leads), files.CSV)
     return pages.download("leads.csv", files.MEDIA[files.CSV], text)

@@ -8,7 +8,7 @@ from chalice.app import Response
 from chalicelib import errors
 from chalicelib.credentials import scopes
 from chalicelib.extensions.console import calls, guard, pages, settings
-from chalicelib.extensions.console.calls import committed, query_string
+from chalicelib.extensions.console.calls import commit_now, query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
@@ -48,7 +48,7 @@ def revoke_token(session: Session, token_id: str) -> Response:
     """Revoke an access token."""
     _require_operator(session)
     with suppress(errors.NotFound):  # the form was sent twice
-        committed(lambda: calls.send("DELETE", "/v3/tokens/{token_id}", None, token_id=token_id))
+        commit_now(lambda: calls.send("DELETE", "/v3/tokens/{token_id}", None, token_id=token_id))
     return pages.redirect(f"/{session.workspace_id}/settings#tokens")
 
 

@@ -32,7 +32,7 @@ def read_overview(session: Session) -> Response:
 
     Requests: the agents, the inbox, and two for each agent with the reports.
     """
-    titles, has_more = shown_agents(session)
+    titles, has_more = visible_agents(session)
     return guard.page(
         session,
         "overview.html",
@@ -44,7 +44,7 @@ def read_overview(session: Session) -> Response:
     )
 
 
-def shown_agents(session: Session) -> Agents:
+def visible_agents(session: Session) -> Agents:
     """Return the first 50 agents that the person sees; an untitled agent has its id as title."""
     if session.agent_ids is None:
         entries = agents.list_entries(session.workspace_id, None, MAX_AGENTS + 1)

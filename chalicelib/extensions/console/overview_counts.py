@@ -21,15 +21,17 @@ def read(session: Session, titles: dict[str, str]) -> Document:
     """Return the template variables of the counts of these agents. Two requests for each agent."""
     period = _period()
     before, t = period.before(), guard.texts(session)
-    of_agents = {one: [*_REPORTS.read(session.workspace_id, one, before.start, period.end, None)] for one in titles}
-    counted = [hour for hours in of_agents.values() for hour in hours]
-    report = _REPORTS.build_series(period, before, "day", periods.comparable(counted, period, before))
-    earlier = _REPORTS.build_series(before, before.before(), "day", [one for one in counted if one.start < before.end])
+    of_agents = {name: [*_REPORTS.read(session.workspace_id, name, before.start, period.end, None)] for name in titles}
+    hourly_counts = [hour for hours in of_agents.values() for hour in hours]
+    report = _REPORTS.build_series(period, before, "day", periods.comparable_hours(hourly_counts, period, before))
+    earlier = _REPORTS.build_series(
+        before, before.before(), "day", [hour for hour in hourly_counts if hour.start < before.end]
+    )
     return {
         "report": report,
         "period": period,
-        "series": periods.labelled(report["series"], "day", period.zone, t),
-        "earlier": periods.labelled(earlier["series"], "day", period.zone, t),
+        "series": periods.with_labels(report["series"], "day", period.zone, t),
+        "earlier": periods.with_labels(earlier["series"], "day", period.zone, t),
         "charted_count": periods.charted_count(report["series"], period.end),
         "tiles": TILES,
         "charts_shown": CHARTS,

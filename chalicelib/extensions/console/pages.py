@@ -55,7 +55,7 @@ def redirect(location: str, cookie: str | None = None) -> Response:
 def asset(name: str) -> Response:
     """Return a file that pages link to. Its name changes with its content. Raises NotFound."""
     for file, text in rendering.assets().items():
-        if name == rendering.hashed(file, text):
+        if name == rendering.hashed_name(file, text):
             headers = {"Content-Type": _TYPES[file.suffix], "Cache-Control": "public, max-age=31536000, immutable"}
             return Response(text, headers={**headers, **_HEADERS})
     raise errors.NotFound.of("file")
@@ -63,7 +63,7 @@ def asset(name: str) -> Response:
 
 def browser_language() -> str:
     """Return the language that the browser prefers."""
-    return rendering.accepted(current_request.request().headers.get("accept-language", ""))
+    return rendering.preferred_language(current_request.request().headers.get("accept-language", ""))
 
 
 def root() -> str:

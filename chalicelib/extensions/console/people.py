@@ -7,7 +7,7 @@ from chalice.app import Response
 from chalicelib import errors
 from chalicelib.clients import store as clients
 from chalicelib.extensions.console import calls, fields, guard, pages, rights, sessions, settings
-from chalicelib.extensions.console.calls import committed
+from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.notifications import preferences, recipients
@@ -84,7 +84,7 @@ def _save(session: Session, client: Document, change: Document, tag: str) -> Non
         rights.require(session, client["orgId"], client, {**client, **change})
         calls.send("POST", _PATH, change, tag, client_id=client["ID"])
 
-    committed(run)
+    commit_now(run)
     sessions.clear_cache()
 
 

@@ -12,7 +12,7 @@ _REPORTS: Any = extensions.service("series")  # None without the reports, which 
 LAST_DAYS = (7, 30, 90)
 # Entries of each chart, and rows of the table behind it.
 MAX_INTERVALS = 400
-# What a person most likely wants; the field takes the name of any other zone.
+# The suggested zones. The field accepts the name of any other zone.
 ZONES = (
     "UTC", "Europe/Amsterdam", "Europe/London", "Europe/Berlin", "Europe/Istanbul", "Africa/Johannesburg", "Asia/Dubai",
     "Asia/Kolkata", "Asia/Singapore", "Asia/Tokyo", "Australia/Sydney", "America/Sao_Paulo", "America/New_York",
@@ -22,7 +22,7 @@ _DEFAULT_DAYS = 30
 
 
 class Problem(errors.Invalid):
-    """A field of a form is wrong; `field` says which, and has the text `wrong.` and its name."""
+    """A form field is invalid. The page shows the text `wrong.<field>`."""
 
     def __init__(self, field: str) -> None:
         super().__init__(f"The field {field} is wrong.")
@@ -53,7 +53,7 @@ def bounds_from_request() -> tuple[int | None, int | None]:
     return since, _midnight(last + timedelta(days=1), timezone.utc) if last else None
 
 
-def labelled(
+def with_labels(
     entries: Sequence[dict[str, Any]], interval: str, zone: tzinfo, t: Callable[[str], str]
 ) -> list[dict[str, Any]]:
     """Return the entries of a series, each with a `label` such as 24 Oct, and 0 for a missing average."""
@@ -61,13 +61,13 @@ def labelled(
     return [{"averageSeconds": 0, **entry, "label": label} for entry, label in zip(entries, labels, strict=True)]
 
 
-def comparable(counted: Iterable[Any], period: Any, before: Any) -> list[Any]:
-    """Return the hours without those of the period before that are later in it than now is in the period.
+def comparable_hours(hourly_counts: Iterable[Any], period: Any, before: Any) -> list[Any]:
+    """Return the hours without those at the end of the period before that have no counterpart yet in the period.
 
     So the totals of a period with an unfinished day are compared with as much of the period before.
     """
     end = before.end - max(0, period.end - clock.seconds())
-    return [hour for hour in counted if hour.start < end or hour.start >= period.start]
+    return [hour for hour in hourly_counts if hour.start < end or hour.start >= period.start]
 
 
 def charted_count(entries: Sequence[dict[str, Any]], end: int) -> int:
@@ -76,8 +76,8 @@ def charted_count(entries: Sequence[dict[str, Any]], end: int) -> int:
     All of them if fewer than two are over, which make no line.
     """
     now = clock.seconds()
-    over = sum(following <= now for following in [*(entry["from"] for entry in entries[1:]), end])
-    return over if over > 1 else len(entries)
+    finished = sum(following <= now for following in [*(entry["from"] for entry in entries[1:]), end])
+    return finished if finished > 1 else len(entries)
 
 
 def _period(zone: tzinfo) -> Any:

@@ -21,7 +21,7 @@ SOURCES, COMPILED = "templates", "compiled"
 LANGUAGES = ("en", "nl")
 _HASH_LENGTH = 12
 _RULE = "rule."
-# A longer one names something that a person sent. Patterns take very long with some texts of 100 KB.
+# The most characters of a rule. A longer rule contains a text of a person, and patterns take very long with some texts.
 _MAX_RULE = 2_000
 
 
@@ -52,8 +52,8 @@ class Texts:
     def of_rule(self, rule: str) -> str:
         """Return the translation of a rule of the API; the rule itself, in English, if it has none."""
         for key, pattern in _rules() if len(rule) <= _MAX_RULE else ():
-            if found := pattern.fullmatch(rule):
-                return self(key, **found.groupdict())
+            if match := pattern.fullmatch(rule):
+                return self(key, **match.groupdict())
         return rule
 
 
@@ -70,14 +70,14 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 def language_of(organisation: dict[str, Any]) -> str:
     """Return the language of an organisation's people, by default English."""
-    wanted = organisation.get("preferredLanguage")
-    return wanted if wanted in LANGUAGES else LANGUAGES[0]
+    language = organisation.get("preferredLanguage")
+    return language if language in LANGUAGES else LANGUAGES[0]
 
 
-def accepted(header: str) -> str:
+def preferred_language(header: str) -> str:
     """Return the first language of an `Accept-Language` header that the console has, by default English."""
-    wanted = (one.strip().partition(";")[0].partition("-")[0].lower() for one in header.split(","))
-    return next((one for one in wanted if one in LANGUAGES), LANGUAGES[0])
+    languages = (entry.strip().partition(";")[0].partition("-")[0].lower() for entry in header.split(","))
+    return next((language for language in languages if language in LANGUAGES), LANGUAGES[0])
 
 
 @cache
@@ -85,7 +85,7 @@ def environment() -> "Environment":
     """Return the templates: compiled ones in a deployment package, otherwise their sources."""
     from jinja2 import ChoiceLoader, Environment, FileSystemLoader, ModuleLoader, StrictUndefined
 
-    made = Environment(
+    templates = Environment(
         loader=ChoiceLoader([ModuleLoader(_FOLDER / COMPILED), FileSystemLoader(_FOLDER / SOURCES)]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -93,10 +93,10 @@ def environment() -> "Environment":
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters.update(template_filters.FILTERS)
-    made.globals["has"] = extensions.has
-    made.globals["assets"] = {file.name: hashed(file, text) for file, text in assets().items()}
-    return made
+    templates.filters.update(template_filters.FILTERS)
+    templates.globals["has"] = extensions.has
+    templates.globals["assets"] = {file.name: hashed_name(file, text) for file, text in assets().items()}
+    return templates
 
 
 @cache
@@ -105,6 +105,6 @@ def assets() -> dict[Path, str]:
     return {file: file.read_text(encoding="utf-8") for file in sorted((_FOLDER / "assets").iterdir())}
 
 
-def hashed(file: Path, text: str) -> str:
+def hashed_name(file: Path, text: str) -> str:
     """Return the name of a file, which changes with its content."""
     return f"{file.stem}.{hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]}{file.suffix}"

@@ -42,13 +42,13 @@ def require(session: Session, org_id: str, before: Document, after: Document) ->
     current = session._replace(client=row.open())
     settings.require_organisation(current, org_id)
     if not (current.may_open(_PAGE) and covers(current, before)):
-        raise guard.wrong(session, "canAccess.rights", errors.Forbidden)
+        raise guard.form_error(session, "canAccess.rights", errors.Forbidden)
     if not covers(current, after):
-        raise guard.wrong(session, "canAccess")
+        raise guard.form_error(session, "canAccess")
 
 
 def require_limits(session: Session, before: Document, after: Document) -> None:
     """Raise Forbidden if a person who is no administrator changes a limit or the retention of an agent."""
     stored, changed = ({name: agent.get(name) for name in _OF_ADMINISTRATORS} for agent in (before, after))
     if not session.is_admin and not storage.json_equal(stored, changed):
-        raise guard.wrong(session, "limits", errors.Forbidden)
+        raise guard.form_error(session, "limits", errors.Forbidden)

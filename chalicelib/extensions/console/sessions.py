@@ -66,7 +66,7 @@ class Session(NamedTuple):
     def agent_ids(self) -> list[str] | None:
         """The agents whose records the person sees, None for all of the workspace. Invalid ids are omitted."""
         ids = dict.fromkeys(self.organisation.get("widgetIDs") or ())
-        return None if self.client_id is None else [one for one in ids if IDENTIFIER.fullmatch(one)]
+        return None if self.client_id is None else [agent_id for agent_id in ids if IDENTIFIER.fullmatch(agent_id)]
 
     @property
     def is_admin(self) -> bool:
@@ -81,7 +81,7 @@ class Session(NamedTuple):
     @property
     def pages(self) -> list[str]:
         """The pages of the person's navigation."""
-        return [one for one in NAVIGATION if self.may_open(one) and (one != "/settings" or self.is_admin)]
+        return [page for page in NAVIGATION if self.may_open(page) and (page != "/settings" or self.is_admin)]
 
     @property
     def first_page(self) -> str:
@@ -230,7 +230,7 @@ def _network(address: str) -> str:
 
 def _cookie(request: Request) -> str:
     try:
-        found = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         return ""
-    return found.value if found else ""
+    return cookie.value if cookie else ""

@@ -10,7 +10,7 @@ from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.extensions.console import calls, differences, fields, guard, pages, sessions
-from chalicelib.extensions.console.calls import committed
+from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.fields import FLAG, LINES, TEXT, Field
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.notifications import preferences, recipients
@@ -99,7 +99,7 @@ def save_account(session: Session) -> Response:
     # An unknown setting stays, unless the person changes it.
     if preferences.by_email(client) != bool(choice):
         # Any version of the client, but not a deleted one, which the operation would create again.
-        committed(lambda: calls.send("POST", _CLIENT, NOTIFICATIONS[choice], "*", client_id=client_id))
+        commit_now(lambda: calls.send("POST", _CLIENT, NOTIFICATIONS[choice], "*", client_id=client_id))
     sessions.clear_cache()
     return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true")
 
@@ -117,7 +117,7 @@ def _may_edit(session: Session, organisation: Document) -> bool:
 def _save(org_id: str, organisation: Document, change: Document, tag: str) -> Any:
     """Save an organisation; return the response body."""
     body = {"name": organisation["name"], **change}
-    answer = committed(lambda: calls.send("POST", _PATH, body, tag, org_id=org_id))
+    answer = commit_now(lambda: calls.send("POST", _PATH, body, tag, org_id=org_id))
     sessions.clear_cache()
     return answer
 

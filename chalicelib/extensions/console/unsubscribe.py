@@ -5,7 +5,7 @@ from chalice.app import Response
 from chalicelib import storage
 from chalicelib.clients import store as clients
 from chalicelib.extensions.console import guard, pages, rendering, sessions, settings
-from chalicelib.extensions.console.calls import committed
+from chalicelib.extensions.console.calls import commit_now
 from chalicelib.extensions.console.notifications import preferences, recipients, unsubscribe_token
 
 _AUTHOR = "unsubscribe link"
@@ -28,7 +28,7 @@ def unsubscribe(workspace: str, token: str) -> Response:
         client_id = unsubscribe_token.client_of(workspace, token)
         language = _language_of(workspace, client_id)
         with storage.written_by(storage.author_of("client", client_id, _AUTHOR)):
-            committed(lambda: _end_mails(workspace, client_id))
+            commit_now(lambda: _end_mails(workspace, client_id))
         sessions.clear_cache()
         return _page(workspace, language, True)
 

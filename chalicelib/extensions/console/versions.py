@@ -4,7 +4,7 @@ from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.extensions.console import agent_form, calls, differences, guard, pages, rights
-from chalicelib.extensions.console.calls import committed, query_string
+from chalicelib.extensions.console.calls import commit_now, query_string
 from chalicelib.extensions.console.guard import signed_in
 from chalicelib.extensions.console.sessions import Session
 from chalicelib.http import current_request
@@ -46,7 +46,7 @@ def restore_version(session: Session, agent_id: str, number: str) -> Response:
     values, tag = {"agent_id": agent_id, "number": number}, guard.form().get("tag") or _NO_TAG
     rights.require_limits(session, *_read(agent_id, number)[:2])
     try:
-        committed(lambda: calls.send("POST", f"{_VERSION}/restore", None, tag, **values))
+        commit_now(lambda: calls.send("POST", f"{_VERSION}/restore", None, tag, **values))
     except errors.PreconditionFailed:
         if _comparison(agent_id, number)["changes"]:  # none if the form was sent twice
             return _page(session, agent_id, number, status=412)

@@ -8,7 +8,7 @@ from tests.api import Api
 from tests.cached_fixtures import restore_or_create
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
-from tests.extensions.console.notified import Notified, settings
+from tests.extensions.console.mailing import Mailing, settings
 
 PASSWORD = "correct horse"
 
@@ -44,7 +44,7 @@ def browser(workspace: NewWorkspace, workspace_api: Api) -> Browser:
 
 
 @pytest.fixture
-def notified(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Notified:
+def mailing(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Mailing:
     """The functions, with a client who wants mails."""
     assert workspace_api.post("/v2/clients/bo", settings()).status == 200
-    return Notified(monkeypatch, pass_time)
+    return Mailing(monkeypatch, pass_time)

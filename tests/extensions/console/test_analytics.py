@@ -19,7 +19,7 @@ extensions.require("reports")
 
 from chalicelib.extensions.reports import hours
 from chalicelib.extensions.reports.counts import DayRow
-from tests.extensions.console.counted import count
+from tests.extensions.console.stored_counts import count
 
 TODAY = clock.iso(clock.seconds())[:10]
 

@@ -50,7 +50,7 @@ def test_no_page_of_the_console_may_be_stored(workspace: NewWorkspace, console_a
 
 
 def test_an_asset_may_be_stored_for_a_year(engine: None) -> None:
-    (style,) = (rendering.hashed(file, text) for file, text in rendering.assets().items() if file.suffix == ".css")
+    (style,) = (rendering.hashed_name(file, text) for file, text in rendering.assets().items() if file.suffix == ".css")
     assert stored_as(Api().get(f"/console/assets/{style}")) == "public, max-age=31536000, immutable"
     assert stored_as(Api().get("/console/assets/unknown")) == "no-store"
 

@@ -17,7 +17,7 @@ from tests.extensions.console.conftest import PASSWORD
 
 extensions.require("history", "reports")
 
-from tests.extensions.console.counted import count
+from tests.extensions.console.stored_counts import count
 
 PAGE = Path(__file__).parents[3] / "docs" / "console.md"
 START, END = "<!-- costs -->\n", "<!-- end of costs -->"

@@ -13,7 +13,7 @@ def test_no_file_of_the_console_has_a_formula(workspace: NewWorkspace, hostile: 
     browser.post("", {"key": workspace.workspace_key})
     check_files(leads=browser.open("/leads.csv"))
     if extensions.has("reports"):
-        from tests.extensions.console.counted import count
+        from tests.extensions.console.stored_counts import count
 
         day = clock.iso(clock.seconds())[:10]
         count(workspace.workspace_id, AGENT, day, 0, HOSTILE, loads=1, conversations=1)

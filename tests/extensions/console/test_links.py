@@ -15,7 +15,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
-from tests.extensions.console.notified import Notified, request_person, settings, text_of
+from tests.extensions.console.mailing import Mailing, request_person, settings, text_of
 from tests.test_longest_ids import AGENT, CLIENT, CONVERSATION, ORG, OTHER, PASSWORD, longest
 from tests.test_longest_ids import longest_ids as longest_ids
 
@@ -49,11 +49,11 @@ def links(answer: Answer, here: str) -> list[str]:
 def test_a_mail_links_to_the_conversation_and_ends_mails(
     longest_ids: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime
 ) -> None:
-    notified = Notified(monkeypatch, pass_time)
+    mailing = Mailing(monkeypatch, pass_time)
     request_person(longest_ids, longest("h"), AGENT)
-    notified.happen()
-    assert len(notified.mails) == 2
-    for mail, raw in zip(notified.mails, notified.raw_mails, strict=True):
+    mailing.happen()
+    assert len(mailing.mails) == 2
+    for mail, raw in zip(mailing.mails, mailing.raw_mails, strict=True):
         (shown,) = set(re.findall(r"https://cams\.test/prod(/console/\S*/unsubscribe/\S*)", text_of(mail)))
         (stop,) = re.findall(r"^List-Unsubscribe: <https://cams\.test/prod(/console/.*)>\r?$", raw, re.M)
         assert shown == stop

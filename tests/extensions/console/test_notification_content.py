@@ -9,20 +9,20 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
-from tests.extensions.console.notified import BO, Notified, notice_rows, request_person, text_of
+from tests.extensions.console.mailing import BO, Mailing, notice_rows, request_person, text_of
 
 HOSTILE = 'Ann\r\nBcc: eve@evil.test\r\n\r\n<img src=x onerror=alert(1)> "é" \u2028\u202e'
 
 
 @pytest.mark.parametrize("hostile", [HOSTILE, HOSTILE + "x" * 300], ids=["short", "long"])
-def test_hostile_names_stay_text_on_one_line(hostile: str, notified: Notified, workspace_api: Api) -> None:
+def test_hostile_names_stay_text_on_one_line(hostile: str, mailing: Mailing, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/bo", {"name": hostile})
     workspace_api.post("/v2/agents/support", {"title": hostile})
     made = workspace_api.post("/v3/agents/support/convos", {"conversation": {"title": hostile}})
     request_person(workspace_api, made.data["id"], userName=hostile, userEmail=hostile)
-    notified.happen()
-    (mail,) = notified.mails
-    assert notified.recipients == [BO]
+    mailing.happen()
+    (mail,) = mailing.mails
+    assert mailing.recipients == [BO]
     assert mail["Bcc"] is None
     assert sorted(mail.keys()) == sorted(
         (
@@ -54,13 +54,13 @@ LINK = re.compile(r"\S+[.:@\u3002]\S|[/\\\\@]")
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_no_name_of_a_visitor_becomes_a_link(link: str, notified: Notified, workspace_api: Api) -> None:
+def test_no_name_of_a_visitor_becomes_a_link(link: str, mailing: Mailing, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/bo", {"name": link})
     workspace_api.post("/v2/agents/support", {"title": link})
     made = workspace_api.post("/v3/agents/support/convos", {"conversation": {"title": link}})
     request_person(workspace_api, made.data["id"], userName=link)
-    notified.happen()
-    (mail,) = notified.mails
+    mailing.happen()
+    (mail,) = mailing.mails
     own = re.compile(r"https://cams\.test/\S+")
     plain = own.sub("", text_of(mail)).replace(" · ", " ")
     html = html_parser.unescape(re.sub(r"<style>.*</style>|<[^>]*>", " ", text_of(mail, "html"), flags=re.DOTALL))
@@ -71,51 +71,51 @@ def test_no_name_of_a_visitor_becomes_a_link(link: str, notified: Notified, work
 @pytest.mark.parametrize(
     ("email", "name"), [("ann@evil.example", "ann evil example"), (None, "evil example"), ("", "evil example")]
 )
-def test_what_replaces_a_name_becomes_no_link(email: str, name: str, notified: Notified, workspace_api: Api) -> None:
+def test_what_replaces_a_name_becomes_no_link(email: str, name: str, mailing: Mailing, workspace_api: Api) -> None:
     request_person(workspace_api, "evil.example", userEmail=email)
-    notified.happen()
-    assert name in text_of(notified.mails[0]).splitlines()
+    mailing.happen()
+    assert name in text_of(mailing.mails[0]).splitlines()
 
 
 @pytest.mark.parametrize(
     "name", ["Ann O'Neil-Smith", "Dr. No", "李 小龍", "Zoë (sales), 2nd", "Order: late?", "Müller & Co.", "अनीता"]
 )
-def test_ordinary_names_stay(name: str, notified: Notified, workspace_api: Api) -> None:
+def test_ordinary_names_stay(name: str, mailing: Mailing, workspace_api: Api) -> None:
     request_person(workspace_api, "ann", userName=name)
-    notified.happen()
-    assert name in text_of(notified.mails[0]).splitlines()
+    mailing.happen()
+    assert name in text_of(mailing.mails[0]).splitlines()
 
 
-def test_the_mail_is_in_the_language_of_the_organisation(notified: Notified, workspace_api: Api) -> None:
+def test_the_mail_is_in_the_language_of_the_organisation(mailing: Mailing, workspace_api: Api) -> None:
     workspace_api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": "nl"})
     request_person(workspace_api, "ann")
-    notified.happen()
-    (mail,) = notified.mails
+    mailing.happen()
+    (mail,) = mailing.mails
     assert mail["Subject"] == "Een gesprek wacht op een medewerker"
     assert "Afmelden" in text_of(mail) and '<html lang="nl">' in text_of(mail, "html")
 
 
-def test_the_mail_has_no_secret(notified: Notified, workspace: NewWorkspace, workspace_api: Api) -> None:
+def test_the_mail_has_no_secret(mailing: Mailing, workspace: NewWorkspace, workspace_api: Api) -> None:
     agent_key = workspace_api.get("/v2/agents/support").json["SECRET_API_KEY"]
     request_person(workspace_api, "ann")
-    notified.happen()
-    raw = str(notified.mails[0])
+    mailing.happen()
+    raw = str(mailing.mails[0])
     for secret in (agent_key, PASSWORD, workspace.workspace_key, workspace.access_token, workspace.workspace_secret):
         assert secret not in raw
 
 
-def test_the_row_of_a_person_has_nothing_personal_and_expires(notified: Notified, workspace_api: Api) -> None:
+def test_the_row_of_a_person_has_nothing_personal_and_expires(mailing: Mailing, workspace_api: Api) -> None:
     request_person(workspace_api, "ann", userName="Ann")
-    notified.happen()
+    mailing.happen()
     (row,) = notice_rows()
     assert row.keys() == {"workspace", "item", "listed_at", "is_sent", "expires_at", "version_tag"}
     assert 0 < int(row["expires_at"]["N"]) - int(row["listed_at"]["N"]) // 1000 <= 24 * 60 * 60
 
 
-def test_the_link_of_a_mail_arrives_signed_in(notified: Notified, workspace_api: Api, browser: Browser) -> None:
+def test_the_link_of_a_mail_arrives_signed_in(mailing: Mailing, workspace_api: Api, browser: Browser) -> None:
     request_person(workspace_api, "ann", userName="Ann")
-    notified.happen()
-    (path,) = re.findall(r"/convos/support/ann", text_of(notified.mails[0]))
+    mailing.happen()
+    (path,) = re.findall(r"/convos/support/ann", text_of(mailing.mails[0]))
     browser.sign_in(BO, PASSWORD)
     cookie, browser.cookie = browser.cookie, ""  # a strict cookie does not come with a link from elsewhere
     assert "refresh" in browser.open(path, **{"Sec-Fetch-Site": "cross-site"}).text

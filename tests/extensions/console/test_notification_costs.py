@@ -5,30 +5,30 @@ import pytest
 from chalicelib.extensions.console.notifications import handoff_notices
 from tests.api import Api
 from tests.capacity import metered
-from tests.extensions.console.notified import Notified, request_person
+from tests.extensions.console.mailing import Mailing, request_person
 
 
 def test_a_batch_without_requests_costs_nothing_more(
-    notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+    mailing: Mailing, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace_api.post("/agents/support/interact/ann/state", {"turns": []})
-    records = notified.records()
+    records = mailing.records()
     with metered() as quiet:
-        notified.feed(*records)
+        mailing.feed(*records)
     request_person(workspace_api, "bob")
-    records = notified.records()
+    records = mailing.records()
     with metered() as asking:
-        notified.feed(*records)
+        mailing.feed(*records)
     assert asking.requests == quiet.requests
-    assert len(notified.queued) == 1
+    assert len(mailing.queued) == 1
 
 
-def test_a_mail_costs_eleven_requests_and_three_writes(notified: Notified, workspace_api: Api) -> None:
+def test_a_mail_costs_eleven_requests_and_three_writes(mailing: Mailing, workspace_api: Api) -> None:
     request_person(workspace_api, "ann")
-    notified.feed(*notified.records())
+    mailing.feed(*mailing.records())
     with metered() as meter:
-        notified.run(handoff_notices.DELAY_SECONDS)
-    assert len(notified.mails) == 1
+        mailing.run(handoff_notices.DELAY_SECONDS)
+    assert len(mailing.mails) == 1
     assert (dict(meter.requests), meter.reads, meter.writes) == (
         {"Query": 2, "BatchGetItem": 3, "GetItem": 3, "PutItem": 2, "UpdateItem": 1},
         7.0,

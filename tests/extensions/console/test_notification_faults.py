@@ -16,7 +16,7 @@ from chalicelib.extensions.console.queue import Notify
 from chalicelib.queues.messages import pack
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.extensions.console.notified import Crash, Notified, request_person, take_over, text_of
+from tests.extensions.console.mailing import Crash, Mailing, request_person, take_over, text_of
 from tests.selection import whole
 
 # The position of the mail in the calls of a notification.
@@ -44,10 +44,10 @@ def crashing(at: int, after: bool) -> Iterator[list[str]]:
         yield calls
 
 
-def calls_of_a_notification(notified: Notified) -> list[str]:
+def calls_of_a_notification(mailing: Mailing) -> list[str]:
     """The calls between a request and its mail."""
     with crashing(-1, after=False) as calls:
-        notified.run(handoff_notices.DELAY_SECONDS)
+        mailing.run(handoff_notices.DELAY_SECONDS)
     return calls
 
 
@@ -55,46 +55,46 @@ def calls_of_a_notification(notified: Notified) -> list[str]:
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(SEND + 2))
 def test_a_crash_loses_no_mail_and_sends_none_twice_at_once(
-    at: int, after: bool, notified: Notified, workspace_api: Api
+    at: int, after: bool, mailing: Mailing, workspace_api: Api
 ) -> None:
     request_person(workspace_api, "ann")
-    notified.feed(*notified.records())
+    mailing.feed(*mailing.records())
     with crashing(at, after) as calls:
-        notified.run(handoff_notices.DELAY_SECONDS)
-    assert notified.failures == 1, calls
-    notified.run(3_600)
+        mailing.run(handoff_notices.DELAY_SECONDS)
+    assert mailing.failures == 1, calls
+    mailing.run(3_600)
     # A mail that may not have left is sent again after the interval, if the conversation still waits.
     is_unknown = (at, after) == (SEND, True) or (at, after) == (SEND + 1, False)
-    assert len(notified.mails) == (2 if is_unknown else 1), calls
-    times = notified.sent_at
+    assert len(mailing.mails) == (2 if is_unknown else 1), calls
+    times = mailing.sent_at
     assert all(later - earlier >= 300_000 for earlier, later in pairwise(times))
 
 
 @whole
-def test_the_sweep_of_crashes_is_complete(notified: Notified, workspace_api: Api) -> None:
+def test_the_sweep_of_crashes_is_complete(mailing: Mailing, workspace_api: Api) -> None:
     request_person(workspace_api, "ann")
-    notified.feed(*notified.records())
-    calls = calls_of_a_notification(notified)
+    mailing.feed(*mailing.records())
+    calls = calls_of_a_notification(mailing)
     assert calls.index("SendRawEmail") == SEND
     assert calls[SEND - 1 :] == ["PutItem", "SendRawEmail", "PutItem"]
 
 
 def test_after_a_mail_of_unknown_outcome_nothing_follows_if_all_are_taken_over(
-    notified: Notified, workspace_api: Api
+    mailing: Mailing, workspace_api: Api
 ) -> None:
     request_person(workspace_api, "ann")
-    notified.feed(*notified.records())
+    mailing.feed(*mailing.records())
     with crashing(SEND, after=True) as calls:
-        notified.run(handoff_notices.DELAY_SECONDS)
+        mailing.run(handoff_notices.DELAY_SECONDS)
     assert calls[-1] == "SendRawEmail"
     take_over(workspace_api, "ann")
-    notified.run(3_600)
-    assert len(notified.mails) == 1
+    mailing.run(3_600)
+    assert len(mailing.mails) == 1
 
 
 @pytest.mark.parametrize(("code", "failures"), [("MessageRejected", 0), ("Throttling", 1)])
 def test_a_mail_that_ses_does_not_take(
-    code: str, failures: int, notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+    code: str, failures: int, mailing: Mailing, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = BaseClient._make_api_call
 
@@ -104,46 +104,46 @@ def test_a_mail_that_ses_does_not_take(
         return call(client, operation, parameters)
 
     request_person(workspace_api, "ann")
-    notified.feed(*notified.records())
+    mailing.feed(*mailing.records())
     with monkeypatch.context() as patch:
         patch.setattr(BaseClient, "_make_api_call", refuse)
-        notified.run(handoff_notices.DELAY_SECONDS)
-    assert notified.failures == failures
-    notified.run(900)
-    assert len(notified.mails) == failures
+        mailing.run(handoff_notices.DELAY_SECONDS)
+    assert mailing.failures == failures
+    mailing.run(900)
+    assert len(mailing.mails) == failures
 
 
 def test_an_outage_of_ses_does_not_use_up_the_mails_of_the_day(
-    notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+    mailing: Mailing, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(allowance, "MAX_MAILS", 1)
     ses = storage.sdk_client("ses", attempts=1)
     ses.delete_identity(Identity="notifications@cams.test")
     request_person(workspace_api, "ann")
-    notified.happen(1_800)
-    assert (notified.mails, notified.failures > 2) == ([], True)
+    mailing.happen(1_800)
+    assert (mailing.mails, mailing.failures > 2) == ([], True)
     ses.verify_email_identity(EmailAddress="notifications@cams.test")
-    notified.run(900)
-    assert len(notified.mails) == 1
+    mailing.run(900)
+    assert len(mailing.mails) == 1
 
 
-def test_while_the_sender_is_not_verified_mails_wait(notified: Notified, workspace_api: Api) -> None:
+def test_while_the_sender_is_not_verified_mails_wait(mailing: Mailing, workspace_api: Api) -> None:
     ses = storage.sdk_client("ses", attempts=1)
     ses.delete_identity(Identity="notifications@cams.test")
     request_person(workspace_api, "ann")
-    notified.happen()
-    assert (notified.mails, notified.failures) == ([], 1)
+    mailing.happen()
+    assert (mailing.mails, mailing.failures) == ([], 1)
     ses.verify_email_identity(EmailAddress="notifications@cams.test")
-    notified.run(900)
-    assert len(notified.mails) == 1
+    mailing.run(900)
+    assert len(mailing.mails) == 1
 
 
 def test_a_conversation_that_cannot_be_read_holds_up_no_mail(
-    notified: Notified, workspace: NewWorkspace, workspace_api: Api
+    mailing: Mailing, workspace: NewWorkspace, workspace_api: Api
 ) -> None:
     for name in ("ann", "bob"):
         request_person(workspace_api, name)
-    notified.feed(*notified.records())
+    mailing.feed(*mailing.records())
     key = {"conversation": storage.key(workspace.workspace_id, "support", "bob"), "item": "conversation"}
     storage.sdk_client("dynamodb").update_item(
         TableName="cams-conversations",
@@ -151,27 +151,27 @@ def test_a_conversation_that_cannot_be_read_holds_up_no_mail(
         UpdateExpression="SET summary = :damaged",
         ExpressionAttributeValues={":damaged": {"B": b"\x02damaged"}},
     )
-    notified.run(handoff_notices.DELAY_SECONDS)
-    assert notified.failures == 0
-    assert re.findall(r"/convos/support/(\w+)", text_of(notified.mails[0])) == ["ann"]
+    mailing.run(handoff_notices.DELAY_SECONDS)
+    assert mailing.failures == 0
+    assert re.findall(r"/convos/support/(\w+)", text_of(mailing.mails[0])) == ["ann"]
 
 
 def test_of_two_processes_at_the_same_mail_one_sends_it(
-    notified: Notified, workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+    mailing: Mailing, workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request_person(workspace_api, "ann")
-    notified.run(handoff_notices.DELAY_SECONDS)
+    mailing.run(handoff_notices.DELAY_SECONDS)
     text = pack(Notify(workspace.workspace_id, "bo", clock.milliseconds() - 8_000))
     find_waiting, others = inbox.find_waiting, [text]
 
     def overtaken(*arguments: Any) -> Any:
         """The other process runs between the reads of the first one and its claim."""
         if others:
-            notified.invoke(others.pop())
+            mailing.invoke(others.pop())
         return find_waiting(*arguments)
 
     monkeypatch.setattr(inbox, "find_waiting", overtaken)
-    assert notified.invoke(text) == {"batchItemFailures": []}
-    assert len(notified.mails) == 1
-    notified.run(900)
-    assert len(notified.mails) == 1
+    assert mailing.invoke(text) == {"batchItemFailures": []}
+    assert len(mailing.mails) == 1
+    mailing.run(900)
+    assert len(mailing.mails) == 1

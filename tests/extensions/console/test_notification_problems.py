@@ -13,7 +13,7 @@ from tests import moto_tables
 from tests.api import Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
-from tests.extensions.console.notified import BO, Notified, request_person, settings, text_of
+from tests.extensions.console.mailing import BO, Mailing, request_person, settings, text_of
 
 # What a page says about mails that do not come.
 PROBLEMS: dict[str, dict[str, Any]] = {
@@ -30,7 +30,11 @@ def problem_of(page: str) -> list[str]:
 
 @pytest.mark.parametrize("expected", PROBLEMS)
 def test_pages_say_why_no_mail_comes(
-    expected: str, notified: Notified, workspace_api: Api, browser: Browser, monkeypatch: pytest.MonkeyPatch
+    expected: str,
+    mailing: Mailing,
+    workspace_api: Api,
+    browser: Browser,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     browser.sign_in(BO, PASSWORD)
@@ -40,7 +44,7 @@ def test_pages_say_why_no_mail_comes(
     request_person(workspace_api, "ann")
     with monkeypatch.context() as patch:
         patch.setattr("chalicelib.extensions.console.notifications.mail.send", refuse)
-        notified.happen()
+        mailing.happen()
     sessions.clear_cache()
     browser.sign_in(PROBLEMS[expected].get("email", BO), PASSWORD)
     for path in paths:
@@ -58,16 +62,16 @@ def refuse(*_: Any) -> None:
 
 
 def test_the_next_mail_ends_the_refusal(
-    notified: Notified, workspace_api: Api, browser: Browser, monkeypatch: pytest.MonkeyPatch
+    mailing: Mailing, workspace_api: Api, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("chalicelib.extensions.console.notifications.mail.send", refuse)
         request_person(workspace_api, "ann")
-        notified.happen(400)
+        mailing.happen(400)
     request_person(workspace_api, "bob")
-    notified.happen()
+    mailing.happen()
     browser.sign_in(BO, PASSWORD)
-    assert (len(notified.mails), problem_of(browser.open("/account").text)) == (1, [])
+    assert (len(mailing.mails), problem_of(browser.open("/account").text)) == (1, [])
 
 
 def test_a_stage_without_mail_says_so(workspace_api: Api, browser: Browser) -> None:
@@ -77,21 +81,25 @@ def test_a_stage_without_mail_says_so(workspace_api: Api, browser: Browser) -> N
 
 
 def test_a_workspace_sends_a_limited_number_of_mails_a_day(
-    notified: Notified, workspace: NewWorkspace, workspace_api: Api, browser: Browser, monkeypatch: pytest.MonkeyPatch
+    mailing: Mailing,
+    workspace: NewWorkspace,
+    workspace_api: Api,
+    browser: Browser,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(allowance, "MAX_MAILS", 2)
     until_midnight = -(clock.milliseconds() // 1000) % (24 * 60 * 60)
-    notified.run(until_midnight + 12 * 60 * 60)  # the first three requests are of one day
+    mailing.run(until_midnight + 12 * 60 * 60)  # the first three requests are of one day
     for person in ("ann", "bob", "cem"):
         request_person(workspace_api, person)
-        notified.happen(400)
-    assert (len(notified.mails), notified.failures, notified.queued) == (2, 0, [])
+        mailing.happen(400)
+    assert (len(mailing.mails), mailing.failures, mailing.queued) == (2, 0, [])
     browser.sign_in(BO, PASSWORD)
     assert "all its mails of today" in problem_of(browser.open("/account").text)[0]
-    notified.run(24 * 60 * 60)
+    mailing.run(24 * 60 * 60)
     request_person(workspace_api, "dan")
-    notified.happen()
-    assert all(f"/convos/support/{one}" in text_of(notified.mails[-1]) for one in ("cem", "dan"))
+    mailing.happen()
+    assert all(f"/convos/support/{one}" in text_of(mailing.mails[-1]) for one in ("cem", "dan"))
     sessions.clear_cache()
     assert problem_of(browser.open("/account").text) == []
     days = [row for row in moto_tables.items()["cams-workspaces"] if "mails" in row]

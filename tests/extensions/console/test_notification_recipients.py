@@ -10,7 +10,7 @@ from chalicelib.extensions.console.notifications import recipients
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.extensions.console.notified import BO, CONSOLE, Notified, request_person, settings, text_of
+from tests.extensions.console.mailing import BO, CONSOLE, Mailing, request_person, settings, text_of
 
 
 @pytest.mark.parametrize(
@@ -26,19 +26,19 @@ from tests.extensions.console.notified import BO, CONSOLE, Notified, request_per
     ],
 )
 def test_the_settings_decide(
-    through: str | None, condition: str | None, count: int, notified: Notified, workspace_api: Api
+    through: str | None, condition: str | None, count: int, mailing: Mailing, workspace_api: Api
 ) -> None:
     workspace_api.post("/v2/clients/bo", settings(through, condition))
     request_person(workspace_api, "ann")
-    notified.happen()
-    assert len(notified.mails) == count
+    mailing.happen()
+    assert len(mailing.mails) == count
 
 
-def test_a_client_without_settings_gets_no_mail(notified: Notified, workspace_api: Api) -> None:
+def test_a_client_without_settings_gets_no_mail(mailing: Mailing, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/bo", {"notificationsSettings": None})
     request_person(workspace_api, "ann")
-    notified.happen()
-    assert notified.mails == []
+    mailing.happen()
+    assert mailing.mails == []
 
 
 @pytest.mark.parametrize(
@@ -62,27 +62,27 @@ def test_a_client_without_settings_gets_no_mail(notified: Notified, workspace_ap
     ids=lambda one: json.dumps(one),
 )
 def test_who_sees_nothing_or_has_no_address_gets_no_mail(
-    change: dict[str, Any], notified: Notified, workspace_api: Api
+    change: dict[str, Any], mailing: Mailing, workspace_api: Api
 ) -> None:
     assert workspace_api.post("/v2/clients/bo", change).status == 200
     request_person(workspace_api, "ann")
-    notified.happen()
-    assert (notified.mails, notified.failures) == ([], 0)
+    mailing.happen()
+    assert (mailing.mails, mailing.failures) == ([], 0)
 
 
 def test_who_may_open_only_the_overview_is_led_there(
-    notified: Notified, workspace: NewWorkspace, workspace_api: Api
+    mailing: Mailing, workspace: NewWorkspace, workspace_api: Api
 ) -> None:
     workspace_api.post("/v2/clients/bo", {"canAccess": ["/overview"]})
     request_person(workspace_api, "ann")
-    notified.happen()
-    text = text_of(notified.mails[0])
+    mailing.happen()
+    text = text_of(mailing.mails[0])
     assert f"{CONSOLE}/{workspace.workspace_id}/overview" in text
     assert "/convos/" not in text
 
 
 def test_only_people_of_the_organisation_of_the_agent_get_a_mail(
-    notified: Notified, workspace_api: Api, other_workspace: NewWorkspace
+    mailing: Mailing, workspace_api: Api, other_workspace: NewWorkspace
 ) -> None:
     workspace_api.post("/v2/orgs/rival", {"name": "Rival", "widgetIDs": ["other"]})
     workspace_api.post("/v2/clients/lee", {"orgId": "rival", "email": "lee@rival.test", **settings()})
@@ -92,38 +92,42 @@ def test_only_people_of_the_organisation_of_the_agent_get_a_mail(
     foreign.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
     foreign.post("/v2/clients/bo", {"orgId": "acme", "email": "foreign@other.test", **settings()})
     request_person(workspace_api, "ann")
-    notified.happen()
-    assert len(notified.groups) == 3  # that of the stream, and one for each
-    assert sorted(notified.recipients) == [BO, "kim@acme.test"]
+    mailing.happen()
+    assert len(mailing.groups) == 3  # that of the stream, and one for each
+    assert sorted(mailing.recipients) == [BO, "kim@acme.test"]
     request_person(workspace_api, "bob", agent="other")
-    notified.happen(400)
-    assert notified.recipients[2:] == ["lee@rival.test"]
-    assert "/convos/other/bob" in text_of(notified.mails[2])
-    assert "ann" not in text_of(notified.mails[2])
+    mailing.happen(400)
+    assert mailing.recipients[2:] == ["lee@rival.test"]
+    assert "/convos/other/bob" in text_of(mailing.mails[2])
+    assert "ann" not in text_of(mailing.mails[2])
 
 
-def test_a_mail_lists_only_conversations_of_the_persons_agents(notified: Notified, workspace_api: Api) -> None:
+def test_a_mail_lists_only_conversations_of_the_persons_agents(mailing: Mailing, workspace_api: Api) -> None:
     request_person(workspace_api, "bob", agent="other")
     request_person(workspace_api, "ann")
-    notified.happen()
-    assert re.findall(r"/convos/\w+/\w+", text_of(notified.mails[0])) == ["/convos/support/ann"]
+    mailing.happen()
+    assert re.findall(r"/convos/\w+/\w+", text_of(mailing.mails[0])) == ["/convos/support/ann"]
 
 
 def test_all_clients_of_a_large_workspace_are_found(
-    notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+    mailing: Mailing, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recipients, "PORTION", 2)
     for number in range(7):
         client = {"orgId": "acme", "email": f"{number}@acme.test", **settings()}
         workspace_api.post(f"/v2/clients/client{number}", client)
     request_person(workspace_api, "ann")
-    notified.happen()
-    assert sorted(notified.recipients) == sorted([BO, *(f"{number}@acme.test" for number in range(7))])
+    mailing.happen()
+    assert sorted(mailing.recipients) == sorted([BO, *(f"{number}@acme.test" for number in range(7))])
 
 
 @pytest.mark.parametrize("end", ["client", "suspended", "sender"])
 def test_who_is_gone_gets_no_mail(
-    end: str, notified: Notified, workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+    end: str,
+    mailing: Mailing,
+    workspace: NewWorkspace,
+    workspace_api: Api,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     request_person(workspace_api, "ann")
     if end == "client":
@@ -132,9 +136,9 @@ def test_who_is_gone_gets_no_mail(
         workspaces.change_status(workspace.workspace_id, (None,), workspaces.SUSPENDED)
     else:
         monkeypatch.delenv("CAMS_MAIL_SENDER")
-    notified.happen()
-    assert (notified.mails, notified.failures) == ([], 0)
-    assert notified.groups == ([] if end == "sender" else notified.groups)
+    mailing.happen()
+    assert (mailing.mails, mailing.failures) == ([], 0)
+    assert mailing.groups == ([] if end == "sender" else mailing.groups)
 
 
 @pytest.mark.parametrize(
@@ -148,14 +152,14 @@ def test_who_is_gone_gets_no_mail(
     ids=json.dumps,
 )
 def test_who_lost_the_right_before_the_digest_gets_none(
-    path: str, change: dict[str, Any], notified: Notified, workspace_api: Api
+    path: str, change: dict[str, Any], mailing: Mailing, workspace_api: Api
 ) -> None:
     workspace_api.post("/v2/orgs/rival", {"name": "Rival", "widgetIDs": ["other"]})
     request_person(workspace_api, "ann")
-    notified.happen()
+    mailing.happen()
     request_person(workspace_api, "bob")
-    notified.happen(60)
-    assert len(notified.queued) == 1
+    mailing.happen(60)
+    assert len(mailing.queued) == 1
     workspace_api.post(path, change)
-    notified.run(900)
-    assert (len(notified.mails), notified.queued) == (1, [])
+    mailing.run(900)
+    assert (len(mailing.mails), mailing.queued) == (1, [])

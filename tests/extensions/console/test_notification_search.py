@@ -13,7 +13,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered
 from tests.conftest import PassTime
-from tests.extensions.console.notified import Notified, request_person, take_over, text_of
+from tests.extensions.console.mailing import Mailing, request_person, take_over, text_of
 
 
 def flood(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> None:
@@ -27,29 +27,29 @@ def flood(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTi
 
 
 def test_many_other_conversations_that_wait_hide_none(
-    notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime
+    mailing: Mailing, workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime
 ) -> None:
     flood(workspace_api, monkeypatch, pass_time)
-    notified.happen()
-    assert len(notified.mails) == 1
+    mailing.happen()
+    assert len(mailing.mails) == 1
 
 
 @pytest.fixture
-def flooded(notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Notified:
+def flooded(mailing: Mailing, workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Mailing:
     """Ann has requested a person, then more visitors of another organisation than a search examines."""
     monkeypatch.setattr(inbox, "_MAX_EXAMINED", 4)
     flood(workspace_api, monkeypatch, pass_time)
-    return notified
+    return mailing
 
 
-def test_a_flood_at_the_agents_of_others_loses_no_request(flooded: Notified, workspace_api: Api) -> None:
+def test_a_flood_at_the_agents_of_others_loses_no_request(flooded: Mailing, workspace_api: Api) -> None:
     flooded.happen()
     assert "/convos/support/ann" in text_of(flooded.mails[0])
     flooded.run(3_600)
     assert len(flooded.mails) == 1
 
 
-def test_a_request_during_a_continued_search_is_in_the_next_mail(flooded: Notified, workspace_api: Api) -> None:
+def test_a_request_during_a_continued_search_is_in_the_next_mail(flooded: Mailing, workspace_api: Api) -> None:
     flooded.happen(handoff_notices.DELAY_SECONDS - 1)
     find_waiting, others = inbox.find_waiting, ["bob"]
 
@@ -67,18 +67,16 @@ def test_a_request_during_a_continued_search_is_in_the_next_mail(flooded: Notifi
     assert flooded.sent_at[1] - flooded.sent_at[0] >= 300_000
 
 
-def test_a_search_ends_where_the_last_mail_began(
-    notified: Notified, workspace: NewWorkspace, workspace_api: Api
-) -> None:
+def test_a_search_ends_where_the_last_mail_began(mailing: Mailing, workspace: NewWorkspace, workspace_api: Api) -> None:
     for number in range(22):
         request_person(workspace_api, f"visitor{number}")
-    notified.happen(600)
-    notified.invoke(pack(Notify(workspace.workspace_id, "bo", clock.milliseconds() - 8_000)))
-    assert (len(notified.mails), notified.queued) == (1, [])
+    mailing.happen(600)
+    mailing.invoke(pack(Notify(workspace.workspace_id, "bo", clock.milliseconds() - 8_000)))
+    assert (len(mailing.mails), mailing.queued) == (1, [])
 
 
 def test_a_search_ends_an_hour_before_the_request(
-    flooded: Notified, workspace: NewWorkspace, workspace_api: Api
+    flooded: Mailing, workspace: NewWorkspace, workspace_api: Api
 ) -> None:
     take_over(workspace_api, "ann")
     flooded.happen()

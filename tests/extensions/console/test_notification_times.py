@@ -8,15 +8,23 @@ import pytest
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
-from tests.extensions.console.notified import BO, CONSOLE, Notified, notice_rows, request_person, take_over, text_of
+from tests.extensions.console.mailing import (
+    BO,
+    CONSOLE,
+    Mailing,
+    notice_rows,
+    request_person,
+    take_over,
+    text_of,
+)
 
 
-def test_a_request_for_a_person_is_one_mail(notified: Notified, workspace: NewWorkspace, workspace_api: Api) -> None:
+def test_a_request_for_a_person_is_one_mail(mailing: Mailing, workspace: NewWorkspace, workspace_api: Api) -> None:
     made = workspace_api.post("/v3/agents/support/convos", {"conversation": {"title": "A broken lamp"}})
     request_person(workspace_api, made.data["id"], userName="Ann")
-    notified.happen()
-    (mail,) = notified.mails
-    assert notified.recipients == [BO]
+    mailing.happen()
+    (mail,) = mailing.mails
+    assert mailing.recipients == [BO]
     assert mail["Subject"] == "A conversation waits for a person"
     assert mail["To"] == f"Bo de Vries <{BO}>"
     assert mail["From"] == "CAMS <notifications@cams.test>"
@@ -24,88 +32,88 @@ def test_a_request_for_a_person_is_one_mail(notified: Notified, workspace: NewWo
     for kind in ("plain", "html"):
         for expected in ("Ann", "A broken lamp", "Support", link):
             assert expected in text_of(mail, kind)
-    notified.run(900)
-    assert len(notified.mails) == 1
-    assert set(notified.groups) == {workspace.workspace_id}
+    mailing.run(900)
+    assert len(mailing.mails) == 1
+    assert set(mailing.groups) == {workspace.workspace_id}
 
 
-def test_other_changes_are_no_mail(notified: Notified, workspace_api: Api) -> None:
+def test_other_changes_are_no_mail(mailing: Mailing, workspace_api: Api) -> None:
     take_over(workspace_api, "ann")
     workspace_api.post("/agents/support/interact/bob/state", {"turns": []})
-    notified.happen(900)
-    assert (notified.mails, notified.groups) == ([], [])
+    mailing.happen(900)
+    assert (mailing.mails, mailing.groups) == ([], [])
 
 
-def test_twenty_requests_in_five_minutes_are_a_mail_and_a_digest(notified: Notified, workspace_api: Api) -> None:
+def test_twenty_requests_in_five_minutes_are_a_mail_and_a_digest(mailing: Mailing, workspace_api: Api) -> None:
     for number in range(20):
         request_person(workspace_api, f"visitor{number}")
-        notified.happen(14)
-    assert len(notified.mails) == 1
-    notified.run(320)
-    first, digest = notified.mails
+        mailing.happen(14)
+    assert len(mailing.mails) == 1
+    mailing.run(320)
+    first, digest = mailing.mails
     assert (first["Subject"], digest["Subject"]) == (
         "A conversation waits for a person",
         "20 conversations wait for a person",
     )
-    assert notified.sent_at[1] - notified.sent_at[0] >= 300_000
-    notified.run(3_600)
-    assert len(notified.mails) == 2
-    assert notified.queued == []
+    assert mailing.sent_at[1] - mailing.sent_at[0] >= 300_000
+    mailing.run(3_600)
+    assert len(mailing.mails) == 2
+    assert mailing.queued == []
 
 
 def test_a_digest_lists_at_most_twenty_newest_first(
-    notified: Notified, workspace: NewWorkspace, workspace_api: Api, pass_time: PassTime
+    mailing: Mailing, workspace: NewWorkspace, workspace_api: Api, pass_time: PassTime
 ) -> None:
     for number in range(23):
         request_person(workspace_api, f"visitor{number:02}")
         pass_time(1)
-    notified.happen()
-    listed = re.findall(r"/convos/support/(visitor\d\d)", text_of(notified.mails[0]))
+    mailing.happen()
+    listed = re.findall(r"/convos/support/(visitor\d\d)", text_of(mailing.mails[0]))
     assert listed == [f"visitor{number:02}" for number in reversed(range(3, 23))]
-    assert notified.mails[0]["Subject"] == "20+ conversations wait for a person"
+    assert mailing.mails[0]["Subject"] == "20+ conversations wait for a person"
     for kind in ("plain", "html"):
-        assert f"{CONSOLE}/{workspace.workspace_id}/convos?inbox=true" in text_of(notified.mails[0], kind)
+        assert f"{CONSOLE}/{workspace.workspace_id}/convos?inbox=true" in text_of(mailing.mails[0], kind)
 
 
-def test_conversations_taken_over_before_the_digest_are_no_mail(notified: Notified, workspace_api: Api) -> None:
+def test_conversations_taken_over_before_the_digest_are_no_mail(mailing: Mailing, workspace_api: Api) -> None:
     request_person(workspace_api, "ann")
-    notified.happen()
+    mailing.happen()
     request_person(workspace_api, "bob")
-    notified.happen(60)
+    mailing.happen(60)
     take_over(workspace_api, "ann")
     take_over(workspace_api, "bob")
-    notified.happen(900)
-    assert len(notified.mails) == 1
-    assert notified.queued == []
+    mailing.happen(900)
+    assert len(mailing.mails) == 1
+    assert mailing.queued == []
 
 
-def test_a_conversation_taken_over_at_once_is_no_mail(notified: Notified, workspace_api: Api) -> None:
+def test_a_conversation_taken_over_at_once_is_no_mail(mailing: Mailing, workspace_api: Api) -> None:
     request_person(workspace_api, "ann")
     take_over(workspace_api, "ann")
-    notified.happen(900)
-    assert notified.mails == []
+    mailing.happen(900)
+    assert mailing.mails == []
     assert notice_rows() == []
 
 
-def test_what_an_earlier_mail_listed_makes_no_other_mail(notified: Notified, workspace_api: Api) -> None:
+def test_what_an_earlier_mail_listed_makes_no_other_mail(mailing: Mailing, workspace_api: Api) -> None:
     request_person(workspace_api, "ann")
-    notified.happen(400)
+    mailing.happen(400)
     request_person(workspace_api, "bob")
     take_over(workspace_api, "bob")
-    notified.happen(900)
-    assert len(notified.mails) == 1
+    mailing.happen(900)
+    assert len(mailing.mails) == 1
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_repeated_and_bisected_batches_are_one_mail(seed: int, notified: Notified, workspace_api: Api) -> None:
+def test_repeated_and_bisected_batches_are_one_mail(seed: int, mailing: Mailing, workspace_api: Api) -> None:
     for number in range(8):
         request_person(workspace_api, f"visitor{number}")
-    records, order = notified.records(), random.Random(seed)
-    notified.feed(*records)
-    notified.run(order.randrange(5, 20))
+    records, order = mailing.records(), random.Random(seed)
+    mailing.feed(*records)
+    mailing.run(order.randrange(5, 20))
     for _ in range(6):
         first, last = sorted(order.sample(range(len(records) + 1), 2))
-        notified.feed(*records[first:last])
-        notified.run(order.choice((0, 7, 100, 400)))
-    notified.run(900)
-    assert len(notified.mails) == 1
+        mailing.feed(*records[first:last])
+        mailing.run(order.choice((0, 7, 100, 400)))
+    mailing.run(900)
+    assert len(mailing.mails) == 1

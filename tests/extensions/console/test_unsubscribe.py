@@ -13,7 +13,7 @@ from tests.api import Answer, Api
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
-from tests.extensions.console.notified import Notified, request_person, settings
+from tests.extensions.console.mailing import Mailing, request_person, settings
 from tests.moto_tables import snapshot
 
 FORM = "application/x-www-form-urlencoded"
@@ -47,17 +47,17 @@ def test_the_link_of_a_mail_ends_mails(
     workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime
 ) -> None:
     workspace_api.post("/v2/clients/bo", settings())
-    notified = Notified(monkeypatch, pass_time)
+    mailing = Mailing(monkeypatch, pass_time)
     request_person(workspace_api, "ann")
-    notified.happen()
-    (mail,) = notified.mails
+    mailing.happen()
+    (mail,) = mailing.mails
     assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     # As it is sent: mail programs do not decode this header.
-    (found,) = re.findall(r"^List-Unsubscribe: <https://cams\.test/prod(/console/.*)>\r?$", notified.raw_mails[0], re.M)
+    (found,) = re.findall(r"^List-Unsubscribe: <https://cams\.test/prod(/console/.*)>\r?$", mailing.raw_mails[0], re.M)
     assert send("POST", found).status == 200
     request_person(workspace_api, "bob")
-    notified.happen(900)
-    assert len(notified.mails) == 1
+    mailing.happen(900)
+    assert len(mailing.mails) == 1
 
 
 def test_opening_the_link_asks_and_changes_nothing(link: str, workspace_api: Api) -> None:

@@ -118,10 +118,9 @@ def count(run: Run, value: str, number: int) -> None:
     """Store counts of today, from where `value` says."""
     today = datetime.now(timezone.utc).date().isoformat()
     names = ("conversations", "messages", "interactions", "newVisitors", "handoffs", "leads", "loads", "seconds")
+    numbers = dict.fromkeys(names, number)
     arguments = (run.credentials["workspace_id"], "support", today, 0, value)
-    code = (
-        f"from tests.extensions.console.counted import count; count(*{arguments!r}, **{dict.fromkeys(names, number)!r})"
-    )
+    code = f"from tests.extensions.console.stored_counts import count; count(*{arguments!r}, **{numbers!r})"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=run.environment, check=True)
 
 

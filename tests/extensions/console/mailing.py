@@ -29,7 +29,7 @@ class Crash(BaseException):
     """The process ends here."""
 
 
-class Notified:
+class Mailing:
     """The function and what is around it. `pass_time` is the only clock; messages wait in order of their time."""
 
     def __init__(self, patch: pytest.MonkeyPatch, pass_time: PassTime) -> None:
