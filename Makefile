@@ -23,7 +23,7 @@ help:  # the first target, so that a bare `make` starts nothing
 	@echo "make test [ARGS=...]                  the quick tests: each behaviour once; four minutes"
 	@echo "make test-all                         the whole suite; ten minutes"
 	@echo "make test-long                        the long tests, and all tests of a guarantee; half an hour"
-	@echo "make test-extensions                  the tests without extensions, and with each alone; ten minutes"
+	@echo "make test-extensions                  the parts of the tree without extensions, and with each alone; two minutes"
 	@echo "make test-browser                     the pages (docs, console) and the chat widget in headless Chromium; four minutes"
 	@echo "make check                            formatter, linter, types, known vulnerabilities"
 	@echo "make format                           apply the formatter"
@@ -66,7 +66,7 @@ test-rest: install
 test-long: install
 	$(PYTEST) -m "long or guarantee" $(ARGS)
 
-# In copies of the tree, without the folders of other extensions. ARGS="--only none" runs one copy.
+# In copies of the tree: ARGS="--only none" runs one, "--without each --rehearse" all tests and a deployment without each.
 test-extensions: install
 	@.venv/bin/python -m tests.extension_trees $(ARGS)
 

@@ -1,12 +1,13 @@
 """Runs tests in copies of the tree without extension folders: `make test-extensions`.
 
-    python -m tests.extension_trees [--only NAME | --without NAME] [--rehearse] [PYTEST OPTIONS]
+    python -m tests.extension_trees [--only NAME | --without NAME] [--all-tests] [--rehearse] [PYTEST OPTIONS]
 
-The gate runs five copies. One has no extension and passes the quick tests of core. Each other one has one extension,
-whose tests pass there, as do those that compare the parts of the tree with each other.
+The gate runs five copies, two at a time: without extensions, and with each alone. They pass the quick tests of what
+differs between copies: the parts of the tree compared with each other, the hooks of core, and the extension itself.
 
-`--without NAME` removes one folder only, and `--without each` makes such a copy for each extension: all remaining quick
-tests pass in it. With `--rehearse`, each copy is also deployed in the emulated account of `make rehearse`.
+With `--all-tests`, they pass all remaining quick tests. `--without NAME` removes one folder only and runs all tests;
+`--without each` makes such a copy for each extension. With `--rehearse`, each copy is also deployed in the emulated
+account of `make rehearse`. These take several minutes for each copy, and are for a release.
 """
 
 import argparse
@@ -16,6 +17,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,9 +30,8 @@ _ROOT = Path(__file__).resolve().parent.parent
 _FOLDER = Path("chalicelib/extensions")
 _ENVIRONMENTS = (".venv", ".venv-engine", ".uv")
 _NONE, _EACH = "none", "each"
-# Layers, operations, the document, functions with their permissions, and the template.
-_WHOLE_TREE = (
-    "tests/test_structure.py",
+# Operations, the document, functions with their permissions, alarms, and the template.
+_PARTS = (
     "tests/openapi/test_document.py",
     "tests/contract",
     "tests/deployment/test_extension_parts.py",
@@ -38,14 +40,35 @@ _WHOLE_TREE = (
     "tests/deployment/test_rights.py",
     "tests/deployment/test_template.py",
 )
+# Imports, tables and rows, deletions and costs, which extensions add to, and what operators verify.
+_CORE = (
+    *_PARTS,
+    "tests/test_structure.py",
+    "tests/test_template.py",
+    "tests/test_readme_tables.py",
+    "tests/test_requests_per_operation.py",
+    "tests/deletion",
+    "tests/storage/test_stored_rows.py",
+    "tests/workspaces/test_rows.py",
+    "tests/deployment/test_verify.py",
+)
+# By extension, the folder unless it takes longer than half a minute.
+_OWN = {
+    "console": tuple(
+        f"tests/extensions/console/test_{name}.py" for name in ("agents", "conversations", "links", "rights")
+    )
+}
+GATE = (*_CORE, *(path for paths in _OWN.values() for path in paths))
+"""What the gate runs, besides the folders of extensions."""
+_AT_A_TIME = 2
 
 
 class _Tree(NamedTuple):
-    """A copy of the tree: its name, its extensions, and the tests to run in it, by default all quick ones."""
+    """A copy of the tree: its name, its extensions, and the tests that the gate runs in it."""
 
     name: str
     extensions: frozenset[str]
-    tests: tuple[str, ...] = ()
+    tests: tuple[str, ...]
 
 
 def main() -> None:
@@ -53,43 +76,67 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", choices=(_NONE, *present()), help="one copy: the extension in it")
     parser.add_argument("--without", choices=(_EACH, *present()), help="one copy: the only extension that it lacks")
+    parser.add_argument("--all-tests", action="store_true", help="all remaining quick tests")
     parser.add_argument("--rehearse", action="store_true", help="also deploy each copy in an emulated account")
     arguments, options = parser.parse_known_args()
-    trees = list(_without(arguments.without) if arguments.without else _gate(arguments.only))
-    failed = [tree.name for tree in trees if not _passes(tree, options, rehearse=arguments.rehearse)]
+    if arguments.without or arguments.all_tests or arguments.rehearse:
+        trees = [*(_without(arguments.without) if arguments.without else _gate(arguments.only))]
+        failed = [tree.name for tree in trees if not _passes_all(tree, options, rehearse=arguments.rehearse)]
+    else:
+        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+            trees = [*_gate(arguments.only)]
+            passed = pool.map(lambda tree: _passes(tree, options), trees)
+            failed = [tree.name for tree, has_passed in zip(trees, passed, strict=True) if not has_passed]
     if failed:
         sys.exit(f"Failed in these copies: {', '.join(failed)}.")
 
 
 def _gate(only: str | None) -> Iterator[_Tree]:
+    """Yield the copies of the gate. Those that take longest come first."""
     for name in [only] if only else [_NONE, *present()]:
         if name == _NONE:
-            yield _Tree(name, frozenset())
+            yield _Tree(name, frozenset(), _CORE)
         else:
-            yield _Tree(f"{name} alone", frozenset({name}), (*_WHOLE_TREE, f"tests/extensions/{name}"))
+            yield _Tree(f"{name} alone", frozenset({name}), (*_PARTS, *_OWN.get(name, (f"tests/extensions/{name}",))))
 
 
 def _without(chosen: str) -> Iterator[_Tree]:
     for name in present() if chosen == _EACH else [chosen]:
-        yield _Tree(f"without {name}", frozenset(present()) - {name})
+        yield _Tree(f"without {name}", frozenset(present()) - {name}, ())
 
 
-def _passes(tree: _Tree, options: list[str], *, rehearse: bool) -> bool:
+def _passes(tree: _Tree, options: list[str]) -> bool:
+    """Run the tests of the gate in one process, so that two copies use two processors. Print its output at the end."""
+    with _copied(tree) as directory:
+        return _run(f"{tree.name}: tests", directory, "pytest", "-n", "0", *_QUICK, *tree.tests, *options, capture=True)
+
+
+def _passes_all(tree: _Tree, options: list[str], *, rehearse: bool) -> bool:
+    with _copied(tree) as directory:
+        tests = ("pytest", "-n", "2", "--dist", "loadscope", *_QUICK)
+        passed = _run(f"{tree.name}: tests", directory, *tests, *options)
+        return passed and (not rehearse or _run(f"{tree.name}: rehearsal", directory, "tests.deployment.rehearse"))
+
+
+_QUICK = ("-q", "-m", "not whole and not long")
+
+
+def _run(what: str, tree: Path, *module: str, capture: bool = False) -> bool:
+    started = time.monotonic()
+    output = subprocess.PIPE if capture else None
+    done = subprocess.run(
+        [sys.executable, "-m", *module], cwd=tree, stdout=output, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    result = f"{what} {'failed' if done.returncode else 'passed'} after {time.monotonic() - started:.0f} s"
+    click.echo(f"{done.stdout or ''}{result}")
+    return done.returncode == 0
+
+
+@contextmanager
+def _copied(tree: _Tree) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="cams-extensions-") as directory:
         _copy(Path(directory), tree.extensions)
-        tests = ["pytest", "-q", "-n", "2", "--dist", "loadscope", "-m", "not whole and not long", *tree.tests]
-        passed = _run(f"{tree.name}: tests", Path(directory), *tests, *options)
-        return passed and (not rehearse or _run(f"{tree.name}: rehearsal", Path(directory), _REHEARSAL))
-
-
-_REHEARSAL = "tests.deployment.rehearse"
-
-
-def _run(what: str, tree: Path, *module: str) -> bool:
-    started = time.monotonic()
-    code = subprocess.run([sys.executable, "-m", *module], cwd=tree, check=False).returncode
-    click.echo(f"{what} {'failed' if code else 'passed'} after {time.monotonic() - started:.0f} s")
-    return code == 0
+        yield Path(directory)
 
 
 def _copy(tree: Path, extensions: frozenset[str]) -> None:
@@ -104,6 +151,8 @@ def _copy(tree: Path, extensions: frozenset[str]) -> None:
     # Some tests read what Git knows.
     subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
     subprocess.run(["git", "add", "-A"], cwd=tree, check=True)
+    # The patterns of .gitignore match directories, not links.
+    (tree / ".git" / "info" / "exclude").write_text("\n".join(_ENVIRONMENTS), encoding="utf-8")
     for environment in _ENVIRONMENTS:
         if (_ROOT / environment).exists():
             (tree / environment).symlink_to(_ROOT / environment)

@@ -8,6 +8,7 @@ import yaml
 from app import app
 from chalicelib import __version__
 from chalicelib.openapi import document
+from tests import extension_trees
 
 ROOT = Path(__file__).parent.parent
 
@@ -46,3 +47,7 @@ def test_requirements_and_settings_of_tools_have_one_place() -> None:
     """`requirements/` and pyproject.toml. Chalice reads requirements.txt, which lists what a function needs."""
     suffixes = (".txt", ".lock", ".in", ".ini", ".cfg", ".toml", ".json")
     assert {path.name for path in ROOT.iterdir() if path.suffix in suffixes} == {"requirements.txt", "pyproject.toml"}
+
+
+def test_the_tests_of_the_copies_without_extensions_exist() -> None:
+    assert not [path for path in extension_trees.GATE if not (ROOT / path).exists()]

@@ -29,7 +29,11 @@ FUNCTIONS = (
 )
 # A save of a person requires that the rights of the administrator have not changed.
 GRANTS = {
-    "api_handler": {"clients": "ConditionCheckItem", "credentials": "ConditionCheckItem"},
+    "api_handler": {
+        "clients": "ConditionCheckItem",
+        "credentials": "ConditionCheckItem",
+        "workspaces": "BatchGetItem",
+    },
     "follow_conversations": READ_KEYRING,
 }
 SENDS = {"follow_conversations": ("notifications",)}
