@@ -22,9 +22,9 @@ def check_monitoring(here: cloud.Cloud) -> int:
         raise Failed(f"Alarms notify {subscribed}, not {EMAIL}.")
     _expect(here, "")
     awslambda = here.sdk("lambda")
-    (mapping,) = awslambda.list_event_source_mappings(FunctionName=f"{NAME}-follow_webhooks")["EventSourceMappings"]
+    (mapping,) = awslambda.list_event_source_mappings(FunctionName=f"{NAME}-fan_out_clients")["EventSourceMappings"]
     awslambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
-    _expect(here, f"The event source mapping of {NAME}-follow_webhooks is Disabled.")
+    _expect(here, f"The event source mapping of {NAME}-fan_out_clients is Disabled.")
     awslambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
     return len(alarms)
 

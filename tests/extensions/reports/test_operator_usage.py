@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from chalicelib import clock, queues, settings, storage
+from chalicelib import clock, extensions, queues, settings, storage
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import counts
 from chalicelib.extensions.reports.deploy import request_lines
@@ -83,6 +83,7 @@ def test_the_environment_of_a_local_run_names_its_log(log: Path, monkeypatch: py
     assert usage._local_logs() == ()
 
 
+@pytest.mark.skipif(not extensions.has("console"), reason="the extension console is off")
 def test_requests_of_the_console_are_those_of_their_workspace(
     workspace: NewWorkspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
