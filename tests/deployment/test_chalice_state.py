@@ -16,6 +16,7 @@ from moto import mock_aws
 import app
 from infra.deploy import chalice_state, checks, event_sources, stage
 from infra.deploy.functions import declared_functions
+from tests.deployment.conftest import add_api
 from tests.deployment.test_functions import OUTPUTS
 
 _TRUST: dict[str, Any] = {
@@ -66,16 +67,10 @@ def add_mapping(arn: str) -> str:
     return uuid
 
 
-def add_api(function: str) -> str:
+def add_function_api(function: str) -> str:
     """Create an API with one method that invokes the function; returns its id."""
-    gateway = boto3.client("apigateway")
-    api_id: str = gateway.create_rest_api(name="cams")["id"]
-    (root,) = gateway.get_resources(restApiId=api_id)["items"]
-    place = {"restApiId": api_id, "resourceId": root["id"], "httpMethod": "GET"}
-    gateway.put_method(**place, authorizationType="NONE")
     uri = f"arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/{function}/invocations"
-    gateway.put_integration(**place, type="AWS_PROXY", integrationHttpMethod="POST", uri=uri)
-    return api_id
+    return add_api(type="AWS_PROXY", integrationHttpMethod="POST", uri=uri)
 
 
 def reconcile(account: dict[str, str]) -> dict[str, dict[str, Any]]:
@@ -122,8 +117,8 @@ def test_a_mapping_to_a_deleted_stream_is_deleted(account: dict[str, str]) -> No
 
 
 def test_the_api_is_found_by_the_function_that_it_invokes(account: dict[str, str]) -> None:
-    add_api(_FUNCTION.replace("prod", "test"))
-    own = add_api(_FUNCTION)
+    add_function_api(_FUNCTION.replace("prod", "test"))
+    own = add_function_api(_FUNCTION)
     recorded = reconcile(account)["rest_api"]
     assert recorded["rest_api_id"] == own
     assert recorded["rest_api_url"] == f"https://{own}.execute-api.eu-west-1.amazonaws.com/prod/"
@@ -131,7 +126,7 @@ def test_the_api_is_found_by_the_function_that_it_invokes(account: dict[str, str
 
 def test_the_resources_of_an_api_are_one_request(account: dict[str, str]) -> None:
     """API Gateway accepts 5 GetResources in 2 seconds per account."""
-    api_id = add_api(_FUNCTION)
+    api_id = add_function_api(_FUNCTION)
     gateway, limits = boto3.client("apigateway"), list[tuple[str, Any]]()
     gateway.meta.events.register(
         "provide-client-params.apigateway.*", lambda params, model, **_: limits.append((model.name, params["limit"]))
@@ -143,14 +138,14 @@ def test_the_resources_of_an_api_are_one_request(account: dict[str, str]) -> Non
 
 @pytest.mark.parametrize("name", ["cams-prod2", "cams-prod-fan_out_leads", "other-cams-prod"])
 def test_the_api_of_a_function_with_a_similar_name_is_another_one(account: dict[str, str], name: str) -> None:
-    add_api(_FUNCTION.replace("cams-prod", name))
+    add_function_api(_FUNCTION.replace("cams-prod", name))
     assert "rest_api" not in reconcile(account)
 
 
 def test_of_several_apis_the_oldest_is_kept_and_the_others_are_named(
     account: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    apis = [add_api(_FUNCTION) for _ in range(4)]
+    apis = [add_function_api(_FUNCTION) for _ in range(4)]
     ages = dict(zip(apis, [3, 1, 2, 4], strict=True))
     sort = sorted
 

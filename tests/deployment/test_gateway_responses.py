@@ -1,13 +1,11 @@
 """API Gateway's own error responses: our envelope for every response type, put only if it differs."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import boto3
 import pytest
 from botocore.loaders import Loader
-from moto import mock_aws
 
 from infra.deploy import gateway_responses
 from tests.openapi.document import document
@@ -16,20 +14,6 @@ from tests.selection import first_case, one_of_each
 STAGE = "prod"
 HEADER = "gatewayresponse.header."
 Responses = dict[str, dict[str, Any]]
-
-
-@pytest.fixture
-def api_id() -> Iterator[str]:
-    """An API that has been deployed once, as Chalice does."""
-    with mock_aws():
-        gateway = boto3.client("apigateway")
-        api: str = gateway.create_rest_api(name="cams")["id"]
-        (root,) = gateway.get_resources(restApiId=api)["items"]
-        place = {"restApiId": api, "resourceId": root["id"], "httpMethod": "GET"}
-        gateway.put_method(**place, authorizationType="NONE")
-        gateway.put_integration(**place, type="MOCK")
-        gateway.create_deployment(restApiId=api, stageName=STAGE)
-        yield api
 
 
 def deployment(api_id: str) -> str:

@@ -1,12 +1,10 @@
 """The limits of a stage: throttle, reserved concurrency, and the requests of a credential."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
 
 from infra.deploy import limits, stack, template
 from infra.deploy.functions import declared_functions
@@ -17,20 +15,6 @@ RESOURCES: dict[str, Any] = _TEMPLATE["Resources"]
 
 
 # ---- the throttle ---------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def api_id() -> Iterator[str]:
-    """An API with a deployed stage."""
-    with mock_aws():
-        gateway = boto3.client("apigateway")
-        api: str = gateway.create_rest_api(name="cams")["id"]
-        (root,) = gateway.get_resources(restApiId=api)["items"]
-        place = {"restApiId": api, "resourceId": root["id"], "httpMethod": "GET"}
-        gateway.put_method(**place, authorizationType="NONE")
-        gateway.put_integration(**place, type="MOCK")
-        gateway.create_deployment(restApiId=api, stageName="prod")
-        yield api
 
 
 def throttle(api_id: str) -> tuple[float, int]:
