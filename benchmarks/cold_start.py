@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 from boto3.dynamodb.types import TypeSerializer
 
-from benchmarks import counted_stack, packages
-from benchmarks.counted_stack import AGENT
+from benchmarks import packages, stack_process
 from benchmarks.packages import Package
 from benchmarks.results import OURS, Goal, Row, row
+from benchmarks.stack_process import AGENT
 from infra import tables
 from infra.local.children import Engine
 from infra.package import trim
@@ -109,7 +109,7 @@ def prepare(engine: Engine, package: Path) -> Situation:
     tables.create_missing(lambda service: client(engine, service))
     _, token = package_runs.new_workspace(where)
     created = package_runs.request(token, "POST", f"/v2/agents/{AGENT}", {"title": "Support"})
-    event = json.loads(counted_stack.case(counted_stack.READ).event(token))
+    event = json.loads(stack_process.case(stack_process.READ).event(token))
     _, answer = package_runs.run(package, "app", [created, ("app", event)], where).answers
     _copy(json.loads(answer["body"])["data"], client(engine, "dynamodb"))
     return Situation(where, event)

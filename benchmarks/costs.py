@@ -20,7 +20,7 @@ def cost(act: Callable[[], object], client: Any = None) -> Costs:
     return dict(zip(METRICS, (meter.total, meter.reads, meter.writes), strict=True))
 
 
-def succeeded(answer: Answer) -> Answer:
+def require_success(answer: Answer) -> Answer:
     """Return the answer. Raises AssertionError for an error."""
     if answer.status != 200:
         raise AssertionError(answer.text)
@@ -29,6 +29,6 @@ def succeeded(answer: Answer) -> Answer:
 
 def warm_up(tenant: Tenant) -> None:
     """Cache the caller, the agent, and the workspace's retention, which a process looks up once or twice a minute."""
-    succeeded(tenant.api.get("/v2/clients"))
-    succeeded(tenant.api.post(f"/v2/agents/{AGENT}/analytics/warm", {"record": "load"}))
+    require_success(tenant.api.get("/v2/clients"))
+    require_success(tenant.api.post(f"/v2/agents/{AGENT}/analytics/warm", {"record": "load"}))
     workspaces.retention_days(tenant.workspace_id)

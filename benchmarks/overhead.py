@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks import instructions
-from benchmarks.counted_stack import LIST, READ, STATES
 from benchmarks.results import OURS, Goal, Row, row
+from benchmarks.stack_process import LIST, READ, STATES
 
 FLOOR = "bare SDK"
 STACKS = {
@@ -64,7 +64,7 @@ def count(directory: Path, lengths: dict[str, dict[str, int]]) -> Counts:
     for stack, cases in lengths.items():
         (directory / stack).mkdir()
         arguments = [f"{case}={length}" for case, length in cases.items()]
-        command = [sys.executable, "-m", "benchmarks.counted_stack", STACKS[stack], *arguments]
+        command = [sys.executable, "-m", "benchmarks.stack_process", STACKS[stack], *arguments]
         processes[stack] = instructions.start(command, dict(os.environ), directory / stack)
     for stack, process in processes.items():
         if process.wait():

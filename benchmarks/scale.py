@@ -11,7 +11,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from benchmarks import populate, transcripts
-from benchmarks.costs import METRICS, Costs, cost, succeeded, warm_up
+from benchmarks.costs import METRICS, Costs, cost, require_success, warm_up
 from benchmarks.populate import Tenant
 from benchmarks.results import OURS, Goal, Row, row
 from chalicelib import ids, storage
@@ -53,7 +53,7 @@ class Operation(NamedTuple):
 
     def send(self, tenant: Tenant) -> Answer:
         """Send the request. Raises AssertionError for another page than expected."""
-        answer = succeeded(tenant.api.call(self.method, self.path, self.body))
+        answer = require_success(tenant.api.call(self.method, self.path, self.body))
         if self.expected is not None and [conversation["ID"] for conversation in answer.data] != self.expected:
             raise AssertionError(f"{self.name} contains other conversations than expected")
         return answer
@@ -102,11 +102,11 @@ def measured(tenant: Tenant, numbers: Sequence[int]) -> Iterator[tuple[str, Cost
     for operation in _lists(numbers):
         yield operation.name, cost(partial(operation.send, tenant))
     for end in (-2, _MESSAGES):
-        succeeded(tenant.api.post(_STATE, {"turns": transcripts.turns(transcripts.transcript(_MESSAGES)[:end])}))
+        require_success(tenant.api.post(_STATE, {"turns": transcripts.turns(transcripts.transcript(_MESSAGES)[:end])}))
     for operation in _writes():
         yield operation.name, cost(partial(operation.send, tenant))
-    created = succeeded(tenant.api.get(_LIST)).data[0]["ID"]
-    succeeded(tenant.api.delete(f"{_CONVERSATIONS}/{created}"))
+    created = require_success(tenant.api.get(_LIST)).data[0]["ID"]
+    require_success(tenant.api.delete(f"{_CONVERSATIONS}/{created}"))
 
 
 def _lists(numbers: Sequence[int]) -> Iterator[Operation]:
@@ -125,7 +125,7 @@ def _lists(numbers: Sequence[int]) -> Iterator[Operation]:
 def _writes() -> list[Operation]:
     """Return the operations on a conversation of ten messages, two of which are replaced, and a creation."""
     messages = transcripts.transcript(_MESSAGES)
-    changed = [*messages[:-2], *transcripts.other(messages, 2)]
+    changed = [*messages[:-2], *transcripts.other_messages(messages, 2)]
     return [
         Operation("state read", "POST", _STATE, {}),
         Operation("state replace", "POST", _STATE, {"turns": transcripts.turns(changed)}),
@@ -159,7 +159,7 @@ def delivery_costs(count: int) -> Iterator[tuple[str, Costs]]:
     """
     tenant = populate.tenant()
     endpoint = {"url": "https://example.com/hooks", "events": [_TYPE]}
-    webhook_id = succeeded(tenant.api.post("/v3/webhooks", {"webhook": endpoint})).data["id"]
+    webhook_id = require_success(tenant.api.post("/v3/webhooks", {"webhook": endpoint})).data["id"]
     storage.save_many([_delivery(tenant, webhook_id, number, count) for number in range(count)])
     warm_up(tenant)
     for name, query, expected in (("deliveries", "", PAGE_SIZE), ("failed deliveries", "?status=failed", _FAILED)):

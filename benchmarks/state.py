@@ -9,7 +9,7 @@ from moto.dynamodb.models.dynamo_type import LimitedSizeDict
 from benchmarks import populate
 from benchmarks.costs import Costs, cost
 from benchmarks.results import OURS, PRICES, Goal, Row, row
-from benchmarks.transcripts import Message, other, transcript, turns
+from benchmarks.transcripts import Message, other_messages, transcript, turns
 from chalicelib import storage
 from chalicelib.http import auth
 from tests.api import Api
@@ -138,7 +138,7 @@ def costs(store: Store, count: int) -> Iterator[tuple[str, Costs]]:
     conversation. Raises AssertionError if a read returns other messages than were written.
     """
     conversation, messages = f"costs-{count}", transcript(count)
-    again, more = [*messages[:-2], *other(messages, 2, 1)], other(messages, 2, 3)
+    again, more = [*messages[:-2], *other_messages(messages, 2, 1)], other_messages(messages, 2, 3)
     store.replace(conversation, messages[:-2])
     store.append(conversation, messages[-2:])
     yield "replace", _cost(store, conversation, again, lambda: store.replace(conversation, again))

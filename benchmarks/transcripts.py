@@ -39,7 +39,7 @@ def transcript(count: int) -> list[Message]:
     return _messages(0, count, _START)
 
 
-def other(messages: Sequence[Message], count: int, nth: int = 0) -> list[Message]:
+def other_messages(messages: Sequence[Message], count: int, nth: int = 0) -> list[Message]:
     """Return `count` messages that follow these and are not in `transcript`. Each `nth` gives other messages."""
     return _messages(_OTHERS * (nth + 1), count, messages[-1]["ts"])
 

@@ -1,6 +1,6 @@
 """The process that `benchmarks.overhead` counts: one stack on recorded answers of the engine.
 
-python -m benchmarks.counted_stack MODULE:FUNCTION CASE=LENGTH…
+python -m benchmarks.stack_process MODULE:FUNCTION CASE=LENGTH…
 
 The process fills moto with the records through CAMS and records the engine's answers to each case once. Then the
 answers are played back below all code of the stack: the SDK builds and signs requests and parses answers as usual.
@@ -138,22 +138,22 @@ def main(stack: str, lengths: dict[str, int]) -> None:
         token = _fill()
         module, _, function = stack.partition(":")
         answer: Handler = getattr(importlib.import_module(module), function)
-        prepared = [(_prepared(engine, answer, case(name), token), length) for name, length in lengths.items()]
+        prepared = [(_prepare(engine, answer, case(name), token), length) for name, length in lengths.items()]
     gc.freeze()
     instructions.count(prepared)  # without moto: the SDK calls every handler of an event
 
 
-def _prepared(engine: RecordedEngine, answer: Handler, request: Case, token: str) -> instructions.Prepare:
+def _prepare(engine: RecordedEngine, answer: Handler, request: Case, token: str) -> instructions.Prepare:
     """Record the engine, warm up, and return the case as an operation. The answers must be those of CAMS."""
     from app import app
 
     event, replies = request.event(token), dict[tuple[bytes, bytes], AWSResponse]()
-    engine.replies, before = None, _stored(request)
-    expected = _normalized(app(json.loads(event), Context()))
+    engine.replies, before = None, _read_conversation(request)
+    expected = _without_times(app(json.loads(event), Context()))
     _restore(before)
     engine.replies = replies
     for _ in range(1 + _WARM_UP):
-        if _normalized(answer(json.loads(event), Context())) != expected or expected[0] != 200:
+        if _without_times(answer(json.loads(event), Context())) != expected or expected[0] != 200:
             raise ValueError(f"an unexpected answer: {request.method} {request.resource}")
 
     def prepare() -> instructions.Operation:
@@ -230,7 +230,7 @@ def _agent() -> dict[str, Any]:
     from chalicelib.agents.record import AgentV3
 
     chance = random.Random(0)
-    agent: dict[str, Any] = _filled(AgentV3, chance)
+    agent: dict[str, Any] = _example(AgentV3, chance)
     for name in ("SECRET_API_KEY", "customThemeJSONString", "UIhandoffTitle", "UIhandoffSubtitle", "retention"):
         agent.pop(name)
     agent["nodes"] = [{**agent["nodes"][0], "id": f"node-{place}"} for place in range(2)]
@@ -239,20 +239,20 @@ def _agent() -> dict[str, Any]:
     return {**agent, "agentPlatform": "vg", "vg_systemPrompt": prompt, "messagesLimit": 10_000, "limits": limits}
 
 
-def _filled(kind: Any, chance: random.Random) -> Any:
+def _example(kind: Any, chance: random.Random) -> Any:
     """Return a value of the type: every writable member of a model, one element of a list."""
     if get_origin(kind) is Annotated:
-        return 3 if "StrictNumber" in str(kind) else _filled(get_args(kind)[0], chance)
+        return 3 if "StrictNumber" in str(kind) else _example(get_args(kind)[0], chance)
     if get_origin(kind) is Literal:
         return get_args(kind)[0]
     if get_origin(kind) is list:
-        return [_filled(get_args(kind)[0], chance)]
+        return [_example(get_args(kind)[0], chance)]
     if get_args(kind):  # a member is its type, or null
-        return _filled(get_args(kind)[0], chance)
+        return _example(get_args(kind)[0], chance)
     if hasattr(kind, "model_fields"):
         # Neither members that the service sets, nor names of a workspace's records.
         return {
-            name: _filled(field.annotation, chance)
+            name: _example(field.annotation, chance)
             for name, field in kind.model_fields.items()
             if not {"readOnly", "x-own-id"} & {*(field.json_schema_extra or ())}
         }
@@ -260,7 +260,7 @@ def _filled(kind: Any, chance: random.Random) -> Any:
     return {str: text, bool: True, int: 3, dict: {"text": text}, Any: {"text": text}}[kind]
 
 
-def _normalized(answer: dict[str, Any]) -> tuple[int, Any]:
+def _without_times(answer: dict[str, Any]) -> tuple[int, Any]:
     """Return an answer's status and JSON without the time of the write; all stacks must agree on the rest."""
     body = json.loads(answer["body"])
     if "chatState" in body:
@@ -268,7 +268,7 @@ def _normalized(answer: dict[str, Any]) -> tuple[int, Any]:
     return answer["statusCode"], body
 
 
-def _stored(request: Case) -> dict[str, Any] | None:
+def _read_conversation(request: Case) -> dict[str, Any] | None:
     """Return the conversation that a request writes."""
     if request.method == "GET":
         return None
