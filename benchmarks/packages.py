@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from infra.package import build, wheels
-from infra.package.__main__ import zipped
+from infra.package.__main__ import build_zip
 from infra.package.wheels import File
 
 _CACHE = build.ROOT / "build" / "benchmarks"
@@ -38,9 +38,9 @@ class Package(NamedTuple):
 
 def ours(directory: Path) -> Package:
     """Build the deployed package in `directory`."""
-    build.stage(directory / "staged", wheels.HERE)
+    build.stage(directory / "staged", wheels.THIS_MACHINE)
     with contextlib.redirect_stdout(io.StringIO()):  # Chalice prints its progress
-        package = zipped(directory / "staged")
+        package = build_zip(directory / "staged")
     with zipfile.ZipFile(package) as archive:
         archive.extractall(directory / "unzipped")
     return Package(directory / "unzipped", package.stat().st_size)
@@ -75,7 +75,7 @@ def _install(names: Sequence[str], place: Path, select: Callable[[Iterator[File]
     place.mkdir()
     requirements = place / "requirements.txt"
     requirements.write_text("\n".join(f"{name}=={importlib.metadata.version(name)}" for name in names), "utf-8")
-    for file in select(wheels.of(requirements, wheels.HERE, build.ROOT / "requirements/bench.lock")):
+    for file in select(wheels.unpack_files(requirements, wheels.THIS_MACHINE, build.ROOT / "requirements/bench.lock")):
         (place / "package" / file.path).parent.mkdir(parents=True, exist_ok=True)
         (place / "package" / file.path).write_bytes(file.content)
     shutil.make_archive(str(place / "package"), "zip", place / "package")

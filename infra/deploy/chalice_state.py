@@ -61,13 +61,13 @@ def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs, functions: Coll
     return deleted
 
 
-def hand_over(project: Path, stage: str) -> None:
+def copy_to_project(project: Path, stage: str) -> None:
     """Copy the file into the project that Chalice runs in. Chalice truncates its copy before it writes."""
     source = _path(stages.CHALICE_DIRECTORY, stage)
     _replace(_path(project / ".chalice", stage), source.read_text(encoding="utf-8"))
 
 
-def take_over(project: Path, stage: str) -> None:
+def copy_from_project(project: Path, stage: str) -> None:
     """Copy the file that Chalice has written back from the project."""
     written = _path(project / ".chalice", stage)
     _replace(_path(stages.CHALICE_DIRECTORY, stage), written.read_text(encoding="utf-8"))

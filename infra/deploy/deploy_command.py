@@ -124,7 +124,7 @@ def _deploy(
     with step("functions"):
         child = {"CAMS_PACKAGES_BUCKET": outputs["PackagesBucket"], "CAMS_PYTHON_VERSION": python}
         updates = chalice_process.run(project, "deploy", stage_name, **child)
-        chalice_state.take_over(project, stage_name)
+        chalice_state.copy_from_project(project, stage_name)
     click.echo(f"    {updates}")
     with step("event sources"):
         scaled = concurrency.mapping_settings(settings, plan.executions)
@@ -195,5 +195,5 @@ def _stage_project(stage_name: str, settings: stage.Settings, python: str) -> tu
         )
     except build.BuildError as error:
         raise click.ClickException(str(error)) from error
-    chalice_state.hand_over(project, stage_name)
+    chalice_state.copy_to_project(project, stage_name)
     return project, has_bytecode

@@ -49,9 +49,9 @@ def _destroy(session: Session, name: str, stage_name: str, *, delete_data: bool)
         stack.disassociate_api(cloudformation, name)
     with step("functions"):
         project = chalice_process.prepare_deletion(stage_name)
-        chalice_state.hand_over(project, stage_name)
+        chalice_state.copy_to_project(project, stage_name)
         chalice_process.run(project, "delete", stage_name)
-        chalice_state.take_over(project, stage_name)
+        chalice_state.copy_from_project(project, stage_name)
     with step("stack"):
         teardown.empty_packages(session.client, name)
         stack.retain_data_only(cloudformation, name, stage_name, protected=not delete_data)

@@ -65,7 +65,7 @@ def _report(server: BaseServer, request: Any, address: Any) -> None:
         sys.stderr.write(f"A request failed: {type(error).__name__} at {name}:{where.lineno}\n")
 
 
-class Split(TextIOBase):
+class SplitOutput(TextIOBase):
     """A standard output that appends the lines of requests to a file that only its owner can read.
 
     A file of more than 100 MB is begun anew.

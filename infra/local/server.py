@@ -30,7 +30,7 @@ def main(port: str, log: str) -> None:
     # The run prints the address when everything is ready; Chalice's own would also print it, earlier.
     LocalDevServer.serve_forever = _serve_forever  # type: ignore[method-assign,assignment]
     # The lines of telemetry go to a file, for `infra.cams usage`: Chalice prints each request, too.
-    sys.stdout = request_log.Split(sys.stdout, Path(log))
+    sys.stdout = request_log.SplitOutput(sys.stdout, Path(log))
     # Chalice sets the root logger to INFO. At that level, botocore and pynamodb log the sources of their settings.
     for name in ("botocore", "pynamodb"):
         logging.getLogger(name).setLevel(logging.WARNING)

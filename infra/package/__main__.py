@@ -25,7 +25,7 @@ def main() -> None:
         build.stage(directory)
     except build.BuildError as error:
         sys.exit(str(error))
-    package = zipped(directory)
+    package = build_zip(directory)
     sizes = Counter[str]()
     with zipfile.ZipFile(package) as archive:
         for entry in archive.infolist():
@@ -35,7 +35,7 @@ def main() -> None:
     print(f"{package.stat().st_size:>12,}  {package}")
 
 
-def zipped(directory: Path) -> Path:
+def build_zip(directory: Path) -> Path:
     """Build the zip that `chalice deploy --project-dir` uploads for a staged directory; returns its path."""
     system = OSUtils()
     packager = LambdaDeploymentPackager(system, DependencyBuilder(system), UI())

@@ -37,7 +37,7 @@ _MODIFIED_AT = 315_619_200
 def stage(
     directory: Path,
     platform: str = wheels.LAMBDA,
-    python: str = interpreters.HERE,
+    python: str = interpreters.VERSION,
     extensions: Collection[str] | None = None,
 ) -> bool:
     """Stage the project in `directory` for a platform and a Python version. Return whether it has bytecode.
@@ -85,7 +85,7 @@ def _add_packages(
     with NamedTemporaryFile("w", suffix="-requirements.txt", encoding="utf-8") as requirements:
         requirements.write(required)
         requirements.flush()
-        for file in trim.trim_files(wheels.of(Path(requirements.name), platform, python=python)):
+        for file in trim.trim_files(wheels.unpack_files(Path(requirements.name), platform, python=python)):
             target = vendor / file.path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(file.content)

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 """The version of this process."""
-_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
+_PRINT_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 def find(version: str) -> str | None:
@@ -31,5 +31,5 @@ def _candidates(version: str) -> Iterator[str]:
 
 
 def _version(python: str) -> str:
-    ran = subprocess.run([python, "-I", "-c", _VERSION], capture_output=True, text=True, check=False)
+    ran = subprocess.run([python, "-I", "-c", _PRINT_VERSION], capture_output=True, text=True, check=False)
     return ran.stdout.strip()

@@ -19,7 +19,7 @@ from infra.package import interpreters
 PLATFORMS = {"x86_64": "x86_64-manylinux2014", "arm64": "aarch64-manylinux2014"}
 LAMBDA = PLATFORMS["x86_64"]
 # The platform of this machine.
-HERE = ""
+THIS_MACHINE = ""
 LOCK = uv.ROOT / "requirements/dev.lock"
 # What uv adds to the files of the wheels, besides the commands in `bin`.
 _OF_THE_INSTALLATION = {".lock", "INSTALLER", "RECORD", "REQUESTED", "uv_cache.json"}
@@ -36,7 +36,9 @@ class File(NamedTuple):
     content: bytes
 
 
-def of(requirements: Path, platform: str, lock: Path = LOCK, python: str = interpreters.HERE) -> Iterator[File]:
+def unpack_files(
+    requirements: Path, platform: str, lock: Path = LOCK, python: str = interpreters.VERSION
+) -> Iterator[File]:
     """Yield every file of the packages that `requirements` names and of those that they need. Raises BuildError."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)

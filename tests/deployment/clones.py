@@ -30,7 +30,7 @@ def clone(project: Path, settings: dict[str, Any] | None = None) -> Path:
         config = {
             "version": "2.0",
             "app_name": "cams",
-            "python_version": interpreters.HERE,
+            "python_version": interpreters.VERSION,
             "stages": {"local": {}, **settings},
         }
         (source / ".chalice" / "config.json").write_text(json.dumps(config, indent=2) + "\n")

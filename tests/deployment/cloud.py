@@ -53,7 +53,7 @@ _SERVICES = (
 )
 _SECONDS_TO_START = 60
 # The emulator runs the functions of every runtime on its own Python, which has the version of this one.
-PYTHON_VERSION = interpreters.HERE
+PYTHON_VERSION = interpreters.VERSION
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from infra import lambda_events, tables
 from infra.local import children
 from infra.local.children import Engine
 from infra.package import build, wheels
-from infra.package.__main__ import zipped
+from infra.package.__main__ import build_zip
 from tests.builders import state_body
 from tests.reliability.engine_fixture import client
 from tests.sending.receivers import OK, answers, receiver
@@ -70,8 +70,8 @@ class Package(NamedTuple):
 
 def build_and_run(directory: Path, engine: Engine) -> Package:
     """Build the package for this machine and run its functions against an engine. Downloads nothing."""
-    build.stage(directory / "staged", wheels.HERE)
-    package = zipped(directory / "staged")
+    build.stage(directory / "staged", wheels.THIS_MACHINE)
+    package = build_zip(directory / "staged")
     unzipped = unzip(package, directory / "unzipped")
     return Package(package, unzipped, _runs(unzipped, engine))
 

@@ -146,7 +146,7 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
 def _download_wheels() -> None:
     """Download the wheels of Lambda's platform. This is the only network access, and only without cached wheels."""
     try:
-        for _ in wheels.of(children.ROOT / "requirements.txt", wheels.LAMBDA):
+        for _ in wheels.unpack_files(children.ROOT / "requirements.txt", wheels.LAMBDA):
             pass
     except wheels.BuildError as error:
         raise Failed(f"{error} Check that pip can reach its package index.") from error

@@ -148,7 +148,7 @@ def test_the_resources_of_an_extension_are_gone_and_no_other(name: str) -> None:
 @whole
 @each_set
 def test_no_byte_in_the_package(names: tuple[str, ...], package: set[str], tmp_path: Path) -> None:
-    build.stage(tmp_path, wheels.HERE, extensions=names)
+    build.stage(tmp_path, wheels.THIS_MACHINE, extensions=names)
     missing = package - files(tmp_path)
     assert files(tmp_path) < package
     folders = tuple(f"chalicelib/extensions/{name}/" for name in present() if name not in names)
@@ -164,7 +164,7 @@ def test_no_byte_in_the_package(names: tuple[str, ...], package: set[str], tmp_p
 def package(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The files of the package with all extensions."""
     directory = tmp_path_factory.mktemp("package")
-    build.stage(directory, wheels.HERE)
+    build.stage(directory, wheels.THIS_MACHINE)
     return files(directory)
 
 

@@ -168,7 +168,7 @@ def test_the_package_does_not_exceed_its_size_limit(package: Package) -> None:
 
 
 def test_builds_are_reproducible(package: Package, tmp_path: Path) -> None:
-    build.stage(tmp_path, wheels.HERE)
+    build.stage(tmp_path, wheels.THIS_MACHINE)
     first, second = (_contents(one) for one in (package.zip.parents[2], tmp_path))
     assert first == second
 
@@ -180,7 +180,7 @@ def test_a_build_replaces_the_staged_files_and_keeps_the_state_of_chalice(tmp_pa
         path.parent.mkdir(parents=True)
         path.write_text("{}")
 
-    build.stage(tmp_path, wheels.HERE)
+    build.stage(tmp_path, wheels.THIS_MACHINE)
 
     assert recorded.exists()
     assert not stale.exists()
@@ -196,12 +196,12 @@ def test_a_later_build_keeps_the_packages_until_their_versions_change(
         unpacked.append(1)
         return [wheels.File(f"package/version{len(unpacked)}.py", b"")]
 
-    monkeypatch.setattr(wheels, "of", unpack)
+    monkeypatch.setattr(wheels, "unpack_files", unpack)
     build.stage(tmp_path)
     first = _contents(tmp_path)
     build.stage(tmp_path)
     assert _contents(tmp_path) == first
-    build.stage(tmp_path, python=next(one for one in ("3.11", "3.12") if one != interpreters.HERE))
+    build.stage(tmp_path, python=next(one for one in ("3.11", "3.12") if one != interpreters.VERSION))
     lock = tmp_path / "changed.lock"
     lock.write_text(wheels.LOCK.read_text() + "# changed")
     monkeypatch.setattr(wheels, "LOCK", lock)
@@ -219,7 +219,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_build_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wheels, "of", lambda *_, **__: [wheels.File("broken.py", b"def")])
+    monkeypatch.setattr(wheels, "unpack_files", lambda *_, **__: [wheels.File("broken.py", b"def")])
     with pytest.raises(build.BuildError, match="does not compile"):
         build.stage(tmp_path)
     assert not list(tmp_path.iterdir())
@@ -236,7 +236,7 @@ def test_a_wheel_that_is_not_there_fails_the_build(index: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("platform", "tag"),
     [
-        (wheels.HERE, "py3-none-any"),
+        (wheels.THIS_MACHINE, "py3-none-any"),
         (wheels.LAMBDA, "py3-none-manylinux2014_x86_64"),
         (wheels.PLATFORMS["arm64"], "py3-none-manylinux2014_aarch64"),
     ],
@@ -245,7 +245,7 @@ def test_a_wheel_that_is_not_there_fails_the_build(index: Path, tmp_path: Path) 
 def test_the_files_of_a_package_are_those_of_its_wheel(platform: str, tag: str, index: Path, tmp_path: Path) -> None:
     (tmp_path / "lock").write_text(package_index.add_wheel(index, "small", tag))
     (tmp_path / "requirements.txt").write_text("small==1\n")
-    found = {file.path for file in wheels.of(tmp_path / "requirements.txt", platform, tmp_path / "lock")}
+    found = {file.path for file in wheels.unpack_files(tmp_path / "requirements.txt", platform, tmp_path / "lock")}
     with zipfile.ZipFile(index / f"small-1-{tag}.whl") as wheel:
         assert found == set(wheel.namelist()) - {"small-1.dist-info/RECORD"}
 
@@ -270,7 +270,7 @@ def test_a_wheel_that_does_not_fit_fails_the_build(
     (tmp_path / "lock").write_text(line)
     (tmp_path / "requirements.txt").write_text(f"{requirement}\n")
     with pytest.raises(build.BuildError, match=reason):
-        list(wheels.of(tmp_path / "requirements.txt", wheels.LAMBDA, tmp_path / "lock"))
+        list(wheels.unpack_files(tmp_path / "requirements.txt", wheels.LAMBDA, tmp_path / "lock"))
 
 
 def _shipped(package: Package) -> list[str]:

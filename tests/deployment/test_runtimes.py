@@ -112,7 +112,7 @@ def install(path: Path, version: str, code: int = 0) -> str:
 
 
 def test_this_python_compiles_for_its_own_version(machine: Path) -> None:
-    assert interpreters.find(interpreters.HERE) == sys.executable
+    assert interpreters.find(interpreters.VERSION) == sys.executable
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def package(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         pytest.skip(f"No Python {request.param} on this machine, or another platform than Lambda's.")
     directory = tmp_path_factory.mktemp("package")
     assert build.stage(directory, wheels.LAMBDA, request.param)
-    zipped = package_runs.zipped(directory)
+    zipped = package_runs.build_zip(directory)
     assert zipped.stat().st_size < MAX_BYTES
     return python, package_runs.unzip(zipped, directory / "unzipped")
 
@@ -162,7 +162,7 @@ def test_every_package_has_wheels_of_every_version(version: str, architecture: s
     tag = f"cpython-{version.replace('.', '')}-"
     compiled = [
         file.path
-        for file in wheels.of(build.ROOT / "requirements.txt", wheels.PLATFORMS[architecture], python=version)
+        for file in wheels.unpack_files(build.ROOT / "requirements.txt", wheels.PLATFORMS[architecture], python=version)
         if file.path.endswith(".so")
     ]
     assert [path for path in compiled if tag in path]
@@ -174,8 +174,8 @@ def test_without_a_python_of_the_version_the_package_has_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interpreters, "find", lambda _: None)
-    assert not build.stage(tmp_path, wheels.HERE)
+    assert not build.stage(tmp_path, wheels.THIS_MACHINE)
     assert list((tmp_path / "vendor" / "botocore").glob("client.py"))
     assert not list(tmp_path.rglob("*.pyc"))
-    directory = package_runs.unzip(package_runs.zipped(tmp_path), tmp_path / "unzipped")
+    directory = package_runs.unzip(package_runs.build_zip(tmp_path), tmp_path / "unzipped")
     package_runs.run(directory, package_runs.API, [], _ENVIRONMENT)

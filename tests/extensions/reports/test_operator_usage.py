@@ -22,7 +22,7 @@ from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from infra.deploy import template
-from infra.local.request_log import Split
+from infra.local.request_log import SplitOutput
 from infra.operator import prices
 from infra.operator.commands import cams
 from tests.api import Api
@@ -245,7 +245,7 @@ def test_a_query_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_local_run_keeps_the_lines_of_requests_in_a_file(tmp_path: Path) -> None:
     terminal, path = io.StringIO(), tmp_path / "requests.log"
     for _ in range(2):
-        out = Split(terminal, path)
+        out = SplitOutput(terminal, path)
         for line in ('{"_aws":{}}\n', '{"level":"ERROR"}\n'):
             out.write(line)
             out.flush()
