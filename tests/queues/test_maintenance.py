@@ -35,7 +35,7 @@ def test_a_task_is_read_as_it_was_packed(task: Any) -> None:
 
 
 def test_the_documentation_has_each_kind_of_message() -> None:
-    text = (Path(__file__).parents[1] / "docs" / "operate.md").read_text("utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "operate.md").read_text("utf-8")
     table = text.partition("| Message of `maintenance-dead` |")[2].partition("\n\n")[0]
     assert re.findall(r'^\| `\["(\w+)"', table, re.MULTILINE) == [kind.__name__ for kind in maintenance._HANDLERS]
 
