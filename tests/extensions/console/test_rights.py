@@ -131,7 +131,7 @@ def test_rights_that_end_during_the_request_change_nothing(
         if not ended:
             ended.append(True)
             with auth.acting_as(auth.caller()):
-                calls.committed(
+                calls.commit_now(
                     lambda: calls.send("POST", "/v2/clients/{client_id}", {"isOrgAdmin": None}, client_id="bo")
                 )
 
