@@ -8,11 +8,11 @@ from chalicelib.webhooks import retry_policy
 def template() -> dict[str, Any]:
     """Return the part of the template."""
     properties = {
-        "VisibilityTimeout": retry_policy.PAUSE_SECONDS,
-        "MessageRetentionPeriod": retry_policy.WAIT_DAYS * 24 * 60 * 60,
+        "VisibilityTimeout": retry_policy.VISIBILITY_SECONDS,
+        "MessageRetentionPeriod": retry_policy.QUEUE_RETENTION_DAYS * 24 * 60 * 60,
         "RedrivePolicy": {
             "deadLetterTargetArn": {"Fn::GetAtt": ["DeadDeliveriesQueue", "Arn"]},
-            "maxReceiveCount": retry_policy.ATTEMPTS,
+            "maxReceiveCount": retry_policy.MAX_RECEIVES,
         },
     }
     return {"Resources": {name: {"Properties": properties} for name in ("DeliveriesQueue", "SlowDeliveriesQueue")}}

@@ -99,7 +99,7 @@ def test_a_message_goes_to_the_dead_letter_queue_after_its_attempts(waiting: str
     dead_letter_queue = attributes(dead)
     assert json.loads(attributes(waiting)["RedrivePolicy"]) == {
         "deadLetterTargetArn": dead_letter_queue["QueueArn"],
-        "maxReceiveCount": retry_policy.ATTEMPTS if waiting in (queue.FAST, queue.SLOW) else 10,
+        "maxReceiveCount": retry_policy.MAX_RECEIVES if waiting in (queue.FAST, queue.SLOW) else 10,
     }
     # The maximum of SQS, so that an operator has time to react.
     assert dead_letter_queue["MessageRetentionPeriod"] == str(14 * 24 * 60 * 60)
@@ -107,7 +107,7 @@ def test_a_message_goes_to_the_dead_letter_queue_after_its_attempts(waiting: str
 
 def test_a_delivery_expires_with_the_retention_period_of_its_queue(engine: None) -> None:
     retention = {int(attributes(name)["MessageRetentionPeriod"]) for name in (queue.FAST, queue.SLOW)}
-    assert retention == {retry_policy.WAIT_DAYS * 24 * 60 * 60}
+    assert retention == {retry_policy.QUEUE_RETENTION_DAYS * 24 * 60 * 60}
 
 
 def attributes(name: str) -> dict[str, str]:

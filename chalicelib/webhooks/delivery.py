@@ -21,7 +21,7 @@ from chalicelib import clock, errors, storage, telemetry
 from chalicelib.sending import sender
 from chalicelib.storage import Document
 from chalicelib.webhooks import endpoints, hosts, ledger, queue, retry_policy, signature
-from chalicelib.webhooks.retry_policy import KEPT_DAYS, WAIT_DAYS
+from chalicelib.webhooks.retry_policy import KEPT_DAYS, QUEUE_RETENTION_DAYS
 from chalicelib.workspaces import store as workspaces
 
 _log = logging.getLogger(__name__)
@@ -213,7 +213,7 @@ def _deliver(ready: _ReadyDelivery, observations: _HostObservations) -> None:
         if event is None:
             ledger.expire(row, f"The event is no longer stored; events are kept for {KEPT_DAYS} days.")
         elif is_late:
-            ledger.expire(row, f"The delivery waited for more than {WAIT_DAYS} days; request a redelivery.")
+            ledger.expire(row, f"The delivery waited for more than {QUEUE_RETENTION_DAYS} days; request a redelivery.")
         else:
             observations.posting[delivery] = _RunningPost(ready.host, clock.monotonic())
             outcome = _post(delivery, ready.endpoint, event, ready.secret)

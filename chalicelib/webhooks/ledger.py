@@ -96,7 +96,7 @@ class DeliveryRow(storage.TaggedRow):
         now = clock.milliseconds()
         if self.claim is not None:
             return UNKNOWN if now > ids.timestamp_of(self.claim) + retry_policy.CLAIM_SECONDS * 1000 else PENDING
-        return EXPIRED if now > self.created_at + retry_policy.WAIT_DAYS * _DAY_SECONDS * 1000 else PENDING
+        return EXPIRED if now > self.created_at + retry_policy.QUEUE_RETENTION_DAYS * _DAY_SECONDS * 1000 else PENDING
 
 
 def save_events(events: Iterable[Event]) -> None:

@@ -9,12 +9,12 @@ attributes of the queues (`infra/webhook_queues.py`) and the timeout of the func
 POST_SECONDS = 30.0
 # The timeout of an invocation that delivers: a POST, and the requests before and after it.
 INVOCATION_SECONDS = 60
-# Attempts to process a message. A message that fails at the last one becomes a dead letter.
-ATTEMPTS = 10
-# Seconds between two attempts: six times the timeout of the function, as AWS recommends.
-PAUSE_SECONDS = 6 * INVOCATION_SECONDS
+# The `maxReceiveCount` of the queues. A message that fails at its last attempt becomes a dead letter.
+MAX_RECEIVES = 10
+# The `VisibilityTimeout` of the queues: the time between two attempts. AWS recommends six timeouts of the function.
+VISIBILITY_SECONDS = 6 * INVOCATION_SECONDS
 # A delivery that waits longer in a queue is never sent, and is listed as `expired`.
-WAIT_DAYS = 4
+QUEUE_RETENTION_DAYS = 4
 # A claim without an outcome is listed as `unknown` after this time, which is longer than any POST.
 CLAIM_SECONDS = 60
 # Events and deliveries are stored, and can be redelivered, for this time.

@@ -133,7 +133,7 @@ def test_retries_of_a_queue_are_finite_and_an_alarm_watches_its_dead_letter_queu
         if function.queue:
             policy = queues[function.queue]["RedrivePolicy"]
             is_of_webhooks = function.queue in (queue.FAST, queue.SLOW)
-            assert policy["maxReceiveCount"] == (retry_policy.ATTEMPTS if is_of_webhooks else 10)
+            assert policy["maxReceiveCount"] == (retry_policy.MAX_RECEIVES if is_of_webhooks else 10)
             assert policy["deadLetterTargetArn"]["Fn::GetAtt"][0] in watched
     assert "DeadDeliveriesQueue" in watched  # the on-failure destination of the streams
 

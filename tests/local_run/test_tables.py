@@ -33,7 +33,7 @@ def test_a_failing_message_goes_to_the_dead_letter_queue(engine: None, waiting: 
     policy = json.loads(attributes(waiting)["RedrivePolicy"])
 
     is_of_webhooks = waiting in (queue.FAST, queue.SLOW)
-    attempts, pause = (retry_policy.ATTEMPTS, retry_policy.PAUSE_SECONDS) if is_of_webhooks else (10, 360)
+    attempts, pause = (retry_policy.MAX_RECEIVES, retry_policy.VISIBILITY_SECONDS) if is_of_webhooks else (10, 360)
     assert policy == {"deadLetterTargetArn": attributes(dead)["QueueArn"], "maxReceiveCount": attempts}
     assert attributes(waiting)["VisibilityTimeout"] == str(pause)
 

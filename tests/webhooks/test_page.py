@@ -155,9 +155,9 @@ def test_the_page_has_the_numbers_of_the_retry_policy() -> None:
     text, policy = " ".join(PAGE.read_text(encoding="utf-8").split()), retry_policy
     for phrase in (
         f"Answer with status 200 within {policy.POST_SECONDS:.0f} seconds.",
-        f"a delivery after {policy.ATTEMPTS} failed claims, {policy.PAUSE_SECONDS // 60} minutes apart.",
+        f"a delivery after {policy.MAX_RECEIVES} failed claims, {policy.VISIBILITY_SECONDS // 60} minutes apart.",
         f"listed as `unknown` after {policy.CLAIM_SECONDS} seconds.",
-        f"not sent within {policy.WAIT_DAYS} days",
+        f"not sent within {policy.QUEUE_RETENTION_DAYS} days",
         f"you can redeliver it for {policy.KEPT_DAYS} days.",
         f"An answer within {policy.SLOW_SECONDS:.0f} seconds, whatever its status, moves the host to the fast queue "
         f"for {policy.QUICK_SECONDS // 3600} hours.",
