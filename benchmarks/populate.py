@@ -32,7 +32,7 @@ class Tenant(NamedTuple):
     @property
     def agent(self) -> str:
         """The partition key of the agent's records."""
-        return storage.key(self.workspace_id, AGENT)
+        return storage.join_key(self.workspace_id, AGENT)
 
 
 def tenant() -> Tenant:

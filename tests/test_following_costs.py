@@ -39,7 +39,7 @@ def test_the_table_has_what_follows_a_write(
     lines = ["| What follows | Requests | Read units | Write units | Dollars per million |", "|---|---|---|---|---|"]
     create_old_agent(api)
     lines += [_line(f"history: {name}", meter, 1) for name, meter in _kept(api, history)]
-    agent, wanted = storage.key(workspace.workspace_id, "support"), list[str]()
+    agent, wanted = storage.join_key(workspace.workspace_id, "support"), list[str]()
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))
     for day, number in enumerate((20, 100, 300)):
         counted = changes_of_an_hour(agent, number, day)

@@ -272,7 +272,7 @@ def test_a_message_is_processed_beside_wrong_messages(
     assert api.post("/v2/agents/support", {"title": "Support"}).status == 200
     pipeline.fan_out(stream.read("agents"))
     delivered = queue.DeliveryMessage.parse(pipeline.take().bodies[0]).pack()
-    agent = storage.key(workspace.workspace_id, "support")
+    agent = storage.join_key(workspace.workspace_id, "support")
     good = {
         "deliver": (webhook_functions.deliver, delivered),
         "deliver_slow": (webhook_functions.deliver_slow, delivered),
@@ -340,8 +340,8 @@ def _with(document: dict[str, Any], member: str, value: Any) -> dict[str, Any]:
 
 
 def _store_conversation(workspace_id: str, name: str, created: str, member: str, value: Any) -> None:
-    row = conversations.ConversationRow(storage.key(workspace_id, "support", name), version_tag=created)
-    row.agent, row.created = storage.key(workspace_id, "support"), created
+    row = conversations.ConversationRow(storage.join_key(workspace_id, "support", name), version_tag=created)
+    row.agent, row.created = storage.join_key(workspace_id, "support"), created
     turns = b'[{"from":"human","ts":1,"messages":{"mid":"m","item":{"text":"Hello"}}}]'
     metadata = _with({"lastModified": 1, "tags": ["one"]}, member, value)
     storage.save_many([conversations.restore(row, State(metadata, turns, Totals(1, 1)))])

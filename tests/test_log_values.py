@@ -142,7 +142,7 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
     pipeline.fan_out(records)
     held = [pipeline.take(name) for name in (queue.FAST, queue.SLOW)]
     webhook_ids = {json.loads(body)[1] for one in held for body in one.bodies}
-    agent = storage.key(workspace.workspace_id, CHOSEN["agent_id"])
+    agent = storage.join_key(workspace.workspace_id, CHOSEN["agent_id"])
     packed = [
         tasks.ResumeCascade(workspace.workspace_id, CHOSEN["agent_id"]),
         tasks.ApplyRetention(workspace.workspace_id, CHOSEN["agent_id"]),

@@ -98,9 +98,9 @@ def is_agent(item: str) -> bool:
 
 def tombstones(workspace_id: str) -> str:
     """Return the partition of the indexes for the tombstones of a workspace."""
-    return storage.key(workspace_id, "deleted")
+    return storage.join_key(workspace_id, "deleted")
 
 
 def keys(workspace_id: str, agent_id: str) -> tuple[str, str]:
     """Return the partition key and the sort key of an agent."""
-    return parent_scoped_ids.partition(workspace_id, agent_id), storage.key(_AGENT, agent_id)
+    return parent_scoped_ids.partition(workspace_id, agent_id), storage.join_key(_AGENT, agent_id)

@@ -37,17 +37,17 @@ class AnalyticsRow(storage.TaggedRow):
 
 def new(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow:
     """Return a new item for a conversation, without storing it."""
-    return AnalyticsRow(storage.key(workspace_id, agent_id), conversation_id)
+    return AnalyticsRow(storage.join_key(workspace_id, agent_id), conversation_id)
 
 
 def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
     """Return the key of the item, for `storage.find_many`."""
-    return storage.Key(AnalyticsRow, storage.key(workspace_id, agent_id), conversation_id)
+    return storage.Key(AnalyticsRow, storage.join_key(workspace_id, agent_id), conversation_id)
 
 
 def find(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow | None:
     """Return the item of a conversation, or None. One request."""
-    return storage.find(AnalyticsRow, storage.key(workspace_id, agent_id), conversation_id)
+    return storage.find(AnalyticsRow, storage.join_key(workspace_id, agent_id), conversation_id)
 
 
 def write(row: AnalyticsRow, document: Document, condition: Condition | None = None) -> AnalyticsRow:
@@ -81,4 +81,4 @@ def stored_bytes(row: AnalyticsRow) -> int:
 def list_page(workspace_id: str, agent_id: str, after: str | None, limit: int) -> Iterator[AnalyticsRow]:
     """Yield up to `limit` items of an agent after the conversation id `after`. One request per MB when needed."""
     condition = AnalyticsRow.item > after if after else None
-    return storage.iterate(AnalyticsRow, storage.key(workspace_id, agent_id), condition, limit=limit)
+    return storage.iterate(AnalyticsRow, storage.join_key(workspace_id, agent_id), condition, limit=limit)

@@ -72,7 +72,7 @@ def find_by_email(workspace_id: str, email: str) -> ClientRow | None:
 
 def email_key(workspace_id: str, email: str) -> storage.Key:
     """Return the key of the claim of an email, ignoring case, for `storage.find_many`. A blank email has no claim."""
-    return storage.Key(EmailRow, storage.key(workspace_id, "emails"), _claim(workspace_id, email) or _NO_CLIENT)
+    return storage.Key(EmailRow, storage.join_key(workspace_id, "emails"), _claim(workspace_id, email) or _NO_CLIENT)
 
 
 def find_owner(workspace_id: str, claim: EmailRow | None) -> ClientRow | None:
@@ -136,4 +136,4 @@ def _claim(workspace_id: str, email: str | None) -> str | None:
 
 
 def _email(row: ClientRow, claim: str) -> EmailRow:
-    return EmailRow(storage.key(row.workspace, "emails"), claim, owner=row.client_id)
+    return EmailRow(storage.join_key(row.workspace, "emails"), claim, owner=row.client_id)

@@ -29,7 +29,7 @@ def of_agent(
     """
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
-        return _created(storage.key(workspace_id, agent_id), since, before, limit)
+        return _created(storage.join_key(workspace_id, agent_id), since, before, limit)
 
     return _examine(fetch, lambda row: row.created, _latest(until, cursor), limit)
 
@@ -38,7 +38,7 @@ def entries_of_agent(
     workspace_id: str, agent_id: str, since: int | None, until: int | None, cursor: str | None, limit: int
 ) -> list[ConversationRow]:
     """Return up to `limit` entries of the list of `of_agent`, without metadata that is too long. One request."""
-    return _created(storage.key(workspace_id, agent_id), since, _latest(until, cursor), limit)
+    return _created(storage.join_key(workspace_id, agent_id), since, _latest(until, cursor), limit)
 
 
 def inbox(workspace_id: str, cursor: str | None, limit: int) -> Iterator[pages.Examined]:

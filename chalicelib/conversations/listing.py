@@ -41,7 +41,7 @@ def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -
         return row, _from_jump(workspace_id, agent_id, page_position.find_jump(position, quarters, _LIMIT))
     if depth > _UNTALLIED:
         return row, []
-    return row, _read(_query_older, storage.key(workspace_id, agent_id), None, depth, _LIMIT)
+    return row, _read(_query_older, storage.join_key(workspace_id, agent_id), None, depth, _LIMIT)
 
 
 def with_metadata(entries: list[ConversationRow]) -> list[ConversationRow]:
@@ -66,7 +66,7 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:
     within = ConversationRow.created.between(
         ids.id_at(start, 0), ids.id_at(start + page_position.QUARTER_MILLISECONDS, 0)
     )
-    agent = storage.key(workspace_id, agent_id)
+    agent = storage.join_key(workspace_id, agent_id)
     tallies.recount(
         workspace_id, agent_id, quarter, lambda: storage.count(ConversationRow, agent, within, index="by_creation")
     )
@@ -93,14 +93,14 @@ def _quarter_of(entry: ConversationRow) -> Quarter | None:
 
 
 def _from_jump(workspace_id: str, agent_id: str, jump: Jump) -> list[ConversationRow]:
-    agent, boundary = storage.key(workspace_id, agent_id), ids.id_at(jump.boundary, 0)
+    agent, boundary = storage.join_key(workspace_id, agent_id), ids.id_at(jump.boundary, 0)
     newer = min(jump.newer, _LIMIT)
     entries = _read(_query_newer, agent, boundary, jump.newer - newer, newer)[::-1]
     return entries + _read(_query_older, agent, boundary, jump.skip, _LIMIT - newer)
 
 
 def _older(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[ConversationRow]:
-    return _query_older(storage.key(workspace_id, agent_id), before, limit)
+    return _query_older(storage.join_key(workspace_id, agent_id), before, limit)
 
 
 _Query = Callable[[str, str | None, int], list[ConversationRow]]

@@ -42,7 +42,7 @@ _DAY_SECONDS = 24 * 60 * 60
 
 def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
     """Return the key of a conversation, for `storage.find_many`."""
-    return storage.Key(ConversationRow, storage.key(workspace_id, agent_id, conversation_id), HEAD)
+    return storage.Key(ConversationRow, storage.join_key(workspace_id, agent_id, conversation_id), HEAD)
 
 
 def has_expired(metadata: Document) -> bool:
@@ -106,7 +106,7 @@ def delete(row: ConversationRow) -> None:
 def list_by_creation(workspace_id: str, agent_id: str, after: str | None, limit: int) -> list[ConversationRow]:
     """Return up to `limit` entries of the index, oldest first, that were created after `after`; for `read_all`."""
     condition = ConversationRow.created > after if after else None
-    agent = storage.key(workspace_id, agent_id)
+    agent = storage.join_key(workspace_id, agent_id)
     return storage.query(ConversationRow, agent, condition, index="by_creation", limit=limit)
 
 
@@ -138,8 +138,8 @@ def create(
     if expired is not None:
         with storage.unit_of_work():  # the stream reports it: tallies and `leftovers` need a deletion and a creation
             delete(expired)
-    row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
-    row.agent, row.created = storage.key(workspace_id, agent_id), ids.new_id()
+    row = ConversationRow(storage.join_key(workspace_id, agent_id, conversation_id))
+    row.agent, row.created = storage.join_key(workspace_id, agent_id), ids.new_id()
     _set_metadata(row, state.metadata | ({_DAYS: days} if days else {}))
     storage.put(row)
     transcript.stage(row, NO_TURNS, state)
@@ -211,7 +211,7 @@ def _stage_new_messages(row: ConversationRow, state: State, agent_name: str | No
 
 
 def _received_row(row: ConversationRow, write_id: str, document: Document) -> ReceivedRow:
-    own = ReceivedRow(row.conversation, storage.key(_RECEIVED, write_id, f"{document['first']:06}"))
+    own = ReceivedRow(row.conversation, storage.join_key(_RECEIVED, write_id, f"{document['first']:06}"))
     own.received = _seal_received(own, document)
     own.expires_at = clock.to_datetime(clock.seconds() + _RECEIVED_SECONDS)
     return own

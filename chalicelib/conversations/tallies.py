@@ -44,7 +44,7 @@ def list_months(workspace_id: str, agent_id: str) -> list[tuple[str, list[int]]]
     """Return the months of an agent with their tallies by day, newest first. One request."""
     rows = storage.query(
         TallyRow,
-        storage.key(workspace_id, agent_id),
+        storage.join_key(workspace_id, agent_id),
         TallyRow.period.startswith(_period(_MONTH, "")),
         newest_first=True,
     )
@@ -53,7 +53,7 @@ def list_months(workspace_id: str, agent_id: str) -> list[tuple[str, list[int]]]
 
 def day_key(workspace_id: str, agent_id: str, day: str) -> storage.Key:
     """Return the key of the tallies of a day for an eventually consistent read in `storage.find_many`."""
-    return storage.Key(TallyRow, storage.key(workspace_id, agent_id), _period(_DAY, day), consistent=False)
+    return storage.Key(TallyRow, storage.join_key(workspace_id, agent_id), _period(_DAY, day), consistent=False)
 
 
 def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[[], int]) -> None:
@@ -65,7 +65,7 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[
 
     def run() -> None:
         with storage.unit_of_work():
-            month, day = _rows(storage.key(workspace_id, agent_id), quarter)
+            month, day = _rows(storage.join_key(workspace_id, agent_id), quarter)
             quarters = day.tallies()
             quarters[quarter.number] = count()
             days = month.tallies()
@@ -79,7 +79,9 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[
 
 def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
     """Return the quarter hours of an agent with a tally above 0. One request per MB."""
-    days = storage.query(TallyRow, storage.key(workspace_id, agent_id), TallyRow.period.startswith(_period(_DAY, "")))
+    days = storage.query(
+        TallyRow, storage.join_key(workspace_id, agent_id), TallyRow.period.startswith(_period(_DAY, ""))
+    )
     return [
         Quarter(storage.split_key(row.period)[1], number)
         for row in days
@@ -90,7 +92,7 @@ def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
 
 def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[TallyRow]:
     """Return up to `limit` rows of an agent for the cascading delete."""
-    return storage.query(TallyRow, storage.key(workspace_id, agent_id), limit=limit)
+    return storage.query(TallyRow, storage.join_key(workspace_id, agent_id), limit=limit)
 
 
 def delete(row: TallyRow) -> None:
@@ -119,4 +121,4 @@ def _stage(row: TallyRow, tallies: Sequence[int]) -> None:
 
 
 def _period(kind: str, text: str) -> str:
-    return storage.key(kind, text)
+    return storage.join_key(kind, text)

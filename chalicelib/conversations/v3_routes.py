@@ -50,7 +50,7 @@ def list_agent_conversations(agent_id: str) -> Response:
     else:
         entries = filtered_lists.of_agent(workspace_id, agent_id, conditions.since, conditions.until, cursor, limit)
     agents.read_eventually(workspace_id, agent_id)
-    return pages.bounded_page(_LISTED, _matching(entries, conditions, storage.key(workspace_id, agent_id)), limit)
+    return pages.bounded_page(_LISTED, _matching(entries, conditions, storage.join_key(workspace_id, agent_id)), limit)
 
 
 @routes.route("/v3/convos", methods=["GET"])

@@ -281,7 +281,7 @@ def _mark(entry: CredentialEntry, action: Action) -> None:
 
 def _item(*parts: str) -> str:
     """Return the sort key of an entry: kind, agent of an agent key, and id. Entries sort by creation time."""
-    return storage.key(_ENTRY, *parts)
+    return storage.join_key(_ENTRY, *parts)
 
 
 def _entry(row: CredentialRow) -> CredentialEntry:

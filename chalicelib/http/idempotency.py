@@ -72,7 +72,7 @@ def key_of(request: Request) -> RequestKey | None:
     if not KEY.fullmatch(key):
         raise errors.Invalid.member(HEADER, "must be 1 to 255 visible ASCII characters")
     name = hashlib.sha256(f"{caller.credential_id} {key}".encode()).hexdigest()
-    return RequestKey(storage.key(caller.workspace_id, name), _fingerprint(request), request.uri_params or {})
+    return RequestKey(storage.join_key(caller.workspace_id, name), _fingerprint(request), request.uri_params or {})
 
 
 def find(key: RequestKey) -> StoredResponseRow | None:

@@ -39,7 +39,7 @@ from chalicelib.storage.rows import Lifecycle as Lifecycle
 from chalicelib.storage.rows import Row as Row
 from chalicelib.storage.rows import TaggedRow as TaggedRow
 from chalicelib.storage.rows import VersionedRow as VersionedRow
-from chalicelib.storage.rows import key as key
+from chalicelib.storage.rows import join_key as join_key
 from chalicelib.storage.rows import logical_name as logical_name
 from chalicelib.storage.rows import split_key as split_key
 from chalicelib.storage.rows import table as table

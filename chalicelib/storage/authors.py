@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib.storage.rows import Row, key
+from chalicelib.storage.rows import Row, join_key
 
 _author: ContextVar[str | None] = ContextVar("author", default=None)
 
@@ -33,7 +33,7 @@ def written_by(author: str | None) -> Iterator[None]:
 
 def author_of(kind: str, credential_id: str, name: str) -> str:
     """Return the author for a credential."""
-    return key(kind, credential_id, name)
+    return join_key(kind, credential_id, name)
 
 
 def current_author() -> str | None:

@@ -30,12 +30,12 @@ def ulid_of(child_id: str) -> str:
 
 def partition(workspace_id: str, parent_id: str) -> str:
     """Return the partition key of the parent's children."""
-    return rows.key(workspace_id, _prefix(parent_id))
+    return rows.join_key(workspace_id, _prefix(parent_id))
 
 
 def partition_of(workspace_id: str, child_id: str) -> str:
     """Return the partition key of the child with this id."""
-    return rows.key(workspace_id, child_id[:_PREFIX])
+    return rows.join_key(workspace_id, child_id[:_PREFIX])
 
 
 @lru_cache(1_024)

@@ -24,14 +24,14 @@ def table(name: str) -> str:
     return settings.table_prefix() + name
 
 
-def key(workspace_id: str, *parts: str) -> str:
-    """Return a partition key: the workspace id and further identifiers, joined by `#`."""
-    return _SEPARATOR.join((workspace_id, *parts))
+def join_key(*parts: str) -> str:
+    """Return the parts of a partition key or of a sort key, joined by `#`."""
+    return _SEPARATOR.join(parts)
 
 
-def split_key(partition: str) -> list[str]:
-    """Return the workspace id and the identifiers in a partition key."""
-    return partition.split(_SEPARATOR)
+def split_key(key: str) -> list[str]:
+    """Return the parts of a key that `join_key` returned."""
+    return key.split(_SEPARATOR)
 
 
 def associated_data(table: str, keys: Sequence[str], attribute: str) -> str:

@@ -12,7 +12,7 @@ from pynamodb.indexes import GlobalSecondaryIndex, KeysOnlyProjection
 from chalicelib.storage import encryption
 from chalicelib.storage.documents import SealedRow
 from chalicelib.storage.reads import find_many, iterate
-from chalicelib.storage.rows import Key, Lifecycle, Row, TaggedRow, key, split_key, table
+from chalicelib.storage.rows import Key, Lifecycle, Row, TaggedRow, join_key, split_key, table
 
 INDEX = "by_workspace"
 RESPONSE = "answer"
@@ -72,12 +72,12 @@ class PieceRow(Row):
 def shard_of(request: str) -> str:
     """Return the partition of the index for a partition key, which ends with a hash."""
     workspace_id, name = split_key(request)
-    return key(workspace_id, name[0])
+    return join_key(workspace_id, name[0])
 
 
 def shards(workspace_id: str) -> list[str]:
     """Return the partitions of the index for a workspace, sorted."""
-    return [key(workspace_id, digit) for digit in "0123456789abcdef"]
+    return [join_key(workspace_id, digit) for digit in "0123456789abcdef"]
 
 
 def list_all(workspace_id: str) -> Iterator[PieceRow]:
@@ -89,7 +89,7 @@ def list_all(workspace_id: str) -> Iterator[PieceRow]:
 def piece_rows(row: StoredResponseRow) -> list[PieceRow]:
     """Return rows with the keys of the pieces of a long body; none for a short one."""
     return [
-        PieceRow(row.request, key(row.writing, f"{number:02}"), shard=row.shard, expires_at=row.expires_at)
+        PieceRow(row.request, join_key(row.writing, f"{number:02}"), shard=row.shard, expires_at=row.expires_at)
         for number in range(int(row.pieces or 0))
     ]
 

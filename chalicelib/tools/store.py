@@ -41,7 +41,9 @@ class ToolRow(storage.AuthoredRow, DocumentRow):
 
 def find(workspace_id: str, tool_id: str) -> ToolRow | None:
     """Return the tool, or None if it does not exist. One request."""
-    return storage.find(ToolRow, parent_scoped_ids.partition_of(workspace_id, tool_id), storage.key(_TOOL, tool_id))
+    return storage.find(
+        ToolRow, parent_scoped_ids.partition_of(workspace_id, tool_id), storage.join_key(_TOOL, tool_id)
+    )
 
 
 def read(workspace_id: str, tool_id: str) -> ToolRow:
@@ -55,7 +57,7 @@ def list_page(
     """Yield up to `limit` tools of an agent after the id `after`, oldest first; None for all. One request per MB."""
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     # All tools sort after the prefix alone. Another agent's tools are here only if both have the same prefix.
-    condition = ToolRow.item > storage.key(_TOOL, after or "")
+    condition = ToolRow.item > storage.join_key(_TOOL, after or "")
     return storage.iterate(ToolRow, partition, condition, only=ToolRow.agent_id == agent_id, limit=limit)
 
 
@@ -66,7 +68,7 @@ def create(workspace_id: str, agent_id: str, documents: Sequence[Document]) -> l
     service_set = {"agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now}
     rows = []
     for tool_id, document in zip(sorted(parent_scoped_ids.new_id(agent_id) for _ in documents), documents, strict=True):
-        row = ToolRow(partition, storage.key(_TOOL, tool_id), agent_id=agent_id)
+        row = ToolRow(partition, storage.join_key(_TOOL, tool_id), agent_id=agent_id)
         row.seal({**_with_field_ids(document), **service_set})
         storage.put(row)
         rows.append(row)

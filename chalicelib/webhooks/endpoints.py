@@ -96,7 +96,7 @@ def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
 
     Raise LimitReached above `MAX_ENDPOINTS`. The workspace's lock row serializes creations, so the limit is exact.
     """
-    lock = storage.find(EndpointsLock, storage.key(workspace_id, LOCK), LOCK)
+    lock = storage.find(EndpointsLock, storage.join_key(workspace_id, LOCK), LOCK)
     used = len(list_all(workspace_id))
     if used >= MAX_ENDPOINTS:
         message = f"A workspace may have {MAX_ENDPOINTS} webhooks; delete one first."
@@ -105,7 +105,7 @@ def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
     row = WebhookRow(workspace_id, ids.new_id())
     row.seal({**document, "createdAt": clock.milliseconds(), "secrets": [{"secret": secret}]})
     storage.put(row)
-    storage.put(lock or EndpointsLock(storage.key(workspace_id, LOCK), LOCK))
+    storage.put(lock or EndpointsLock(storage.join_key(workspace_id, LOCK), LOCK))
     return row, secret
 
 

@@ -126,7 +126,7 @@ def find_event(workspace_id: str, event_id: str) -> Document | None:
 
 
 def _partition(workspace_id: str, event_id: str) -> str:
-    return storage.key(workspace_id, event_id[-1:])  # five of the id's hashed or random bits
+    return storage.join_key(workspace_id, event_id[-1:])  # five of the id's hashed or random bits
 
 
 def list_events(partition: str, after: str | None, limit: int) -> list[EventRow]:
@@ -146,7 +146,7 @@ def event_partitions(workspace_id: str) -> list[str]:
 
 def _partitions(workspace_id: str, webhook_id: str) -> list[str]:
     """Return the partitions of an endpoint's deliveries."""
-    return [storage.key(workspace_id, webhook_id, str(number)) for number in range(_PARTITIONS)]
+    return [storage.join_key(workspace_id, webhook_id, str(number)) for number in range(_PARTITIONS)]
 
 
 def _partition_of(workspace_id: str, webhook_id: str, delivery_id: str) -> str:

@@ -96,7 +96,7 @@ def _conversation_row(workspace_id: str, visit: Visit, talk: Talk) -> conversati
     metadata = {name: value for name, value in metadata.items() if value is not None}
     change = models.StateIn.model_validate({"turns": _turns(talk), "metadata": metadata})
     stored = state.apply(state.empty(visit.visitor), state.prepare(change, talk.end), talk.end)
-    row = conversations.ConversationRow(storage.key(workspace_id, visit.agent, visit.visitor))
+    row = conversations.ConversationRow(storage.join_key(workspace_id, visit.agent, visit.visitor))
     row.agent = _agent(workspace_id, visit)
     row.created, row.version_tag = ids.id_at(visit.at, visit.ident), ids.id_at(talk.end * 1_000, visit.ident)
     return conversations.restore(row, stored)
@@ -132,7 +132,7 @@ def _lead_row(workspace_id: str, visit: Visit, talk: Talk) -> lead_store.LeadRow
 
 
 def _agent(workspace_id: str, visit: Visit) -> str:
-    return storage.key(workspace_id, visit.agent)
+    return storage.join_key(workspace_id, visit.agent)
 
 
 def _values(visit: Visit) -> dict[str, str]:
@@ -175,7 +175,7 @@ def _day_rows(moment: int, changes: Iterable[CountedChange]) -> Iterator[counts.
         by_hour = {hour: sum_of_hour.counts for hour, sum_of_hour in sums.items()}
         groups = {name: {hour: each.groups[name] for hour, each in sums.items()} for name in hours.DIMENSIONS}
         for kind, document in (("counts", {"hours": by_hour, "counted": {}}), ("groups", groups)):
-            row = counts.DayRow(agent, storage.key(kind, day))
+            row = counts.DayRow(agent, storage.join_key(kind, day))
             row.version_tag = ids.id_at(moment * 1_000, 0)
             row.seal(document)
             yield row
@@ -189,6 +189,6 @@ def _tally_rows(moment: int, created: dict[str, list[str]]) -> Iterator[tallies.
             sums.setdefault(("day", quarter.day), [0] * page_position.QUARTERS)[quarter.number] += 1
             sums.setdefault(("month", quarter.month), [0] * 31)[quarter.day_number] += 1
         for period, numbers in sums.items():
-            row = tallies.TallyRow(agent, storage.key(*period), counts=json.dumps(numbers))
+            row = tallies.TallyRow(agent, storage.join_key(*period), counts=json.dumps(numbers))
             row.version_tag = ids.id_at(moment * 1_000, 0)
             yield row

@@ -149,8 +149,8 @@ def _row_of(name: str, workspace_id: str, record: Record) -> Any:
 
 
 def _conversation(workspace_id: str, agent_id: str, created: str, record: Record) -> conversations.ConversationRow:
-    row = conversations.ConversationRow(storage.key(workspace_id, agent_id, record["conversation"]))
-    row.agent, row.created = storage.key(workspace_id, agent_id), created
+    row = conversations.ConversationRow(storage.join_key(workspace_id, agent_id, record["conversation"]))
+    row.agent, row.created = storage.join_key(workspace_id, agent_id), created
     row.version_tag = record["version_tag"]
     seen = record["seen"]
     totals = new_messages.Totals(seen["interactions"], seen["messages"], bytes.fromhex(seen["gone"]))

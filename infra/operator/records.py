@@ -52,7 +52,7 @@ def partition(name: str, workspace_id: str, agent_id: str) -> str:
     Conversations are in the partition of the index by creation.
     """
     if KINDS[name] is ConversationRow:
-        return storage.key(workspace_id, agent_id)
+        return storage.join_key(workspace_id, agent_id)
     prefix = storage.split_key(parent_scoped_ids.partition(workspace_id, agent_id))[1]
     return KINDS[name].lifecycle.partition.format(workspace=workspace_id, agent=agent_id, prefix=prefix)
 

@@ -67,7 +67,7 @@ def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextMan
     agent_ids = records.list_agents(workspace_id) + agents.list_tombstones(workspace_id)
     with progress(agent_ids) as bar:
         for agent_id in bar:
-            _delete(receipt, "tally", storage.iterate(TallyRow, storage.key(workspace_id, agent_id)))
+            _delete(receipt, "tally", storage.iterate(TallyRow, storage.join_key(workspace_id, agent_id)))
             for name in reversed(records.KINDS):  # an agent comes after its records
                 if records.is_of_agent(name):
                     _delete_kind(receipt, name, workspace_id, agent_id)
@@ -84,7 +84,7 @@ def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextMan
     _delete(receipt, "stored answer", stored_responses.list_all(workspace_id))
     _delete_credentials(receipt, workspace_id)
     storage.delete_many([hosts.HostsRow(workspace_id)])
-    storage.delete_many([endpoints.EndpointsLock(storage.key(workspace_id, endpoints.LOCK), endpoints.LOCK)])
+    storage.delete_many([endpoints.EndpointsLock(storage.join_key(workspace_id, endpoints.LOCK), endpoints.LOCK)])
     _delete(receipt, "workspace", [workspaces.read(workspace_id)])
     return receipt
 

@@ -214,13 +214,13 @@ def _is_own_key(line: Record) -> bool:
     kind, key, agent = line["kind"], line["key"], line.get("agent", "")
     if kind == "credential":
         own = [line["record"][name] for name in ("kind", "agent_id", "credential_id") if name in line["record"]]
-        return bool(key == storage.key("credential", *own))
+        return bool(key == storage.join_key("credential", *own))
     if kind == "agent":
-        return bool(key == storage.key("agent", agent))
+        return bool(key == storage.join_key("agent", agent))
     if kind not in ("tool", "lead"):
         return True
     prefix = parent_scoped_ids.id_at(agent, "")
-    start = storage.key("tool", prefix) if kind == "tool" else prefix
+    start = storage.join_key("tool", prefix) if kind == "tool" else prefix
     return key.startswith(start) and rules.ULID.holds(key.removeprefix(start))
 
 

@@ -117,7 +117,7 @@ def check_encryption(visit: Visit) -> Iterator[str]:
         (WorkspaceRow, workspace_id),
         (AgentRow, of_agent),
         (LeadRow, of_agent),
-        (ConversationRow, storage.key(workspace_id, tour.AGENT, tour.PERSON)),
+        (ConversationRow, storage.join_key(workspace_id, tour.AGENT, tour.PERSON)),
         (ClientRow, workspace_id),
         (OrganisationRow, workspace_id),
         (WebhookRow, workspace_id),
@@ -161,7 +161,7 @@ def check_webhooks(visit: Visit) -> Iterator[str]:
 def check_tallies(visit: Visit) -> Iterator[str]:
     """Check that the conversation of the tour can be counted."""
     workspace_id = visit.workspace.workspace_id
-    agent, quarters = storage.key(workspace_id, tour.AGENT), listing.list_quarters(workspace_id, tour.AGENT)
+    agent, quarters = storage.join_key(workspace_id, tour.AGENT), listing.list_quarters(workspace_id, tour.AGENT)
     yield from visit.invoke("maintain", *(tasks.RecountQuarter(agent, *quarter) for quarter in quarters))
     if not tallies.list_months(workspace_id, tour.AGENT):
         yield f"{visit.stage.name}-maintain counted no conversation of the tour: check its log."

@@ -77,7 +77,7 @@ def test_the_v2_form_has_no_newest_message(api: Api) -> None:
 def test_an_imported_conversation_is_in_the_index_if_it_waits(state: str, api: Api, workspace: NewWorkspace) -> None:
     api.post(STATE, {"metadata": {"state": state}})
     before = row_of(workspace)
-    row = store.ConversationRow(storage.key(workspace.workspace_id, "support", "ann"))
+    row = store.ConversationRow(storage.join_key(workspace.workspace_id, "support", "ann"))
     row.agent, row.created, row.version_tag = before.agent, before.created, before.version_tag
     restored = store.restore(row, transcript.read_state(before))
     assert (restored.waiting, restored.activity) == (before.waiting, before.activity)

@@ -78,7 +78,7 @@ def test_a_change_in_the_middle_of_a_long_conversation_rewrites_only_the_later_c
 @first_case
 def test_a_growing_conversation_never_has_more_items_than_a_transaction(workspace: NewWorkspace, step: int) -> None:
     """Its deletion is one transaction of up to 100 items. 2 MiB of turns may be 5.5 MB in their stored form."""
-    row = store.ConversationRow(storage.key(workspace.workspace_id, "support", "user-1"))
+    row = store.ConversationRow(storage.join_key(workspace.workspace_id, "support", "user-1"))
     text = os.urandom(3_000_000).hex().encode()
     for end in range(step, len(text) + 1, step):
         with storage.unit_of_work() as unit:

@@ -52,7 +52,7 @@ def row_of(workspace: NewWorkspace) -> Any:
 
 
 def index_items(workspace: NewWorkspace) -> list[Any]:
-    key = storage.key(workspace.workspace_id, "support", "ann")
+    key = storage.join_key(workspace.workspace_id, "support", "ann")
     return storage.query(MessageIndexRow, key, MessageIndexRow.item.startswith("mid#"))
 
 
@@ -225,7 +225,7 @@ def test_the_removal_of_a_conversation_spares_the_index_of_a_later_one_with_its_
     grow(api, 20)
     assert api.patch(f"{V3}/messages/m4", {"message": {"item": {"text": "Changed"}}}).status == 200
     pass_time(1_000)
-    leftovers.clear(storage.key(workspace.workspace_id, "support", "ann"))
+    leftovers.clear(storage.join_key(workspace.workspace_id, "support", "ann"))
     add(api, *range(20))
     assert mids(api) == names(20)
 
@@ -249,7 +249,7 @@ def test_the_removal_of_an_expired_conversation_spares_the_index_of_the_next_one
 ) -> None:
     """The queue's message comes after the new index items are written, and before their commit."""
     grow(api, 20)
-    real, key = transcript.extend_index, storage.key(workspace.workspace_id, "support", "ann")
+    real, key = transcript.extend_index, storage.join_key(workspace.workspace_id, "support", "ann")
     with storage.unit_of_work():
         storage.delete(row_of(workspace))
     pass_time(100)

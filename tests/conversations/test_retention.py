@@ -375,7 +375,7 @@ def test_a_message_that_is_being_added_to_a_new_conversation_keeps_its_index(
     pass_time(DAY)
     follow("conversations", expire(stream, "ann"))
     write(api)
-    own = MessageIndexRow(storage.key(workspace.workspace_id, "support", "ann"), "mid#new", writing=ids.new_id())
+    own = MessageIndexRow(storage.join_key(workspace.workspace_id, "support", "ann"), "mid#new", writing=ids.new_id())
     own.start, own.length = 1, 2
     storage.save_many([own])
     maintain(task_messages(ClearLeftovers))

@@ -165,7 +165,7 @@ def test_tallies_without_conversations_are_deleted(
     assert api.delete("/v3/agents/support/convos/ann").status == 200
     pipeline.run()
     assert rows() == {}
-    count_again([messages.pack(RecountQuarter(storage.key(workspace.workspace_id, "support"), "2026-11-01", 0))])
+    count_again([messages.pack(RecountQuarter(storage.join_key(workspace.workspace_id, "support"), "2026-11-01", 0))])
     assert rows() == {}
 
 
@@ -302,7 +302,7 @@ def test_rows_that_were_read_at_different_moments_are_not_combined(
     pipeline.run()
     at(START + 30 * 60 * 1000)
     create(workspace, "second")
-    agent, find_many = storage.key(workspace.workspace_id, "support"), storage.find_many
+    agent, find_many = storage.join_key(workspace.workspace_id, "support"), storage.find_many
 
     def torn(keys: Sequence[storage.Key]) -> list[Any]:
         monkeypatch.setattr(storage, "find_many", find_many)
@@ -342,7 +342,7 @@ def test_a_page_is_not_empty_while_the_tallies_of_its_day_are_behind(
 
 def _changes(workspace: NewWorkspace, chance: random.Random, changes: int) -> Iterator[Record]:
     """Create and delete conversations in the table; yield the records of the stream."""
-    agent, alive = storage.key(workspace.workspace_id, "support"), list[ConversationRow]()
+    agent, alive = storage.join_key(workspace.workspace_id, "support"), list[ConversationRow]()
     new: list[ConversationRow] = []
     gone: list[ConversationRow] = []
     for number in range(changes):
@@ -351,7 +351,7 @@ def _changes(workspace: NewWorkspace, chance: random.Random, changes: int) -> It
             gone.append(row)
             yield _record("REMOVE", "OldImage", row)
         else:
-            row = ConversationRow(storage.key(workspace.workspace_id, "support", f"c{number}"), agent=agent)
+            row = ConversationRow(storage.join_key(workspace.workspace_id, "support", f"c{number}"), agent=agent)
             row.created = ids.id_at(START + DAY // 2 + chance.randrange(DAY), chance.getrandbits(80))
             row.turns = row.summary = b"-"
             row.version_tag = "tag"

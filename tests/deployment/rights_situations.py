@@ -142,7 +142,7 @@ def _count(workspace_id: str, stream: pipeline.Stream) -> None:
     follow("conversations", records)
     own = next(change for one in records if (change := one["dynamodb"])["Keys"]["item"]["S"] == "conversation")
     image = own.get("NewImage") or own["OldImage"]
-    task = tasks.RecountQuarter(storage.key(workspace_id, "support"), *quarter_of(image["created"]["S"]))
+    task = tasks.RecountQuarter(storage.join_key(workspace_id, "support"), *quarter_of(image["created"]["S"]))
     maintain([as_record(pack(task))])
 
 
@@ -155,7 +155,7 @@ def conversations_expire(patch: pytest.MonkeyPatch) -> None:
     assert api.patch("/v3/workspace", {"workspace": {"retentionDays": 5}}).status == 200
     maintain(task_messages(ApplyRetention))
     stream.read("conversations")
-    key = {"conversation": {"S": storage.key(new.workspace_id, "support", "zara")}, "item": {"S": "conversation"}}
+    key = {"conversation": {"S": storage.join_key(new.workspace_id, "support", "zara")}, "item": {"S": "conversation"}}
     storage.sdk_client("dynamodb").delete_item(TableName=storage.table("conversations"), Key=key)
     identity = {"principalId": "dynamodb.amazonaws.com", "type": "Service"}
     records = [{**one, "userIdentity": identity} for one in stream.read("conversations")]

@@ -25,7 +25,7 @@ def long_conversation(api: Api, agent_id: str) -> Api:
     """One with a transcript in chunks and items of new messages, and 300 index items."""
     turns = [{"from": "human", "messages": [message(f"{number} {'x' * 150}")]} for number in range(700)]
     assert api.post("/agents/support/interact/long/state", {"turns": turns}).status == 200
-    conversation = storage.key(api.get("/v3/workspace").data["id"], "support", "long")
+    conversation = storage.join_key(api.get("/v3/workspace").data["id"], "support", "long")
     places = [
         MessageIndexRow(conversation, f"mid#{number:032x}", writing="x", start=1, length=1) for number in range(_BEFORE)
     ]

@@ -379,7 +379,7 @@ def test_the_agent_s_own_key_is_refused_on_all_lead_routes(api: Api, agent_id: s
 def test_a_lead_is_found_only_in_the_partition_of_its_agent(api: Api, agent_id: str, workspace: NewWorkspace) -> None:
     lead = capture(api)
     (item,) = stored()["cams-leads"]
-    assert item["agent_leads"]["S"] == storage.key(workspace.workspace_id, lead["id"][:11])
+    assert item["agent_leads"]["S"] == storage.join_key(workspace.workspace_id, lead["id"][:11])
     assert leads.read(workspace.workspace_id, lead["id"]).open()["agentId"] == "support"
     for wrong in (lead["id"][:-1], lead["id"][11:], "x"):
         refused(api.get(f"/v3/leads/{wrong}"), 404)

@@ -93,7 +93,7 @@ def test_a_task_whose_turn_comes_too_late_is_sent_again_for_its_workspace(
 def test_a_conversation_with_many_parts_is_cleared_in_several_tasks(
     workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    conversation = storage.key(workspace.workspace_id, "support", "ann")
+    conversation = storage.join_key(workspace.workspace_id, "support", "ann")
     storage.save_many(
         [MessageIndexRow(conversation, f"mid#{number}", writing="w", start=0, length=1) for number in range(9)]
     )

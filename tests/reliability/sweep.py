@@ -336,7 +336,7 @@ def _items(table: str, attribute: str, world: World, *parts: str) -> list[dict[s
         TableName=storage.table(table),
         KeyConditionExpression="#key = :key",
         ExpressionAttributeNames={"#key": attribute},
-        ExpressionAttributeValues={":key": {"S": storage.key(world.workspace.workspace_id, *parts)}},
+        ExpressionAttributeValues={":key": {"S": storage.join_key(world.workspace.workspace_id, *parts)}},
         ConsistentRead=True,
     )
     items: list[dict[str, Any]] = found["Items"]

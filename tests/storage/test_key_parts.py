@@ -27,7 +27,7 @@ def test_keys_and_associated_data_of_other_parts_differ() -> None:
     keys, data = [], []
     for count in (1, 2, 3):
         for parts in product(PARTS, repeat=count):
-            keys.append(storage.key("01hzzzzzzzzzzzzzzzzzzzzzzz", *parts))
+            keys.append(storage.join_key("01hzzzzzzzzzzzzzzzzzzzzzzz", *parts))
             data.append(associated_data("clients", parts, "document"))
     assert len({*keys}) == len(keys)
     assert len({*data}) == len(data)

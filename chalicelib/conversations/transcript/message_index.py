@@ -85,7 +85,7 @@ def _has_just_changed(row: ConversationRow) -> bool:
 
 
 def _name(mid: str) -> str:
-    return storage.key(_PREFIX, hashlib.blake2b(mid.encode(), digest_size=16).hexdigest())
+    return storage.join_key(_PREFIX, hashlib.blake2b(mid.encode(), digest_size=16).hexdigest())
 
 
 def _index_rows(row: ConversationRow, first: int, moved: list[Element]) -> list[MessageIndexRow]:

@@ -167,7 +167,7 @@ def _entity_tag(row: ConversationRow) -> str:
 
 def _indexed_tag(workspace_id: str, agent_id: str, created: str) -> str:
     """Return `_entity_tag` of the conversation with this `created` from the index alone; empty if none. One request."""
-    agent, condition = storage.key(workspace_id, agent_id), ConversationRow.created == created
+    agent, condition = storage.join_key(workspace_id, agent_id), ConversationRow.created == created
     return "".join(map(_entity_tag, storage.query(ConversationRow, agent, condition, index="by_creation", limit=1)))
 
 

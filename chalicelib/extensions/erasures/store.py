@@ -98,7 +98,7 @@ def new(workspace_id: str, person: Document) -> ErasureRow:
     Each running erasure holds a slot, so the limit is exact. The commit raises ConditionFailed if another erasure has
     taken the slot.
     """
-    slots = [storage.Key(SlotRow, workspace_id, storage.key(_SLOT, str(number))) for number in range(MAX_RUNNING)]
+    slots = [storage.Key(SlotRow, workspace_id, storage.join_key(_SLOT, str(number))) for number in range(MAX_RUNNING)]
     free = [slot.sort for slot, row in zip(slots, storage.find_many(slots), strict=True) if row is None]
     if not free:
         message = f"A workspace may have {MAX_RUNNING} running erasures; wait until one is complete."
@@ -143,7 +143,7 @@ def remember(row: ErasureRow, conversations: Iterable[Match]) -> None:
     """Store conversations of the person. A repeat has no effect."""
     matches = []
     for conversation in conversations:
-        match = MatchRow(row.workspace, storage.key(_MATCH, row.erasure_id, conversation.created))
+        match = MatchRow(row.workspace, storage.join_key(_MATCH, row.erasure_id, conversation.created))
         match.seal({"agentId": conversation.agent_id, "convoId": conversation.conversation_id})
         matches.append(match)
     storage.save_many(matches)
@@ -157,7 +157,7 @@ def list_conversations(row: ErasureRow) -> set[tuple[str, str]]:
 
 def list_matches(row: ErasureRow, limit: int | None = None) -> list[MatchRow]:
     """Return the rows of up to `limit` conversations of the person, by default of all."""
-    beginning = storage.key(_MATCH, row.erasure_id, "")
+    beginning = storage.join_key(_MATCH, row.erasure_id, "")
     return storage.query(MatchRow, row.workspace, MatchRow.item.startswith(beginning), limit=limit)
 
 
@@ -177,4 +177,4 @@ def list_all(workspace_id: str) -> list[ErasureRow]:
 
 
 def _item(erasure_id: str) -> str:
-    return storage.key(_ERASURE, erasure_id)
+    return storage.join_key(_ERASURE, erasure_id)

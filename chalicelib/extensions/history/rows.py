@@ -15,7 +15,7 @@ from chalicelib import clock, ids
 from chalicelib.storage import documents, unit
 from chalicelib.storage.authors import current_author
 from chalicelib.storage.documents import Document
-from chalicelib.storage.rows import Lifecycle, Row, key, split_key, table
+from chalicelib.storage.rows import Lifecycle, Row, join_key, split_key, table
 
 KEPT_SECONDS = 400 * 24 * 60 * 60
 CREATE, UPDATE, DELETE = "create", "update", "delete"
@@ -93,12 +93,12 @@ def version_of(row: HistoryRow) -> VersionRow:
 
 def version_partition(record: str) -> str:
     """Return the partition key of the versions of a record, from that of its changes."""
-    return key(record, "versions")
+    return join_key(record, "versions")
 
 
 def new(workspace_id: str, resource: str, record_id: str, change: str, entry: Document) -> HistoryRow:
     """Return a row with its entry, not stored yet. It expires 400 days after the change."""
-    row = HistoryRow(key(workspace_id, resource, record_id), change, workspace=workspace_id)
+    row = HistoryRow(join_key(workspace_id, resource, record_id), change, workspace=workspace_id)
     row.entry = documents.seal(row, "entry", entry)
     row.expires_at = clock.to_datetime(row.milliseconds // 1000 + KEPT_SECONDS)
     return row

@@ -26,7 +26,7 @@ def list_of_record(
     workspace_id: str, resource: str, record_id: str, span: tuple[str, str], limit: int
 ) -> Iterator[HistoryRow]:
     """Yield up to `limit` changes of a record in a span of ULIDs, newest first. One request per MB."""
-    partition, condition = storage.key(workspace_id, resource, record_id), HistoryRow.change.between(*span)
+    partition, condition = storage.join_key(workspace_id, resource, record_id), HistoryRow.change.between(*span)
     return storage.iterate(HistoryRow, partition, condition, limit=limit, newest_first=True, consistent=False)
 
 
@@ -38,7 +38,7 @@ def list_of_workspace(workspace_id: str, span: tuple[str, str], limit: int) -> I
 
 def find_version(workspace_id: str, resource: str, record_id: str, number: int) -> VersionRow | None:
     """Return the version with this number, the Unix milliseconds of its write, or None. One request."""
-    partition = version_partition(storage.key(workspace_id, resource, record_id))
+    partition = version_partition(storage.join_key(workspace_id, resource, record_id))
     versions = storage.query(VersionRow, partition, VersionRow.change.between(*span(number, number)), limit=1)
     return next(iter(versions), None)
 

@@ -106,7 +106,7 @@ def recount(agent: str, hour: int, requested_at: int) -> None:
 
 def recount_all(workspace_id: str, agent_id: str) -> int:
     """Count every hour of an agent that has changes; return the number of hours."""
-    agent = storage.key(workspace_id, agent_id)
+    agent = storage.join_key(workspace_id, agent_id)
     rows = storage.iterate(ChangeRow, agent, ChangeRow.period.startswith(f"{_CHANGE}#"))
     changed_hours = sorted({_hour_of(row) for row in rows})
     for hour in changed_hours:
@@ -118,7 +118,7 @@ def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str 
     """Yield the counts of the hours from `start` to before `end`, in Unix seconds. One request per MB."""
     kind = _COUNTS if dimension is None else _GROUPS
     days = DayRow.period.between(_period(kind, clock.iso(start)[:10]), _period(kind, clock.iso(end - 1)[:10]))
-    for row in storage.query(DayRow, storage.key(workspace_id, agent_id), days, consistent=False):
+    for row in storage.query(DayRow, storage.join_key(workspace_id, agent_id), days, consistent=False):
         first, document = clock.start_of_day(storage.split_key(row.period)[1]), row.open()
         by_hour = document["hours"] if dimension is None else document.get(dimension, {})
         for number, of_hour in by_hour.items():
@@ -139,7 +139,7 @@ def read_days(workspace_id: str, agent_id: str, start: int, end: int) -> dict[in
 def list_changes(workspace_id: str, agent_id: str, limit: int) -> list[ChangeRow]:
     """Return up to `limit` rows of changes, for the cascading delete."""
     within = ChangeRow.period.startswith(f"{_CHANGE}#")
-    return storage.query(ChangeRow, storage.key(workspace_id, agent_id), within, limit=limit)
+    return storage.query(ChangeRow, storage.join_key(workspace_id, agent_id), within, limit=limit)
 
 
 def _recount(agent: str, hour: int, requested_at: int) -> None:
@@ -213,4 +213,4 @@ def _hour_of(row: ChangeRow) -> int:
 
 
 def _period(kind: str, *texts: str) -> str:
-    return storage.key(kind, *texts)
+    return storage.join_key(kind, *texts)

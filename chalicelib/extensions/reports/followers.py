@@ -32,7 +32,7 @@ def _lead(record: dict[str, Any]) -> ChangeRow | None:
         return None
     row = LeadRow.from_raw_data(images.decode(record["dynamodb"]["NewImage"]) or {})
     lead = row.open()
-    agent, origin = storage.key(row.workspace_id, lead["agentId"]), {"origin": lead.get("channel")}
+    agent, origin = storage.join_key(row.workspace_id, lead["agentId"]), {"origin": lead.get("channel")}
     return counts.change_row(CountedChange(agent, row.version_tag, {"leads": 1}, origin))
 
 
@@ -56,7 +56,7 @@ def _delivery(record: dict[str, Any]) -> ChangeRow | None:
     # A delivery of the release before this one has no agent.
     workspace_id, *_ = storage.split_key(new["webhook"]["S"])
     agent_id = new.get("agent_id", {"S": counts.NO_AGENT})["S"]
-    agent, tag = storage.key(workspace_id, agent_id), new["version_tag"]["S"]
+    agent, tag = storage.join_key(workspace_id, agent_id), new["version_tag"]["S"]
     # A delivery may wait for four days, and its agent may be deleted and created again.
     requested_at = ids.timestamp_of(new["delivery_id"]["S"]) // 1000
     return counts.change_row(CountedChange(agent, tag, {"deliveries": 1}, {}, requested_at))

@@ -10,7 +10,7 @@ def count(workspace_id: str, agent_id: str, day: str, hour: int, value: str, **n
     counts = [numbers.get(name, 0) for name in hours.NAMES]
     groups = {dimension: {str(hour): {value: counts}} for dimension in hours.DIMENSIONS}
     for kind, document in (("counts", {"hours": {str(hour): counts}}), ("groups", groups)):
-        row = DayRow(storage.key(workspace_id, agent_id), storage.key(kind, day))
+        row = DayRow(storage.join_key(workspace_id, agent_id), storage.join_key(kind, day))
         row.seal(document)
         with storage.unit_of_work():
             storage.put(row)

@@ -196,7 +196,7 @@ def day_before(days: int) -> str:
 
 def test_analytics_of_most_intervals_stay_small(workspace: NewWorkspace, workspace_api: Api) -> None:
     for days in range(32):
-        row = DayRow(storage.key(workspace.workspace_id, "support"), storage.key("counts", day_before(days)))
+        row = DayRow(storage.join_key(workspace.workspace_id, "support"), storage.join_key("counts", day_before(days)))
         row.seal({"hours": {str(hour): [10**12] * len(hours.NAMES) for hour in range(24)}})
         with storage.unit_of_work():
             storage.put(row)

@@ -144,7 +144,7 @@ def test_a_conversation_that_cannot_be_read_holds_up_no_mail(
     for name in ("ann", "bob"):
         request_person(workspace_api, name)
     mailing.feed(*mailing.records())
-    key = {"conversation": storage.key(workspace.workspace_id, "support", "bob"), "item": "conversation"}
+    key = {"conversation": storage.join_key(workspace.workspace_id, "support", "bob"), "item": "conversation"}
     storage.sdk_client("dynamodb").update_item(
         TableName="cams-conversations",
         Key={name: {"S": value} for name, value in key.items()},

@@ -317,7 +317,7 @@ def test_a_message_that_was_being_added_leaves_no_index(
     begin(api, **ZARA)
     functions.erase({"Records": take("erasures")}, None)
     place = MessageIndexRow(
-        storage.key(workspace.workspace_id, "support", "zara"), "mid#late", start=1, length=2, writing="w"
+        storage.join_key(workspace.workspace_id, "support", "zara"), "mid#late", start=1, length=2, writing="w"
     )
     storage.save_many([place])
     pass_time(90)
@@ -374,7 +374,7 @@ def test_the_index_of_stored_responses_has_every_item_once_in_16_partitions(
     assert len(listed) == len(own) > 100
     assert {*listed} == own < stored
     assert stored_responses.shards("w") == sorted(
-        {stored_responses.shard_of(storage.key("w", f"{number:x}0")) for number in range(16)}
+        {stored_responses.shard_of(storage.join_key("w", f"{number:x}0")) for number in range(16)}
     )
 
 

@@ -301,7 +301,7 @@ def test_a_version_is_kept_for_at_least_370_days_after_it_was_replaced(
     history: History, workspace: NewWorkspace, api: Api, pass_time: PassTime
 ) -> None:
     def expiry() -> list[int]:
-        partition = rows.version_partition(storage.key(workspace.workspace_id, "agents", "support"))
+        partition = rows.version_partition(storage.join_key(workspace.workspace_id, "agents", "support"))
         return [int(one.expires_at.timestamp()) for one in storage.query(VersionRow, partition)]
 
     pass_time(0)

@@ -35,13 +35,13 @@ COSTS: list[tuple[Any, ...]] = [
 
 def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFunctions:
     """Return the function of the queue by its name, with a message."""
-    message = RecountHour(storage.key(workspace_id, agent_id), clock.seconds(), 0)
+    message = RecountHour(storage.join_key(workspace_id, agent_id), clock.seconds(), 0)
     return {"count_hours": (functions.count_hours, [messages.pack(message)])}
 
 
 def fill_agent(workspace_id: str, agent_id: str) -> None:
     """Add a change that counts to an agent."""
-    counts.record([CountedChange(storage.key(workspace_id, agent_id), ids.new_id(), {"loads": 1}, {})])
+    counts.record([CountedChange(storage.join_key(workspace_id, agent_id), ids.new_id(), {"loads": 1}, {})])
 
 
 def run_functions() -> None:
@@ -65,7 +65,7 @@ def run_functions() -> None:
         _count(hourly)
         assert api.get("/v3/agents/support/analytics").data["totals"]["loads"] == 1
         hour = messages.parse(hourly, [RecountHour])
-        _count(messages.pack(hour._replace(agent=storage.key(new.workspace_id, counts.NO_AGENT))))
+        _count(messages.pack(hour._replace(agent=storage.join_key(new.workspace_id, counts.NO_AGENT))))
         assert api.delete("/v3/agents/support").status == 200
 
 

@@ -71,7 +71,7 @@ def store_days(workspace_id: str, events: int) -> None:
                 for name, values in sums.groups.items():
                     groups[name][f"{hour:02}"] = {value: [n * factor for n in ns] for value, ns in values.items()}
         for agent in range(AGENTS):
-            partition = storage.key(workspace_id, f"a{agent}")
+            partition = storage.join_key(workspace_id, f"a{agent}")
             total, grouped = (DayRow(partition, f"{kind}#{clock.iso(start)[:10]}") for kind in ("counts", "groups"))
             total.seal({"hours": by_hour, "counted": dict.fromkeys(by_hour, start)})
             grouped.seal(groups)
@@ -102,7 +102,7 @@ def store_worst_days(workspace_id: str) -> None:
         groups = {dimension: {text: values() for text in texts} for dimension in hours.DIMENSIONS}
         for agent in range(AGENTS):
             for kind, document in (("counts", total), ("groups", groups)):
-                row = DayRow(storage.key(workspace_id, f"a{agent}"), f"{kind}#{clock.iso(start)[:10]}")
+                row = DayRow(storage.join_key(workspace_id, f"a{agent}"), f"{kind}#{clock.iso(start)[:10]}")
                 row.seal(document)
                 row.version, row.version_tag = 1, ids.new_id()
                 rows.append(row)
@@ -224,7 +224,7 @@ def cost_of_an_hour(
 def test_counting_costs_as_documented(
     workspace: NewWorkspace, fixed: Callable[[int], None], api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent, rows = storage.key(workspace.workspace_id, create_old_agent(api)), []
+    agent, rows = storage.join_key(workspace.workspace_id, create_old_agent(api)), []
     wanted: list[str] = []
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))
     for day, number in enumerate((1, 5, 20, 50, 100, 300, 1_000)):

@@ -269,7 +269,7 @@ def _load(workspace_id: str, number: int, tag: str, second: int, places: Places)
 
 
 def _lead(workspace_id: str, number: int, tag: str, second: int, places: Places) -> Raw:
-    row = LeadRow(storage.key(workspace_id, "prefix"), f"lead{number}", version_tag=tag)
+    row = LeadRow(storage.join_key(workspace_id, "prefix"), f"lead{number}", version_tag=tag)
     row.seal({"agentId": "support", "channel": places["origin"]})
     return Raw("leads", _record(row, None), second, {"origin": places["origin"]}, {"leads": 1})
 
@@ -278,8 +278,8 @@ def _conversation(workspace_id: str, number: int, tag: str, second: int, places:
     """A new conversation, or one that has gained messages, got longer or shorter, and asks for a person."""
 
     def row(state: str, totals: Totals, length: int) -> store.ConversationRow:
-        row = store.ConversationRow(storage.key(workspace_id, "support", f"c{number}"), version_tag=tag)
-        row.agent, row.created = storage.key(workspace_id, "support"), tag
+        row = store.ConversationRow(storage.join_key(workspace_id, "support", f"c{number}"), version_tag=tag)
+        row.agent, row.created = storage.join_key(workspace_id, "support"), tag
         times = {"lastModified": second, "firstMessageTS": second - 1_000, "lastMessageTS": second - 1_000 + length}
         members = {"origin": places["origin"], "userBrowser": places["browser"], "userPlatform": places["platform"]}
         return store.restore(row, State({**members, "state": state, **times}, b"[]", totals))

@@ -120,7 +120,7 @@ def test_the_last_change_that_the_cascade_waits_for_does_not_count(
     deleted_at = clock.milliseconds()
     recreate(api, pass_time)
     tag = ids.id_at(deleted_at + 86_000, 0)
-    agent = storage.key(workspace.workspace_id, "support")
+    agent = storage.join_key(workspace.workspace_id, "support")
     counts.record([CountedChange(agent, tag, {"loads": 1}, {})])
     pipeline.run()
     assert totals(api) == counted()
@@ -147,7 +147,7 @@ def test_a_recount_removes_the_counts_of_the_deleted_agent(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, pass_time: PassTime
 ) -> None:
     """An earlier version counted the late changes."""
-    old, agent = clock.iso(clock.seconds()), storage.key(workspace.workspace_id, "support")
+    old, agent = clock.iso(clock.seconds()), storage.join_key(workspace.workspace_id, "support")
     use(api, "ann")
     recreate(api, pass_time, 2 * SECONDS)
     pipeline.run()
@@ -156,7 +156,7 @@ def test_a_recount_removes_the_counts_of_the_deleted_agent(
         ("counts", {"hours": {old[11:13]: numbers}, "counted": {}}),
         ("groups", {"origin": {old[11:13]: {"web-chat": numbers}}}),
     ):
-        row = DayRow(agent, storage.key(kind, old[:10]))
+        row = DayRow(agent, storage.join_key(kind, old[:10]))
         row.seal(document)
         put_now(row)
     assert (totals(api)["conversations"], conversations_by_origin(api)) == (3, 3)

@@ -268,7 +268,7 @@ def test_a_month_of_days_costs_two_requests_whatever_was_counted(
     now, chance, total = clock.seconds(), random.Random(most), 0
     for day in range(62):
         text = clock.iso(now - day * 24 * 3_600)[:10]
-        row = DayRow(storage.key(workspace.workspace_id, "support"), f"counts#{text}")
+        row = DayRow(storage.join_key(workspace.workspace_id, "support"), f"counts#{text}")
         by_hour = {f"{hour:02}": [chance.randrange(most) for _ in hours.NAMES] for hour in range(24)}
         total += sum(numbers[0] for numbers in by_hour.values()) if 1 <= day <= 29 else 0
         counted = {number: now + int(number) * 3_600 + chance.randrange(3_600) for number in by_hour}
@@ -286,7 +286,7 @@ def test_a_change_of_another_time_stops_no_stream_and_does_not_count(
 ) -> None:
     """An import keeps the version tags of its file."""
     second = clock.seconds() + 3 * 86_400 if moment is None else moment - 1 if moment else 0
-    agent = storage.key(workspace.workspace_id, "support")
+    agent = storage.join_key(workspace.workspace_id, "support")
     own = [(second, 1), (clock.seconds(), 2)]
     counts.record(CountedChange(agent, ids.id_at(one * 1000, low), {"loads": 1}, {}) for one, low in own)
     pipeline.run()
@@ -333,7 +333,7 @@ def test_a_change_costs_at_most_1_2_write_units(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """300 page loads in an hour, from 20 countries and with 3 browsers, and a count each quarter of an hour."""
-    agent = storage.key(workspace.workspace_id, create_old_agent(api, "sales"))
+    agent = storage.join_key(workspace.workspace_id, create_old_agent(api, "sales"))
     start = clock.seconds() // 3_600 * 3_600
     changes = [
         CountedChange(

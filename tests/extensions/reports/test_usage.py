@@ -13,7 +13,7 @@ from chalicelib.extensions.reports.counts import record
 from chalicelib.extensions.reports.extension import QUEUE
 from chalicelib.extensions.reports.functions import count_hours
 from chalicelib.ids import id_at
-from chalicelib.storage import key
+from chalicelib.storage import join_key
 from chalicelib.webhooks import delivery, ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -66,7 +66,7 @@ def two_days(workspace: NewWorkspace, agent_id: str, api: Api, counting: Countin
         ("z", today, {"leads": 1}),
         ("", today, {"deliveries": 2}),
     ):
-        record([CountedChange(key(workspace.workspace_id, agent), id_at(second * 1000, second), numbers, {})])
+        record([CountedChange(join_key(workspace.workspace_id, agent), id_at(second * 1000, second), numbers, {})])
     counting.run()
     return today
 

@@ -18,7 +18,7 @@ def test_nothing_is_counted_after_a_deletion(workspace: NewWorkspace, monkeypatc
     """What belongs to no agent has no agent whose absence a count would see. A count is 15 minutes late."""
     requests: list[str] = []
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: requests.extend(texts))
-    agent = storage.key(workspace.workspace_id, counts.NO_AGENT)
+    agent = storage.join_key(workspace.workspace_id, counts.NO_AGENT)
     for number in range(2):
         counts.record([CountedChange(agent, ids.new_id(), {"deliveries": 1}, {})])
         if number == 0:
@@ -35,7 +35,7 @@ def test_a_deletion_waits_until_the_last_deliveries_are_counted(
     workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A delivery that lasts until its timeout is in a batch that the stream gathers for as long again."""
-    agent = storage.key(workspace.workspace_id, counts.NO_AGENT)
+    agent = storage.join_key(workspace.workspace_id, counts.NO_AGENT)
     timeout = max(one.timeout_seconds for one in declared_functions() if one.name in ("deliver", "deliver_slow"))
     pauses: list[float] = []
 

@@ -38,7 +38,7 @@ def take(workspace_id: str) -> bool:
     try:
         with storage.unit_of_work():
             storage.update(
-                AllowanceRow(storage.key(workspace_id, _MAILS), str(_today())),
+                AllowanceRow(storage.join_key(workspace_id, _MAILS), str(_today())),
                 actions,
                 AllowanceRow.mails.does_not_exist() | (AllowanceRow.mails < MAX_MAILS),
             )
@@ -49,20 +49,20 @@ def take(workspace_id: str) -> bool:
 
 def give_back(workspace_id: str) -> None:
     """Uncount a mail of today that SES has not sent, so that an outage uses up no allowance. One request."""
-    row = AllowanceRow(storage.key(workspace_id, _MAILS), str(_today()))
+    row = AllowanceRow(storage.join_key(workspace_id, _MAILS), str(_today()))
     with suppress(storage.ConditionFailed), storage.unit_of_work():
         storage.update(row, [AllowanceRow.mails.add(-1)], AllowanceRow.mails > 0)
 
 
 def is_used_up(workspace_id: str) -> bool:
     """Return whether the workspace may send no more mails today. One request."""
-    row = storage.find(AllowanceRow, storage.key(workspace_id, _MAILS), str(_today()))
+    row = storage.find(AllowanceRow, storage.join_key(workspace_id, _MAILS), str(_today()))
     return bool(row and row.mails >= MAX_MAILS)
 
 
 def delete_all(workspace_id: str) -> int:
     """Delete all rows of a workspace; return their number."""
-    rows = storage.query(AllowanceRow, storage.key(workspace_id, _MAILS))
+    rows = storage.query(AllowanceRow, storage.join_key(workspace_id, _MAILS))
     storage.delete_many(rows)
     return len(rows)
 

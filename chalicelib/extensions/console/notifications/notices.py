@@ -49,12 +49,12 @@ class NoticeRow(storage.VersionedRow):
 
 def find(workspace_id: str, client_id: str) -> NoticeRow | None:
     """Return the row of a client, or None. One request."""
-    return storage.find(NoticeRow, storage.key(workspace_id, _NOTICES), client_id)
+    return storage.find(NoticeRow, storage.join_key(workspace_id, _NOTICES), client_id)
 
 
 def claim(row: NoticeRow | None, workspace_id: str, client_id: str, listed_at: int) -> NoticeRow:
     """Claim the next mail to a client, whose row is `row`. Raises ConditionFailed if another process has claimed it."""
-    row = row or NoticeRow(storage.key(workspace_id, _NOTICES), client_id)
+    row = row or NoticeRow(storage.join_key(workspace_id, _NOTICES), client_id)
     row.listed_at, row.is_sent, row.is_refused = listed_at, None, None
     row.expires_at = clock.to_datetime(listed_at // 1000 + _LIFETIME_SECONDS)
     with storage.unit_of_work():
@@ -71,6 +71,6 @@ def confirm(row: NoticeRow) -> None:
 
 def delete_all(workspace_id: str) -> int:
     """Delete all rows of a workspace; return their number."""
-    rows = storage.query(NoticeRow, storage.key(workspace_id, _NOTICES))
+    rows = storage.query(NoticeRow, storage.join_key(workspace_id, _NOTICES))
     storage.delete_many(rows)
     return len(rows)

@@ -27,7 +27,7 @@ def check_counts(visit: Visit) -> Iterator[str]:
 
     for kind, function in visit.wait_for(_FUNCTIONS, kinds):
         yield f"The {kind} of the tour were not counted: check the log of {visit.stage.name}-{function}."
-    agent = storage.key(workspace_id, tour.AGENT)
+    agent = storage.join_key(workspace_id, tour.AGENT)
     yield from visit.invoke("count_hours", RecountHour(agent, clock.seconds() // 3_600 * 3_600, 0))
 
 
