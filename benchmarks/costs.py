@@ -21,7 +21,7 @@ def cost(act: Callable[[], object], client: Any = None) -> Costs:
 
 
 def require_success(answer: Answer) -> Answer:
-    """Return the answer. Raises AssertionError for an error."""
+    """Return the answer. Raise AssertionError for an error."""
     if answer.status != 200:
         raise AssertionError(answer.text)
     return answer

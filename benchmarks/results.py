@@ -66,7 +66,7 @@ Results = dict[str, Sequence[Row]]
 
 
 def row(case: str, metric: str, figures: Mapping[str, float], goal: Goal | None = None) -> Row:
-    """Return a row with its goal evaluated. Raises KeyError if a figure of the goal is missing."""
+    """Return a row with its goal evaluated. Raise KeyError if a figure of the goal is missing."""
     if goal is None:
         return Row(case, metric, figures)
     limit = goal.limit * (figures[goal.of] if goal.of else 1)

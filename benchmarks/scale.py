@@ -52,7 +52,7 @@ class Operation(NamedTuple):
     expected: Sequence[str] | None = None
 
     def send(self, tenant: Tenant) -> Answer:
-        """Send the request. Raises AssertionError for another page than expected."""
+        """Send the request. Raise AssertionError for another page than expected."""
         answer = require_success(tenant.api.call(self.method, self.path, self.body))
         if self.expected is not None and [conversation["ID"] for conversation in answer.data] != self.expected:
             raise AssertionError(f"{self.name} contains other conversations than expected")
@@ -155,7 +155,7 @@ def _goal(operation: str, metric: str, costs: Mapping[str, Costs]) -> Goal:
 def delivery_costs(count: int) -> Iterator[tuple[str, Costs]]:
     """Yield each list of deliveries and its costs, for a new endpoint with `count` deliveries, of which five failed.
 
-    Raises AssertionError unless the lists have the expected deliveries.
+    Raise AssertionError unless the lists have the expected deliveries.
     """
     tenant = populate.tenant()
     endpoint = {"url": "https://example.com/hooks", "events": [_TYPE]}

@@ -135,7 +135,7 @@ def costs(store: Store, count: int) -> Iterator[tuple[str, Costs]]:
     """Yield each operation and its costs, for a conversation of `count` messages.
 
     A replacement changes the last two messages, as when the user repeats the last turn. A first state creates a
-    conversation. Raises AssertionError if a read returns other messages than were written.
+    conversation. Raise AssertionError if a read returns other messages than were written.
     """
     conversation, messages = f"costs-{count}", transcript(count)
     again, more = [*messages[:-2], *other_messages(messages, 2, 1)], other_messages(messages, 2, 3)

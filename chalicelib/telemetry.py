@@ -68,7 +68,7 @@ class _JsonFormatter(logging.Formatter):
 
 
 class _StdoutHandler(logging.StreamHandler[TextIO]):
-    """Writes to `sys.stdout`, looked up for each line, because the Lambda runtime or a test may replace it."""
+    """Write to `sys.stdout`, looked up for each line, because the Lambda runtime or a test may replace it."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)

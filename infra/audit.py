@@ -34,7 +34,7 @@ class Failed(Exception):
 
 
 def main(locks: list[str]) -> int:
-    """Audit the packages of the lock files and print the findings. Returns the exit status."""
+    """Audit the packages of the lock files and print the findings. Return the exit status."""
     try:
         packages = {(one["name"], one["version"]): one for lock in locks for one in _audit(lock)}
     except Unreachable as reason:

@@ -20,7 +20,7 @@ Filter = Callable[[Mapping[str, Any]], bool]
 def of_function(name: str) -> Filter:
     """Return a function that tells whether Lambda passes a record to the function `name`.
 
-    Raises ValueError for an unknown function, and for a rule that this module does not implement.
+    Raise ValueError for an unknown function, and for a rule that this module does not implement.
     """
     declared = [one.mapping_settings.get("FilterCriteria", {}) for one in declared_functions() if one.name == name]
     if not declared:

@@ -79,7 +79,7 @@ def requirements(extensions: Iterable[str] | None = None) -> set[str]:
 def template(extensions: Iterable[str] | None = None) -> Template:
     """Return the template of core with those of these extensions, by default of all that are present.
 
-    Raises ValueError if two of them have different values for a member.
+    Raise ValueError if two of them have different values for a member.
     """
     merged = _merge(_read(TEMPLATE), webhook_queues.template(), "webhook_queues")
     for extension in sorted(present() if extensions is None else extensions):

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def command(*arguments: str) -> tuple[list[str], dict[str, str]]:
-    """Return the command line and the environment of a call of uv. Install uv if it is missing. Raises UvError."""
+    """Return the command line and the environment of a call of uv. Install uv if it is missing. Raise UvError."""
     install()
     settings = parse_settings(_pip("read its configuration", "config", "list"))
     if arguments[:2] == ("pip", "compile"):
@@ -89,7 +89,7 @@ def parse_settings(text: str) -> dict[str, str]:
 
 
 def install() -> None:
-    """Install the locked uv with the pip of a new environment, once. Raises UvError."""
+    """Install the locked uv with the pip of a new environment, once. Raise UvError."""
     stamp = _DIRECTORY / "uv.lock"
     with hold(_LOCK):
         if stamp.exists() and stamp.read_bytes() == _LOCK.read_bytes():

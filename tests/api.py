@@ -19,7 +19,7 @@ class Answer(NamedTuple):
 
     @property
     def data(self) -> Any:
-        """The `data` of a success envelope; fails the test for any other answer."""
+        """Return the `data` of a success envelope; fail the test for any other answer."""
         assert self.status == 200, self.text
         assert self.json["success"] is True
         return self.json["data"]

@@ -36,7 +36,7 @@ def refused(
     platform: str | None = None,
     code: str | None = None,
 ) -> str:
-    """Assert the error envelope with this status, and issues for exactly these `paths`; returns its message.
+    """Assert the error envelope with this status, and issues for exactly these `paths`; return its message.
 
     The interaction route adds `appError`, and `platformName` if the agent is known (§4.3).
     """

@@ -63,7 +63,7 @@ class Meter:
 def metered(client: Any = None) -> Iterator[Meter]:
     """Count all requests of a DynamoDB client inside the block; by default, of the process's own client.
 
-    The client of a boto3 resource is its `meta.client`. A request that the SDK retries counts once. Raises
+    The client of a boto3 resource is its `meta.client`. A request that the SDK retries counts once. Raise
     ValueError for an operation that has no rule.
     """
     asked = client or storage.sdk_client("dynamodb")

@@ -108,7 +108,7 @@ def agent_id(api: Api) -> str:
 
 @pytest.fixture
 def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
-    """Stop both clocks; returns a function that advances them by some seconds."""
+    """Stop both clocks; return a function that advances them by some seconds."""
     start, passed = clock.milliseconds(), 0
 
     def move(seconds: int) -> None:

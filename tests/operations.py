@@ -119,7 +119,7 @@ def named(name: str) -> list[str]:
 
 
 def populate(headers: dict[str, str], mark: str, chosen: dict[str, str]) -> dict[str, str]:
-    """Create a record of every kind through the API; returns all ids, including generated ones."""
+    """Create a record of every kind through the API; return all ids, including generated ones."""
     ids = {**chosen, "convo_id": chosen["user_id"], "message_id": chosen["user_id"], **extensions.joined("CHOSEN")}
     for variable, name in CREATED_BY.items():
         answer = send(name, headers, ids, mark)

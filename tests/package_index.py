@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def add_wheel(directory: Path, name: str, tag: str = "py3-none-any") -> str:
-    """Add version 1 of a one-module package; returns its line of a lock file."""
+    """Add version 1 of a one-module package; return its line of a lock file."""
     directory.mkdir(exist_ok=True)
     wheel, info = directory / f"{name}-1-{tag}.whl", f"{name}-1.dist-info"
     with zipfile.ZipFile(wheel, "w") as archive:

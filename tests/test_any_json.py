@@ -150,7 +150,7 @@ def state_holds(api: Api, value: Any, mid: str, stream: Stream) -> int:
 
 @pytest.fixture
 def holds(api: Api, agent_id: str) -> Any:
-    """Assert that every member of every kind stores a value; returns the number of checks."""
+    """Assert that every member of every kind stores a value; return the number of checks."""
 
     mid = count()
 

@@ -39,7 +39,7 @@ CANARY = "canary"
 
 @pytest.fixture
 def printed(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
-    """Returns all output since the last call, with what a root logger prints, as the Lambda runtime has one."""
+    """Return all output since the last call, with what a root logger prints, as the Lambda runtime has one."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(name)s %(message)s"))
     logging.getLogger().addHandler(handler)
@@ -122,7 +122,7 @@ def records(api: Api, workspace: NewWorkspace, stream: Stream, inbox: Inbox) -> 
 
 
 def invoke(event_function: Callable[[Any, Any], Any], event_records: list[Any]) -> str:
-    """Invoke an event function; returns the text of its exception, which the Lambda runtime prints."""
+    """Invoke an event function; return the text of its exception, which the Lambda runtime prints."""
     try:
         event_function({"Records": event_records}, None)
     except Exception as error:

@@ -1,6 +1,7 @@
 """Names say what they contain: participles and pronouns such as `found` or `one` are no names with a wide scope."""
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,3 +57,15 @@ def test_the_classes_of_the_service_have_different_names() -> None:
     trees = [ast.parse(module.read_text(encoding="utf-8")) for module in modules]
     names = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
     assert {name for name, number in names.items() if number > 1} == set()
+
+
+def test_docstrings_are_imperative() -> None:
+    assert [f"{module.relative_to(ROOT)}: {text}" for module in MODULES for text in indicative_sentences(module)] == []
+
+
+def indicative_sentences(module: Path) -> Iterator[str]:
+    """Yield the start of each sentence or clause of a docstring that says what a function "returns"."""
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            text = " ".join((ast.get_docstring(node) or "").split())
+            yield from re.findall(r"(?:^|[.] )(?:Raises|Returns|Yields) .{,30}|; (?:raise|return|yield)s .{,30}", text)

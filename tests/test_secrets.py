@@ -134,7 +134,7 @@ def at_debug(name: str) -> Iterator[None]:
 
 
 def use_resources(api: Api) -> dict[str, Any]:
-    """Write and read every resource; returns the read records by name."""
+    """Write and read every resource; return the read records by name."""
     made = api.post("/v2/agents/support", {"title": CANARY}).data
     agent = api.post("/v3/agents", {"agent": filled("agent_v3")}).data
     api.patch(f"/v3/agents/{agent['id']}", {"agent": filled("agent_v3")})
@@ -170,7 +170,7 @@ def use_resources(api: Api) -> dict[str, Any]:
 
 
 def subscribe(api: Api, url: str) -> Any:
-    """Create a webhook for all events; returns the answered record."""
+    """Create a webhook for all events; return the answered record."""
     members = {"url": url, "events": list(events.TYPES), "description": CANARY}
     return api.post("/v3/webhooks", {"webhook": members}).data
 

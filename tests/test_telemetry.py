@@ -23,7 +23,7 @@ Lines = Callable[[], list[Any]]
 
 @pytest.fixture
 def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
-    """Returns the lines printed since the last call, parsed; each must be JSON."""
+    """Return the lines printed since the last call, parsed; each must be JSON."""
     return lambda: [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 

@@ -164,7 +164,7 @@ def read_entries(entries: Iterable[AgentRow]) -> Iterator[tuple[str, AgentRow | 
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentRow, Document]:
-    """Stage a new agent and its agent key; returns the row and its document.
+    """Stage a new agent and its agent key; return the row and its document.
 
     The commit raises AgentBeingDeleted while the cascade of an agent with this id runs, and KeyTaken if the
     `SECRET_API_KEY` is in use.

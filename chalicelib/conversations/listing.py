@@ -75,7 +75,7 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:
 def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
     """Return the quarter hours of an agent that have a conversation or a tally, oldest first.
 
-    Reads the whole index of the agent, in requests of up to 1 MB.
+    Read the whole index of the agent, in requests of up to 1 MB.
     """
     quarters, cursor = set(tallies.list_quarters(workspace_id, agent_id)), None
     while entries := _older(workspace_id, agent_id, cursor, _CHUNK):

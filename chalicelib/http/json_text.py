@@ -54,7 +54,7 @@ def with_list(text: str, name: str, items: Iterable[str]) -> str | None:
 def take_fitting(records: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Yield the longest beginning of `records` that fits in a response, as JSON. The first record always fits.
 
-    Reads no record after the first one that does not fit.
+    Read no record after the first one that does not fit.
     """
     size = 0
     for number, record in enumerate(records):

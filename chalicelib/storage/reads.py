@@ -179,6 +179,6 @@ def query_page(
 
 
 def scan(row: type[AnyRow], condition: Condition) -> Iterator[AnyRow]:
-    """Yield the items of a table that satisfy the condition, in no order. Reads, and costs, the whole table."""
+    """Yield the items of a table that satisfy the condition, in no order. The scan reads and costs the whole table."""
     with translate_errors():
         yield from row.scan(condition, consistent_read=True)

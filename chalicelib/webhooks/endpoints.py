@@ -110,7 +110,7 @@ def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
 
 
 def save(row: WebhookRow, before: Document, after: Document) -> None:
-    """Stage a changed endpoint. Stages nothing if `after` is the same as `before`."""
+    """Stage a changed endpoint. Stage nothing if `after` is the same as `before`."""
     if not json_equal(before, after):
         row.seal(after)
         storage.put(row)

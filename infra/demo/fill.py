@@ -25,7 +25,7 @@ class Service(Protocol):
 def is_filled(service: Service) -> bool:
     """Return whether the demonstration data is complete: the organisation is created last.
 
-    Raises ClickException if its agents have been deleted since.
+    Raise ClickException if its agents have been deleted since.
     """
     if service.call("GET", f"/v2/orgs/{texts.ORGANISATION}") is None:
         return False

@@ -46,11 +46,11 @@ def prepare_deletion(stage: str) -> Path:
 
 
 def run(project: Path, verb: str, stage: str, **variables: str) -> str:
-    """Run `chalice deploy` or `chalice delete` in a project; returns the last line of its output.
+    """Run `chalice deploy` or `chalice delete` in a project; return the last line of its output.
 
     `variables` extend the environment of the child. `deploy` needs `CAMS_PACKAGES_BUCKET` and `CAMS_PYTHON_VERSION`,
     and its last line is the sentence of `FunctionUpdates.apply`. The whole output is in `chalice.log` of the project.
-    Raises ClickException with Chalice's error.
+    Raise ClickException with Chalice's error.
     """
     log = project / _LOG
     command = [sys.executable, "-m", __name__, "--project-dir", str(project), verb, "--stage", stage]

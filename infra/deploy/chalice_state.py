@@ -35,7 +35,7 @@ def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs, functions: Coll
 
     `functions` are those of the stage. Chalice deletes the others.
 
-    Returns one line of text for each deleted mapping, for each leftover that Chalice deletes, and for each other API.
+    Return one line of text for each deleted mapping, for each leftover that Chalice deletes, and for each other API.
     """
     resources: list[Resource] = []
     deleted: list[str] = []

@@ -50,7 +50,7 @@ class NotReady(click.ClickException):
 def validate_stage_name(_: click.Context, __: click.Parameter, value: str) -> str:
     """Return the value of an option with a stage. Resource names contain the stage; `local` is the local run's.
 
-    Raises NotReady instead of BadParameter, whose text has the usage of `infra.deploy`, not of `chalice deploy`.
+    Raise NotReady instead of BadParameter, whose text has the usage of `infra.deploy`, not of `chalice deploy`.
     """
     if not _STAGE_NAME.fullmatch(value) or value == "local":
         raise NotReady(
@@ -60,7 +60,7 @@ def validate_stage_name(_: click.Context, __: click.Parameter, value: str) -> st
 
 
 def run_all(session: Session, name: str, stage_name: str) -> None:
-    """Run every check, the ones that call AWS last. `name` is the stack's. Raises NotReady."""
+    """Run every check, the ones that call AWS last. `name` is the stack's. Raise NotReady."""
     _check_python()
     _check_packages()
     require_cloud(session)

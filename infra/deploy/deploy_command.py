@@ -159,7 +159,7 @@ def _deploy(
 def _plan(awslambda: Any, stage_name: str, deployed: deployed_settings.DeployedSettings) -> Plan:
     """Return what to deploy, and print the settings that are kept and those that change.
 
-    Raises NotReady if the stage would not work with these settings, or in this account.
+    Raise NotReady if the stage would not work with these settings, or in this account.
     """
     configured = stage.read(stage_name)
     own = deployed_settings.combine(deployed, configured)

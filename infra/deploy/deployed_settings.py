@@ -120,7 +120,7 @@ def changes(current: Settings, settings: Settings) -> list[str]:
 
 
 def parameters(own: Settings) -> dict[str, str]:
-    """Return the parameter of the stack that holds the operator's settings. Raises NotReady if they are too long."""
+    """Return the parameter of the stack that holds the operator's settings. Raise NotReady if they are too long."""
     kept = {name: value for name, value in own.items() if name not in _NOTIFICATIONS}
     text = json.dumps(kept, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     if (size := len(text.encode())) > _PARAMETER_BYTES:

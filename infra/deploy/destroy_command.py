@@ -15,7 +15,7 @@ from infra.deploy.functions import declared_functions
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--delete-data", is_flag=True, help="Also delete tables, stack and, after 30 days, the key.")
 def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
-    """Delete the API, the functions and their queues. Keeps the tables and the key by default."""
+    """Delete the API, the functions and their queues. Keep the tables and the key by default."""
     session, name = Session(), checks.stack_name(stage_name)
     checks.require_cloud(session)
     checks.require_own_region(session, name)

@@ -25,11 +25,11 @@ _TRANSITIONAL_STATES = ("Creating", "Enabling", "Disabling", "Updating")
 def configure(
     awslambda: Any, name: str, outputs: Outputs, scaled: Mapping[str, Mapping[str, Any]], functions: Iterable[Function]
 ) -> int:
-    """Apply the settings of `functions` to every mapping that differs. Returns the number of changed mappings.
+    """Apply the settings of `functions` to every mapping that differs. Return the number of changed mappings.
 
     `scaled` has those that depend on the size of the account, by function (`concurrency`).
 
-    Raises ClickException if a function does not have exactly one mapping, the one to its own event source.
+    Raise ClickException if a function does not have exactly one mapping, the one to its own event source.
     """
     changed = 0
     for function in functions:
@@ -61,7 +61,7 @@ def list_mappings(awslambda: Any, function: str) -> list[dict[str, Any]]:
 def wait_until_stable(awslambda: Any, uuid: str) -> None:
     """Wait until a mapping can be changed or deleted: Lambda refuses both during a state change.
 
-    Raises ClickException after 10 minutes.
+    Raise ClickException after 10 minutes.
     """
     deadline = time.monotonic() + _STABLE_TIMEOUT_SECONDS
     while (state := awslambda.get_event_source_mapping(UUID=uuid)["State"]) in _TRANSITIONAL_STATES:

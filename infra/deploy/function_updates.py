@@ -58,7 +58,7 @@ class FunctionUpdates:
         )
 
     def apply(self, handlers: Mapping[str, str]) -> str:
-        """Update every function that differs; return a sentence with the figures. Raises ClickException.
+        """Update every function that differs; return a sentence with the figures. Raise ClickException.
 
         `handlers` has the handler of each function by its deployed name, such as `chalicelib.functions.deliver`.
         """

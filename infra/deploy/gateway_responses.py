@@ -81,7 +81,7 @@ _CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "R
 
 
 def put(sdk: Callable[..., Any], api_id: str, stage: str) -> int:
-    """Put every response that differs, then redeploy the stage. Returns the number of responses put."""
+    """Put every response that differs, then redeploy the stage. Return the number of responses put."""
     # API Gateway allows one CreateDeployment in five seconds per account, and Chalice has just made one.
     gateway = sdk("apigateway", config=Config(retries={"mode": "standard", "max_attempts": 10}))
     changed = outdated(gateway, api_id)

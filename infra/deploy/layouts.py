@@ -23,7 +23,7 @@ _FIRST = "2"
 
 
 def choose(sdk: Callable[[str], Any], name: str, stage: str) -> int:
-    """Return the layout to write. Raises NotReady if this version does not read what the stage has written."""
+    """Return the layout to write. Raise NotReady if this version does not read what the stage has written."""
     deployed = list(_deployed(sdk("lambda"), name))
     parameters = stack.parameters_of(sdk("cloudformation"), name, _PARAMETERS)
     written = int(parameters.get("StoredLayout") or (_FIRST if deployed else CURRENT))
@@ -44,7 +44,7 @@ def parameters(layout: int) -> dict[str, str]:
 
 
 def recorded(layout: int) -> dict[str, str]:
-    """Return the parameters for a layout that functions write. Raises NotReady if this version does not read it."""
+    """Return the parameters for a layout that functions write. Raise NotReady if this version does not read it."""
     if layout not in READABLE:
         raise NotReady(f"The functions write layout {layout}, which version {__version__} does not read: use theirs.")
     return parameters(layout)

@@ -80,7 +80,7 @@ def requests_per_credential(settings: Settings) -> int:
 
 
 def throttle(gateway: Any, api_id: str, stage_name: str, settings: Settings) -> bool:
-    """Set the throttle of the API's stage. Returns whether it was different."""
+    """Set the throttle of the API's stage. Return whether it was different."""
     limit = settings["throttle"]
     current = gateway.get_stage(restApiId=api_id, stageName=stage_name).get("methodSettings", {}).get("*/*", {})
     if (current.get("throttlingRateLimit"), current.get("throttlingBurstLimit")) == (limit["rate"], limit["burst"]):

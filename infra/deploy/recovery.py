@@ -25,7 +25,7 @@ _POLL_SECONDS = 2.0
 def moment(dynamodb: Any, source: str, at: str, extensions: Collection[str] | None = None) -> datetime:
     """Return the second `at` (ISO 8601 with a time zone), or for `latest` the last one to which all tables can return.
 
-    `source` is the name of the stack, with the tables of these extensions. Raises NotReady if one cannot be restored.
+    `source` is the name of the stack, with the tables of these extensions. Raise NotReady if one cannot be restored.
     """
     windows = [
         dynamodb.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"][
@@ -53,9 +53,9 @@ def moment(dynamodb: Any, source: str, at: str, extensions: Collection[str] | No
 def restore(
     dynamodb: Any, source: str, target: str, when: datetime, extensions: Collection[str] | None = None
 ) -> Iterator[str]:
-    """Restore every table of the stack `source` to a moment, under the names of `target`. Yields each finished one.
+    """Restore every table of the stack `source` to a moment, under the names of `target`. Yield each finished one.
 
-    An interrupted restore can be repeated with the same moment. Raises NotReady if a target table is of another origin.
+    An interrupted restore can be repeated with the same moment. Raise NotReady if a target table is of another origin.
     """
     pairs = [(name, f"{target}{name.removeprefix(source)}") for name, _ in _tables(source, extensions)]
     existing = list_names(dynamodb)

@@ -80,7 +80,7 @@ def _sealed(item: Item) -> dict[str, bytes]:
 
 
 def decrypt(table: str, keys: list[str], item: Item) -> list[str]:
-    """Decrypt the sealed attributes of an item; return their names. Raises DecryptionError."""
+    """Decrypt the sealed attributes of an item; return their names. Raise DecryptionError."""
     sealed = _sealed(item)
     for name, value in sealed.items():
         if name == "received":

@@ -1,4 +1,4 @@
-"""Runs the check of a sample of a stage's records (`sample`)."""
+"""Run the check of a sample of a stage's records (`sample`)."""
 
 from __future__ import annotations
 

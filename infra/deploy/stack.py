@@ -72,7 +72,7 @@ def blocking_reason(state: str | None, name: str) -> str | None:
 
 
 def create(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, str]) -> None:
-    """Create the stack, with the defaults of its other parameters. Raises ClickException on failure.
+    """Create the stack, with the defaults of its other parameters. Raise ClickException on failure.
 
     If two processes create it at the same time, CloudFormation refuses the second.
     """
@@ -91,7 +91,7 @@ def apply(
     parameters: Mapping[str, str],
     unused: Mapping[str, Any] | None = None,
 ) -> dict[str, str]:
-    """Update the stack to the template; return its outputs. Raises ClickException on failure.
+    """Update the stack to the template; return its outputs. Raise ClickException on failure.
 
     The stack keeps its API, and what `_KEPT` names, unless `parameters` has them. It also keeps the resources `unused`.
     """
@@ -143,7 +143,7 @@ def retain_data_only(cloudformation: Any, name: str, stage: str, *, protected: b
 def import_resources(
     cloudformation: Any, name: str, stage: str, parameters: Mapping[str, str], existing: Mapping[str, str]
 ) -> None:
-    """Create the stack around resources that exist already. Raises ClickException.
+    """Create the stack around resources that exist already. Raise ClickException.
 
     `existing` has the identifier of each resource by its logical id. CloudFormation imports only what the template of
     the change contains, with a deletion policy each, and accepts no outputs. A later update adds the rest. The policy
@@ -276,7 +276,7 @@ def _reported_conflicts(name: str) -> Iterator[None]:
 
 
 def _wait(cloudformation: Any, name: str) -> None:
-    """Poll with backoff until the operation has finished. Raises ClickException with the first failed resource."""
+    """Poll with backoff until the operation has finished. Raise ClickException with the first failed resource."""
     deadline, pause = time.monotonic() + _TIMEOUT_SECONDS, _FIRST_POLL_SECONDS
     while (state := status(cloudformation, name)) is not None and state.endswith("_IN_PROGRESS"):
         if time.monotonic() > deadline:

@@ -24,7 +24,7 @@ ENCRYPTION = "EncryptionKey"
 
 
 def tables(dynamodb: Any, name: str, extensions: Collection[str] | None = None) -> dict[str, str]:
-    """Return the names of the stage's tables by their logical id. Raises NotReady if one is missing.
+    """Return the names of the stage's tables by their logical id. Raise NotReady if one is missing.
 
     `name` is the stack's. A deployment would create a missing table again, empty.
     """
@@ -45,7 +45,7 @@ def tables(dynamodb: Any, name: str, extensions: Collection[str] | None = None) 
 
 
 def keys(sdk: Sdk, name: str, extensions: Collection[str] | None = None) -> dict[str, str]:
-    """Return the ARN of each key that is left, by its logical id. Raises NotReady if the data cannot be decrypted."""
+    """Return the ARN of each key that is left, by its logical id. Raise NotReady if the data cannot be decrypted."""
     used, arns = _keys_in_use(sdk("iam"), name), dict[str, str]()
     for logical_id, (_, alias) in _aliases(name, extensions).items():
         candidates = [used.get(logical_id) or alias, *_tagged_keys(sdk("kms"), name, logical_id)]

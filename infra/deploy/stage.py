@@ -42,7 +42,7 @@ _POLICY_FILE = "iam_policy_file"
 def read(stage: str) -> dict[str, Any]:
     """Return the operator's settings of a stage. Like Chalice, use the settings for all stages as defaults.
 
-    Raises ClickException if the file is malformed.
+    Raise ClickException if the file is malformed.
     """
     try:
         config = json.loads((CHALICE_DIRECTORY / _CONFIG).read_text(encoding="utf-8"))

@@ -47,7 +47,7 @@ _RENEWED = {"UpdateExpression": "ADD renewals :one SET expires_at = :expiry"}
 def hold(sdk: Sdk, name: str, command: str) -> Iterator[None]:
     """Keep other commands on the stage out of the block. `name` is the stack's; other users read the `command`.
 
-    Raises ClickException if another command holds the lock. Does not lock a stage without tables.
+    Raise ClickException if another command holds the lock. Do not lock a stage without tables.
     """
     # A slow request must not delay the next renewal.
     quick = Config(connect_timeout=2, read_timeout=2, retries={"max_attempts": 1})

@@ -20,7 +20,7 @@ def current_streams(
 ) -> dict[str, str]:
     """Return the stack's outputs with the current ARN of each stream that a function reads.
 
-    Raises ClickException if a table has no enabled stream, or if the stack has no output for it.
+    Raise ClickException if a table has no enabled stream, or if the stack has no output for it.
     """
     current = dict(outputs)
     for table in (function.stream for function in declared_functions(extensions) if function.stream):

@@ -1,4 +1,4 @@
-"""Deletes a stage's data: its tables, its keys, and the stack. Empties its bucket of packages.
+"""Delete a stage's data: its tables, its keys, and the stack. Empty its bucket of packages.
 
 Point-in-time recovery makes DynamoDB keep a system backup of each deleted table for 35 days. KMS deletes the key after
 30 days; until then the deletion can be cancelled. A key that another stage uses stays. The stack goes last, so an

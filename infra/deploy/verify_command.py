@@ -30,7 +30,7 @@ def verify(stage_name: str, only: tuple[str, ...], url: str | None, patience: st
 def start(session: Session, stage_name: str, *options: str) -> None:
     """Replace this process by the checks, whose exit code and Ctrl-C are then those of the command.
 
-    Raises ClickException if the stage is not deployed.
+    Raise ClickException if the stage is not deployed.
     """
     name = checks.stack_name(stage_name)
     outputs = stack.outputs(session.client("cloudformation"), name)

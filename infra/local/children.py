@@ -91,7 +91,7 @@ def start(
 
 
 def start_engine(state: Path, port: int = 0, *options: str) -> Engine:
-    """Start the engine on a state directory and wait until it is ready. Raises RunError."""
+    """Start the engine on a state directory and wait until it is ready. Raise RunError."""
     if not ENGINE_PYTHON.exists():
         raise RunError("The engine is not installed: run `make install`.")
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -113,9 +113,9 @@ def start_worker(state: Path, environment: Mapping[str, str]) -> Child:
 
 
 def wait_until_ready(child: Child) -> bytes:
-    """Wait for the first line of output, with which a child reports that it is ready. Returns the line.
+    """Wait for the first line of output, with which a child reports that it is ready. Return the line.
 
-    Raises RunError if the child exits, or after 120 seconds.
+    Raise RunError if the child exits, or after 120 seconds.
     """
     output = child.process.stdout
     if output is None:

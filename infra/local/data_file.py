@@ -72,7 +72,7 @@ class DataFile:
             self._connection.executescript(_SCHEMA)
 
     def values(self) -> dict[str, list[Any]]:
-        """Return the values of each kind in the order of their last change. Raises DataFileError."""
+        """Return the values of each kind in the order of their last change. Raise DataFileError."""
         values: dict[str, list[Any]] = defaultdict(list)
         with self._report_damage():
             for kind, value in self._connection.execute("SELECT kind, value FROM rows ORDER BY number"):

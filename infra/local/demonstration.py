@@ -49,7 +49,7 @@ def find_or_create(directory: Path, environment: Mapping[str, str]) -> Credentia
 
 
 def renew(directory: Path, port: int, environment: Mapping[str, str]) -> Credentials:
-    """Replace credentials that the running service rejects or that expire soon. Returns all credentials."""
+    """Replace credentials that the running service rejects or that expire soon. Return all credentials."""
     if not _is_accepted(port, find_or_create(directory, environment).workspace_key):
         _forget_if_lost(directory, environment)
         find_or_create(directory, environment)

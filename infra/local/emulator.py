@@ -62,7 +62,7 @@ def wrong_version() -> str | None:
 
 
 def load(state: Path) -> Application:
-    """Import MiniStack; returns its ASGI application. Mails go to files in `state`."""
+    """Import MiniStack; return its ASGI application. Mails go to files in `state`."""
     os.environ.update(_ENVIRONMENT)
     # No thread is started: that of DynamoDB's TTL deletes items without a stream record.
     with mock.patch.object(threading.Thread, "start"):
@@ -77,7 +77,7 @@ def load(state: Path) -> Application:
 
 
 def persist(data: DataFile) -> Persistence:
-    """Load the state from the data file, and save it there from now on. Raises DataFileError."""
+    """Load the state from the data file, and save it there from now on. Raise DataFileError."""
     persistence = Persistence(data, _modules, VERSION)
     for service, module in _modules.items():
         vars(module)["handle_request"] = _saved(_WRITES[service], module.handle_request, persistence)

@@ -1,4 +1,4 @@
-"""Stops a child process when its parent process dies, however it dies.
+"""Stop a child process when its parent process dies, however it dies.
 
 The parent holds the write end of the child's standard input. The operating system closes it when the parent dies, even
 after `kill -9`, on every platform. A parent-death signal exists only on Linux. A child that must not outlive a stopped

@@ -91,7 +91,7 @@ class StreamPoller:
         self._iterator: str | None = None
 
     def step(self) -> bool:
-        """Invoke the function with the next batch. Returns False at the end of the stream, and in an open window.
+        """Invoke the function with the next batch. Return False at the end of the stream, and in an open window.
 
         Only the end of the stream opens a batching window, so that a function keeps up with any number of changes.
         """
@@ -114,7 +114,7 @@ class StreamPoller:
         return rest if rest > 0 else _SECONDS_WITHOUT_NEWS
 
     def _read(self, iterator: str | None) -> tuple[list[dict[str, Any]], str | None, bool]:
-        """Read pages up to a full batch. Returns the records, the next iterator, and whether the stream ends there.
+        """Read pages up to a full batch. Return the records, the next iterator, and whether the stream ends there.
 
         Only an empty page is the end of a stream: 1 MB of records fills a page, too.
         """
@@ -131,7 +131,7 @@ class StreamPoller:
         return records, iterator, False
 
     def _process(self, records: list[dict[str, Any]]) -> None:
-        """Invoke the function with the records that match its filter. Raises PartialFailure if it reports any."""
+        """Invoke the function with the records that match its filter. Raise PartialFailure if it reports any."""
         event = lambda_events.from_records(records, self._arn)
         event["Records"] = [record for record in event["Records"] if self._passes_filter(record)]
         failed = _reported(self._function(event, None)) if event["Records"] else set()
@@ -175,7 +175,7 @@ class QueuePoller:
         self._url = self._arn = ""
 
     def step(self) -> bool:
-        """Start the next batch, unless too many are running. Returns False if the queue may be empty."""
+        """Start the next batch, unless too many are running. Return False if the queue may be empty."""
         self._running = {one for one in self._running if not one.done()}
         if len(self._running) >= self._slots:
             return False

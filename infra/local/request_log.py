@@ -41,7 +41,7 @@ def _answer_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayExcepti
 
 
 def _log_route(handler: ChaliceRequestHandler, code: int | str = "-", _: int | str = "-") -> None:
-    """Print the route of a request, not its path: an id in it may be an email. Omits the requests of the run itself."""
+    """Print the route of a request, not its path: an id in it may be an email. Omit the requests of the run itself."""
     headers = getattr(handler, "headers", None)  # a refused request may have none
     if headers and headers.get("User-Agent") == demonstration.USER_AGENT:
         return

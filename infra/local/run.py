@@ -94,7 +94,7 @@ def _run(port: int, directory: Path) -> None:
 
 
 def _parse_extensions(text: str) -> str:
-    """Return the value of CAMS_EXTENSIONS for the option `--extensions`. Raises BadParameter for an unknown name."""
+    """Return the value of CAMS_EXTENSIONS for the option `--extensions`. Raise BadParameter for an unknown name."""
     names = [] if text == "none" else [name.strip() for name in text.split(",")]
     for name in names:
         if name not in registry.present():

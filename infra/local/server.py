@@ -1,4 +1,4 @@
-"""Runs `chalice local` in this process, with patches for settings that Chalice does not offer.
+"""Run `chalice local` in this process, with patches for settings that Chalice does not offer.
 
 The stage `local` has no environment variables in `.chalice/config.json`, so those of the process apply.
 """

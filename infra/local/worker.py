@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def start_pollers(sdk: Sdk, directory: Path, watch: Watch, stopped: threading.Event) -> list[QueuePoller]:
-    """Start one thread per function; returns the pollers of the queues."""
+    """Start one thread per function; return the pollers of the queues."""
     streams = [source for source in app.event_sources if isinstance(source, DynamoDBEventConfig)]
     places = [f"{stream_table(source)}/{source.name}" for source in streams]
     positions = Positions(directory / "positions.json", places)

@@ -104,7 +104,7 @@ def rotate_key(key_id: str, workspace_id: str, overlap: int, as_json: bool) -> N
 def revoke_key(key_id: str, workspace_id: str, yes: bool) -> None:
     """Revoke a key.
 
-    Takes effect within 30 seconds. Credentials that were issued with the key stay valid.
+    The revocation takes effect within 30 seconds. Credentials that were issued with the key stay valid.
     """
     _revoke(tokens.WORKSPACE, workspace_id, key_id, yes)
 
@@ -168,7 +168,7 @@ def rotate_token(token_id: str, workspace_id: str, overlap: int, as_json: bool) 
 def revoke_token(token_id: str, workspace_id: str, yes: bool) -> None:
     """Revoke a token.
 
-    Takes effect within 30 seconds.
+    The revocation takes effect within 30 seconds.
     """
     _revoke(tokens.ACCESS, workspace_id, token_id, yes)
 
@@ -221,7 +221,7 @@ def rotate_agent_key(agent_id: str, workspace_id: str, overlap: int, as_json: bo
 def revoke_agent_key(agent_id: str, workspace_id: str, yes: bool) -> None:
     """Revoke an agent's key, and its rotated keys.
 
-    Takes effect within 30 seconds. The agent has no key until `rotate` creates one.
+    The revocation takes effect within 30 seconds. The agent has no key until `rotate` creates one.
     """
     agents.read(workspace_id, agent_id)
     if not yes:

@@ -37,7 +37,7 @@ class Letter(NamedTuple):
 
 
 def from_text(text: str) -> Letter | None:
-    """Return what a message says, or None if it is not about a stream. Raises Unreadable."""
+    """Return what a message says, or None if it is not about a stream. Raise Unreadable."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -71,7 +71,7 @@ def _of_record(content: dict[str, Any]) -> Letter:
 
 
 def _find_function(name: str, stream_arn: str | None) -> Function:
-    """Return the function with this name. Raises Unreadable, also if its stream is of another table."""
+    """Return the function with this name. Raise Unreadable, also if its stream is of another table."""
     table = stream_arn.split("/")[1] if stream_arn else None
     for function in declared_functions():
         if function.name == name and function.stream and table in (None, storage.table(function.stream)):

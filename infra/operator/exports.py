@@ -73,7 +73,7 @@ def members(name: str) -> dict[str, Any]:
 def export(workspace_id: str, path: Path) -> int:
     """Write the export of a workspace to a file, or continue it; return the number of records.
 
-    Raises Conflict for another file.
+    Raise Conflict for another file.
     """
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
         written = _read_written(file, _encode(header(workspace_id)))

@@ -45,7 +45,7 @@ class _File(NamedTuple):
 def import_file(path: Path) -> int:
     """Import a file, or continue its import; return its number of records.
 
-    Raises Conflict if the workspace exists, Invalid for another file or an incomplete export.
+    Raise Conflict if the workspace exists, Invalid for another file or an incomplete export.
     """
     file = _check(path)
     keyring.ensure_data_key()

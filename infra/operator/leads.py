@@ -18,8 +18,8 @@ def leads() -> None:
 def index(workspace_id: str | None) -> None:
     """Index leads that an earlier version stored.
 
-    Needed once, after the deployment of the first version with the index `by_capture`. Reads all leads. Can be
-    interrupted and repeated at any time.
+    Run this command once, after the deployment of the first version with the index `by_capture`. It reads all leads,
+    and can be interrupted and repeated at any time.
     """
     indexed = 0
     for workspace in [workspace_id] if workspace_id else [row.workspace for row in workspaces.list_all()]:

@@ -25,7 +25,7 @@ class Duration(click.ParamType[int | None]):
         self._never = never
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
-        """Parse `value` to seconds. Fails with a usage error if it is invalid or out of range."""
+        """Parse `value` to seconds. Fail with a usage error if it is invalid or out of range."""
         if value == "never" and self._never:
             return None
         match = _DURATION.fullmatch(value)

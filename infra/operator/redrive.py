@@ -53,9 +53,10 @@ class Failed(Exception):
 def redrive_streams(is_list: bool, discard_expired: bool) -> None:
     """Replay the stream records on the dead-letter queue.
 
-    Reads the records that each message names, invokes the function with them, and deletes the message when the
-    function has processed all of them. Messages about deliveries stay. Can be interrupted and repeated at any time.
-    Ends with status 1 if a message about a stream is left, or if another run, perhaps a killed one, hides messages.
+    Read the records that each message names, invoke the function with them, and delete the message when the
+    function has processed all of them. Messages about deliveries stay.
+    The command can be interrupted and repeated at any time.
+    End with status 1 if a message about a stream is left, or if another run, perhaps a killed one, hides messages.
     """
     sqs = storage.sdk_client("sqs")
     url = sqs.get_queue_url(QueueName=queues.name(DEAD_LETTER))["QueueUrl"]
@@ -89,7 +90,7 @@ def redrive_streams(is_list: bool, discard_expired: bool) -> None:
 
 
 def _replay(letter: Letter, replayed: set[tuple[str, str]]) -> tuple[str, str]:
-    """Invoke the function of a letter with its records; returns what became of the letter, and why.
+    """Invoke the function of a letter with its records; return what became of the letter, and why.
 
     `replayed` has the function and the id of each record that this run has replayed.
     """
@@ -112,7 +113,7 @@ def _replay(letter: Letter, replayed: set[tuple[str, str]]) -> tuple[str, str]:
 def _batches(letter: Letter) -> Iterator[list[Record]]:
     """Yield the records of a letter, at most as many at once as the function got, and at most 5 MB.
 
-    Raises RecordsExpired after the last of them.
+    Raise RecordsExpired after the last of them.
     """
     batch: list[Record] = []
     size, expired = 0, None
@@ -133,7 +134,7 @@ def _batches(letter: Letter) -> Iterator[list[Record]]:
 
 
 def _invoke(function: Function, records: list[Record]) -> None:
-    """Invoke a function. Raises Failed, unless it reports that it has processed all records."""
+    """Invoke a function. Raise Failed, unless it reports that it has processed all records."""
     name = function.deployed_name(settings.table_prefix().removesuffix("-"))
     awslambda = _awslambda()
     try:

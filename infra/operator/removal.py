@@ -42,7 +42,7 @@ Receipt = Counter[str]
 def delete(workspace_id: str) -> Receipt:
     """Delete everything of a suspended workspace; return the number of deleted records by kind.
 
-    Raises NotFound, and WrongStatus if the workspace is not suspended.
+    Raise NotFound, and WrongStatus if the workspace is not suspended.
     """
     begin(workspace_id)
     click.echo("Waiting for the last webhooks to end …", err=True)
@@ -51,7 +51,7 @@ def delete(workspace_id: str) -> Receipt:
 
 
 def begin(workspace_id: str) -> None:
-    """Disable the endpoints of a suspended workspace, so that nothing else causes a webhook. Raises as `delete`."""
+    """Disable the endpoints of a suspended workspace, so that nothing else causes a webhook. Raise as `delete`."""
     allowed = (workspaces.SUSPENDED, workspaces.DELETING, workspaces.IMPORTING)
     workspaces.change_status(workspace_id, allowed, workspaces.DELETING)
     for row in endpoints.list_all(workspace_id):
@@ -59,7 +59,7 @@ def begin(workspace_id: str) -> None:
 
 
 def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextManager[Iterable[str]]]) -> Receipt:
-    """Delete everything else of a workspace whose last webhook has ended. Raises NotFound.
+    """Delete everything else of a workspace whose last webhook has ended. Raise NotFound.
 
     `progress` shows the progress of an iteration over the agents, like `click.progressbar`.
     """

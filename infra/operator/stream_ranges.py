@@ -1,4 +1,4 @@
-"""Reads records of a stream again, in the form in which Lambda passes them to a function."""
+"""Read records of a stream again, in the form in which Lambda passes them to a function."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _NoRecords(StreamUnavailable):
 def read_range(stream_arn: str, shard: str, first: str, last: str) -> Iterator[Record]:
     """Yield the records of a shard from one sequence number to another, in order.
 
-    If the stream no longer has all of them, yields the others and then raises RecordsExpired. Raises StreamUnavailable.
+    If the stream no longer has all of them, yield the others and then raise RecordsExpired. Raise StreamUnavailable.
     """
     streams = storage.sdk_client("dynamodbstreams")
     start = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "SequenceNumber": first}
@@ -61,9 +61,9 @@ def read_range(stream_arn: str, shard: str, first: str, last: str) -> Iterator[R
 
 
 def read_one(stream_arn: str, number: str) -> Iterator[Record]:
-    """Yield the record with a sequence number. Raises RecordsExpired if the stream no longer has it.
+    """Yield the record with a sequence number. Raise RecordsExpired if the stream no longer has it.
 
-    Raises StreamUnavailable if a shard that may have the record has not returned it.
+    Raise StreamUnavailable if a shard that may have the record has not returned it.
     """
     reason: Exception = RecordsExpired()
     for shard in _list_shards(stream_arn):
@@ -105,7 +105,7 @@ def _ignore_other_shard() -> Iterator[None]:
 
 
 def _read_page(streams: Any, place: dict[str, str], start: dict[str, str]) -> list[Record]:
-    """Return up to 1,000 records from a position on. Raises RecordsExpired at the end of a closed shard."""
+    """Return up to 1,000 records from a position on. Raise RecordsExpired at the end of a closed shard."""
     iterator = streams.get_shard_iterator(**place, **start)["ShardIterator"]
     for _ in range(_MAX_EMPTY_PAGES):
         answer = _get_records(streams, iterator)
@@ -119,7 +119,7 @@ def _read_page(streams: Any, place: dict[str, str], start: dict[str, str]) -> li
 
 
 def _get_records(streams: Any, iterator: str) -> dict[str, Any]:
-    """Return a page, as soon as the other readers of the shard let DynamoDB do so. Raises StreamUnavailable."""
+    """Return a page, as soon as the other readers of the shard let DynamoDB do so. Raise StreamUnavailable."""
     for _ in range(_MAX_ATTEMPTS):
         try:
             page: dict[str, Any] = streams.get_records(ShardIterator=iterator, Limit=_MAX_RECORDS)

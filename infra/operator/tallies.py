@@ -24,12 +24,13 @@ def tallies() -> None:
 def recount(workspace_id: str | None, agent_id: str | None) -> None:
     """Count the conversations and reports of agents again.
 
-    Of all workspaces, of one, or of one agent.
+    By default, count all workspaces.
 
-    Skips an agent whose records cannot be read, names it, and ends with status 1.
+    Skip an agent whose records cannot be read, print its id, and end with status 1.
 
-    Needed after a restore without the tallies, or if `page` of a list leads to the wrong place although nothing has
-    changed for two minutes. Reads the index of every conversation. Can be interrupted and repeated at any time.
+    Run this command after a restore without the tallies, or if `page` of a list leads to the wrong place although
+    nothing has changed for two minutes. It reads the index of every conversation, and can be interrupted and repeated
+    at any time.
     """
     if agent_id and not workspace_id:
         raise click.UsageError("--agent needs --workspace.")
@@ -54,7 +55,7 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
 
 
 def _recount(workspace_id: str, agent_id: str) -> tuple[int, int]:
-    """Count an agent again. Returns the number of its quarter hours, and of the periods that extensions count.
+    """Count an agent again. Return the number of its quarter hours, and of the periods that extensions count.
 
     Without an agent id, it counts what belongs to no agent.
     """

@@ -30,7 +30,7 @@ _workspace_id = click.argument("workspace_id", callback=options.printable_text)
 def create(name: str, as_json: bool) -> None:
     """Create a workspace.
 
-    Creates a first key, valid for a year, and a first access token, valid for 30 days. Every webhook contains
+    Create a first key, valid for a year, and a first access token, valid for 30 days. Every webhook contains
     the workspace secret, which identifies the sender to the receiver; it is not a credential.
     """
     print_secret(workspaces.create(name)._asdict(), as_json)
@@ -60,7 +60,7 @@ def list_workspaces(as_json: bool) -> None:
 def rotate_secret(workspace_id: str, as_json: bool) -> None:
     """Replace the workspace secret, which every webhook contains.
 
-    Takes effect at once: the next deliveries have the new secret, and none has the old one.
+    The change takes effect at once: every later delivery contains the new secret.
     """
     print_secret({"workspace_id": workspace_id, "workspace_secret": workspaces.rotate_secret(workspace_id)}, as_json)
 
@@ -106,7 +106,7 @@ def resume(workspace_id: str) -> None:
 def delete(workspace_id: str, yes: bool, as_json: bool) -> None:
     """Delete a suspended workspace and all of its records.
 
-    Prints a receipt: how many records of each kind it has deleted. This cannot be undone. No webhook is sent for the
+    Print a receipt: how many records of each kind it has deleted. This cannot be undone. No webhook is sent for the
     deletions. An interrupted deletion can be repeated; the receipt then has the records of the last run. Backups of
     the tables keep the records until they end.
     """

@@ -1,4 +1,4 @@
-"""Stages the project for deployment, in a directory for `chalice deploy --project-dir`.
+"""Stage the project for deployment, in a directory for `chalice deploy --project-dir`.
 
 Chalice copies `app.py`, `chalicelib/` and the contents of `vendor/` into the zip, and adds two modules of its own. The
 staged requirements.txt is empty, so that Chalice installs nothing; the packages are in `vendor/`. They are trimmed
@@ -44,8 +44,8 @@ def stage(
 
     It contains these extensions, by default all that are present, and the packages that they need.
 
-    Without a Python of that version on this machine, it has the sources only. Replaces an earlier build, but keeps
-    its packages if they are the same, and Chalice's state in `.chalice`. Raises BuildError and leaves no partial build.
+    Without a Python of that version on this machine, it has the sources only. Replace an earlier build, but keep
+    its packages if they are the same, and Chalice's state in `.chalice`. Raise BuildError and leave no partial build.
     """
     directory.mkdir(parents=True, exist_ok=True)
     interpreter = interpreters.find(python)

@@ -39,7 +39,7 @@ class File(NamedTuple):
 def unpack_files(
     requirements: Path, platform: str, lock: Path = LOCK, python: str = interpreters.VERSION
 ) -> Iterator[File]:
-    """Yield every file of the packages that `requirements` names and of those that they need. Raises BuildError."""
+    """Yield every file of the packages that `requirements` names and of those that they need. Raise BuildError."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         _unpack(directory, requirements, platform, lock, python)

@@ -28,7 +28,7 @@ class Client:
         self._address, self._token = urlsplit(address), token
 
     def send(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Response:
-        """Send a request and return the response. Raises OSError if there is none."""
+        """Send a request and return the response. Raise OSError if there is none."""
         sent = {"Content-Type": "application/json", **(headers or {})}
         if self._token:
             sent["Authorization"] = f"Bearer {self._token}"

@@ -44,7 +44,7 @@ def locate(sdk: Sdk, stage: str, address: str | None) -> Deployment:
     """Return the stage as the account has it.
 
     `address` replaces the URL of the API; `{api}` and `{stage}` in it stand for the ids of the API and of its stage.
-    Raises ClickException if the stack or the API does not exist.
+    Raise ClickException if the stack or the API does not exist.
     """
     sdk = lru_cache(sdk)
     name = checks.stack_name(stage)

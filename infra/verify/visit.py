@@ -52,7 +52,7 @@ class Visit(NamedTuple):
     def wait_for(self, expected: dict[str, str], kinds: Callable[[], set[str]]) -> Iterator[tuple[str, str]]:
         """Wait for the expected kinds until the deadline; yield each missing one with its function.
 
-        Raises OSError if the API answers the last request for them with an error.
+        Raise OSError if the API answers the last request for them with an error.
         """
         while True:
             is_last = time.monotonic() >= self.deadline
@@ -68,7 +68,7 @@ class Visit(NamedTuple):
             yield name, expected[name]
 
     def list_page(self, path: str) -> list[dict[str, Any]]:
-        """Return a page of a list. Raises OSError if the response is an error."""
+        """Return a page of a list. Raise OSError if the response is an error."""
         response = self.client.send("GET", path)
         envelope = response.body if isinstance(response.body, dict) else {}
         if response.status != 200:

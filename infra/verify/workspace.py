@@ -50,8 +50,8 @@ def list_abandoned() -> Iterator[str]:
 def remove(workspace_id: str) -> int:
     """Remove a temporary workspace with all of its records; return the number of deleted rows. Can be repeated.
 
-    Unlike `infra.cams workspace delete`, does not wait for the last requests and webhooks: a verification has waited
-    for its own. What the functions of streams write later expires.
+    Unlike `infra.cams workspace delete`, do not wait for the last requests and webhooks: a verification has waited
+    for its own. Rows that the functions of streams write later expire.
     """
     total = 0
     with suppress(errors.NotFound):

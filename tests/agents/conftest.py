@@ -18,5 +18,5 @@ def stop_clock(monkeypatch: pytest.MonkeyPatch) -> Hold:
 
 @pytest.fixture
 def v3(api: Api, agent_id: str) -> Callable[[dict[str, Any]], Any]:
-    """Change the agent through v3; returns the answered record."""
+    """Change the agent through v3; return the answered record."""
     return lambda change: api.patch(f"/v3/agents/{agent_id}", {"agent": change}).data

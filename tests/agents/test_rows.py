@@ -37,7 +37,7 @@ def entries(workspace: NewWorkspace) -> list[AgentRow]:
 
 @pytest.fixture
 def colliding(api: Api, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """Two agents whose ids have the same prefix, each with a tool; returns the ids of the tools."""
+    """Create two agents whose ids have the same prefix, each with a tool; return the ids of the tools."""
     monkeypatch.setattr(parent_scoped_ids, "_prefix", lambda _: "0" * 11)
     for agent in ("sales", "support"):
         assert api.post(f"/v2/agents/{agent}", {"title": agent}).status == 200

@@ -88,7 +88,7 @@ def harmless() -> Iterator[None]:
 def assert_refused(
     answer: Answer, operation: Operation, *paths: str, status: int = 400, code: str | None = None
 ) -> str:
-    """Assert the error envelope, without any sent value; returns its message."""
+    """Assert the error envelope, without any sent value; return its message."""
     message = refused(answer, status, *paths, interaction=operation.is_interaction, code=code)
     shown = answer.text + str(answer.headers)
     assert CANARY not in shown

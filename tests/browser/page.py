@@ -43,7 +43,7 @@ class Page:
         return [f"{method.text} {path.get_attribute('data-path')}" for method, path in zip(methods, paths, strict=True)]
 
     def execute(self, place: int, ids: dict[str, str]) -> tuple[int, Any]:
-        """Execute the operation at this place of the page; returns status and body.
+        """Execute the operation at this place of the page; return status and body.
 
         Everything stays as the page fills it in. `ids` are typed into path values that are empty.
         """
@@ -63,7 +63,7 @@ class Page:
         return status, json.loads(text) if text else None
 
     def _press(self, button: WebElement, block: WebElement) -> WebElement:
-        """Press Execute until the page sends the request; returns the status of the response.
+        """Press Execute until the page sends the request; return the status of the response.
 
         A press right after the operation opened may be lost: the page builds its form in several steps.
         """

@@ -58,7 +58,7 @@ class BackEnd(ThreadingHTTPServer):
         self.ask("messages", {"messages": [{"from": "bot", "type": "text", "item": {"text": text}}]})
 
     def start_session(self) -> dict[str, str]:
-        """What `/chat-session` answers; keeps the token for the next page."""
+        """Return what `/chat-session` answers; keep the token for the next page."""
         service = f"http://127.0.0.1:{self.run.port}"
         names = {"CAMS": service, "AGENT": "support", "CONVERSATION": self.conversation, "AGENT_KEY": self.agent_key}
         sent = subprocess.run(["sh", "-c", code("sh")], env=os.environ | names, capture_output=True, check=True)

@@ -51,7 +51,7 @@ def variable_conflicts(paths: Iterable[str]) -> set[frozenset[str]]:
 
 
 def call(operation: dict[str, str], headers: dict[str, str]) -> tuple[int, bytes]:
-    """Send an operation with plausible ids, and a body if it takes one; returns the status and the raw body."""
+    """Send an operation with plausible ids, and a body if it takes one; return the status and the raw body."""
     path = re.sub(r"\{\w+\}", "x1", operation["path"])
     body = b"" if operation["method"] in ("GET", "DELETE") else b"{}"
     with Client(app) as client:

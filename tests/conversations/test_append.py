@@ -65,7 +65,7 @@ def long_text(number: int, size: int = 300) -> str:
 
 
 def fill(api: Api, count: int, size: int = 300) -> list[str]:
-    """Store messages by the state route; returns their ids."""
+    """Store messages by the state route; return their ids."""
     messages = [message(f"m{number}", item={"text": long_text(number, size)}) for number in range(count)]
     assert api.post(STATE, {"turns": [{"from": "human", "messages": messages}]}).status == 200
     return [one["mid"] for one in messages]

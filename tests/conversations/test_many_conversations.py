@@ -26,7 +26,7 @@ CREATE, LIST = "/v3/agents/support/convos", "/v2/agents/support/convos"
 
 @pytest.fixture
 def requests() -> Iterator[Counter[str]]:
-    """An engine that takes 15 ms for each request; returns the requests by operation."""
+    """Slow the engine to 15 ms per request; yield the requests by operation."""
     counted: Counter[str] = Counter()
     lock = threading.Lock()
 

@@ -61,7 +61,7 @@ def write(api: Api, name: str = "ann", *texts: str) -> None:
 
 
 def expire(stream: pipeline.Stream, *names: str) -> list[dict[str, Any]]:
-    """Delete conversations as TTL does; returns the records of the stream."""
+    """Delete conversations as TTL does; return the records of the stream."""
     dynamodb, stored = storage.sdk_client("dynamodb"), heads()
     stream.read()
     for name in names:

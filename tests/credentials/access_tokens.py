@@ -25,7 +25,7 @@ def entry_item(token: str) -> dict[str, Any]:
 
 
 def issue(api: Api, **members: Any) -> dict[str, Any]:
-    """Issue an access token through the API; returns its description, with the token."""
+    """Issue an access token through the API; return its description, with the token."""
     issued: dict[str, Any] = api.post("/v3/tokens", {"token": {"name": "ci", **members}}).data
     return issued
 

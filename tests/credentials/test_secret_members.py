@@ -99,7 +99,7 @@ def observed() -> Iterator[Observed]:
 
 
 def fill(api: Api, ids: dict[str, str]) -> dict[str, str]:
-    """Give every secret member of the specification a value of its own; returns the members with their values."""
+    """Give every secret member of the specification a value of its own; return the members with their values."""
     values: dict[str, str] = {}
 
     def record(resource: str) -> dict[str, Any]:

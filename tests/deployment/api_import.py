@@ -16,7 +16,7 @@ _INTEGRATION_MEMBERS = {"httpMethod", "uri", "passthroughBehavior", "contentHand
 
 
 async def handle_request(method: str, path: str, headers: Any, body: bytes, query: Any) -> Any:
-    """Import or overwrite an API from its document; leaves every other call to the emulator."""
+    """Import or overwrite an API from its document; leave every other call to the emulator."""
     try:
         if method == "POST" and path == "/restapis" and gateway._qp(query, "mode") == "import":
             return _create(json.loads(body), gateway._qp(query, "endpointConfigurationTypes", "EDGE"))
@@ -59,7 +59,7 @@ def _overwrite(api_id: str, document: Document) -> Any:
 
 
 def _resource(api_id: str, ids: dict[str, str], path: str) -> str:
-    """The id of a path's resource. Creates the resource and its ancestors if they are missing."""
+    """The id of a path's resource. Create the resource and its ancestors if they are missing."""
     path = path.rstrip("/") or "/"
     if path not in ids:
         above, _, part = path.rpartition("/")

@@ -16,7 +16,7 @@ from infra.package import interpreters
 
 
 def clone(project: Path, settings: dict[str, Any] | None = None) -> Path:
-    """Commit the files of the checkout that git would commit, and clone them; returns the clone.
+    """Commit the files of the checkout that git would commit, and clone them; return the clone.
 
     The clone's `.venv` and `.uv` are those of the checkout, so that nothing is downloaded.
     """
@@ -42,7 +42,7 @@ def clone(project: Path, settings: dict[str, Any] | None = None) -> Path:
 
 
 def copy(source: Path, project: Path) -> Path:
-    """Clone a clone, without what is not committed; returns the new clone."""
+    """Clone a clone, without what is not committed; return the new clone."""
     _git(source.parent, "clone", "--quiet", str(source), str(project))
     for name in (".uv", ".venv"):
         (project / name).symlink_to(children.ROOT / name)
@@ -57,7 +57,7 @@ def changes(project: Path) -> str:
 
 
 def only_chalice(directory: Path) -> Path:
-    """Create an environment with only Chalice and the packages that it requires; returns its `chalice`."""
+    """Create an environment with only Chalice and the packages that it requires; return its `chalice`."""
     venv.create(directory, symlinks=True)
     (packages,) = directory.glob("lib/python*/site-packages")
     for distribution in _required("chalice", {}).values():

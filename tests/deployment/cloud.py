@@ -187,7 +187,7 @@ def environment(directory: Path, port: int) -> dict[str, str]:
 
 
 def _fast_waiters(path: Path) -> Path:
-    """Write a copy of the SDK's Lambda waiters that polls every 0.02 s instead of every 5 s; returns its data path."""
+    """Write a copy of the SDK's Lambda waiters that polls every 0.02 s instead of every 5 s; return its data path."""
     plain = Path(botocore.__file__).parent / "data" / "lambda" / "2015-03-31" / "waiters-2.json"
     compressed = plain.with_name("waiters-2.json.gz")
     waiters = json.loads(plain.read_bytes() if plain.exists() else gzip.decompress(compressed.read_bytes()))

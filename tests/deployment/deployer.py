@@ -21,7 +21,7 @@ def read_statements() -> list[dict[str, Any]]:
 
 
 def create_user(here: cloud.Cloud, name: str, without: str = "") -> dict[str, str]:
-    """Create a user with the policy, except the action `without`; returns its environment variables."""
+    """Create a user with the policy, except the action `without`; return its environment variables."""
     iam = here.sdk("iam")
     document = {"Version": "2012-10-17", "Statement": [_for_emulator(one, without) for one in read_statements()]}
     iam.create_user(UserName=name)

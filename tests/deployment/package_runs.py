@@ -77,7 +77,7 @@ def build_and_run(directory: Path, engine: Engine) -> Package:
 
 
 def unzip(package: Path, directory: Path) -> Path:
-    """Unzip a package; returns the directory."""
+    """Unzip a package; return the directory."""
     with zipfile.ZipFile(package) as archive:
         archive.extractall(directory)
     return directory
@@ -182,7 +182,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
 
 
 def new_workspace(where: dict[str, str]) -> tuple[str, str]:
-    """Create a workspace with the operator's command; returns its id and its key."""
+    """Create a workspace with the operator's command; return its id and its key."""
     command = [sys.executable, "-m", "infra.cams", "workspace", "create", "--name", "Package", "--json"]
     completed = subprocess.run(
         command, cwd=build.ROOT, env={**os.environ, **where}, capture_output=True, text=True, check=True

@@ -16,7 +16,7 @@ class Failed(Exception):
 
 
 def run(here: cloud.Cloud, *arguments: str, **variables: str) -> str:
-    """Run Python with these arguments in the project; returns what it printed. Raises Failed."""
+    """Run Python with these arguments in the project; return what it printed. Raise Failed."""
     done = here.run(*arguments, **variables)
     if done.returncode:
         raise Failed(f"`python {' '.join(arguments)}` ended with {done.returncode}:\n{done.stdout}{done.stderr}")
@@ -24,7 +24,7 @@ def run(here: cloud.Cloud, *arguments: str, **variables: str) -> str:
 
 
 def until(holds: Callable[[], bool], otherwise: Callable[[], str]) -> None:
-    """Wait until it holds. Raises Failed with the text of `otherwise` after a minute."""
+    """Wait until it holds. Raise Failed with the text of `otherwise` after a minute."""
     deadline = time.monotonic() + _TIMEOUT_SECONDS
     while not holds():
         if time.monotonic() > deadline:

@@ -23,7 +23,7 @@ class Gateway:
         self.address, self.token = address, token
 
     def call(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
-        """The JSON of a response with status 200. Raises Failed on any other status."""
+        """The JSON of a response with status 200. Raise Failed on any other status."""
         answer = self.ask(method, path, body, headers)
         if answer.status != 200:
             raise Failed(f"{method} {path} was answered with {answer.status}: {answer.body.decode()}")

@@ -46,7 +46,7 @@ _KILLS = (
 
 
 def chalice(here: cloud.Cloud, project: Path, *arguments: str) -> str:
-    """Run the user's `chalice` in a clone; returns what it printed. Raises Failed."""
+    """Run the user's `chalice` in a clone; return what it printed. Raise Failed."""
     done = subprocess.run(
         [_command(project), *arguments],
         cwd=project,
@@ -67,7 +67,7 @@ def _command(project: Path) -> Path:
 
 
 def deploy_with_kills(here: cloud.Cloud, projects: Sequence[Path]) -> int:
-    """Begin a deployment and kill it, once for each step, from one clone after the other; returns the number."""
+    """Begin a deployment and kill it, once for each step, from one clone after the other; return the number."""
     for index, kill in enumerate(_KILLS):
         project = projects[index % len(projects)]
         _deploy_and_kill(here, project, kill)

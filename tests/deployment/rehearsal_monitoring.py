@@ -9,7 +9,7 @@ _CHECK = "from infra.deploy import self_check; print(*self_check.check({}, None)
 
 
 def check_monitoring(here: cloud.Cloud) -> int:
-    """Check the monitoring, with a mapping that is disabled for a moment; returns the number of alarms.
+    """Check the monitoring, with a mapping that is disabled for a moment; return the number of alarms.
 
     The emulator's functions have no SDK, so the check runs outside, with the variables of the deployed function.
     """

@@ -54,7 +54,7 @@ class Receiver:
 
 
 def await_webhooks(receiver: Receiver) -> int:
-    """Wait for one webhook of each event type; returns the number of received webhooks."""
+    """Wait for one webhook of each event type; return the number of received webhooks."""
     until(
         lambda: receiver.types() >= EVENT_TYPES,
         lambda: f"no webhook arrived for {sorted(EVENT_TYPES - receiver.types())}",

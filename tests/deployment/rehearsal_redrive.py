@@ -15,7 +15,7 @@ _AGENT = "redriven"
 
 
 def check_redrive(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> str:
-    """Let a function fail until its batch is a dead letter, repair it, and replay; returns what the command printed."""
+    """Let a function fail until its batch is a dead letter, repair it, and replay; return what the command printed."""
     with _without_permissions(here), _short_age(here):
         api.call("POST", f"/v2/agents/{_AGENT}", {"title": "Created during an outage"})
         until(lambda: waiting(here.sdk("sqs"), "deliveries-dead") > 0, lambda: "a failing batch is no dead letter")

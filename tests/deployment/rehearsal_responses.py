@@ -10,7 +10,7 @@ from tests.deployment.rehearsal_client import Gateway, Response
 
 
 def check_gateway_responses(here: cloud.Cloud, api: Gateway) -> int:
-    """Check gateway responses and responses of the function; returns the number of cases.
+    """Check gateway responses and responses of the function; return the number of cases.
 
     The emulator sends the gateway responses of the stage's deployment, so this checks that they are put and deployed.
     It does not limit the size or duration of a request, so it never sends 413 or 504. Unlike AWS, it does not parse

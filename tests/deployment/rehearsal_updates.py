@@ -14,7 +14,7 @@ NEW_SETTINGS = rf"updated {_COUNT} functions in \d+\.\d s"
 
 
 def check_updates(here: cloud.Cloud, printed: str, figures: str) -> None:
-    """Check that a deployment has printed these figures, and pinned the Python version. Raises Failed."""
+    """Check that a deployment has printed these figures, and pinned the Python version. Raise Failed."""
     if not re.search(rf"^ *{figures}$", printed, re.MULTILINE):
         raise Failed(f"The deployment did not print {figures!r}:\n{printed}")
     listed = {one["FunctionName"]: one["Runtime"] for one in here.sdk("lambda").list_functions()["Functions"]}

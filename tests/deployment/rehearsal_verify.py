@@ -13,7 +13,7 @@ Break = Callable[[cloud.Cloud], Any]
 
 
 def check_failures(here: cloud.Cloud) -> None:
-    """Break a permission, a mapping and a queue of the running stage, and repair them. Raises Failed."""
+    """Break a permission, a mapping and a queue of the running stage, and repair them. Raise Failed."""
     expected = (
         f"The role {NAME}-maintain lacks the permission dynamodb:",
         f"to {NAME}-fan_out_leads is Disabled",
@@ -36,7 +36,7 @@ _ONLY = ("--only", "permissions", "--only", "mappings", "--only", "queues")
 
 
 def verify(here: cloud.Cloud, *options: str) -> Any:
-    """Run `make verify`; returns the process, whatever its exit code."""
+    """Run `make verify`; return the process, whatever its exit code."""
     return here.run("-m", "infra.deploy", "verify", "--stage", STAGE, *options)
 
 

@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def rehearse(directory: Path, broken: str | None = None) -> None:
-    """Run all steps in `directory`, with the part `broken` broken. Raises Failed."""
+    """Run all steps in `directory`, with the part `broken` broken. Raise Failed."""
     with ExitStack() as stack:
         with _step("wheels"):
             _download_wheels()
@@ -153,7 +153,7 @@ def _download_wheels() -> None:
 
 
 def _deploy(here: cloud.Cloud, figures: str) -> str:
-    """Run `chalice deploy`, which prints these figures; returns the URL at which the emulator serves the API."""
+    """Run `chalice deploy`, which prints these figures; return the URL at which the emulator serves the API."""
     printed = rehearsal_kills.chalice(here, here.project, "deploy", "--stage", STAGE)
     _print_steps(printed)
     rehearsal_updates.check_updates(here, printed, figures)
@@ -239,7 +239,7 @@ _VOLATILE = {"LastModified", "LastProcessingResult", "StateTransitionReason"}
 
 
 def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
-    """Finish an interrupted `make restore`, compare and use the stages, destroy the new one; returns the records."""
+    """Finish an interrupted `make restore`, compare and use the stages, destroy the new one; return the records."""
     for path, body in restored.RECORDS.items():
         api.call("POST", path, body, {"Idempotency-Key": path.replace("/", "-")})  # so that an answer is kept
     keys = _enabled_keys(here)

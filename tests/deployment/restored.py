@@ -31,7 +31,7 @@ RECORDS: dict[str, Any] = {
 
 
 def begin(here: cloud.Cloud, original: str) -> str:
-    """Restore one table, as a command that is then interrupted; returns the moment."""
+    """Restore one table, as a command that is then interrupted; return the moment."""
     when = recovery.moment(here.sdk("dynamodb"), original, "latest")
     here.sdk("dynamodb").restore_table_to_point_in_time(
         SourceTableName=f"{original}-keyring", TargetTableName=f"{NAME}-keyring", RestoreDateTime=when
@@ -49,7 +49,7 @@ def read_tables(here: cloud.Cloud, stack: str) -> Tables:
 
 
 def read_settled_tables(here: cloud.Cloud, stack: str) -> Tables:
-    """Every item of every table, once deliveries change none for two seconds. Raises AssertionError for empty tables.
+    """Every item of every table, once deliveries change none for two seconds. Raise AssertionError for empty tables.
 
     Tallies may follow a minute later.
     """
@@ -65,7 +65,7 @@ def read_settled_tables(here: cloud.Cloud, stack: str) -> Tables:
 
 
 def check_records(before: Tables, restored: Tables, after: Tables) -> int:
-    """Every record is restored, and no other; returns their number. Raises AssertionError.
+    """Every record is restored, and no other; return their number. Raise AssertionError.
 
     `before` and `after` are the original tables around the restore: a function may change an item during it.
     """
@@ -75,7 +75,7 @@ def check_records(before: Tables, restored: Tables, after: Tables) -> int:
 
 
 def check_settings(here: cloud.Cloud, original: str) -> None:
-    """The restored tables are as declared, and the stage has the operator's settings. Raises AssertionError."""
+    """The restored tables are as declared, and the stage has the operator's settings. Raise AssertionError."""
     for properties in declared("AWS::DynamoDB::Table"):
         wanted, found = _declared_settings(properties), _settings(here, table_name(properties, f"{NAME}-"))
         assert found == wanted, f"{properties['TableName']} has {found} instead of {wanted}."

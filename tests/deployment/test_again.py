@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.long]
 
 
 def deploy(here: cloud.Cloud) -> str:
-    """Deploy; returns the output of a failed deployment, and an empty string on success."""
+    """Deploy; return the output of a failed deployment, and an empty string on success."""
     completed = here.run("-m", "infra.deploy", "deploy", "--stage", "rehearsal")
     return completed.stdout + completed.stderr if completed.returncode else ""
 
@@ -23,7 +23,7 @@ def mappings(here: cloud.Cloud) -> list[dict[str, Any]]:
 
 
 def replace_stream(here: cloud.Cloud, table: str) -> str:
-    """Disable and enable the stream of a table, which creates a new stream; returns its ARN."""
+    """Disable and enable the stream of a table, which creates a new stream; return its ARN."""
     dynamodb = here.sdk("dynamodb")
     dynamodb.update_table(TableName=table, StreamSpecification={"StreamEnabled": False})
     wanted = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}

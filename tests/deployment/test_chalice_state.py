@@ -48,7 +48,7 @@ def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
 
 
 def stream(label: str) -> str:
-    """Create a table with a stream; returns the stream's ARN."""
+    """Create a table with a stream; return the stream's ARN."""
     table = boto3.client("dynamodb").create_table(
         TableName=f"leads-{label}",
         BillingMode="PAY_PER_REQUEST",
@@ -68,13 +68,13 @@ def add_mapping(arn: str) -> str:
 
 
 def add_function_api(function: str) -> str:
-    """Create an API with one method that invokes the function; returns its id."""
+    """Create an API with one method that invokes the function; return its id."""
     uri = f"arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/{function}/invocations"
     return add_api(type="AWS_PROXY", integrationHttpMethod="POST", uri=uri)
 
 
 def reconcile(account: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Rebuild the state file; returns its entries by name."""
+    """Rebuild the state file; return its entries by name."""
     chalice_state.reconcile(boto3.client, "prod", "cams-prod", account, declared_functions())
     state = json.loads((stage.CHALICE_DIRECTORY / "deployed" / "prod.json").read_text())
     assert state["schema_version"] == "2.0"
@@ -177,7 +177,7 @@ def test_an_entry_without_a_resource_in_the_account_is_removed(account: dict[str
 
 
 def add_role(name: str, trust: dict[str, Any]) -> str:
-    """Create a role with a policy inside it that has its name, as Chalice does; returns its ARN."""
+    """Create a role with a policy inside it that has its name, as Chalice does; return its ARN."""
     iam = boto3.client("iam")
     arn: str = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))["Role"]["Arn"]
     iam.put_role_policy(RoleName=name, PolicyName=name, PolicyDocument=json.dumps(_POLICY))

@@ -22,7 +22,7 @@ def deployment(api_id: str) -> str:
 
 
 def put(api_id: str) -> Responses:
-    """Put the responses; returns those of the API by response type."""
+    """Put the responses; return those of the API by response type."""
     gateway_responses.put(boto3.client, api_id, STAGE)
     current = boto3.client("apigateway").get_gateway_responses(restApiId=api_id)["items"]
     return {one["responseType"]: one for one in current}

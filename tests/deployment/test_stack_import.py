@@ -85,7 +85,7 @@ def tag(logical_id: str, arn: str) -> None:
 
 
 def imported(cloudformation: CloudFormation, arns: dict[str, str]) -> dict[str, Any]:
-    """Import the stack; returns the template of the change set."""
+    """Import the stack; return the template of the change set."""
 
     def sdk(service: str) -> Any:
         return cloudformation if service == "cloudformation" else boto3.client(service)

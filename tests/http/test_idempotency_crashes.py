@@ -40,7 +40,7 @@ class Crash(BaseException):
 
 @contextmanager
 def crash_at(at: int | None) -> Iterator[list[str]]:
-    """Crash the process at this step inside the block; returns the steps that it reached.
+    """Crash the process at this step inside the block; return the steps that it reached.
 
     There is one step before each request to the database, the queue or KMS, and one after it, where its answer is lost.
     """

@@ -164,7 +164,7 @@ class Service:
         return self.api.call(method, path.format(**values), body, {**self.api._headers, **kind, **sent})
 
     def create(self, name: str) -> tuple[Values, str]:
-        """Create a record; returns its path values and its ETag."""
+        """Create a record; return its path values and its ETag."""
         record = RECORDS[name]
         chosen = dict.fromkeys(re.findall(r"{(\w+)}", record.created_by), "one") | {"agent_id": "support"}
         answer = self.send(record.created_by, chosen, body_of(record.created_by, **chosen))

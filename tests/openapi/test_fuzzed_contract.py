@@ -102,7 +102,7 @@ def test_many_answers_match_the_document(name: str, stage: Stage, count_cases: C
 
 
 def fuzz(name: str, stage: Stage, cases: int, chosen: settings) -> int:
-    """Send at least `cases` cases of an operation and check each answer against the document; returns their number."""
+    """Send at least `cases` cases of an operation and check each answer against the document; return their number."""
     operation, sent, statuses = operations()[name], count(), set()
 
     def send(case: Case) -> None:
@@ -134,7 +134,7 @@ def send_random_cases(operation: Any, mode: GenerationMode, chosen: settings, se
 
 
 def exchange(case: Case, stage: Stage, number: int) -> int:
-    """Send a case with the ids of existing records and check the answer; returns the status."""
+    """Send a case with the ids of existing records and check the answer; return the status."""
     if number % 4 or case.method != case.operation.method.upper():
         use_existing_ids(case, stage.ids)
     # A parameter without values is not sent, so its name would not be refused.

@@ -19,7 +19,7 @@ def run(*arguments: str, answer: str | None = None) -> Result:
 
 
 def run_json(*arguments: str) -> Any:
-    """Run a command that must succeed; returns its JSON output."""
+    """Run a command that must succeed; return its JSON output."""
     ran = run(*arguments, "--json")
     assert ran.exit_code == 0, ran.stderr
     return json.loads(ran.stdout)

@@ -29,7 +29,7 @@ class Credential:
             self.token = workspace.access_token
 
     def rotate(self, *options: str) -> str:
-        """Rotate the credential; returns the new token."""
+        """Rotate the credential; return the new token."""
         new: str = run_json(self.noun, "rotate", self.id, *self.workspace, *options)[self.secret]
         return new
 

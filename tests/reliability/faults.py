@@ -61,7 +61,7 @@ class Line:
 
     @contextmanager
     def cut(self, fault: Fault | None = None) -> Iterator[list[str]]:
-        """Inject the fault inside the block; returns the names of the requests that the block reached."""
+        """Inject the fault inside the block; return the names of the requests that the block reached."""
         sent: list[str] = []
         self._sent, self._fault = sent, fault
         try:

@@ -154,7 +154,7 @@ CASES: dict[str, Callable[[Run, str, list[str], threading.Event], None]] = {
 
 
 def _neighbour(run: Run, token: str, url: str, seconds: float) -> list[float]:
-    """Cause events for so long. Returns the seconds from commit to POST of each."""
+    """Cause events for so long. Return the seconds from commit to POST of each."""
     known, start, count = set(_arrivals(url)), time.monotonic(), 0
     begun = int(time.time() * 1000)
     names = f"quiet-{begun}"

@@ -106,7 +106,7 @@ class EventSources:
         self._places: dict[str, str] = {}
 
     def run(self, of_streams: Release, of_queues: Release) -> None:
-        """Pass all changes to functions of one release, and all messages to those of another. Fails if one fails.
+        """Pass all changes to functions of one release, and all messages to those of another. Fail if one fails.
 
         A queue that the other release does not have, and its function, stay until the queue is empty.
         """

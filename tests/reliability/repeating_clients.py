@@ -14,7 +14,7 @@ from tests.api import Api
 
 
 def create(token: str, key: str, threads: int, each: int) -> None:
-    """Create the same agent repeatedly; prints `[status, code, replayed, text]` of each answer."""
+    """Create the same agent repeatedly; print `[status, code, replayed, text]` of each answer."""
     api = Api(token)
     headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": key}
 

@@ -81,7 +81,7 @@ def read_credentials(directory: Path) -> dict[str, str]:
 
 
 def end(run: Run, number: signal.Signals) -> int:
-    """Send the signal to the supervisor only; returns its exit code."""
+    """Send the signal to the supervisor only; return its exit code."""
     run.process.send_signal(number)
     return run.process.wait(SECONDS)
 

@@ -92,7 +92,7 @@ def without_faults(case: Case, target: Target, times: int) -> tuple[list[str], l
 
 
 def send_with_fault(world: World, case: Case, target: Target, fault: Fault, key: str | None = None) -> Answer | None:
-    """Send a case with a fault; returns its answer, or None if the process died."""
+    """Send a case with a fault; return its answer, or None if the process died."""
     try:
         with target.line.cut(fault):
             return sweep.send(world, case, key)

@@ -288,7 +288,7 @@ def test_invalid_credentials_are_replaced_for_the_same_workspace(
 
 
 def _fail_to_start(*options: str) -> str:
-    """Start a run that must fail; returns its error message."""
+    """Start a run that must fail; return its error message."""
     failed = subprocess.run(
         [sys.executable, "-m", "infra.local.run", *options],
         cwd=ROOT,

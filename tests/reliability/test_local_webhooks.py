@@ -173,7 +173,7 @@ def _measure(run: Run, count: int, name: str) -> None:
 
 
 def _burst(run: Run, arrivals: list[Arrival], stop: Callable[[], None]) -> set[str]:
-    """Create agents concurrently, and call `stop` when some have arrived; returns the acknowledged ones."""
+    """Create agents concurrently, and call `stop` when some have arrived; return the acknowledged ones."""
     acknowledged: set[str] = set()
 
     def create(number: int) -> None:

@@ -40,14 +40,14 @@ release = threading.Event()
 
 
 def record_invocation(event: dict[str, Any], _: Any) -> None:
-    """The function under test; raises the queued failures one by one."""
+    """Replace the function under test; raise the queued failures one by one."""
     invocations.append(event)
     if failures_to_raise:
         raise failures_to_raise.pop(0)
 
 
 def report_failures(event: dict[str, Any], _: Any) -> dict[str, Any]:
-    """Reports the queued identifiers as failed, one list for each invocation."""
+    """Report the queued identifiers as failed, one list for each invocation."""
     invocations.append(event)
     failed = failures_to_report.pop(0) if failures_to_report else []
     return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}

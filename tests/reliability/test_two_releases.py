@@ -81,7 +81,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def write(release: Release, name: str) -> list[str]:
-    """Create an agent with a record of every kind; returns the paths that show them."""
+    """Create an agent with a record of every kind; return the paths that show them."""
     sent = [
         release.post(f"/v2/agents/{name}", {"title": name}),
         release.post(f"/v3/agents/{name}/tools", {"tool": {"name": "Look up"}}),

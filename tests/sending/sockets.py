@@ -43,7 +43,7 @@ def audited() -> None:
 
 @pytest.fixture
 def watch(audited: None) -> Iterator[Watch]:
-    """Records the use of sockets until the end of the test."""
+    """Record the use of sockets until the end of the test."""
     _watches.append(Watch())
     yield _watches[-1]
     _watches.pop()
@@ -69,7 +69,7 @@ def private(public_only: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[Resolve], list[str]]:
-    """Replaces DNS with a function from name to addresses; returns the list of names that were looked up."""
+    """Replace DNS with a function from name to addresses; return the list of names that were looked up."""
     asked: list[str] = []
     real = socket.getaddrinfo
 

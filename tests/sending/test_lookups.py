@@ -88,7 +88,7 @@ def test_an_unknown_name_is_an_error(names: Callable[[Resolve], list[str]], watc
 
 @pytest.fixture
 def stuck(names: Callable[[Resolve], list[str]]) -> Iterator[list[str]]:
-    """Name servers that hang until the test ends, except for two hosts; returns the names that were looked up."""
+    """Name servers that hang until the test ends, except for two hosts; return the names that were looked up."""
     over = threading.Event()
     waits = {"good.test": 0, "slow.test": DEADLINE / 2}
 

@@ -126,7 +126,7 @@ def check_shown(then: Any, now: Any) -> None:
 
 @contextmanager
 def restored(recorded: Mapping[str, Any]) -> Iterator[Api]:
-    """Put recorded items into an empty engine, at their time; yields a client with the workspace key."""
+    """Put recorded items into an empty engine, at their time; yield a client with the workspace key."""
     with shared_engine(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "milliseconds", lambda: recorded["milliseconds"])
         plain = base64.b64decode(recorded["data_key"])

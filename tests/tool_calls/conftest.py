@@ -15,7 +15,7 @@ def only_public(public_only: None, empty_cache: None) -> None:
 
 @pytest.fixture
 def create(api: Api, agent_id: str) -> Create:
-    """Create a tool of the agent; returns the path of its test."""
+    """Create a tool of the agent; return the path of its test."""
 
     def create(**members: Any) -> str:
         made = api.post(f"/v3/agents/{agent_id}/tools", {"tool": {"name": "Look up", **members}})

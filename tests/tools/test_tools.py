@@ -31,7 +31,7 @@ def tools(api: Api, agent_id: str) -> str:
 
 @pytest.fixture
 def create(api: Api, tools: str) -> Create:
-    """Create a tool of the agent; returns the answered record."""
+    """Create a tool of the agent; return the answered record."""
     return lambda **members: api.post(tools, {"tool": {"name": "Look up", **members}}).data
 
 

@@ -17,7 +17,7 @@ DAY = 24 * 60 * 60 * 1000
 
 
 def create(api: Api, **members: Any) -> Any:
-    """Create an endpoint; returns it with its secret."""
+    """Create an endpoint; return it with its secret."""
     return api.post("/v3/webhooks", webhook_body(**{"url": URL, **members})).data
 
 
@@ -27,12 +27,12 @@ def read(api: Api, made: Any) -> Any:
 
 
 def change(api: Api, made: Any, **members: Any) -> Any:
-    """Change members of an endpoint; returns it."""
+    """Change members of an endpoint; return it."""
     return api.patch(f"/v3/webhooks/{made['id']}", {"webhook": members}).data
 
 
 def rotate(api: Api, made: Any) -> Any:
-    """Rotate the secret of an endpoint; returns the new one."""
+    """Rotate the secret of an endpoint; return the new one."""
     return api.post(f"/v3/webhooks/{made['id']}/rotate").data["signingSecret"]
 
 

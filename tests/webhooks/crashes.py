@@ -62,7 +62,7 @@ class Process:
         return not self._dead
 
     def pass_(self, step: Step) -> None:
-        """Pass a step of a thread. Raises Crash if the invocation crashes here, or has crashed before."""
+        """Pass a step of a thread. Raise Crash if the invocation crashes here, or has crashed before."""
         if not self._running:
             return  # a request of the test itself
         with self._lock:

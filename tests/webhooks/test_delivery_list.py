@@ -39,7 +39,7 @@ def fill(
     failed: Sequence[int],
     wanted: Callable[[int, str], bool] = lambda *_: True,
 ) -> list[str]:
-    """Store delivered deliveries, and failed ones in these places. Returns all ids, newest first."""
+    """Store delivered deliveries, and failed ones in these places. Return all ids, newest first."""
     random_, start, rows = random.Random(7), clock.milliseconds() - count - 120_000, []
     for number in range(count):
         event_id = ids.id_at(start + number, random_.getrandbits(80))

@@ -42,7 +42,7 @@ class Time:
 
 @pytest.fixture(autouse=True)
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
-    """Replaces the wall clock."""
+    """Replace the wall clock."""
     time = Time()
     monkeypatch.setattr(clock, "milliseconds", time)
     return time
@@ -50,7 +50,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 @pytest.fixture
 def endpoint(api: Api) -> str:
-    """Creates an endpoint; returns its path."""
+    """Create an endpoint; return its path."""
     given = {"url": "https://example.com/hooks", "events": ["lead_captured"]}
     return f"/v3/webhooks/{api.post('/v3/webhooks', {'webhook': given}).data['id']}"
 
@@ -60,7 +60,7 @@ Ends = Callable[[Any, str], None]
 
 @pytest.fixture
 def ends(endpoint: str, workspace: NewWorkspace, time: Time) -> Ends:
-    """Claims a delivery and records an outcome; `claimed` records none."""
+    """Claim a delivery and record an outcome; `claimed` records none."""
 
     def end(delivery: Any, status: str) -> None:
         row = ledger.read(workspace.workspace_id, endpoint.rsplit("/", 1)[1], delivery["id"])
@@ -388,7 +388,7 @@ MIXED = ["failed", "delivered", "pending", "failed", "expired", "delivered", "fa
 
 @pytest.fixture
 def mixed(api: Api, endpoint: str, ends: Ends) -> list[tuple[str, str]]:
-    """Makes deliveries of every status except `unknown`; returns (id, status), newest first."""
+    """Make deliveries of every status except `unknown`; return (id, status), newest first."""
     made = []
     for status in MIXED:
         delivery = tried(api, endpoint)

@@ -133,7 +133,7 @@ def run(
 
 
 def make_events(stream: Stream, url: str, events: int) -> tuple[list[pipeline.Record], Any]:
-    """Create one endpoint per workspace, and events of them all. Returns the records, shuffled, and a function that
+    """Create one endpoint per workspace, and events of them all. Return the records, shuffled, and a function that
     selects the events of hanging endpoints."""
     with pipeline.cheap_transactions():
         ids = [workspaces.create(str(number)).workspace_id for number in range(ENDPOINTS)]

@@ -19,7 +19,7 @@ def other_account() -> None:
 
 
 def suspended_export(workspace_id: str, path: Path) -> bytes:
-    """Suspend a workspace and export it; returns the export."""
+    """Suspend a workspace and export it; return the export."""
     succeed("suspend", workspace_id, "--yes")
     succeed("export", workspace_id, str(path))
     return path.read_bytes()

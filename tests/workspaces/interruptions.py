@@ -18,7 +18,7 @@ class Crash(BaseException):
 
 @contextmanager
 def crash_at(request: int) -> Iterator[list[str]]:
-    """End the process before this request to the database inside the block; yields the requests until then."""
+    """End the process before this request to the database inside the block; yield the requests until then."""
     sent: list[str] = []
 
     def count(model: Any, **_: Any) -> None:
@@ -37,7 +37,7 @@ def crash_at(request: int) -> Iterator[list[str]]:
 
 
 def crashes(act: Callable[[], object], points: slice) -> Iterator[None]:
-    """Crash `act` at some of its requests, each time from the same tables; yields after each crash."""
+    """Crash `act` at some of its requests, each time from the same tables; yield after each crash."""
     before = snapshot()
     clear_caches()
     with crash_at(-1) as needed:

@@ -76,7 +76,7 @@ def submitted_values(agent: Document, sent: dict[str, str]) -> dict[str, Any]:
 
 
 def change(agent: Document, submitted: dict[str, Any]) -> Document:
-    """Return the body for the API that changes the agent to the submitted values. Raises Invalid."""
+    """Return the body for the API that changes the agent to the submitted values. Raise Invalid."""
     page = members_that_fit(agent)
     patch = fields.change(page.fields, agent, submitted)
     if submitted[REST] == values(agent)[REST]:
@@ -85,7 +85,7 @@ def change(agent: Document, submitted: dict[str, Any]) -> Document:
 
 
 def conflicts(agent: Document, submitted: dict[str, Any]) -> Differences:
-    """Return the changes that saving the form would make to the stored agent. Raises Invalid."""
+    """Return the changes that saving the form would make to the stored agent. Raise Invalid."""
     page = members_that_fit(agent)
     stored = fields.values([field for field in page.fields if field.path in submitted], agent)
     changed = {name: value for name, value in submitted.items() if name != REST}
@@ -150,7 +150,7 @@ def _patch(model: Any, old: Document, new: Document) -> Document:
 
 
 def _patch_nodes(model: Any, before: list[Document], after: list[Any]) -> list[Any]:
-    """Return the change of nodes, which the API merges by id. Raises Invalid if one is removed."""
+    """Return the change of nodes, which the API merges by id. Raise Invalid if one is removed."""
     stored = {node["id"]: node for node in before}
     ids = {node.get("id") for node in after if isinstance(node, dict)}
     if missing := stored.keys() - ids:

@@ -32,7 +32,7 @@ def read(path: str, **values: str) -> tuple[Any, str]:
 
 
 def send(method: str, path: str, body: Any, if_match: str | None = None, **values: str) -> Any:
-    """Return the response body of a request with a JSON body. Raises the errors of the operation."""
+    """Return the response body of a request with a JSON body. Raise the errors of the operation."""
     return json.loads(_call(method, path, {}, body, values, if_match).body)
 
 

@@ -115,7 +115,7 @@ def _page(
 
 
 def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, ConversationRow]:
-    """Return the agent, and the row of the conversation. One request. Raises NotFound."""
+    """Return the agent, and the row of the conversation. One request. Raise NotFound."""
     keys = [agents.key(session.workspace_id, agent_id), conversations.key(session.workspace_id, agent_id, convo_id)]
     agent, stored = storage.find_many(keys)
     row = conversations.unless_expired(stored)
@@ -142,7 +142,7 @@ def _fits(tags: list[str]) -> bool:
 def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     """Return the template variables of a transcript: metadata, newest messages in their order, and the page before.
 
-    One request, and one for each further chunk. Raises NotFound.
+    One request, and one for each further chunk. Raise NotFound.
     """
     agent, row = find(session, agent_id, convo_id)
     newest = bubbles.bubbles_that_fit(islice(transcript.newest_messages(row), _before(), _before() + MAX_MESSAGES))
@@ -172,7 +172,7 @@ def _indexed_tag(workspace_id: str, agent_id: str, created: str) -> str:
 
 
 def _before() -> int:
-    """Return the number of newest messages that the page omits. Raises Invalid."""
+    """Return the number of newest messages that the page omits. Raise Invalid."""
     value = current_request.query_value("before") or "0"
     if not value.isascii() or not value.isdecimal() or len(value) > 5:
         raise errors.Invalid.member("before", "must be a number of messages")
@@ -245,7 +245,7 @@ def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) ->
 
 
 def _named(session: Session, email: str) -> str:
-    """Return the id of the client of the person's organisation with an email. Raises Invalid."""
+    """Return the id of the client of the person's organisation with an email. Raise Invalid."""
     row = clients.find_by_email(session.workspace_id, email.strip())
     if row is None or (session.client_id is not None and row.open().get("orgId") != session.client.get("orgId")):
         raise guard.form_error(session, "assignee")
@@ -263,7 +263,7 @@ def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
 def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
     """Replace the tags by those of the form, which are separated by commas.
 
-    Raises PreconditionFailed if the tags have changed since the form was shown. New messages do not matter.
+    Raise PreconditionFailed if the tags have changed since the form was shown. New messages do not matter.
     """
     if session.organisation.get("disallowAnyTags"):
         raise errors.Forbidden("Your organisation lets nobody change tags.")

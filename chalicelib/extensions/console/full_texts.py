@@ -18,7 +18,7 @@ _CONVERSATION = f"{_AGENT}/convos/{{convo_id}}"
 
 @signed_in("/convos")
 def read_conversation(session: Session, agent_id: str, convo_id: str) -> Response:
-    """Return the metadata of a conversation, or its message with the digest `message`. Reads each chunk once."""
+    """Return the metadata of a conversation, or its message with the digest `message`. Read each chunk once."""
     digest = current_request.query_value("message")
     _, row = conversations.find(session, agent_id, convo_id)
     if not digest:

@@ -107,7 +107,7 @@ def with_error_page(action: Callable[[], Response], language: str, session: Sess
 
 
 def form(most: int = _MAX_SENT) -> dict[str, str]:
-    """Return the fields of the submitted form, at most `most` bytes as HTML. Raises Invalid and TooLarge."""
+    """Return the fields of the submitted form, at most `most` bytes as HTML. Raise Invalid and TooLarge."""
     fields = _fields()
     if sum(_FIELD_BYTES + template_filters.size(name + value) for name, value in fields.items()) > most:
         raise errors.TooLarge("The form is too large; send less text, or use the API.")

@@ -66,7 +66,7 @@ def download(session: Session) -> Response:
 
 
 def _query(titles: dict[str, str]) -> LeadQuery:
-    """Return the query of the page; days are in UTC. Raises Problem, and Invalid for an unknown cursor."""
+    """Return the query of the page; days are in UTC. Raise Problem, and Invalid for an unknown cursor."""
     since, until = periods.bounds_from_request()
     agent_id, (after, _) = current_request.query_value("agent"), _cursor()
     text = (current_request.query_value("q") or "")[: parameters.MAX_TEXT].casefold()
@@ -74,7 +74,7 @@ def _query(titles: dict[str, str]) -> LeadQuery:
 
 
 def _cursor() -> tuple[str | None, str]:
-    """Return the ULID and the agent of the cursor, None and empty without them. Raises Invalid."""
+    """Return the ULID and the agent of the cursor, None and empty without them. Raise Invalid."""
     cursor = current_request.query_value("cursor")
     if not cursor:
         return None, ""

@@ -88,7 +88,7 @@ def _require_operator(session: Session) -> None:
 
 
 def _token(sent: dict[str, str]) -> Document:
-    """Return the settings of a token from the form. Raises Invalid."""
+    """Return the settings of a token from the form. Raise Invalid."""
     days = sent.get("days", "")
     if days not in map(str, LIFETIMES):
         raise errors.Invalid.member("days", f"must be one of {', '.join(map(str, LIFETIMES))}")

@@ -53,7 +53,7 @@ def redirect(location: str, cookie: str | None = None) -> Response:
 
 
 def asset(name: str) -> Response:
-    """Return a file that pages link to. Its name changes with its content. Raises NotFound."""
+    """Return a file that pages link to. Its name changes with its content. Raise NotFound."""
     for file, text in rendering.assets().items():
         if name == rendering.hashed_name(file, text):
             headers = {"Content-Type": _TYPES[file.suffix], "Cache-Control": "public, max-age=31536000, immutable"}

@@ -69,7 +69,7 @@ def save_client(session: Session, org_id: str, client_id: str) -> Response:
 
 
 def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]:
-    """Return a person of the organisation with the entity tag. Raises Forbidden and NotFound."""
+    """Return a person of the organisation with the entity tag. Raise Forbidden and NotFound."""
     settings.require_organisation(session, org_id)
     client, tag = calls.read(_PATH, client_id=client_id)
     if client.get("orgId") != org_id:
@@ -113,7 +113,7 @@ def _submitted_values(client: Document, sent: dict[str, str]) -> dict[str, Any]:
 
 
 def _change(client: Document, values: dict[str, Any], sent: dict[str, str], session: Session) -> Document:
-    """Return the body for the API. Raises Invalid."""
+    """Return the body for the API. Raise Invalid."""
     changed = fields.change(_fields(client).fields, client, values)
     if values[_NOTIFY] != _values(client)[_NOTIFY]:
         changed |= settings.NOTIFICATIONS[values[_NOTIFY]]

@@ -30,7 +30,7 @@ class Problem(errors.Invalid):
 
 
 def from_request() -> Any:
-    """Return the report query of the request. Raises Problem."""
+    """Return the report query of the request. Raise Problem."""
     try:
         zone = _REPORTS.zone_from_request()
     except errors.Invalid as error:
@@ -45,7 +45,7 @@ def from_request() -> Any:
 
 
 def bounds_from_request() -> tuple[int | None, int | None]:
-    """Return the UTC days from `from` to `to` of the request in Unix seconds; None if empty. Raises Problem."""
+    """Return the UTC days from `from` to `to` of the request in Unix seconds; None if empty. Raise Problem."""
     first, last = _date("from"), _date("to")
     if first and last and first > last:
         raise Problem("from")

@@ -33,5 +33,5 @@ KINDS: tuple[type[FindRecipients | Notify], ...] = (FindRecipients, Notify)
 
 
 def send(workspace_id: str, notices: Iterable[FindRecipients | Notify], delay_seconds: int = 0) -> None:
-    """Send messages of a workspace. Raises Unavailable if the queue does not accept all of them."""
+    """Send messages of a workspace. Raise Unavailable if the queue does not accept all of them."""
     queues.send(QUEUE, [messages.pack(notice) for notice in notices], workspace_id, delay_seconds)

@@ -33,7 +33,7 @@ def require(session: Session, org_id: str, before: Document, after: Document) ->
 
     `before` is the stored client, whose version the change itself requires. The rights of the session are read again:
     the session may be cached. The commit requires that they have not changed. One request, none for an operator or a
-    person's own record, whose rights a form does not change. Raises Forbidden, Invalid and NotFound.
+    person's own record, whose rights a form does not change. Raise Forbidden, Invalid and NotFound.
     """
     if session.client_id in (None, before.get("ID")):
         return

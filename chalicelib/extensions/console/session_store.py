@@ -80,14 +80,14 @@ def form_token(token: str) -> str:
 
 
 def count_attempt(workspace_id: str, email: str, address: str) -> None:
-    """Count an attempt to sign in, before it is checked. Raises TooManyAttempts. One request for each limit."""
+    """Count an attempt to sign in, before it is checked. Raise TooManyAttempts. One request for each limit."""
     name = email.strip().lower()
     _count(_row("email and address", workspace_id, name, address), MAX_ATTEMPTS)
     _count(_row("email", workspace_id, name), MAX_ATTEMPTS_ANYWHERE)
 
 
 def count_key_attempt(workspace_id: str, address: str) -> None:
-    """Count an attempt to sign in with a workspace key, before it is checked. Raises TooManyAttempts. One request.
+    """Count an attempt to sign in with a workspace key, before it is checked. Raise TooManyAttempts. One request.
 
     Nobody guesses a key. A limit for all addresses would only let a stranger keep all operators out.
     """
@@ -106,7 +106,7 @@ def check_failures(row: AttemptRow | None) -> None:
 
 
 def count_failure(address: str) -> None:
-    """Count a failed attempt of an address. Raises TooManyAttempts. One request. Only failures write the row."""
+    """Count a failed attempt of an address. Raise TooManyAttempts. One request. Only failures write the row."""
     _count(_failures(address), MAX_FAILURES)
 
 

@@ -131,7 +131,7 @@ def current(request: Request, workspace_id: str) -> Session | None:
 def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> NewCredential:
     """Store a session for the form's credentials: a workspace `key`, or the `email` and `password` of a client.
 
-    `address` is the browser's. Raises WrongSignIn, TooManyAttempts and WorkspaceSuspended. In a workspace that does not
+    `address` is the browser's. Raise WrongSignIn, TooManyAttempts and WorkspaceSuspended. In a workspace that does not
     exist, nothing is written.
     """
     network, email = _network(address), fields.get("email", "")
@@ -159,7 +159,7 @@ def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> NewCr
 
 
 def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password: str) -> NewCredential:
-    """Return a session of the client, not stored yet. Raises WrongSignIn.
+    """Return a session of the client, not stored yet. Raise WrongSignIn.
 
     An unknown email makes the same requests as a known one, except for a client that an older data key encrypts: the
     first use of that key in a process reads and decrypts it. A client above 4 KB costs more read units.

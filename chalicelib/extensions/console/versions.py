@@ -61,12 +61,12 @@ def _page(session: Session, agent_id: str, number: str, status: int = 200) -> Re
 
 
 def _comparison(agent_id: str, number: str) -> Document:
-    """Return the agent, its entity tag, and the changes of restoring the version. Raises NotFound."""
+    """Return the agent, its entity tag, and the changes of restoring the version. Raise NotFound."""
     agent, version, tag = _read(agent_id, number)
     return {"agent": agent, "tag": tag, "changes": differences.between(agent, version, agent_form.read_only())}
 
 
 def _read(agent_id: str, number: str) -> tuple[Document, Document, str]:
-    """Return the agent, the version, and the entity tag of the agent. Raises NotFound."""
+    """Return the agent, the version, and the entity tag of the agent. Raise NotFound."""
     agent, tag = calls.read(_AGENT, agent_id=agent_id)
     return agent, calls.get(_VERSION, agent_id=agent_id, number=number)["data"], tag

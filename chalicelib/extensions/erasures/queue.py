@@ -14,5 +14,5 @@ class Erase(NamedTuple):
     erasure_id: str
 
     def send(self, delay_seconds: int) -> None:
-        """Send the message. Raises Unavailable."""
+        """Send the message. Raise Unavailable."""
         queues.send(QUEUE, [messages.pack(self)], self.workspace_id, delay_seconds)

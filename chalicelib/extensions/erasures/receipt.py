@@ -22,7 +22,7 @@ def key_alias() -> str:
 
 
 def sign(workspace_id: str, erasure_id: str, requested_at: int, counts: Document) -> Document:
-    """Return the signed receipt of an erasure that is complete now. One request to KMS. Raises Unavailable."""
+    """Return the signed receipt of an erasure that is complete now. One request to KMS. Raise Unavailable."""
     now = clock.seconds()
     receipt = {
         "erasureId": erasure_id,

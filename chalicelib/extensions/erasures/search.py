@@ -29,7 +29,7 @@ _SEARCHES = 2
 def resume(message: Erase, seconds: float) -> None:
     """Continue an erasure for up to `seconds`, and send its message again until it is complete.
 
-    Raises Unavailable if the database, KMS or the queue fails.
+    Raise Unavailable if the database, KMS or the queue fails.
     """
     row = store.find(*message)
     if row is None or row.is_complete:

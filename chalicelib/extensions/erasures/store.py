@@ -93,7 +93,7 @@ class Match(NamedTuple):
 
 
 def new(workspace_id: str, person: Document) -> ErasureRow:
-    """Stage an erasure of a person, `{userID?, email?, phone?}`. One request. Raises LimitReached above `MAX_RUNNING`.
+    """Stage an erasure of a person, `{userID?, email?, phone?}`. One request. Raise LimitReached above `MAX_RUNNING`.
 
     Each running erasure holds a slot, so the limit is exact. The commit raises ConditionFailed if another erasure has
     taken the slot.
@@ -117,12 +117,12 @@ def find(workspace_id: str, erasure_id: str) -> ErasureRow | None:
 
 
 def read(workspace_id: str, erasure_id: str) -> ErasureRow:
-    """Return an erasure. One request. Raises NotFound."""
+    """Return an erasure. One request. Raise NotFound."""
     return errors.require(find(workspace_id, erasure_id), "erasure")
 
 
 def save(row: ErasureRow, document: Document, search: Document) -> None:
-    """Write the progress of an erasure now. Raises ConditionFailed if it was written since it was read."""
+    """Write the progress of an erasure now. Raise ConditionFailed if it was written since it was read."""
     row.seal(document)
     row.search = storage.seal(row, "search", search)
     with storage.unit_of_work():
@@ -130,7 +130,7 @@ def save(row: ErasureRow, document: Document, search: Document) -> None:
 
 
 def complete(row: ErasureRow, document: Document) -> None:
-    """Write a complete erasure now, and free its slot. Raises ConditionFailed if it was written since it was read."""
+    """Write a complete erasure now, and free its slot. Raise ConditionFailed if it was written since it was read."""
     slot = SlotRow(row.workspace, row.slot)
     row.seal(document)
     row.search = row.slot = None

@@ -19,7 +19,7 @@ _Fetch = Callable[[tuple[str, str], int], Iterator[HistoryRow]]
 
 
 def list_changes() -> Response:
-    """Return the page of changes that the query requests. Raises Invalid."""
+    """Return the page of changes that the query requests. Raise Invalid."""
     workspace_id, by = auth.caller().workspace_id, parameters.text("by")
     fetch: _Fetch = partial(store.list_of_workspace, workspace_id)
     if record := _resource():

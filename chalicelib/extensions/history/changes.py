@@ -50,7 +50,7 @@ VERSIONED = frozenset({"agents", "tools"})
 def from_record(record: dict[str, Any]) -> Entry | None:
     """Return the entry for a record of a function's event, None if the change has no entry in the history.
 
-    Raises KeyError, TypeError or ValueError if the record is malformed, DecryptionError, UnknownLayout and Unavailable.
+    Raise KeyError, TypeError or ValueError if the record is malformed, DecryptionError, UnknownLayout and Unavailable.
     """
     stream = record["dynamodb"]
     read = _READERS[record["eventSourceARN"].split("/")[1].removeprefix(storage.table(""))]

@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,13}")
 
 
 def read(resource: str, record_id: str, number: str, find_record: Callable[[], DocumentRow | None]) -> Document:
-    """Return the document of a version. Raises NotFound.
+    """Return the document of a version. Raise NotFound.
 
     The latest version may not be stored yet. Then it is the record itself, which `find_record` returns.
     """

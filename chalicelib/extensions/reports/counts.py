@@ -96,7 +96,7 @@ def save(changes: Iterable[ChangeRow]) -> None:
 def recount(agent: str, hour: int, requested_at: int) -> None:
     """Replace the counts of an hour by the sums of its changes.
 
-    `agent` is the partition key, `hour` the first second of the hour. Omits changes before the agent's creation. Does
+    `agent` is the partition key, `hour` the first second of the hour. Omit changes before the agent's creation. Do
     nothing if the hour was counted since `requested_at`, if the agent was deleted, if the workspace was deleted and the
     counts belong to no agent, or if the changes begin to expire. Two requests, one per MB of changes, and two.
     """

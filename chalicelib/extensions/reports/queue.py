@@ -20,5 +20,5 @@ class RecountHour(NamedTuple):
 
 
 def send(workspace_id: str, requests: Iterable[RecountHour]) -> None:
-    """Send messages of a workspace, delayed by 15 minutes. Raises Unavailable."""
+    """Send messages of a workspace, delayed by 15 minutes. Raise Unavailable."""
     queues.send(QUEUE, [messages.pack(request) for request in requests], workspace_id, _DELAY_SECONDS)

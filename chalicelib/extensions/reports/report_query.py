@@ -30,7 +30,7 @@ class ReportQuery(NamedTuple):
 
     @classmethod
     def from_request(cls) -> "ReportQuery":
-        """Return the query of the request: by default the last 30 days, by days of UTC. Raises Invalid."""
+        """Return the query of the request: by default the last 30 days, by days of UTC. Raise Invalid."""
         bounds(hours.SECONDS)
         period = _period(*_edges(), zone_from_request())
         interval, by = _choice("interval", series.INTERVALS) or "day", _choice("by", hours.DIMENSIONS)
@@ -59,7 +59,7 @@ def prefers_csv() -> bool:
 def bounds(unit: int) -> tuple[int, int]:
     """Return the period of the request, widened to whole units of `unit` seconds: by default the last 30 days.
 
-    Raises Invalid, also for a period of more than 366 days.
+    Raise Invalid, also for a period of more than 366 days.
     """
     since, until = _edges()
     start, end = series.widen(since, until, unit)
@@ -85,7 +85,7 @@ def _period(since: int, until: int, zone: "ZoneInfo") -> series.ReportPeriod:
 
 
 def zone_from_request() -> "ZoneInfo":
-    """Return the time zone of the query parameter `tz`, by default UTC. Raises Invalid."""
+    """Return the time zone of the query parameter `tz`, by default UTC. Raise Invalid."""
     from zoneinfo import ZoneInfo  # only reports need it
 
     name = current_request.query_value("tz")

@@ -57,7 +57,7 @@ def read(api: Api, erasure_id: str) -> dict[str, Any]:
 
 
 def erase(api: Api, pass_time: PassTime, **person: str) -> dict[str, Any]:
-    """Erase a person; returns the complete erasure."""
+    """Erase a person; return the complete erasure."""
     erasure_id = begin(api, **person)
     work(pass_time)
     found = read(api, erasure_id)
@@ -436,7 +436,7 @@ class Died(BaseException):
 
 @contextmanager
 def dies_after(number: int) -> Iterator[list[str]]:
-    """End the process after a number of requests to DynamoDB, KMS and SQS; yields the requests."""
+    """End the process after a number of requests to DynamoDB, KMS and SQS; yield the requests."""
     sent: list[str] = []
     send = BaseClient._make_api_call
 

@@ -56,7 +56,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
 
 @pytest.fixture
 def two_days(workspace: NewWorkspace, agent_id: str, api: Api, counting: Counting) -> int:
-    """Usage of two of three agents on two days; returns the first second of the second one."""
+    """Store usage of two of three agents on two days; return the first second of the second one."""
     for name in ("a", "z"):
         create_old_agent(api, name)
     today = clock.seconds() // DAY * DAY

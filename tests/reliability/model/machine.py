@@ -53,7 +53,7 @@ class Workspace:
         return self.kinds.setdefault(kind, {})
 
     def get(self, kind: str, key: Any) -> Record:
-        """A record. Raises Refused for an unknown one."""
+        """A record. Raise Refused for an unknown one."""
         if key not in self.of(kind):
             raise missing(kind)
         return self.of(kind)[key]

@@ -94,7 +94,7 @@ class MessageRules(InboxRules):
         )  # fmt: skip
 
     def keep(self, workspace: Workspace, agent_id: str, record: Record, turns: list[Document]) -> None:
-        """Save other turns. Raises Refused at a limit of the agent."""
+        """Save other turns. Raise Refused at a limit of the agent."""
         document, now = record.document, self.seconds()
         if forms.canonical_turns(turns) == forms.canonical_turns(document["turns"]):
             return
@@ -110,7 +110,7 @@ def _turns(given: list[Document]) -> list[Document]:
 
 
 def _find(turns: list[Document], mid: str) -> int:
-    """The index of a message. Raises Refused."""
+    """The index of a message. Raise Refused."""
     for index, turn in enumerate(turns):
         if turn.get("messages", {}).get("mid") == mid:
             return index

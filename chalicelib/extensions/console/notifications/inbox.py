@@ -32,7 +32,7 @@ def find_waiting(
     """Return the conversations of the agents that have requested a person and that nobody has taken, newest first.
 
     Up to 21, one more than a mail lists.
-    Examines up to 2,000 entries after the cursor. Returns also the cursor with which a search continues, None at the
+    Examine up to 2,000 entries after the cursor. Return also the cursor with which a search continues, None at the
     end of the inbox.
     """
     waiting: list[Waiting] = []

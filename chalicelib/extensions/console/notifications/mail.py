@@ -71,7 +71,7 @@ def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[Waiting])
 
 
 def send(message: bytes, address: str) -> None:
-    """Send a mail, at most once: after an answer that was lost, the SDK does not repeat it. Raises Refused, NotSent."""
+    """Send a mail, at most once: after an answer that was lost, the SDK does not repeat it. Raise Refused, NotSent."""
     sender = parseaddr(mail_settings.sender())[1]
     try:
         storage.sdk_client("ses", attempts=1).send_raw_email(

@@ -53,7 +53,7 @@ def find(workspace_id: str, client_id: str) -> NoticeRow | None:
 
 
 def claim(row: NoticeRow | None, workspace_id: str, client_id: str, listed_at: int) -> NoticeRow:
-    """Claim the next mail to a client, whose row is `row`. Raises ConditionFailed if another process has claimed it."""
+    """Claim the next mail to a client, whose row is `row`. Raise ConditionFailed if another process has claimed it."""
     row = row or NoticeRow(storage.join_key(workspace_id, _NOTICES), client_id)
     row.listed_at, row.is_sent, row.is_refused = listed_at, None, None
     row.expires_at = clock.to_datetime(listed_at // 1000 + _LIFETIME_SECONDS)

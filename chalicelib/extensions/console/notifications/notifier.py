@@ -37,7 +37,7 @@ def find_recipients(message: FindRecipients) -> None:
 def notify(message: Notify) -> None:
     """Send the mail that a message requests, or send the message again for later, or do nothing.
 
-    Raises the errors of the database, KMS and SES.
+    Raise the errors of the database, KMS and SES.
     """
     storage.retry_on_conflict(lambda: _notify(message))
 

@@ -43,7 +43,7 @@ class Recipient(NamedTuple):
 def list_page(workspace_id: str, agent_ids: Iterable[str], after: str) -> tuple[list[str], str | None]:
     """Return the clients to notify of conversations of these agents, and the position of the next page.
 
-    Examines up to 100 clients after the id `after`; empty is the beginning, None the end. Two requests.
+    Examine up to 100 clients after the id `after`; empty is the beginning, None the end. Two requests.
     """
     rows = [*clients.list_page(workspace_id, after or None, PORTION)]
     recipients = _with_organisations(workspace_id, {row.client_id: row.open() for row in rows})

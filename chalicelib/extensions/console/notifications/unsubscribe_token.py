@@ -15,7 +15,7 @@ def token(workspace_id: str, client_id: str) -> str:
 
 
 def client_of(workspace_id: str, text: str) -> str:
-    """Return the client of a token. Raises NotFound for any other text."""
+    """Return the client of a token. Raise NotFound for any other text."""
     try:
         sealed = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         return encryption.unseal(workspace_id, _PURPOSE, sealed).decode()

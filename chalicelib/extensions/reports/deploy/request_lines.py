@@ -37,7 +37,7 @@ _RUNNING = ("Scheduled", "Running")
 def sum_stage(workspace_id: str | None, start: int, end: int) -> Sums:
     """Return the sums of the stage's requests from `start` to before `end`, in Unix seconds, by Logs Insights.
 
-    `workspace_id` selects a workspace. Raises ClickException without it if there are too many workspaces.
+    `workspace_id` selects a workspace. Raise ClickException without it if there are too many workspaces.
     """
     logs = storage.sdk_client("logs")
     group = f"/aws/lambda/{settings.table_prefix().removesuffix('-')}"
