@@ -1,6 +1,7 @@
-"""The rows of every class are deleted with their owner, as `storage.Lifecycle` declares it."""
+"""The rows of every class are deleted with their owner, and exported, as `storage.Lifecycle` declares it."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,29 +13,22 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.operator import records, removal
 from tests.api import Api
 from tests.deletion.cascades import maintain, task_messages
-from tests.moto_tables import items
-from tests.storage.row_classes import RowClass, attributes_of, class_of, keys_of, row_classes
+from tests.storage.row_classes import RowClass, attributes_of, keys_of, row_classes
 from tests.webhooks import pipeline
 from tests.workspaces.commands import succeed
-
-PREFIX = storage.table("")
+from tests.workspaces.exports import other_account, suspended_export
+from tests.workspaces.workspace_rows import stored_classes
 
 
 @pytest.fixture
 def every_row(full: NewWorkspace) -> NewWorkspace:
     """A workspace with a row of every class, where the names of agent and conversation may be those of others."""
-    missing = {row for row in row_classes() if row.lifecycle.owner != "stage"} - stored(full.workspace_id)
+    missing = {row for row in row_classes() if row.lifecycle.owner != "stage"} - stored_classes(full.workspace_id)
     (webhook, *_) = records.find_rows("webhook", full.workspace_id, "")
     for row in missing:
         storage.save_many([new(row, full.workspace_id, webhook.webhook_id)])
-    assert stored(full.workspace_id) >= missing
+    assert stored_classes(full.workspace_id) >= missing
     return full
-
-
-def stored(workspace_id: str) -> set[RowClass]:
-    """The classes of the items of a workspace."""
-    named = [(table, one) for table, rows in items().items() for one in rows if workspace_id in repr(one)]
-    return {class_of(table.removeprefix(PREFIX), item) for table, item in named}
 
 
 def new(row: RowClass, workspace_id: str, webhook_id: str) -> Any:
@@ -70,7 +64,7 @@ def value_of(attribute: Any) -> Any:
 def test_a_row_of_every_class_is_deleted_with_its_workspace(every_row: NewWorkspace) -> None:
     succeed("suspend", every_row.workspace_id, "--yes")
     removal.delete(every_row.workspace_id)
-    assert stored(every_row.workspace_id) == set()
+    assert stored_classes(every_row.workspace_id) == set()
 
 
 def test_a_row_of_every_class_of_an_agent_is_deleted_with_it(every_row: NewWorkspace, no_waiting: list[float]) -> None:
@@ -81,4 +75,15 @@ def test_a_row_of_every_class_of_an_agent_is_deleted_with_it(every_row: NewWorks
         no_waiting.append(90)
         pipeline.follow(stream.read())
         maintain(task_messages(*maintenance._HANDLERS))
-    assert {row for row in stored(every_row.workspace_id) if row.lifecycle.owner in ("agent", "conversation")} == set()
+    assert {
+        row for row in stored_classes(every_row.workspace_id) if row.lifecycle.owner in ("agent", "conversation")
+    } == set()
+
+
+def test_a_row_of_every_class_of_a_kind_is_exported(full: NewWorkspace, tmp_path: Path) -> None:
+    of_kinds = {row for row in row_classes() if not row.lifecycle.export.startswith("no: ")}
+    assert of_kinds - stored_classes(full.workspace_id) == set()
+    suspended_export(full.workspace_id, tmp_path / "export")
+    other_account()
+    succeed("import", str(tmp_path / "export"))
+    assert of_kinds - stored_classes(full.workspace_id) == set()

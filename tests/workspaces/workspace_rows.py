@@ -4,7 +4,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from chalicelib import extensions
+from chalicelib import extensions, storage
 from chalicelib.webhooks import events, hosts
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
@@ -12,6 +12,7 @@ from tests.api import Api
 from tests.builders import message, state_body, webhook_body
 from tests.moto_tables import items
 from tests.operations import populate
+from tests.storage.row_classes import RowClass, class_of
 from tests.test_requests_per_operation import large
 from tests.webhooks import pipeline
 
@@ -59,3 +60,10 @@ def of(workspace_id: str) -> dict[str, int]:
 def rows_of(made: NewWorkspace) -> dict[str, list[Any]]:
     """The items that name a workspace, by table."""
     return {name: [one for one in rows if made.workspace_id in repr(one)] for name, rows in items().items()}
+
+
+def stored_classes(workspace_id: str) -> set[RowClass]:
+    """The classes of the items that name a workspace."""
+    prefix = storage.table("")
+    named = [(table, item) for table, rows in items().items() for item in rows if workspace_id in repr(item)]
+    return {class_of(table.removeprefix(prefix), item) for table, item in named}

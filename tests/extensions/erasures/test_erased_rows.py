@@ -1,0 +1,35 @@
+"""An erasure deletes the rows of every class that names one of its kinds, as `storage.Lifecycle` declares it."""
+
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.builders import message
+from tests.conftest import PassTime
+from tests.engine_requests import refuse_operation
+from tests.extensions.erasures.test_erasures import erase
+from tests.person_records import ZARA, fill
+from tests.storage.row_classes import row_classes
+from tests.test_requests_per_operation import large
+from tests.webhooks import pipeline
+from tests.workspaces.workspace_rows import stored_classes
+
+
+def store_person(api: Api, workspace_id: str) -> None:
+    """Store a row of every class that may contain a person. The workspace contains only this person."""
+    stream = pipeline.Stream()
+    assert api.post("/v2/agents/support", {"description": ZARA["email"]}).status == 200
+    pipeline.follow(stream.read("agents"))
+    fill(api, workspace_id, ZARA["userID"])
+    added = {"messages": [{**message("Hello"), "from": "human"}]}
+    assert api.post("/agents/support/interact/zara/messages", added).status == 200
+    headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "never-committed"}
+    with refuse_operation("TransactWriteItems", "ThrottlingException"):  # leaves pieces of a response
+        assert api.call("POST", "/agents/support/interact/zara/state", large(5), headers).status == 503
+
+
+def test_the_rows_of_every_class_of_a_kind_are_erased(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> None:
+    """A new class that fails here has no row in `store_person`, or no search that finds its rows."""
+    of_kinds = {row for row in row_classes() if not row.lifecycle.erasure.startswith("no: ")}
+    store_person(api, workspace.workspace_id)
+    assert of_kinds - stored_classes(workspace.workspace_id) == set()
+    erase(api, pass_time, **ZARA)
+    assert of_kinds & stored_classes(workspace.workspace_id) == set()
