@@ -48,7 +48,7 @@ VISITOR_TOKENS = "POST /agents/{agent_id}/interact/{user_id}/visitor-tokens"
 VISITOR_TOKENS_V3 = "POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens"
 BUSY = {"agent_id": "busy"}
 # An extension may commit a row with the deletion of a record.
-DELETION = TRANSACT if extensions.hooks("deletion") else DELETE
+DELETION = TRANSACT if extensions.hooks("stage_deletion") else DELETE
 
 
 class Case(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import errors, ids, storage
-from chalicelib.storage import Document, DocumentRow, deletions, json_equal
+from chalicelib.storage import Document, DocumentRow, deletion_hooks, json_equal
 
 _NO_CLIENT = "#"  # no identifier and no hash
 
@@ -123,7 +123,7 @@ def save(row: ClientRow, before: Document, after: Document) -> None:
 def delete(row: ClientRow) -> None:
     """Stage the deletion of a client and of its claim to the email."""
     storage.delete(row)
-    deletions.stage(row.workspace, "clients", row.client_id)
+    deletion_hooks.stage(row.workspace, "clients", row.client_id)
     claim = _claim(row.workspace, row.open().get("email"))
     if claim is not None:
         storage.delete(_email(row, claim), EmailRow.owner == row.client_id)

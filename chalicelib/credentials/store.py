@@ -13,7 +13,7 @@ from pynamodb.expressions.update import Action
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.credentials import scopes, tokens
-from chalicelib.storage import deletions
+from chalicelib.storage import deletion_hooks
 
 DAY = 24 * 60 * 60
 KEY_LIFETIME = 365 * DAY
@@ -221,7 +221,7 @@ def revoke(row: CredentialRow) -> None:
     unchanged = CredentialRow.credential_id == row.credential_id
     storage.delete(row, unchanged | CredentialRow.credential_id.does_not_exist())
     if row.resource is not None:
-        deletions.stage(row.workspace, row.resource, row.credential_id)
+        deletion_hooks.stage(row.workspace, row.resource, row.credential_id)
 
 
 @storage.in_unit_of_work

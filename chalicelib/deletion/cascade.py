@@ -23,7 +23,7 @@ from chalicelib.conversations import tallies
 from chalicelib.credentials import store as credentials
 from chalicelib.leads import store as leads
 from chalicelib.queues import tasks
-from chalicelib.storage import deletions
+from chalicelib.storage import deletion_hooks
 from chalicelib.tools import store as tools
 
 _BATCH = 100
@@ -134,7 +134,7 @@ def _delete_tools(tombstone: AgentRow, rows: Sequence[tools.ToolRow]) -> None:
     """Delete tools, after the rows that extensions keep of them are saved."""
     tool_ids, moment = [row.tool_id for row in rows], ids.timestamp_of(tombstone.version_tag)
     author = tombstone.changed_by
-    storage.save_many(deletions.rows_of_cascade(tombstone.workspace_id, "tools", tool_ids, moment, author))
+    storage.save_many(deletion_hooks.rows_of_cascade(tombstone.workspace_id, "tools", tool_ids, moment, author))
     storage.delete_many(rows)
 
 

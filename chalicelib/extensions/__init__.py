@@ -20,13 +20,13 @@ from chalicelib import settings
 
 HOOKS = {
     "agent_rows": "(workspace id, agent id, limit) -> rows to delete with an agent, empty if none is left",
-    "deletion": "(workspace id, resource, record id) -> None; stages what is kept of a record, beside its deletion",
-    "deletions": "(workspace id, resource, record ids, Unix milliseconds, author) -> rows that are kept of records",
+    "cascade_deletions": "(workspace id, resource, record ids, Unix milliseconds, author) -> rows to keep of records",
     "erasable": "a module with a `KIND` of records that an erasure searches, and its `list_page` and `delete`",
     "middleware": "(request, get_response) -> response; runs around the envelope",
     "parameters": "a module with `PATH`, `QUERY` and `SCHEMAS` of the operations' parameters (`openapi.parameters`)",
     "recount": "(workspace id, agent id) -> number of periods counted again (`infra.operator`)",
     "removal": "(workspace id) -> number of deleted records by kind; deletes those of a workspace (`infra.operator`)",
+    "stage_deletion": "(workspace id, resource, record id) -> None; stages the rows to keep of a deleted record",
 }
 """The hooks that core calls, by name: arguments and result."""
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
-from chalicelib.storage import Document, DocumentRow, deletions, json_equal
+from chalicelib.storage import Document, DocumentRow, deletion_hooks, json_equal
 
 
 class OrganisationRow(storage.AuthoredRow, DocumentRow):
@@ -61,4 +61,4 @@ def save(row: OrganisationRow, before: Document, after: Document) -> Document:
 def delete(row: OrganisationRow) -> None:
     """Stage the deletion of an organisation."""
     storage.delete(row)
-    deletions.stage(row.workspace, "orgs", row.org_id)
+    deletion_hooks.stage(row.workspace, "orgs", row.org_id)

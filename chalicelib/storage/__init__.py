@@ -1,7 +1,7 @@
 """The database: rows, reads, sealed documents, and the unit of work that commits every conditional write.
 
 This module is the package's public interface. Callers import the modules `parent_scoped_ids`, `keyring`, `client`,
-`encryption` and `deletions` directly.
+`encryption` and `deletion_hooks` directly.
 """
 
 from chalicelib.storage.authors import AuthoredRow as AuthoredRow

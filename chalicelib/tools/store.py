@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.storage import Document, DocumentRow, deletions, json_equal, parent_scoped_ids
+from chalicelib.storage import Document, DocumentRow, deletion_hooks, json_equal, parent_scoped_ids
 
 # The members of a new tool that the caller leaves out.
 DEFAULTS = {"method": "GET"}
@@ -89,7 +89,7 @@ def save(row: ToolRow, before: Document, after: Document) -> Document:
 def delete(row: ToolRow) -> None:
     """Stage the deletion of a tool."""
     storage.delete(row)
-    deletions.stage(row.workspace_id, "tools", row.tool_id)
+    deletion_hooks.stage(row.workspace_id, "tools", row.tool_id)
 
 
 def _with_field_ids(document: Document) -> Document:

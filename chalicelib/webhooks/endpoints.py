@@ -5,7 +5,7 @@ from typing import Any
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.storage import Document, DocumentRow, deletions, json_equal
+from chalicelib.storage import Document, DocumentRow, deletion_hooks, json_equal
 from chalicelib.webhooks import hosts, signature
 
 # How long an old secret still signs after a rotation, and how many secrets sign at most.
@@ -146,7 +146,7 @@ def existed_at(document: Document, milliseconds: int) -> bool:
 def delete(row: WebhookRow) -> None:
     """Stage the deletion of an endpoint."""
     storage.delete(row)
-    deletions.stage(row.workspace, "webhooks", row.webhook_id)
+    deletion_hooks.stage(row.workspace, "webhooks", row.webhook_id)
 
 
 def _is_active(secret: Document) -> bool:

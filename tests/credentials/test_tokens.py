@@ -143,7 +143,7 @@ def test_the_list_shows_all_members_but_the_secret_token(api: Api) -> None:
 
 def test_a_revoked_token_is_refused_and_its_rows_are_deleted(api: Api) -> None:
     api.get("/v3/tokens")
-    before = {**stored(), **{storage.table("history"): ANY for _ in extensions.hooks("deletion")}}
+    before = {**stored(), **{storage.table("history"): ANY for _ in extensions.hooks("stage_deletion")}}
     issued = issue(api)
     answer = api.delete(f"/v3/tokens/{issued['id']}")
     assert answer.json == {"success": True, "message": "Token deleted successfully"}

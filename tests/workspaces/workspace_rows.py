@@ -47,7 +47,8 @@ def fill(made: NewWorkspace, url: str) -> None:
     pipeline.drain()
     assert CliRunner().invoke(cams, ["tallies", "recount", "--workspace", made.workspace_id]).exit_code == 0
     hosts.promote(made.workspace_id, "example.com:443")
-    if extensions.hooks("deletions"):  # without it, nothing finds the deliveries to this endpoint until they expire
+    # Without this hook, nothing finds the deliveries to a deleted endpoint until they expire.
+    if extensions.hooks("cascade_deletions"):
         api.delete(f"/v3/webhooks/{removed}")
 
 

@@ -10,11 +10,11 @@ EXTENSION = Extension(
     routes=("routes:routes",),
     follows=dict.fromkeys(TABLES, "followers:FOLLOWER"),
     hooks={
-        "deletion": "rows:stage_deletion",
-        "deletions": "rows:deletions",
+        "cascade_deletions": "rows:cascade_deletions",
         "erasable": "erasable",
         "parameters": "parameters",
         "removal": "removal:delete_all",
+        "stage_deletion": "rows:stage_deletion",
     },
     workspace_key_prefixes=("/v3/history",),
 )

@@ -111,14 +111,14 @@ def change_at(milliseconds: int, *parts: str) -> str:
 
 
 def stage_deletion(workspace_id: str, resource: str, record_id: str) -> None:
-    """Stage the row of a deletion by the current author (`storage.deletions`)."""
+    """Stage the row of a deletion by the current author (`storage.deletion_hooks`)."""
     unit.put(_deletion(workspace_id, resource, record_id, ids.new_id(), current_author()))
 
 
-def deletions(
+def cascade_deletions(
     workspace_id: str, resource: str, record_ids: Sequence[str], milliseconds: int, author: str | None
 ) -> list[HistoryRow]:
-    """Return the rows for records that were deleted with another record at this time (`storage.deletions`)."""
+    """Return the rows for records that were deleted with another record at this time (`storage.deletion_hooks`)."""
     changes = {record_id: change_at(milliseconds, resource, record_id) for record_id in record_ids}
     return [_deletion(workspace_id, resource, record_id, change, author) for record_id, change in changes.items()]
 

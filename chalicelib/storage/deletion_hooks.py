@@ -8,7 +8,7 @@ from chalicelib.storage.rows import Row
 
 def stage(workspace_id: str, resource: str, record_id: str) -> None:
     """Stage the rows that extensions keep of a record that the current author deletes."""
-    for stage_deletion in extensions.hooks("deletion"):
+    for stage_deletion in extensions.hooks("stage_deletion"):
         stage_deletion(workspace_id, resource, record_id)
 
 
@@ -18,6 +18,6 @@ def rows_of_cascade(
     """Return the rows that extensions keep of records whose owner is deleted. A repeated call returns the same rows."""
     return [
         row
-        for deletions in extensions.hooks("deletions")
-        for row in deletions(workspace_id, resource, record_ids, milliseconds, author)
+        for cascade_deletions in extensions.hooks("cascade_deletions")
+        for row in cascade_deletions(workspace_id, resource, record_ids, milliseconds, author)
     ]
