@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from chalicelib import ids, storage
 from chalicelib.conversations import page_position, store, tallies
-from chalicelib.conversations.state import State, empty
+from chalicelib.conversations.state import State, empty_state
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
@@ -54,7 +54,7 @@ def metadata(number: int) -> Document:
     counted = {"messagesNum": 2 + number % 40, "interactionsNum": 1 + number % 20}
     times = {"ts": last - 600, "firstMessageTS": last - 590, "lastMessageTS": last, "lastModified": last}
     about = {"userName": f"{_NAMES[number % len(_NAMES)]} {number}", "origin": "web-chat"}
-    return {**empty(conversation_id(number)).metadata, **counted, **times, **about}
+    return {**empty_state(conversation_id(number)).metadata, **counted, **times, **about}
 
 
 def fill(to: Tenant, numbers: Sequence[int]) -> None:

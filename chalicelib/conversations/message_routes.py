@@ -9,17 +9,17 @@ from chalice.app import Blueprint, Response
 from chalicelib import clock, errors
 from chalicelib.agents import store as agents
 from chalicelib.conversations import records, store, transcript, visitors
-from chalicelib.conversations.rendering import RESERVED
+from chalicelib.conversations.rendering import RESERVED_BYTES
 from chalicelib.conversations.state import (
-    LIMIT,
     MAX_BODY_BYTES,
     MAX_BODY_VALUES,
+    MAX_TURNS_BYTES,
     State,
     StateChange,
-    apply,
+    apply_change,
     check_limits,
-    empty,
-    prepare,
+    empty_state,
+    prepare_change,
 )
 from chalicelib.http import auth, bodies, cors, etag, responses
 from chalicelib.http.lazy_module import LazyModule
@@ -90,9 +90,9 @@ def replace_messages(agent_id: str, convo_id: str) -> Response:
     agent, row = _read(agent_id, convo_id)
     etag.pin(row)  # a retry must not replace messages that the caller has not read
     now = clock.seconds()
-    change = prepare(models.StateIn.model_construct(turns=transcript.as_turns(body.messages)), now)
+    change = prepare_change(models.StateIn.model_construct(turns=transcript.as_turns(body.messages)), now)
     before = transcript.read_state(row, change.text)
-    after = apply(before, change, now)
+    after = apply_change(before, change, now)
     replaced = transcript.all_messages(after.turns)
     _save_changed(row, agent, before, after)
     return etag.tagged(responses.success("Messages replaced successfully", replaced), row)
@@ -128,7 +128,7 @@ def delete_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     agent, row = _read(agent_id, convo_id)
     before = transcript.read_state(row)
     change = StateChange(models.StateIn(delete=models.Deletion(mids=[message_id])))
-    after = apply(before, change, clock.seconds())
+    after = apply_change(before, change, clock.seconds())
     if after is before:
         raise errors.NotFound.of("message")
     _save_changed(row, agent, before, after)
@@ -173,7 +173,7 @@ def _append(addition: _Addition) -> Response:
     """Stage the new messages, in a new conversation if there is no row; answer the whole request as it is stored."""
     agent, row, now = addition.agent, addition.records.row, clock.seconds()
     new = transcript.new_turns(addition.messages, now)
-    before = transcript.read_end(row) if row else empty(addition.records.conversation_id)
+    before = transcript.read_end(row) if row else empty_state(addition.records.conversation_id)
     stored = transcript.find_stored(row, before, addition.index_rows) if row else {}
     after = transcript.add_turns(before, new, stored, now)
     if after is not before:
@@ -191,12 +191,12 @@ def _require_room(row: store.ConversationRow, state: State) -> None:
     """Raise TooLarge for a state with more turns than the state route accepts and answers. After staging the state."""
     mark, first = transcript.last_mark(row), transcript.first_byte(row, state)
     text = state.turns[mark.end - first :].decode()
-    if first + len(state.turns) > LIMIT:
+    if first + len(state.turns) > MAX_TURNS_BYTES:
         raise errors.TooLarge("The turns of a conversation must be at most 2 MiB of JSON.")
     _require_answerable(text, mark.escaped)
 
 
 def _require_answerable(text: str, escaped: int = 0) -> None:
     """Raise TooLarge for turns that the state route cannot answer; `escaped` is the length of others in an answer."""
-    if not responses.fits(text, RESERVED + escaped):
+    if not responses.fits(text, RESERVED_BYTES + escaped):
         raise errors.TooLarge("The turns of a conversation must fit into an answer.")

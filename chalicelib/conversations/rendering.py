@@ -20,7 +20,7 @@ else:
     models = LazyModule("chalicelib.conversations.models")
 
 # Reserved for the members other than the turns, so that any stored state can be answered.
-RESERVED = 500_000
+RESERVED_BYTES = 500_000
 
 
 def state_answer(agent_id: str, user_id: str, agent: Document, before: State, after: State) -> Response:
@@ -43,7 +43,7 @@ def state_answer(agent_id: str, user_id: str, agent: Document, before: State, af
         "warnings": current_request.warnings() or None,
     }
     turns = after.turns.decode()
-    if after is not before and not responses.fits(turns, RESERVED):
+    if after is not before and not responses.fits(turns, RESERVED_BYTES):
         raise errors.TooLarge("turns do not fit into an answer; send fewer turns or shorter messages.")
     start = _open_object(members)
     complete = f'{start},"turns":{turns},"oldTurns":{before.turns.decode()}}}'

@@ -8,7 +8,15 @@ from chalicelib import clock, errors, ids
 from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, records, retention, store, transcript, visitors
 from chalicelib.conversations.rendering import render_metadata, state_answer
-from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_BODY_VALUES, State, apply, check_limits, empty, prepare
+from chalicelib.conversations.state import (
+    MAX_BODY_BYTES,
+    MAX_BODY_VALUES,
+    State,
+    apply_change,
+    check_limits,
+    empty_state,
+    prepare_change,
+)
 from chalicelib.http import auth, bodies, cors, current_request, etag, parameters, privileges, responses
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
@@ -55,11 +63,11 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     etag.check_preconditions(row)
 
     now = clock.seconds()
-    change = prepare(body, now)
+    change = prepare_change(body, now)
     if change.turns is not None:
         etag.pin(row)  # a retry must not replace turns that the caller has not read
-    before = transcript.read_state(row, change.text) if row else empty(user_id)
-    after = apply(before, change, now)
+    before = transcript.read_state(row, change.text) if row else empty_state(user_id)
+    after = apply_change(before, change, now)
     check_limits(agent, before, after)
     answer = state_answer(agent_id, user_id, agent, before, after)
     if after is not before:
@@ -82,7 +90,7 @@ def create_conversation(agent_id: str) -> Response:
     members = body.conversation.merge_into({})
     workspace_id, conversation_id, now = auth.caller().workspace_id, ids.new_id(), clock.seconds()
     counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
-    state = empty(conversation_id)
+    state = empty_state(conversation_id)
     state = State({**state.metadata, **counts, **members}, state.turns)
     days = retention.days_of(workspace_id, agents.read_eventually(workspace_id, agent_id).open())
     row = store.create(workspace_id, agent_id, conversation_id, state, days=days)

@@ -20,10 +20,10 @@ from chalicelib.storage import Document, json_equal
 if TYPE_CHECKING:  # event functions import this module, and must not load pydantic
     from chalicelib.conversations.models import StateIn
 
-# In bytes. An answer has the new turns and, if they fit, the old ones; Lambda limits a response to 6 MB.
-LIMIT = 2 * 1024 * 1024
+# An answer has the new turns and, if they fit, the old ones; Lambda limits a response to 6 MB.
+MAX_TURNS_BYTES = 2 * 1024 * 1024
 # With metadata and the ids of messages to delete.
-MAX_BODY_BYTES = LIMIT + 150_000
+MAX_BODY_BYTES = MAX_TURNS_BYTES + 150_000
 MAX_BODY_VALUES = 160_000
 # Turns and messages of a state; an empty message takes three bytes in a request.
 MAX_MESSAGES = 30_000
@@ -54,7 +54,7 @@ class StateChange(NamedTuple):
     text: bytes = b""
 
 
-def prepare(body: "StateIn", now: int) -> StateChange:
+def prepare_change(body: "StateIn", now: int) -> StateChange:
     """Prepare the change of a request at `now` (Unix seconds); this does not need the conversation.
 
     Raise Invalid for a duplicate message id, and TooLarge for turns that cannot fit into an answer.
@@ -67,7 +67,7 @@ def prepare(body: "StateIn", now: int) -> StateChange:
     return StateChange(body, turns, to_text(turns))
 
 
-def apply(before: State, change: StateChange, now: int) -> State:
+def apply_change(before: State, change: StateChange, now: int) -> State:
     """Apply a change to `before` at `now` (Unix seconds): replace turns, delete messages, then merge metadata.
 
     Return `before` itself if nothing changes. Raise TooLarge for turns of more than 2 MiB of JSON.
@@ -80,7 +80,7 @@ def apply(before: State, change: StateChange, now: int) -> State:
     if turns is None:
         is_same = json_equal(metadata, before.metadata)
         return before if is_same else State(with_write_time(metadata, now), before.turns, before.totals)
-    if replaces and len(text) > LIMIT and len(storage.encode_json(body.turns)) > LIMIT:
+    if replaces and len(text) > MAX_TURNS_BYTES and len(storage.encode_json(body.turns)) > MAX_TURNS_BYTES:
         raise errors.TooLarge("turns must be at most 2 MiB of JSON.")
     if text == before.turns and json_equal(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
@@ -88,7 +88,7 @@ def apply(before: State, change: StateChange, now: int) -> State:
     return State(with_counters(metadata, turns, now), text, totals, new)
 
 
-def empty(conversation_id: str) -> State:
+def empty_state(conversation_id: str) -> State:
     """Return the state of a conversation before its first write."""
     return State({"ID": conversation_id, "userID": conversation_id}, NO_TURNS)
 
@@ -139,7 +139,7 @@ def answer_form(turns: list[Any], now: int) -> list[Document]:
         # Each message repeats the other members of its turn, so a small request could produce a huge answer.
         if len(messages) > 1:
             size += len(storage.encode_json({**rest, "ts": ts})) * len(messages)
-        if size > 3 * LIMIT:
+        if size > 3 * MAX_TURNS_BYTES:
             raise errors.TooLarge("turns must be at most 6 MiB, counting the members of a turn for each message.")
         for message in messages:
             if not message.get("mid"):

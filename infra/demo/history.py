@@ -95,7 +95,7 @@ def _conversation_row(workspace_id: str, visit: Visit, talk: Talk) -> conversati
     }
     metadata = {name: value for name, value in metadata.items() if value is not None}
     change = models.StateIn.model_validate({"turns": _turns(talk), "metadata": metadata})
-    stored = state.apply(state.empty(visit.visitor), state.prepare(change, talk.end), talk.end)
+    stored = state.apply_change(state.empty_state(visit.visitor), state.prepare_change(change, talk.end), talk.end)
     row = conversations.ConversationRow(storage.join_key(workspace_id, visit.agent, visit.visitor))
     row.agent = _agent(workspace_id, visit)
     row.created, row.version_tag = ids.id_at(visit.at, visit.ident), ids.id_at(talk.end * 1_000, visit.ident)

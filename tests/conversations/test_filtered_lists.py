@@ -10,7 +10,7 @@ import pytest
 
 from chalicelib import ids, storage
 from chalicelib.conversations import filtered_lists, store
-from chalicelib.conversations.state import State, empty
+from chalicelib.conversations.state import State, empty_state
 from chalicelib.storage import Document
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -71,7 +71,10 @@ def any_conversation(chance: random.Random, number: int) -> Conversation:
     }
     if chance.random() < 0.02:
         members["userBrowser"] = chance.randbytes(LONG_CHARACTERS // 2).hex()
-    metadata = {**empty(f"c{number}").metadata, **{name: value for name, value in members.items() if value is not None}}
+    metadata = {
+        **empty_state(f"c{number}").metadata,
+        **{name: value for name, value in members.items() if value is not None},
+    }
     agent = chance.choices(AGENTS, [8, 3, 0])[0]
     return Conversation(agent, ids.id_at(created * 1000 + chance.randrange(1000), chance.getrandbits(80)), metadata)
 

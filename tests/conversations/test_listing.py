@@ -8,7 +8,7 @@ import pytest
 
 from chalicelib import clock, errors, storage
 from chalicelib.conversations import listing, store
-from chalicelib.conversations.state import State, empty
+from chalicelib.conversations.state import State, empty_state
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import refused
@@ -28,7 +28,7 @@ def agent(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def create(workspace: NewWorkspace, number: int) -> None:
     for index in range(number):
-        state = State({**empty(f"c{index}").metadata, "ts": index}, b"[]")
+        state = State({**empty_state(f"c{index}").metadata, "ts": index}, b"[]")
         with storage.unit_of_work():
             store.create(workspace.workspace_id, "support", f"c{index}", state)
 

@@ -9,7 +9,7 @@ import pytest
 
 from chalicelib import storage
 from chalicelib.conversations import store
-from chalicelib.conversations.state import LIMIT, State
+from chalicelib.conversations.state import MAX_TURNS_BYTES, State
 from chalicelib.conversations.transcript import turns as turns_
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -28,29 +28,29 @@ def chunk_items() -> list[dict[str, Any]]:
 
 
 def test_every_item_of_a_long_conversation_is_below_the_item_limit(api: Api) -> None:
-    api.post(STATE, {"turns": long_turns(LIMIT)})
+    api.post(STATE, {"turns": long_turns(MAX_TURNS_BYTES)})
     assert len(chunk_items()) > 2
     assert max(len(item["part"]["B"]) for item in chunk_items()) < 400_000
 
 
 def test_a_conversation_that_becomes_short_has_no_chunks(api: Api) -> None:
-    api.post(STATE, {"turns": long_turns(LIMIT)})
+    api.post(STATE, {"turns": long_turns(MAX_TURNS_BYTES)})
     api.post(STATE, {"turns": turns(message("a"))})
     assert chunk_items() == []
     assert mids(api.post(STATE)) == ["a"]
 
 
 def test_a_long_conversation_that_becomes_shorter_has_fewer_chunks(api: Api) -> None:
-    api.post(STATE, {"turns": long_turns(LIMIT)})
+    api.post(STATE, {"turns": long_turns(MAX_TURNS_BYTES)})
     before = len(chunk_items())
-    sent = long_turns(LIMIT // 4, "b")
+    sent = long_turns(MAX_TURNS_BYTES // 4, "b")
     api.post(STATE, {"turns": sent})
     assert len(chunk_items()) < before
     assert mids(api.post(STATE)) == [one["mid"] for one in sent[0]["messages"]]
 
 
 def test_appending_to_a_long_conversation_writes_only_its_own_item(api: Api) -> None:
-    sent = long_turns(LIMIT // 2)
+    sent = long_turns(MAX_TURNS_BYTES // 2)
     read = api.post(STATE, {"turns": sent}).json["turns"]
     before = chunk_items()
     assert len(before) > 10
@@ -65,7 +65,7 @@ def test_appending_to_a_long_conversation_writes_only_its_own_item(api: Api) -> 
 
 
 def test_a_change_in_the_middle_of_a_long_conversation_rewrites_only_the_later_chunks(api: Api) -> None:
-    read = api.post(STATE, {"turns": long_turns(LIMIT // 2)}).json["turns"]
+    read = api.post(STATE, {"turns": long_turns(MAX_TURNS_BYTES // 2)}).json["turns"]
     before = chunk_items()
     gone = read.pop(len(read) // 2)["messages"]["mid"]
     assert mids(api.post(STATE, {"delete": {"mids": [gone]}})) == [turn["messages"]["mid"] for turn in read]
@@ -97,7 +97,7 @@ def test_a_chunk_may_end_within_a_character(api: Api) -> None:
 
 
 def test_merging_metadata_of_a_long_conversation_does_not_rewrite_its_turns(api: Api) -> None:
-    api.post(STATE, {"turns": long_turns(LIMIT // 2)})
+    api.post(STATE, {"turns": long_turns(MAX_TURNS_BYTES // 2)})
     before = chunk_items()
     api.post(STATE, {"metadata": {"userName": "Ann"}})
     assert chunk_items() == before
@@ -120,8 +120,8 @@ def eventual_reads(monkeypatch: pytest.MonkeyPatch, read: Callable[[Any], Any]) 
 def test_a_reader_never_combines_chunks_of_two_writes(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api.post(STATE, {"turns": long_turns(LIMIT // 2, "a")})
-    others = iter([long_turns(LIMIT // 2 - 100_000, "b")])
+    api.post(STATE, {"turns": long_turns(MAX_TURNS_BYTES // 2, "a")})
+    others = iter([long_turns(MAX_TURNS_BYTES // 2 - 100_000, "b")])
 
     def write_first(keys: Any) -> Any:
         for other in others:
@@ -145,7 +145,7 @@ def test_a_stale_chunk_is_read_again_with_strong_consistency(
         seen.append(len(keys))
         return [stale.get(key.sort) for key in keys]
 
-    api.post(STATE, {"turns": long_turns(LIMIT // 4, "a")})
+    api.post(STATE, {"turns": long_turns(MAX_TURNS_BYTES // 4, "a")})
     row = storage.find(*store.key(workspace.workspace_id, "support", "user-1")[:3])
     stale = {
         one.item: one
@@ -153,7 +153,7 @@ def test_a_stale_chunk_is_read_again_with_strong_consistency(
             [storage.Key(store.ChunkRow, one.conversation, one.item) for one in turns_.chunk_rows(row)]
         )
     }
-    sent = api.post(STATE, {"turns": long_turns(LIMIT // 2, "b")}).json["turns"]
+    sent = api.post(STATE, {"turns": long_turns(MAX_TURNS_BYTES // 2, "b")}).json["turns"]
     eventual_reads(monkeypatch, stale_read)
     assert len(stale) < len(chunk_items())
     with metered() as meter:
@@ -163,7 +163,7 @@ def test_a_stale_chunk_is_read_again_with_strong_consistency(
 
 
 def test_a_replacement_reads_only_the_chunks_that_it_changes(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = api.post(STATE, {"turns": long_turns(LIMIT // 2)}).json["turns"]
+    read = api.post(STATE, {"turns": long_turns(MAX_TURNS_BYTES // 2)}).json["turns"]
     counts: list[int] = []
     eventual_reads(monkeypatch, lambda keys: counts.append(len(keys)) or find_many(keys))
     middle = len(read) // 2

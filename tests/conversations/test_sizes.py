@@ -4,7 +4,7 @@ import json
 import os
 from itertools import count
 
-from chalicelib.conversations.state import LIMIT
+from chalicelib.conversations.state import MAX_TURNS_BYTES
 from chalicelib.http import responses
 from chalicelib.storage import encode_json
 from tests.api import Api
@@ -13,7 +13,7 @@ from tests.conversations.turns import STATE, items, long_turns, message, turns
 
 def test_two_mebibytes_are_stored_replaced_and_read_back(api: Api) -> None:
     for seed in ("a", "b"):
-        sent = long_turns(LIMIT, seed)
+        sent = long_turns(MAX_TURNS_BYTES, seed)
         assert api.post(STATE, {"turns": sent}).status == 200
         read = api.post(STATE)
         assert [turn["messages"] for turn in read.json["turns"]] == sent[0]["messages"]
@@ -23,15 +23,15 @@ def test_two_mebibytes_are_stored_replaced_and_read_back(api: Api) -> None:
 def test_one_byte_more_is_too_large_and_nothing_is_written(api: Api) -> None:
     api.post(STATE, {"turns": turns(message("a"))})
     before = items()
-    answer = api.post(STATE, {"turns": long_turns(LIMIT + 1)})
+    answer = api.post(STATE, {"turns": long_turns(MAX_TURNS_BYTES + 1)})
     assert (answer.status, answer.json["code"]) == (413, "TOO_LARGE")
     assert items() == before
 
 
 def test_old_turns_are_omitted_if_the_answer_would_be_too_large(api: Api) -> None:
-    quotes = turns(message("a", text='"' * (LIMIT // 2 - 1000)))
+    quotes = turns(message("a", text='"' * (MAX_TURNS_BYTES // 2 - 1000)))
     api.post(STATE, {"turns": quotes})
-    answer = api.post(STATE, {"turns": turns(message("b", text='"' * (LIMIT // 2 - 1000)))})
+    answer = api.post(STATE, {"turns": turns(message("b", text='"' * (MAX_TURNS_BYTES // 2 - 1000)))})
     assert answer.status == 200
     assert "oldTurns" not in answer.json
     assert len(json.dumps(answer.text)) < responses.RESPONSE_LIMIT
@@ -40,7 +40,7 @@ def test_old_turns_are_omitted_if_the_answer_would_be_too_large(api: Api) -> Non
 def test_a_state_too_large_for_an_answer_is_refused_and_not_stored(api: Api) -> None:
     before = items()
     many = turns(*({} for _ in range(200_000)))
-    assert len(encode_json(many)) < LIMIT
+    assert len(encode_json(many)) < MAX_TURNS_BYTES
     assert api.post(STATE, {"turns": many}).status == 413
     assert items() == before
 

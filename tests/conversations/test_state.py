@@ -8,7 +8,15 @@ import pytest
 
 from chalicelib import errors, storage
 from chalicelib.conversations.models import StateIn
-from chalicelib.conversations.state import LIMIT, State, StateChange, apply, check_limits, empty, prepare
+from chalicelib.conversations.state import (
+    MAX_TURNS_BYTES,
+    State,
+    StateChange,
+    apply_change,
+    check_limits,
+    empty_state,
+    prepare_change,
+)
 from tests.selection import first_case
 
 NOW = 1000
@@ -20,7 +28,7 @@ def agent() -> None:
 
 
 def change(**members: Any) -> StateChange:
-    return prepare(StateIn.model_validate_json(json.dumps(members)), NOW)
+    return prepare_change(StateIn.model_validate_json(json.dumps(members)), NOW)
 
 
 def turn(*messages: dict[str, Any], **rest: Any) -> dict[str, Any]:
@@ -32,13 +40,13 @@ def turns_of(state: State) -> Any:
 
 
 def test_a_change_without_members_returns_the_same_state() -> None:
-    before = empty("c")
-    assert apply(before, change(), NOW) is before
+    before = empty_state("c")
+    assert apply_change(before, change(), NOW) is before
 
 
 def test_each_message_becomes_a_turn_of_its_own_in_order() -> None:
     sent = [turn({"mid": "a"}, {"mid": "b"}, **{"from": "human", "ts": 1}), turn({"mid": "c"}, ts=2)]
-    answered = turns_of(apply(empty("c"), change(turns=sent), NOW))
+    answered = turns_of(apply_change(empty_state("c"), change(turns=sent), NOW))
     assert [(one["messages"]["mid"], one.get("from"), one["ts"]) for one in answered] == [
         ("a", "human", 1),
         ("b", "human", 1),
@@ -47,7 +55,7 @@ def test_each_message_becomes_a_turn_of_its_own_in_order() -> None:
 
 
 def made_mids(*messages: dict[str, Any], sender: str = "human") -> list[str]:
-    after = apply(empty("c"), change(turns=[turn(*messages, **{"from": sender})]), NOW)
+    after = apply_change(empty_state("c"), change(turns=[turn(*messages, **{"from": sender})]), NOW)
     return [one["messages"]["mid"] for one in turns_of(after)]
 
 
@@ -69,58 +77,62 @@ def test_a_message_keeps_its_members_and_gets_an_id_if_it_has_none() -> None:
         "ts": 3,
         "own": {"x": 1},
     }
-    (answered,) = turns_of(apply(empty("c"), change(turns=[turn(message)]), NOW))
+    (answered,) = turns_of(apply_change(empty_state("c"), change(turns=[turn(message)]), NOW))
     assert answered["messages"] == {**message, "mid": answered["messages"]["mid"]}
     assert re.fullmatch(r"[\w-]{12}", answered["messages"]["mid"])
 
 
 def test_other_members_of_a_turn_are_kept() -> None:
-    (answered,) = turns_of(apply(empty("c"), change(turns=[turn({"mid": "a"}, channel="x")]), NOW))
+    (answered,) = turns_of(apply_change(empty_state("c"), change(turns=[turn({"mid": "a"}, channel="x")]), NOW))
     assert answered["channel"] == "x"
 
 
 def test_a_turn_without_messages_is_kept() -> None:
-    answered = turns_of(apply(empty("c"), change(turns=[{"from": "bot", "ts": 5}]), NOW))
+    answered = turns_of(apply_change(empty_state("c"), change(turns=[{"from": "bot", "ts": 5}]), NOW))
     assert answered == [{"from": "bot", "ts": 5}]
 
 
 def test_the_time_of_a_turn_is_that_of_its_message_else_its_own_else_that_of_the_write() -> None:
     sent = [turn({"ts": 7}, {}, ts=6), turn({})]
-    assert [one["ts"] for one in turns_of(apply(empty("c"), change(turns=sent), NOW))] == [7, 6, 1000]
+    assert [one["ts"] for one in turns_of(apply_change(empty_state("c"), change(turns=sent), NOW))] == [7, 6, 1000]
 
 
 def test_turns_replace_all_earlier_turns() -> None:
-    before = apply(empty("c"), change(turns=[turn({"mid": "old"})]), NOW)
-    after = apply(before, change(turns=[turn({"mid": "new"})]), NOW)
+    before = apply_change(empty_state("c"), change(turns=[turn({"mid": "old"})]), NOW)
+    after = apply_change(before, change(turns=[turn({"mid": "new"})]), NOW)
     assert [one["messages"]["mid"] for one in turns_of(after)] == ["new"]
 
 
 def test_turns_sent_back_unchanged_change_nothing() -> None:
     sent = turn({"type": "text", "own": 1}, {"item": {}, "ts": 2}, **{"own": 2, "from": "human"})
-    before = apply(empty("c"), change(turns=[sent, {"own": 3}]), NOW)
+    before = apply_change(empty_state("c"), change(turns=[sent, {"own": 3}]), NOW)
     back = [{**one, "messages": [one["messages"]]} if "messages" in one else one for one in turns_of(before)]
-    assert apply(before, change(turns=back), NOW + 1) is before
+    assert apply_change(before, change(turns=back), NOW + 1) is before
 
 
 def test_deleting_removes_the_named_messages_and_ignores_unknown_ones() -> None:
-    before = apply(empty("c"), change(turns=[turn({"mid": "a"}, {"mid": "b"})]), NOW)
-    after = apply(before, change(delete={"mids": ["a", "unknown"]}), NOW)
+    before = apply_change(empty_state("c"), change(turns=[turn({"mid": "a"}, {"mid": "b"})]), NOW)
+    after = apply_change(before, change(delete={"mids": ["a", "unknown"]}), NOW)
     assert [one["messages"]["mid"] for one in turns_of(after)] == ["b"]
 
 
 def test_deleting_only_unknown_messages_changes_nothing() -> None:
-    before = apply(empty("c"), change(turns=[turn({"mid": "a"})]), NOW)
-    assert apply(before, change(delete={"mids": ["unknown"]}), NOW) is before
+    before = apply_change(empty_state("c"), change(turns=[turn({"mid": "a"})]), NOW)
+    assert apply_change(before, change(delete={"mids": ["unknown"]}), NOW) is before
 
 
 def test_turns_are_replaced_before_messages_are_deleted() -> None:
-    after = apply(empty("c"), change(turns=[turn({"mid": "a"}, {"mid": "b"})], delete={"mids": ["a"]}), NOW)
+    after = apply_change(
+        empty_state("c"), change(turns=[turn({"mid": "a"}, {"mid": "b"})], delete={"mids": ["a"]}), NOW
+    )
     assert [one["messages"]["mid"] for one in turns_of(after)] == ["b"]
 
 
 def test_metadata_merges_and_null_clears() -> None:
-    before = apply(empty("c"), change(metadata={"userName": "Ann", "tags": ["a"], "state": "requested_chat"}), NOW)
-    after = apply(before, change(metadata={"tags": ["b"], "state": None}), NOW)
+    before = apply_change(
+        empty_state("c"), change(metadata={"userName": "Ann", "tags": ["a"], "state": "requested_chat"}), NOW
+    )
+    after = apply_change(before, change(metadata={"tags": ["b"], "state": None}), NOW)
     assert (after.metadata["userName"], after.metadata["tags"]) == ("Ann", ["b"])
     assert "state" not in after.metadata
 
@@ -131,7 +143,7 @@ def test_metadata_merges_and_null_clears() -> None:
 )
 def test_read_only_members_of_metadata_cannot_be_set(member: str) -> None:
     value: Any = "mine" if member == "ID" else 77
-    after = apply(empty("c"), change(turns=[], metadata={member: value}), NOW)
+    after = apply_change(empty_state("c"), change(turns=[], metadata={member: value}), NOW)
     assert after.metadata.get(member) != value
 
 
@@ -141,43 +153,45 @@ def test_the_counters_have_all_messages_and_the_users_messages_with_their_times(
         turn({"ts": 7}, **{"from": "human"}),
         turn({"from": "bot", "ts": 9}, **{"from": "human"}),
     ]
-    metadata = apply(empty("c"), change(turns=sent), NOW).metadata
+    metadata = apply_change(empty_state("c"), change(turns=sent), NOW).metadata
     counted = {name: metadata[name] for name in ("messagesNum", "interactionsNum", "firstMessageTS", "lastMessageTS")}
     assert counted == {"messagesNum": 4, "interactionsNum": 2, "firstMessageTS": 5, "lastMessageTS": 7}
 
 
 def test_deleting_updates_the_counters() -> None:
-    before = apply(empty("c"), change(turns=[turn({"mid": "a", "from": "human", "ts": 1})]), NOW)
-    after = apply(before, change(delete={"mids": ["a"]}), NOW)
+    before = apply_change(empty_state("c"), change(turns=[turn({"mid": "a", "from": "human", "ts": 1})]), NOW)
+    after = apply_change(before, change(delete={"mids": ["a"]}), NOW)
     assert (after.metadata["messagesNum"], after.metadata["interactionsNum"]) == (0, 0)
     assert "firstMessageTS" not in after.metadata
 
 
 def test_a_duplicate_message_id_is_refused() -> None:
     with pytest.raises(errors.Invalid, match=r"turns\.1\.messages\.0\.mid is duplicated"):
-        apply(empty("c"), change(turns=[turn({"mid": "a"}), turn({"mid": "a"})]), NOW)
+        apply_change(empty_state("c"), change(turns=[turn({"mid": "a"}), turn({"mid": "a"})]), NOW)
 
 
 def test_an_empty_list_of_turns_creates_a_conversation_once() -> None:
-    created = apply(empty("c"), change(turns=[]), NOW)
-    assert created is not empty("c")
-    assert apply(created, change(turns=[]), NOW) is created
+    created = apply_change(empty_state("c"), change(turns=[]), NOW)
+    assert created is not empty_state("c")
+    assert apply_change(created, change(turns=[]), NOW) is created
 
 
 @pytest.mark.parametrize("extra", [0, 1], ids=["2 MiB", "one byte more"])
 def test_turns_are_limited_to_two_mebibytes_of_json(extra: int) -> None:
     bare = [turn({"mid": "a", "item": {"text": ""}})]
-    bare[0]["messages"][0]["item"]["text"] = "x" * (LIMIT - len(storage.encode_json(bare)) + extra)
+    bare[0]["messages"][0]["item"]["text"] = "x" * (MAX_TURNS_BYTES - len(storage.encode_json(bare)) + extra)
     if extra:
         with pytest.raises(errors.TooLarge):
-            apply(empty("c"), change(turns=bare), NOW)
+            apply_change(empty_state("c"), change(turns=bare), NOW)
     else:
-        assert turns_of(apply(empty("c"), change(turns=bare), NOW))[0]["messages"] == bare[0]["messages"][0]
+        assert (
+            turns_of(apply_change(empty_state("c"), change(turns=bare), NOW))[0]["messages"] == bare[0]["messages"][0]
+        )
 
 
 def test_members_of_a_turn_count_for_each_of_its_messages() -> None:
     with pytest.raises(errors.TooLarge, match="each message"):
-        apply(empty("c"), change(turns=[turn(*[{}] * 100, note="x" * 100_000)]), NOW)
+        apply_change(empty_state("c"), change(turns=[turn(*[{}] * 100, note="x" * 100_000)]), NOW)
 
 
 LIMITS = {
@@ -189,9 +203,9 @@ LIMITS = {
 @pytest.mark.guarantee("limits")
 @pytest.mark.parametrize(("agent", "message"), LIMITS.values(), ids=LIMITS)
 def test_a_limit_accepts_the_last_message_and_refuses_the_next(agent: Any, message: Any) -> None:
-    two = apply(empty("c"), change(turns=[turn(message, message)]), NOW)
-    check_limits(agent, empty("c"), two)
-    three = apply(two, change(turns=[turn(message, message, message)]), NOW)
+    two = apply_change(empty_state("c"), change(turns=[turn(message, message)]), NOW)
+    check_limits(agent, empty_state("c"), two)
+    three = apply_change(two, change(turns=[turn(message, message, message)]), NOW)
     with pytest.raises(errors.LimitReached, match="is 2; 2 are used"):
         check_limits(agent, two, three)
 
@@ -199,8 +213,8 @@ def test_a_limit_accepts_the_last_message_and_refuses_the_next(agent: Any, messa
 @pytest.mark.guarantee("limits")
 @pytest.mark.parametrize(("agent", "message"), LIMITS.values(), ids=LIMITS)
 def test_an_exceeded_limit_accepts_a_change_to_fewer_messages(agent: Any, message: Any) -> None:
-    four = apply(empty("c"), change(turns=[turn(*[message] * 4)]), NOW)
-    check_limits(agent, four, apply(four, change(turns=[turn(*[message] * 3)]), NOW))
+    four = apply_change(empty_state("c"), change(turns=[turn(*[message] * 4)]), NOW)
+    check_limits(agent, four, apply_change(four, change(turns=[turn(*[message] * 3)]), NOW))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +222,9 @@ def test_an_exceeded_limit_accepts_a_change_to_fewer_messages(agent: Any, messag
 )
 @pytest.mark.guarantee("limits")
 def test_an_absent_or_zero_limit_is_no_limit(agent: Any) -> None:
-    check_limits(agent, empty("c"), apply(empty("c"), change(turns=[turn(*[{"from": "human"}] * 50)]), NOW))
+    check_limits(
+        agent, empty_state("c"), apply_change(empty_state("c"), change(turns=[turn(*[{"from": "human"}] * 50)]), NOW)
+    )
 
 
 # The newest message
@@ -228,23 +244,23 @@ def test_an_absent_or_zero_limit_is_no_limit(agent: Any) -> None:
 )
 def test_the_metadata_has_the_beginning_of_the_newest_message(item: Any, beginning: str) -> None:
     turns = [turn({"mid": "a", "item": {"text": "First"}}), turn({"mid": "b", "item": item}, **{"from": "bot"}), turn()]
-    assert apply(empty("c"), change(turns=turns), NOW).metadata["lastMessage"] == beginning
+    assert apply_change(empty_state("c"), change(turns=turns), NOW).metadata["lastMessage"] == beginning
 
 
 def test_the_newest_message_follows_each_change_of_turns() -> None:
     turns = [turn({"mid": "a", "item": {"text": "First"}}), turn({"mid": "b", "item": {"text": "Second"}})]
-    both = apply(empty("c"), change(turns=turns), NOW)
+    both = apply_change(empty_state("c"), change(turns=turns), NOW)
     assert both.metadata["lastMessage"] == "Second"
-    described = apply(both, change(metadata={"userName": "Ann"}), NOW)
+    described = apply_change(both, change(metadata={"userName": "Ann"}), NOW)
     assert described.metadata["lastMessage"] == "Second"
-    one = apply(described, change(delete={"mids": ["b"]}), NOW)
+    one = apply_change(described, change(delete={"mids": ["b"]}), NOW)
     assert one.metadata["lastMessage"] == "First"
-    assert "lastMessage" not in apply(one, change(turns=[]), NOW).metadata
+    assert "lastMessage" not in apply_change(one, change(turns=[]), NOW).metadata
 
 
 def test_a_conversation_that_was_stored_without_a_newest_message_gets_one() -> None:
     turns = [turn({"mid": "a", "item": {"text": "First"}})]
-    after = apply(empty("c"), change(turns=turns), NOW)
+    after = apply_change(empty_state("c"), change(turns=turns), NOW)
     old = after._replace(metadata={name: one for name, one in after.metadata.items() if name != "lastMessage"})
-    again = apply(old, change(turns=[*turns, turn({"mid": "b", "item": {"text": "Second"}})]), NOW)
+    again = apply_change(old, change(turns=[*turns, turn({"mid": "b", "item": {"text": "Second"}})]), NOW)
     assert again.metadata["lastMessage"] == "Second"

@@ -15,7 +15,7 @@ from chalicelib import clock, errors, ids, maintenance, queues, storage
 from chalicelib.conversations import counted_changes, store, tallies
 from chalicelib.conversations.page_position import quarter_of
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.conversations.state import State, empty
+from chalicelib.conversations.state import State, empty_state
 from chalicelib.queues import messages
 from chalicelib.queues.tasks import RecountQuarter
 from chalicelib.workspaces.store import NewWorkspace
@@ -84,7 +84,7 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 def create(workspace: NewWorkspace, name: str) -> None:
     with storage.unit_of_work():
-        store.create(workspace.workspace_id, "support", name, State(empty(name).metadata, b"[]"))
+        store.create(workspace.workspace_id, "support", name, State(empty_state(name).metadata, b"[]"))
 
 
 def created() -> list[str]:

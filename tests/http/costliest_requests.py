@@ -22,7 +22,7 @@ from tests import conftest  # isort: skip - first, because it sets the environme
 
 from app import app
 from chalicelib import settings, storage
-from chalicelib.conversations.state import LIMIT, MAX_BODY_VALUES, MAX_MESSAGES
+from chalicelib.conversations.state import MAX_BODY_VALUES, MAX_MESSAGES, MAX_TURNS_BYTES
 from chalicelib.http.operation import MAX_BODY_BYTES
 from chalicelib.http.operation import MAX_BODY_VALUES as MAX_VALUES
 from chalicelib.workspaces import store as workspaces
@@ -87,11 +87,12 @@ def change(path: str, body: bytes, *before: Request, **headers: str) -> Request:
 TURN, ONE_TURN = '{"messages":[{}]}', ('{"turns":[{"messages":[', "]}]}")
 MOST_MESSAGES = b'{"turns":[%s]}' % b",".join([TURN.encode()] * MAX_MESSAGES)
 OTHER_MESSAGES = MOST_MESSAGES.replace(b"{}", b'{"a":1}')
-LARGEST, OTHER = turns("a ", LIMIT - 400_000), turns("b ", LIMIT - 400_000)
+LARGEST, OTHER = turns("a ", MAX_TURNS_BYTES - 400_000), turns("b ", MAX_TURNS_BYTES - 400_000)
 ESCAPED = turns("é", 900_000)
 MANY_ARRAYS = filled("[[[[]]]]", '{"turns":[{"x":[', "]}]}", size=MAX_BODY_VALUES // 5 * 9)
 LARGE_STATES = tuple(
-    change(f"/agents/support/interact/u{number}/state", turns(f"{number} x ", LIMIT - 400_000)) for number in range(8)
+    change(f"/agents/support/interact/u{number}/state", turns(f"{number} x ", MAX_TURNS_BYTES - 400_000))
+    for number in range(8)
 )
 LARGE_AGENT = json.dumps({"agent": {"vectorDb": "a " * (MAX_BODY_BYTES // 2 - 1_000)}}).encode()
 WEBHOOK = {"webhook": {"url": "https://example.com/" + "x" * 2_000, "events": ["agent_created"]}}

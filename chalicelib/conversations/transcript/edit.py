@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chalicelib import errors
-from chalicelib.conversations.state import LIMIT, State, to_text, with_counters
+from chalicelib.conversations.state import MAX_TURNS_BYTES, State, to_text, with_counters
 from chalicelib.storage import Document, json_equal
 
 
@@ -23,7 +23,7 @@ def edit_message(before: State, mid: str, members: Document, now: int) -> State:
         return before
     turns[index] = edited
     text = to_text(turns)
-    if len(text) > LIMIT:
+    if len(text) > MAX_TURNS_BYTES:
         raise errors.TooLarge("The turns of a conversation must be at most 2 MiB of JSON.")
     return State(with_counters(before.metadata, turns, now), text, before.totals)
 
