@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from chalicelib.conversations import store, transcript
-from chalicelib.conversations.rows import HEAD, ConversationRow
+from chalicelib.conversations.rows import CONVERSATION_ITEM, ConversationRow
 from chalicelib.storage import Document, images
 
 
@@ -36,7 +36,7 @@ _MAX_COMPUTED = 10_000  # the records of a batch
 _computed: dict[int, tuple[dict[str, Any], "CountedChange | None"]] = {}  # by identity of the record
 
 
-def in_record(record: dict[str, Any]) -> CountedChange | None:
+def from_record(record: dict[str, Any]) -> CountedChange | None:
     """Return the counted change of a record of the stream; None if it adds nothing, or if an import wrote it.
 
     It is computed once for all followers of a batch. Raise UnknownLayout; the stream repeats the record.
@@ -50,7 +50,7 @@ def in_record(record: dict[str, Any]) -> CountedChange | None:
 
 
 def _read(record: dict[str, Any]) -> CountedChange | None:
-    is_head = record["dynamodb"]["Keys"]["item"]["S"] == HEAD
+    is_head = record["dynamodb"]["Keys"]["item"]["S"] == CONVERSATION_ITEM
     if record["eventName"] == "REMOVE" or not is_head or images.is_imported(record):
         return None
     return _of_change(record["dynamodb"])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from chalicelib import storage
 from chalicelib.conversations import leftovers
 from chalicelib.conversations.page_position import quarter_of
-from chalicelib.conversations.rows import HEAD
+from chalicelib.conversations.rows import CONVERSATION_ITEM
 from chalicelib.queues import tasks
 from chalicelib.queues.stream_batches import Follower
 
@@ -33,7 +33,7 @@ def _read(record: dict[str, Any]) -> _Tasks:
 def _recount(record: dict[str, Any]) -> tasks.RecountQuarter | None:
     """Return the task for a conversation that was created or deleted, otherwise None."""
     change = record["dynamodb"]
-    if record["eventName"] == "MODIFY" or change["Keys"]["item"]["S"] != HEAD:
+    if record["eventName"] == "MODIFY" or change["Keys"]["item"]["S"] != CONVERSATION_ITEM:
         return None
     image = change.get("NewImage") or change["OldImage"]
     return tasks.RecountQuarter(image["agent"]["S"], *quarter_of(image["created"]["S"]))
@@ -42,7 +42,7 @@ def _recount(record: dict[str, Any]) -> tasks.RecountQuarter | None:
 def _clear(record: dict[str, Any]) -> tasks.ClearLeftovers | None:
     """Return the task for a conversation that was deleted, by a caller or by TTL, otherwise None."""
     keys = record["dynamodb"]["Keys"]
-    is_deleted = record["eventName"] == "REMOVE" and keys["item"]["S"] == HEAD
+    is_deleted = record["eventName"] == "REMOVE" and keys["item"]["S"] == CONVERSATION_ITEM
     return tasks.ClearLeftovers(str(keys["conversation"]["S"])) if is_deleted else None
 
 

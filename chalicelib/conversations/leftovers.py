@@ -12,7 +12,7 @@ from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, ids, storage
 from chalicelib.conversations import transcript
-from chalicelib.conversations.rows import HEAD, ChunkRow, ConversationRow
+from chalicelib.conversations.rows import CONVERSATION_ITEM, ChunkRow, ConversationRow
 from chalicelib.queues import tasks
 
 CLEAR_DELAY_SECONDS = 90  # longer than a request lasts
@@ -20,7 +20,7 @@ _BATCH = 50  # a transaction has at most 100 items
 _SKEW_MILLISECONDS = 10_000  # between the clocks of two processes
 
 
-class PartRow(storage.Row):
+class ConversationPartRow(storage.Row):
     """Any item in the partition of a conversation, except its own. `writing` is the write id of a chunk."""
 
     class Meta:
@@ -38,19 +38,19 @@ class PartRow(storage.Row):
 
 def resume(task: tasks.ClearLeftovers, seconds: float) -> None:
     """Clear a conversation for up to `seconds`, and send a task for the rest."""
-    after = clear(task.conversation, task.after or HEAD, clock.monotonic() + seconds)
+    after = clear(task.conversation, task.after or CONVERSATION_ITEM, clock.monotonic() + seconds)
     if after is not None:
         tasks.send(storage.split_key(task.conversation)[0], [task._replace(after=after)])
 
 
-def clear(conversation: str, after: str = HEAD, end: float = math.inf) -> str | None:
+def clear(conversation: str, after: str = CONVERSATION_ITEM, end: float = math.inf) -> str | None:
     """Delete the parts of the conversation with this partition key, unless the conversation exists.
 
     If it exists, delete only the parts of an earlier conversation with its key. Begin after the sort key `after`, and
     end at the time `end` of the monotonic clock. Return the last sort key if parts may be left, otherwise None. One
     request per MB, and up to three per 50 parts. Raise ConditionFailed if a part has changed.
     """
-    parts = storage.iterate(PartRow, conversation, PartRow.item > after)
+    parts = storage.iterate(ConversationPartRow, conversation, ConversationPartRow.item > after)
     while batch := [*islice(parts, _BATCH)]:
         try:
             _delete(conversation, batch)
@@ -61,19 +61,21 @@ def clear(conversation: str, after: str = HEAD, end: float = math.inf) -> str | 
     return None
 
 
-def _delete(conversation: str, batch: list[PartRow]) -> None:
+def _delete(conversation: str, batch: list[ConversationPartRow]) -> None:
     with storage.unit_of_work():
-        storage.require(storage.Key(ConversationRow, conversation, HEAD), ConversationRow.item.does_not_exist())
+        storage.require(
+            storage.Key(ConversationRow, conversation, CONVERSATION_ITEM), ConversationRow.item.does_not_exist()
+        )
         for part in batch:
             storage.delete(part)
 
 
-def _delete_earlier(conversation: str, batch: list[PartRow]) -> None:
+def _delete_earlier(conversation: str, batch: list[ConversationPartRow]) -> None:
     """Delete the parts of an earlier conversation: those that were written before this one began.
 
     Its own index items stay, also those of a chunk that it no longer has: an append relies on them (`message_index`).
     """
-    head = storage.find(ConversationRow, conversation, HEAD)
+    head = storage.find(ConversationRow, conversation, CONVERSATION_ITEM)
     if head is None:
         raise storage.ConditionFailed
     named = {chunk.write_id for chunk in transcript.chunks(head)}

@@ -9,7 +9,7 @@ from typing import Any
 from chalicelib import ids, storage
 from chalicelib.conversations import page_position, tallies
 from chalicelib.conversations.page_position import Jump, Quarter
-from chalicelib.conversations.rows import HEAD, ConversationRow
+from chalicelib.conversations.rows import CONVERSATION_ITEM, ConversationRow
 
 PAGE_SIZE = 20  # fixed by §4.2
 _LIMIT = PAGE_SIZE + 1  # one more entry shows that another page follows
@@ -55,7 +55,9 @@ def read_long(entries: list[ConversationRow]) -> list[ConversationRow | None]:
     None for such a conversation that was deleted in the meantime.
     """
     long = [entry.conversation for entry in entries if entry.summary is None]
-    rows = storage.find_many([storage.Key(ConversationRow, partition, HEAD, consistent=False) for partition in long])
+    rows = storage.find_many(
+        [storage.Key(ConversationRow, partition, CONVERSATION_ITEM, consistent=False) for partition in long]
+    )
     by_partition = dict(zip(long, rows, strict=True))
     return [by_partition[entry.conversation] if entry.summary is None else entry for entry in entries]
 

@@ -154,7 +154,7 @@ class _Addition(NamedTuple):
 
     messages: Sequence["models.Message"]
     agent: Document
-    records: records.Records
+    records: records.AgentAndConversation
     index_rows: transcript.IndexRows
 
 
@@ -166,7 +166,7 @@ def _load(agent_id: str, conversation_id: str) -> _Addition:
     loaded = records.load(agent_id, conversation_id, *transcript.index_keys(key.partition, mids))
     agent = loaded.agent.open()
     visitors.require_own(agent, loaded.row)
-    return _Addition(body.messages, agent, loaded, dict(zip(mids, loaded.others, strict=True)))
+    return _Addition(body.messages, agent, loaded, dict(zip(mids, loaded.extra_rows, strict=True)))
 
 
 def _append(addition: _Addition) -> Response:

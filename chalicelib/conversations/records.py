@@ -11,7 +11,7 @@ from chalicelib.http import auth
 from chalicelib.storage import Document
 
 
-class Records(NamedTuple):
+class AgentAndConversation(NamedTuple):
     """The agent and the conversation that a request names, and other records that were read with them.
 
     The conversation is `row`, or `expired` if it has expired; neither if it does not exist.
@@ -21,22 +21,22 @@ class Records(NamedTuple):
     conversation_id: str
     row: ConversationRow | None
     expired: ConversationRow | None
-    others: list[Any]
+    extra_rows: list[Any]
 
 
-def load(agent_id: str, conversation_id: str, *others: storage.Key) -> Records:
-    """Read the agent with eventual, the conversation with strong consistency, and `others`, in one request.
+def load(agent_id: str, conversation_id: str, *extra_keys: storage.Key) -> AgentAndConversation:
+    """Read the agent with eventual, the conversation with strong consistency, and `extra_keys`, in one request.
 
     Raise NotFound for an unknown agent.
     """
     workspace_id = auth.caller().workspace_id
-    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, conversation_id), *others]
-    agent_row, stored, *rest = storage.find_many(keys)
+    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, conversation_id), *extra_keys]
+    agent_row, stored, *extra_rows = storage.find_many(keys)
     agent, row = agents.confirm(agent_row, workspace_id, agent_id), store.unless_expired(stored)
-    return Records(agent, conversation_id, row, None if row else stored, rest)
+    return AgentAndConversation(agent, conversation_id, row, None if row else stored, extra_rows)
 
 
-def save(records: Records, agent: Document, before: State, after: State) -> ConversationRow:
+def save(records: AgentAndConversation, agent: Document, before: State, after: State) -> ConversationRow:
     """Stage a changed state, of a new conversation if it does not exist. `agent` is its document. Raise TooLarge."""
     name, row = agents.display_name(agent), records.row
     if row:

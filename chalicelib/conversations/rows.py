@@ -6,7 +6,7 @@ from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
 from chalicelib import clock, storage
 from chalicelib.storage import Document
 
-HEAD = "conversation"
+CONVERSATION_ITEM = "conversation"
 
 
 class ByCreation(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-untyped-call]
@@ -55,7 +55,7 @@ class ConversationRow(storage.VersionedRow):
         erasure="conversations",
     )
     conversation = UnicodeAttribute(hash_key=True)
-    item = UnicodeAttribute(range_key=True, default=HEAD)
+    item = UnicodeAttribute(range_key=True, default=CONVERSATION_ITEM)
     by_creation = ByCreation()
     by_activity = ByActivity()
     agent = UnicodeAttribute()

@@ -12,7 +12,7 @@ from typing import Any
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.conversations import new_messages, transcript
-from chalicelib.conversations.rows import HEAD
+from chalicelib.conversations.rows import CONVERSATION_ITEM
 from chalicelib.conversations.rows import ChunkRow as ChunkRow
 from chalicelib.conversations.rows import ConversationRow as ConversationRow
 from chalicelib.conversations.rows import ReceivedRow as ReceivedRow
@@ -42,7 +42,7 @@ _DAY_SECONDS = 24 * 60 * 60
 
 def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
     """Return the key of a conversation, for `storage.find_many`."""
-    return storage.Key(ConversationRow, storage.join_key(workspace_id, agent_id, conversation_id), HEAD)
+    return storage.Key(ConversationRow, storage.join_key(workspace_id, agent_id, conversation_id), CONVERSATION_ITEM)
 
 
 def has_expired(metadata: Document) -> bool:
@@ -73,7 +73,7 @@ def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document
     These are `{messages: [{mid, content, type?, from?, channel?}], first?, agentName?, origin?}`. `first` is the
     position of the first message among all new messages of the write (default 0).
     """
-    row = (ConversationRow if image["item"]["S"] == HEAD else ReceivedRow).from_raw_data(image)
+    row = (ConversationRow if image["item"]["S"] == CONVERSATION_ITEM else ReceivedRow).from_raw_data(image)
     return storage.split_key(row.conversation), storage.unseal(row, "received")
 
 
@@ -112,12 +112,12 @@ def list_by_creation(workspace_id: str, agent_id: str, after: str | None, limit:
 
 def find(conversation: str) -> ConversationRow | None:
     """Return the conversation with this partition key, or None. One request."""
-    return storage.find(ConversationRow, conversation, HEAD)
+    return storage.find(ConversationRow, conversation, CONVERSATION_ITEM)
 
 
 def read_all(entries: list[ConversationRow]) -> list[ConversationRow]:
     """Return the conversations of these entries of the index that still exist. One request per 100."""
-    rows = storage.find_many([storage.Key(ConversationRow, entry.conversation, HEAD) for entry in entries])
+    rows = storage.find_many([storage.Key(ConversationRow, entry.conversation, CONVERSATION_ITEM) for entry in entries])
     return [row for row in rows if row]
 
 

@@ -137,7 +137,7 @@ def assign_conversation(agent_id: str, convo_id: str) -> Response:
     assignee = [clients.key(auth.caller().workspace_id, to)] if to else []
     loaded = records.load(agent_id, convo_id, *assignee)
     row = etag.require_match(loaded.row, "conversation")
-    if None in loaded.others:
+    if None in loaded.extra_rows:
         raise errors.NotFound.of("client")
     change = {"chatAssignedTo": to, "state": state}
     return _save("Conversation assigned successfully", row, lambda metadata: {**metadata, **change})

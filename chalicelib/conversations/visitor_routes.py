@@ -45,7 +45,7 @@ def issue_visitor_token_at_edge(agent_id: str, user_id: str) -> Response:
     return _issue(records.load(agent_id, user_id), body.token.expiresInSeconds)
 
 
-def _issue(loaded: records.Records, lifetime: int | None) -> Response:
+def _issue(loaded: records.AgentAndConversation, lifetime: int | None) -> Response:
     """Stage a token for `lifetime` seconds, but not beyond the end of the caller's credential."""
     caller, now = auth.caller(), clock.seconds()
     ends_at = min(now + (lifetime or credentials.LIFETIME), caller.ends_at or math.inf)

@@ -153,7 +153,7 @@ def _loads(workspace_id: str, visit: Visit) -> Iterator[CountedChange]:
 
 def _changes_of(row: conversations.ConversationRow, visit: Visit, talk: Talk) -> Iterator[CountedChange]:
     image = {"Keys": {"item": {"S": row.item}}, "NewImage": row.serialize()}
-    if (counted := counted_changes.in_record({"eventName": "INSERT", "dynamodb": image})) is None:
+    if (counted := counted_changes.from_record({"eventName": "INSERT", "dynamodb": image})) is None:
         return
     yield counted
     if talk.handoff_at and not counted.counts["handoffs"]:  # the state has changed since

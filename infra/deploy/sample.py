@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib import errors, extensions, settings
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations import transcript
-from chalicelib.conversations.rows import HEAD
+from chalicelib.conversations.rows import CONVERSATION_ITEM
 from chalicelib.storage import ConditionFailed, encryption, keyring, layouts, rows, sdk_client
 from infra.deploy import sdk_errors
 from infra.tables import declared, table_name
@@ -87,7 +87,7 @@ def decrypt(table: str, keys: list[str], item: Item) -> list[str]:
             conversations.read_received(item)
         else:
             encryption.unseal(rows.split_key(keys[0])[0], rows.associated_data(table, keys, name), value)
-    if table == "conversations" and keys[1] == HEAD:
+    if table == "conversations" and keys[1] == CONVERSATION_ITEM:
         json.loads(transcript.read_state(conversations.ConversationRow.from_raw_data(item)).turns)
     if table == "keyring":
         keyring.find(bytes.fromhex(item["key_id"]["S"]))

@@ -20,7 +20,7 @@ import click
 
 from chalicelib import clock, extensions, storage
 from chalicelib.agents import store as agents
-from chalicelib.conversations.rows import HEAD, ChunkRow
+from chalicelib.conversations.rows import CONVERSATION_ITEM, ChunkRow
 from chalicelib.conversations.tallies import TallyRow
 from chalicelib.credentials import store as credentials
 from chalicelib.storage import Key, stored_responses
@@ -124,8 +124,8 @@ def _delete_conversations(receipt: Receipt, workspace_id: str, agent_id: str) ->
     """Delete the conversations of an agent, each after its chunks and received messages: it is how they are found."""
     for entries in _batches(records.find_rows("conversation", workspace_id, agent_id), _CONVERSATIONS):
         parts = [part for entry in entries for part in storage.iterate(ChunkRow, entry.conversation)]
-        storage.delete_many([part for part in parts if part.item != HEAD])
-        _delete(receipt, "conversation", [part for part in parts if part.item == HEAD])
+        storage.delete_many([part for part in parts if part.item != CONVERSATION_ITEM])
+        _delete(receipt, "conversation", [part for part in parts if part.item == CONVERSATION_ITEM])
 
 
 def _delete_credentials(receipt: Receipt, workspace_id: str) -> None:

@@ -21,11 +21,11 @@ def test_a_record_is_decrypted_once_for_all_followers(
     computed, of_change = [], counted_changes._of_change
     monkeypatch.setattr(counted_changes, "_of_change", lambda change: computed.append(change) or of_change(change))
     again = deepcopy(records)
-    results = [counted_changes.in_record(record) for _ in range(3) for record in (*records, *again)]
+    results = [counted_changes.from_record(record) for _ in range(3) for record in (*records, *again)]
     assert results == results[:1] * 6
     assert results[0] is not None
     assert results[0].counts["conversations"] == 1
     assert len(computed) == 2
     monkeypatch.setattr(counted_changes, "_MAX_COMPUTED", len(counted_changes._computed))
-    counted_changes.in_record(deepcopy(records[0]))
+    counted_changes.from_record(deepcopy(records[0]))
     assert len(counted_changes._computed) == 1

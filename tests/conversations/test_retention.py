@@ -9,7 +9,7 @@ from moto.sqs.models import sqs_backends
 from chalicelib import clock, ids, maintenance, storage
 from chalicelib.conversations import retention, tallies
 from chalicelib.conversations import store as conversations
-from chalicelib.conversations.rows import HEAD, MessageIndexRow
+from chalicelib.conversations.rows import CONVERSATION_ITEM, MessageIndexRow
 from chalicelib.conversations.transcript import turns
 from chalicelib.queues.messages import pack
 from chalicelib.queues.tasks import ApplyRetention, ClearLeftovers, RecountQuarter
@@ -31,7 +31,7 @@ STATE = "/agents/support/interact/ann/state"
 
 def heads() -> dict[str, dict[str, Any]]:
     """The items of conversations themselves, by conversation id."""
-    found = [one for one in moto_tables.items()["cams-conversations"] if one["item"]["S"] == HEAD]
+    found = [one for one in moto_tables.items()["cams-conversations"] if one["item"]["S"] == CONVERSATION_ITEM]
     return {storage.split_key(one["conversation"]["S"])[-1]: one for one in found}
 
 
@@ -297,7 +297,7 @@ def fill_parts(api: Api) -> None:
     many = [message(f"{number} " + "x" * 300) for number in range(500)]
     assert api.post(STATE, {"turns": [{"from": "human", "messages": many}]}).status == 200
     kinds = {one["item"]["S"].partition("#")[0] for one in moto_tables.items()["cams-conversations"]}
-    assert kinds == {HEAD, "turns", "received"}
+    assert kinds == {CONVERSATION_ITEM, "turns", "received"}
 
 
 def test_an_expired_conversation_is_deleted_with_its_parts_and_without_a_webhook(
@@ -349,7 +349,7 @@ def test_the_parts_of_a_new_conversation_with_the_id_stay(
 def parts_of(name: str) -> set[str]:
     """What the sort keys of the parts of a conversation begin with."""
     found = [one for one in moto_tables.items()["cams-conversations"] if one["conversation"]["S"].endswith(f"#{name}")]
-    return {one["item"]["S"].partition("#")[0] for one in found} - {HEAD}
+    return {one["item"]["S"].partition("#")[0] for one in found} - {CONVERSATION_ITEM}
 
 
 @pytest.fixture

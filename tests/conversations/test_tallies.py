@@ -264,7 +264,8 @@ def test_repeated_shuffled_bisected_and_crashing_batches_count_right(
     records += chance.sample(records, len(records) // 5)
     chance.shuffle(records)
     requests: list[str] = []
-    monkeypatch.setattr(counted_changes, "in_record", lambda record: None)  # `tests/extensions/reports/test_counts.py`
+    # `tests/extensions/reports/test_counts.py` covers them.
+    monkeypatch.setattr(counted_changes, "from_record", lambda record: None)
 
     def send(queue: str, texts: Sequence[str], *rest: Any) -> None:
         if queue == queues.MAINTENANCE and "RecountQuarter" in texts[0]:

@@ -105,7 +105,7 @@ def test_a_conversation_with_many_parts_is_cleared_in_several_tasks(
         leftovers.resume(ClearLeftovers(conversation) if not left else left[-1], 1.5)
         left += [parse(one["body"], [ClearLeftovers]) for one in task_messages(ClearLeftovers)]
     assert left == [ClearLeftovers(conversation, f"mid#{number}") for number in (3, 7)]
-    assert storage.query(leftovers.PartRow, conversation) == []
+    assert storage.query(leftovers.ConversationPartRow, conversation) == []
 
 
 @pytest.mark.parametrize("body", ["junk", pack(ContinueFanOut("w", "t", (("e",),)))])

@@ -15,7 +15,7 @@ from infra.operator.records import key_pattern
 CODE = Path(chalicelib.__file__).parent
 META = "    class Meta:\n        table_name = "
 # Read the rows of other classes.
-VIEWS = {"AgentOrToolRow", "PartRow"}
+VIEWS = {"AgentOrToolRow", "ConversationPartRow"}
 
 RowClass = type[storage.Row]
 

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from chalicelib import storage
-from chalicelib.conversations.rows import HEAD, ConversationRow, unless_expired
+from chalicelib.conversations.rows import CONVERSATION_ITEM, ConversationRow, unless_expired
 from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.conversations.transcript import parser, turns
 from chalicelib.storage import Document
@@ -42,7 +42,9 @@ def read_transcripts(entries: Iterable[ConversationRow]) -> Iterator[Transcript]
     """
     remaining = iter(entries)
     while batch := [*islice(remaining, _BATCH)]:
-        keys = [storage.Key(ConversationRow, entry.conversation, HEAD, consistent=False) for entry in batch]
+        keys = [
+            storage.Key(ConversationRow, entry.conversation, CONVERSATION_ITEM, consistent=False) for entry in batch
+        ]
         for entry, row in zip(batch, storage.find_many(keys), strict=True):
             yield _transcript(entry, row)
 
@@ -52,7 +54,7 @@ def _transcript(entry: ConversationRow, row: ConversationRow | None) -> Transcri
         return _open(entry, row)
     except storage.ConditionFailed:  # a write has replaced a chunk since
         return storage.retry_on_conflict(
-            lambda: _open(entry, storage.find(ConversationRow, entry.conversation, HEAD)),
+            lambda: _open(entry, storage.find(ConversationRow, entry.conversation, CONVERSATION_ITEM)),
         )
 
 

@@ -23,7 +23,7 @@ def read(record: dict[str, Any]) -> tuple[str, int] | None:
     """Return the agent's key and the time in Unix milliseconds if a conversation requests a person, otherwise None."""
     if not mail_settings.are_complete():
         return None
-    change = counted_changes.in_record(record)
+    change = counted_changes.from_record(record)
     return (change.agent, ids.timestamp_of(change.version_tag)) if change and change.counts["handoffs"] else None
 
 
