@@ -75,8 +75,8 @@ def _service_members(workspace_id: str, agent_id: str) -> dict[str, str]:
 
 
 def _without_owner(text: str) -> str:
-    """Return the JSON text of a document without its `ownerID`: earlier versions stored what a caller sent."""
-    if f'"{_OWNER}"' not in text:  # always, except for such a document
+    """Return the JSON text of a document without `ownerID`, which earlier versions stored as the caller sent it."""
+    if f'"{_OWNER}"' not in text:  # the usual case
         return text
     document = json.loads(text)
     document.pop(_OWNER, None)

@@ -44,7 +44,7 @@ Message = TypedDict(
 )
 """A message (§2.7). `mid` is its id; the service generates one if it is missing."""
 
-# Of a list of invalid messages or turns, only the first is reported: there may be a million.
+# Only the first of several invalid messages or turns is reported: there may be a million.
 _Messages = Annotated[list[Message], Field(fail_fast=True)]
 
 _MAX_MESSAGES = 30_000  # as `state.MAX_MESSAGES`

@@ -1,9 +1,9 @@
-"""New messages: which messages a write contains for the first time, and the content of those of the user. Pure.
+"""New messages: the messages that a write contains for the first time, and the content of the user's messages.
 
-A message is received once, as a user's message or as another. The conversation keeps how many it ever received, and a
-digest of each received message that it no longer stores. So a message that is replaced or deleted, and sent again, is
-not new. The user's new messages are stored with the write, so that fan-out can read them from the stream without the
-transcript.
+Each message counts once, as a user's message or as another message. The conversation stores the number of messages
+that it ever received, and a digest of each received message that it no longer stores. So a message that is replaced or
+deleted, and sent again, is not new. The user's new messages are stored with the write, so that fan-out can read them
+from the stream without the transcript.
 """
 
 import hashlib
@@ -25,7 +25,8 @@ _DIGEST_BYTES = 6
 # The digests are part of the conversation's own item, which DynamoDB limits to 400 KB.
 _MAX_DIGESTS = 30_000
 _COUNTS = struct.Struct(">II")
-# Of one item, because fan-out has a bounded time for a stream record. A multiple of the 40 events of a queue message.
+# The messages of one item, because the time of fan-out for a stream record is bounded. A multiple of 40, the events of
+# a queue message.
 MAX_MESSAGES = 480
 # Characters of a message, and of its id, type and sender. One message with these always fits one item.
 CONTENT_LIMIT = 100_000

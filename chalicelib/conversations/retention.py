@@ -3,7 +3,7 @@
 A conversation's metadata has the days, as a member that no response contains, so that each save of the metadata moves
 its expiry (`store`). A task applies a changed number of days to the existing conversations. It starts 90 seconds after
 the change, when every cache of the old days has expired. Each conversation gets the days that hold when it is reached,
-so repeated and overlapping runs have the same result. A conversation that has expired stays so.
+so repeated and overlapping runs have the same result. An expired conversation is never restored.
 """
 
 from functools import partial

@@ -35,14 +35,7 @@ class ByActivity(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-un
 
 
 class ConversationRow(storage.VersionedRow):
-    """A conversation. `turns` holds the last turns; `chunks` is the manifest of the items with the earlier ones.
-
-    `created` is a ULID of the first write. The sealed metadata is in `summary` if it is short, which the indexes have
-    too, otherwise in `metadata`. Only a conversation that waits for a person has `waiting`, the workspace id, and
-    `activity`, the time of its last change. Messages before the last mark in `indexed` have index items
-    (`message_index`); `indexed_at` is the time of the last change of the marks. `expires_at` follows from the days in
-    the metadata, if it has any. At `changes_until`, all changes by visitor tokens are forgotten that `visitors` counts.
-    """
+    """A conversation: its metadata, its last turns, and the manifest of the chunks with its earlier turns."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -59,18 +52,22 @@ class ConversationRow(storage.VersionedRow):
     by_creation = ByCreation()
     by_activity = ByActivity()
     agent = UnicodeAttribute()
-    created = UnicodeAttribute()
+    created = UnicodeAttribute()  # the ULID of the first write
+    # The workspace id, and the sort key of the inbox, while the conversation waits for a person.
     waiting = UnicodeAttribute(null=True)
     activity = UnicodeAttribute(null=True)
+    # The sealed metadata. The indexes contain `summary`; metadata that is too long for them is in `metadata`.
     summary = BinaryAttribute(legacy_encoding=False, null=True)
     metadata = BinaryAttribute(legacy_encoding=False, null=True)
-    turns = BinaryAttribute(legacy_encoding=False)
-    chunks = UnicodeAttribute(null=True)
+    turns = BinaryAttribute(legacy_encoding=False)  # the last turns
+    chunks = UnicodeAttribute(null=True)  # the manifest of the items that contain the earlier turns
+    # The marks of `message_index`, and the time of their last change. Messages before the last mark have index items.
     indexed = UnicodeAttribute(null=True)
     indexed_at = NumberAttribute(null=True)
+    # The user's new messages of the last write, for fan-out.
     received = BinaryAttribute(legacy_encoding=False, null=True)
-    expires_at = TTLAttribute(null=True)
-    changes_until = NumberAttribute(null=True)
+    expires_at = TTLAttribute(null=True)  # the last change plus the days in the metadata
+    changes_until = NumberAttribute(null=True)  # when the leaky bucket of `visitors` is empty
 
 
 def read_metadata(row: ConversationRow) -> Document:

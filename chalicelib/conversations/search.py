@@ -14,10 +14,10 @@ from chalicelib.conversations.rows import ConversationRow
 from chalicelib.http import pages
 from chalicelib.storage import Document
 
-# Of one request: conversations, and bytes of JSON of their turns, which the last conversation may exceed.
+# The conversations of one request, and the bytes of JSON of their turns, which the last conversation may exceed.
 MAX_EXAMINED = 200
 _MAX_BYTES = 4_000_000
-# Of the matching messages of a conversation, the newest are returned.
+# The most messages of a conversation in the response: the newest that match.
 _MAX_MESSAGES = 20
 
 
@@ -25,7 +25,7 @@ def search(entries: Sequence[ConversationRow], text: str) -> Iterator[pages.Exam
     """Examine the conversations of these entries of the index, in their order, within the bounds of one request.
 
     The record of a conversation with matching messages is `{conversation, messages}`, newest message first. A message
-    matches if any text in its `item` contains `text`, whatever the case. One request per 20 conversations, and one for
+    matches if any text in its `item` contains `text`, case-insensitively. One request per 20 conversations, and one for
     each long conversation.
     """
     text, size = text.casefold(), 0

@@ -71,13 +71,13 @@ class CredentialRow(storage.AuthoredRow):
     lifetime = NumberAttribute(null=True)
     expires_at = TTLAttribute(null=True)
     last_used_at = NumberAttribute(null=True)
-    # Only of a visitor token, see `visitors`.
+    # Only visitor tokens have these attributes, see `visitors`.
     issuer = UnicodeAttribute(null=True)
     issuer_id = UnicodeAttribute(null=True)
     agent_created = NumberAttribute(null=True)
     conversation = UnicodeAttribute(null=True)
     conversation_created = UnicodeAttribute(null=True)
-    # Only of a session of a client, see `sessions`.
+    # Only sessions of clients have these attributes, see `sessions`.
     client_id = UnicodeAttribute(null=True)
     proof = UnicodeAttribute(null=True)
     # Set while the workspace is suspended, so that looking up a credential needs no second read.
@@ -85,29 +85,29 @@ class CredentialRow(storage.AuthoredRow):
 
     @property
     def is_active(self) -> bool:
-        """Whether it has not expired. The database may delete an expired item (TTL) days later."""
+        """Whether the credential has not expired. The database may delete an expired item (TTL) days later."""
         return self.ends_at is None or clock.seconds() < self.ends_at
 
     @property
     def granted(self) -> frozenset[str] | None:
-        """The scopes that limit it; None for a credential that opens all routes of its kind."""
+        """The scopes of the credential; None for a credential that opens all routes of its kind."""
         if self.read_only:
             return scopes.READ
         return None if self.scopes is None else frozenset(self.scopes)
 
     @property
     def only_reads(self) -> bool:
-        """Whether all its scopes are read scopes."""
+        """Whether the credential has only read scopes."""
         return self.granted is not None and self.granted <= scopes.READ
 
     @property
     def resource(self) -> str | None:
-        """Its resource in the history, which keeps tokens and keys: None for a visitor token and a session."""
+        """The resource that the history records for a token or a key; None for a visitor token and a session."""
         return _RESOURCES.get(self.kind)
 
     @property
     def ends_at(self) -> int | None:
-        """The expiry in Unix seconds, None for none."""
+        """The expiry in Unix seconds, None if the credential never expires."""
         return int(self.expires_at.timestamp()) if self.expires_at else None
 
 
@@ -228,7 +228,7 @@ def revoke(row: CredentialRow) -> None:
 def rotate(row: CredentialRow, overlap: int = OVERLAP) -> NewCredential:
     """Issue a successor with the same rights and lifetime. The old credential works for `overlap` more seconds.
 
-    It can be repeated with the old credential if the response was lost. Each successor gets the full lifetime.
+    The caller can repeat the rotation if the response was lost. Each successor has the full lifetime.
     """
     lifetime = None if row.lifetime is None else int(row.lifetime)
     issued = prepare(

@@ -115,8 +115,8 @@ def _raw_body() -> bytes:
 def _size(raw: bytes) -> int:
     """Return the bytes of a body. An escape such as \\u00e9 counts as two, as if the text had been sent in UTF-8.
 
-    After another backslash, a \\u counts in full, because most such are no escapes. A malformed escape counts too
-    little, but the parser stops there.
+    A \\u after another backslash counts in full, because the pair is usually an escaped backslash. A malformed escape
+    counts too little, but the parser rejects the body there.
     """
     return len(raw) - 4 * (raw.count(b"\\u") - raw.count(b"\\\\u"))
 

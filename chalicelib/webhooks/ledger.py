@@ -72,7 +72,7 @@ class DeliveryRow(storage.TaggedRow):
     delivery_id = UnicodeAttribute(range_key=True)
     event_id = UnicodeAttribute()
     type = UnicodeAttribute()
-    # Of the event, for the usage of the agent; absent if it belongs to none.
+    # The agent of the event, for the usage report; absent if the event belongs to no agent.
     agent_id = UnicodeAttribute(null=True)
     outcome = UnicodeAttribute(null=True)
     claim = UnicodeAttribute(null=True)

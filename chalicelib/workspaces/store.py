@@ -35,9 +35,9 @@ class WorkspaceRow(DocumentRow):
     )
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True, default=_WORKSPACE)
-    # Only while the workspace is not in use. Requests do not read it: credentials are marked (`credentials.suspend`).
+    # Absent while the workspace is in use. Requests read the mark of their credential instead (`credentials.suspend`).
     status = UnicodeAttribute(null=True)
-    # While it is imported: the hash of the file, and the number of lines that are done.
+    # During an import: the hash of the file, and the number of imported lines.
     imported = UnicodeAttribute(null=True)
 
 

@@ -121,7 +121,7 @@ def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
 
 
 def _delete_conversations(receipt: Receipt, workspace_id: str, agent_id: str) -> None:
-    """Delete the conversations of an agent, each after its chunks and received messages: it is how they are found."""
+    """Delete the conversations of an agent, each after its chunks and received messages, which are found by its row."""
     for entries in _batches(records.find_rows("conversation", workspace_id, agent_id), _CONVERSATIONS):
         parts = [part for entry in entries for part in storage.iterate(ChunkRow, entry.conversation)]
         storage.delete_many([part for part in parts if part.item != CONVERSATION_ITEM])

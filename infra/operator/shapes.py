@@ -225,7 +225,7 @@ def _is_own_key(line: Record) -> bool:
 
 
 def _disorder(line: Record, before: Record) -> str | None:
-    """Return what is wrong with the place of a line. No record may be there twice."""
+    """Return the error in the order of two lines, None if there is none. A duplicate record is an error."""
     if line["kind"] == "workspace" or _position(before) < _position(line):
         return None
     return "the records must have the order of the export, each once"

@@ -83,7 +83,7 @@ def suspend(workspace_id: str, yes: bool) -> None:
     click.echo("Waiting for the last requests to end …", err=True)
     clock.sleep(_LAST_REQUEST_SECONDS)
     workspaces.change_status(workspace_id, (workspaces.SUSPENDING,), workspaces.SUSPENDING)  # not resumed in between
-    # Those that such a request has issued, or written back as it had read them.
+    # Suspend the credentials that a last request has issued, or has written back as it had read them.
     _each_credential("Suspending credentials", workspace_id, credentials.suspend)
     workspaces.change_status(workspace_id, (workspaces.SUSPENDING,), workspaces.SUSPENDED)
     click.echo("Suspended.")

@@ -17,7 +17,7 @@ from chalicelib.storage import Document
 def new_turns(messages: Sequence[Any], now: int) -> list[Document]:
     """Return messages of a request at `now` (Unix seconds) as turns in the form of an answer.
 
-    A message without `mid` gets a new one. Raise Invalid for an id that the request has twice.
+    A message without `mid` gets a new one. Raise Invalid for a duplicate message id.
     """
     return answer_form(as_turns([{**message, "mid": message.get("mid") or ids.new_id()} for message in messages]), now)
 

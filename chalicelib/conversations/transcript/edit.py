@@ -29,7 +29,7 @@ def edit_message(before: State, mid: str, members: Document, now: int) -> State:
 
 
 def as_turns(messages: Sequence[Any]) -> list[Document]:
-    """Return messages of a request as turns of a request, one each. Raise Invalid for an id that it has twice."""
+    """Return messages of a request as turns of a request, one each. Raise Invalid for a duplicate message id."""
     mids: set[str] = set()
     for index, mid in enumerate(message.get("mid") for message in messages):
         if mid in mids:

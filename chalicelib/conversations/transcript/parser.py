@@ -89,6 +89,9 @@ def _newest_turns(parts: Iterable[bytes]) -> Iterator[Document]:
 
 
 def _undecided(text: bytes) -> int:
-    """Return the position of a quote whose meaning the next part decides: only backslashes follow it. Else the end."""
+    """Return the position of a last quote before trailing backslashes, whose meaning the next part decides.
+
+    Return the end of the text if it does not end with such a quote.
+    """
     rest = text.rstrip(b"\\")
     return len(rest) - 1 if rest.endswith(b'"') else len(text)

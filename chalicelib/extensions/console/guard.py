@@ -1,4 +1,4 @@
-"""The checks before each page: the session, its rights, the secret of each form. And the error pages."""
+"""The checks before each page (the session, its rights, the secret of each form), and the error pages."""
 
 import hmac
 import re
