@@ -33,7 +33,8 @@ BROKEN = "broken guarantees"
 # The first column of the page, in order.
 GUARANTEES = {
     "whole": "A write is applied completely or not at all, wherever the process stops, and can be repeated",
-    "repeated": "A POST or PATCH with an `Idempotency-Key` takes effect once; a repeated change gets the same answer",
+    "repeated": "A POST, PUT or PATCH with an `Idempotency-Key` takes effect once; a repeated change gets the same "
+    "answer",
     "matched": "A save with `If-Match` never overwrites a change that its sender has not seen",
     "once": "Each webhook is sent at most once; its outcome is listed",
     "model": "Every answer equals that of a reference model, a plain dictionary of the records",
@@ -131,6 +132,9 @@ def _markdown(figures: dict[str, Counter[str]], modules: dict[str, set[str]]) ->
     for name, guarantee in GUARANTEES.items():
         tried = [f"{figures[name][one]:,} {head}" for one, head in COUNTED.items() if figures[name][one]]
         where = ", ".join(f"`{module}`" for module in sorted(modules[name]))
-        printed = ", ".join([f"{figures[name]['tests']:,} tests", *tried, f"{figures[name][BROKEN]:,} broken"])
+        tests = figures[name]["tests"]
+        printed = ", ".join(
+            [f"{tests:,} {'test' if tests == 1 else 'tests'}", *tried, f"{figures[name][BROKEN]:,} broken"]
+        )
         lines.append(f"| {guarantee} | {where} | {printed} |")
     return "\n".join(lines) + "\n"

@@ -1,5 +1,6 @@
 """The README's tables of core and of the extensions follow from the code."""
 
+import json
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from infra.deploy.functions import declared_functions
 from tests.openapi.document import document
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROUTES = json.loads((Path(__file__).parent / "contract" / "routes.json").read_text(encoding="utf-8"))
 
 
 def rows(heading: str) -> dict[str, list[str]]:
@@ -28,10 +30,22 @@ def test_the_table_of_core_has_every_resource_with_its_paths() -> None:
                 paths[operation["tags"][0]].append(re.sub(r"{\w+}", "…", path))
     table = rows("| Core |")
     assert [*table] == [*paths]
-    for name, (listed,) in table.items():
+    for name, (listed, *_) in table.items():
         prefixes = re.findall(r"`([^`]+)`", listed)
         assert not [path for path in paths[name] if not path.startswith(tuple(prefixes))], name
         assert not [prefix for prefix in prefixes if not any(path.startswith(prefix) for path in paths[name])], name
+
+
+def test_the_table_of_core_counts_the_operations() -> None:
+    """Without those of the service itself, such as `/openapi.json`, which have no resource."""
+    described, table = document()["paths"], rows("| Core |")
+    counts = {name: [0, 0] for name in table}
+    for column, kind in enumerate(("specification", "additions")):
+        for one in ROUTES[kind]:
+            if "extension" not in one and one["path"] in described:
+                counts[described[one["path"]][one["method"].lower()]["tags"][0]][column] += 1
+    assert {name: [int(cell) for cell in cells[1:]] for name, cells in table.items()} == counts
+    assert f"the specification's {len(ROUTES['specification'])} operations" in README
 
 
 @pytest.mark.parametrize("name", present())

@@ -1,4 +1,4 @@
-"""The items of the conversations table. `store` and `turns` define their content."""
+"""The items of the conversations table. `store`, and `turns` and `message_index` of `transcript` write them."""
 
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection

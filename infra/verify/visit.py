@@ -29,7 +29,7 @@ from infra.verify.deployment import Deployment, Note
 # A new event source mapping takes several minutes to read its stream, and the functions gather changes for a minute.
 PATIENCE_SECONDS = 600
 _POLL_SECONDS = 1.0
-# Each with the function whose stream causes it.
+# Each type of event with the function that causes it, from a stream or, for the test, from a queue.
 _EVENTS = {
     "agent_created": "fan_out_agents",
     "message_received": "fan_out_conversations",

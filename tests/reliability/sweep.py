@@ -112,6 +112,11 @@ EVENTS = {
 }
 
 
+def event_types(case: Case) -> list[str]:
+    """The types of the events of a case."""
+    return next((EVENTS[name] for name in sorted(EVENTS, reverse=True) if case.id.startswith(name)), [])
+
+
 def create_world(case: Case) -> World:
     """A workspace with only the records that the case needs; each fault gets a new one."""
     queues._url.cache_clear()

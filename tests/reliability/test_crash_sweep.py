@@ -127,7 +127,7 @@ def test_a_request_with_one_fault_is_atomic_and_can_be_repeated(
 ) -> None:
     requests, expected = without_faults(case, target, 2)
     _, first, second = expected
-    assert {type_ for type_, _ in first.events} == set(event_types(case))
+    assert {type_ for type_, _ in first.events} == set(sweep.event_types(case))
     assert (second.plain != first.plain) == (case.id in sweep.NOT_IDEMPOTENT)
     for at in range(len(requests)):
         for kind in QUICK:
@@ -155,11 +155,6 @@ def test_a_request_that_dies_twice_is_atomic_and_can_be_repeated(
         # The second process also reads the credential and the data key.
         for second in range(len(requests) + 3):
             check(case, target, expected, [Fault("dies after", first), Fault("dies after", second)], count_cases)
-
-
-def event_types(case: Case) -> list[str]:
-    """The types of the events of a case."""
-    return next((sweep.EVENTS[name] for name in sorted(sweep.EVENTS, reverse=True) if case.id.startswith(name)), [])
 
 
 def check(case: Case, target: Target, expected: list[Result], faults: list[Fault], count_cases: CaseCounter) -> None:

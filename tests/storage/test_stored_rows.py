@@ -12,12 +12,15 @@ from typing import Any
 
 from pynamodb.attributes import BinaryAttribute, TTLAttribute
 
-from chalicelib import extensions
-from chalicelib.storage import keyring, layouts
+from chalicelib import extensions, storage
+from chalicelib.conversations.rows import ChunkRow, ConversationRow, MessageIndexRow
+from chalicelib.storage import encryption, keyring, layouts
 from infra.deploy.functions import declared_functions
 from infra.extension_parts import modules
 from infra.operator import records
 from infra.tables import declared, table_name
+from tests.api import Api
+from tests.builders import message
 from tests.storage.row_classes import RowClass, attributes_of, extension_of, keys_of, row_classes, table_of
 
 ROOT = Path(__file__).parents[2]
@@ -36,14 +39,22 @@ The tables and the classes of their rows. `CAMS_UPDATE_DOCS=1 make test ARGS=tes
 this page from the row classes, the template and the permissions of the functions.
 
 - **Sealed** attributes are encrypted documents. The first byte is the [layout](architecture.md#layouts) in the column
-  **Layout**; KMS wraps the data keys. **Plain** attributes are for keys, indexes, conditions and expiry. A row may lack
-  an attribute with `?`.
+  **Layout**; KMS wraps the data keys. **Plain** attributes are for keys, indexes, conditions, expiry,
+  numbers, names of credentials and outcomes of deliveries. A row may lack an attribute with `?`.
 - **TTL**: DynamoDB deletes `every` row of the class, or `some` rows, after `expires_at`.
 - **Writers** are the functions that may write the table.
 - **Owner**: a cascade deletes the rows of an agent and of its conversations. The deletion of a workspace deletes these
   and its own rows, except visitor tokens, which expire. Rows of the stage stay or expire.
 - **Export** and **Erasure** are the kinds of an export and of an erasure that include the row, or why none does.
 """
+
+CONVERSATION = [
+    "The items of a conversation of 281 messages, decrypted: `chalicelib/conversations/transcript/turns.py`.",
+    "",
+    "| Item and attribute | Example | Content |",
+    "| --- | --- | --- |",
+]
+MARKS = "marks: the messages before this byte have index items, and the length of their text as a JSON string"
 
 
 def test_every_row_class_declares_its_lifecycle() -> None:
@@ -92,10 +103,12 @@ def layout(row: RowClass, sealed: list[str]) -> str:
     return "KMS" if row is keyring.KeyRow else str(layouts.CURRENT) if sealed else ""
 
 
-def test_the_page_lists_every_row() -> None:
+def test_the_page_lists_every_row(api: Api, agent_id: str) -> None:
     """The page keeps the sections of extensions that are off."""
     stored = sections(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
-    current = sections("\n".join([INTRODUCTION, *core(), *(line for name in ENABLED for line in of(name))]))
+    current = sections(
+        "\n".join([INTRODUCTION, *core(), *conversation(api), *(line for name in ENABLED for line in of(name))])
+    )
     if os.environ.get("CAMS_UPDATE_DOCS"):
         stored |= current
         PAGE.write_text("".join(stored[name] for name in sorted(stored)), encoding="utf-8")
@@ -120,6 +133,44 @@ def core() -> list[str]:
         ]
         lines += row_table(row for row in row_classes() if table_of(row) == table and not extension_of(row))
     return lines
+
+
+def conversation(api: Api) -> list[str]:
+    """The items of a conversation with two chunks, decrypted."""
+    human = {"from": "human", "ts": 1}
+    texts = [message("Hello " * 100, mid=f"m{number}", **human) for number in range(280)]
+    assert (
+        api.post("/agents/support/interact/ann/state", {"turns": [{"messages": [one]} for one in texts]}).status == 200
+    )
+    last = {"messages": [message("Goodbye", mid="m280", **human)]}
+    assert api.post("/agents/support/interact/ann/messages", last).data
+    (key,) = {row.conversation for row in ConversationRow.scan() if row.item == "conversation"}
+    row, chunk = ConversationRow.get(key, "conversation"), ChunkRow.get(key, "turns#00")
+    indexed = [row for row in MessageIndexRow.scan() if row.item.startswith("mid#")]
+    turns, _, rest = opened(row, "turns").partition(b"\x00")
+    size = 16 * len(row.chunks.split())
+    later = min((one for one in indexed if one.start), key=lambda one: one.start)
+    lines = [
+        ("`conversation`: `chunks`", row.chunks, "write id and bytes of each chunk"),
+        ("`conversation`: `indexed`", row.indexed, MARKS),
+        ("`conversation`: `turns`", ends(turns), "the last turns: the end of the JSON list, cut at any byte"),
+        ("… after a zero byte", rest[:size].hex()[:12] + "…", "a digest of 16 bytes of each chunk"),
+        ("… then", rest[size:].hex(" ", 4), "messages of the user, all messages, digests of removed ones"),
+        ("`turns#00`: `part`", ends(opened(chunk, "part")), "the first bytes of the JSON list"),
+        ("`turns#00`: `writing`", chunk.writing, "the write id, as in `chunks`"),
+        ("`mid#…`: `start`, `length`", f"{later.start}, {later.length}", "the bytes of a message in the JSON list"),
+        ("`mid#…`: `writing`", later.writing, "the write id of the chunk in which it begins"),
+    ]
+    shown = [table_line(name, f"`{re.sub('01[0-9a-z]{24}', '01…', str(value))}`", form) for name, value, form in lines]
+    return ["## A conversation of two chunks", "", *CONVERSATION, *shown, ""]
+
+
+def opened(row: storage.Row, attribute: str) -> bytes:
+    return encryption.unseal(row.workspace_id, row.associated_data(attribute), getattr(row, attribute))
+
+
+def ends(text: bytes) -> str:
+    return f"{text[:40].decode()}…{text[-20:].decode()}"
 
 
 def of(extension: str) -> list[str]:

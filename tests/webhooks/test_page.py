@@ -18,8 +18,11 @@ from chalicelib import clock
 from chalicelib.webhooks import events, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.builders import message
 from tests.openapi.document import broken_rules, document, resolved
-from tests.webhooks.pipeline import Inbox, Posted, Stream, drain, fan_out, inbox
+from tests.operations import ROUTES
+from tests.reliability import sweep
+from tests.webhooks.pipeline import Inbox, Posted, Stream, drain, events_of, fan_out, inbox
 from tests.webhooks.story import STORY
 
 PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
@@ -74,6 +77,22 @@ def test_the_example_of_every_type_is_the_body_that_is_sent(receiving: Receiving
         PAGE.write_text(sent, encoding="utf-8")
     elif text != sent:
         pytest.fail(f"The examples of docs/webhooks.md should be:\n{''.join(shown)}")
+
+
+def test_the_table_lists_every_operation_that_causes_an_event(stream: Stream, api: Api, agent_id: str) -> None:
+    """The crash sweep proves the events of its cases; none of them replaces the messages by new ones."""
+    operation, path = "PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages", "/v3/agents/support/convos"
+    conversation = api.post(path, {"conversation": {}}).data["id"]
+    stream.read()
+    replacement = {"messages": [message("New", **{"from": "human"})]}
+    assert api.patch(f"{path}/{conversation}/messages", replacement).status == 200
+    caused = {(event.type, operation) for event in events_of(stream.read())}
+    caused |= {(type_, case.operation) for case in sweep.EVERY for type_ in sweep.event_types(case)}
+    caused.add((events.TEST, "POST /v3/webhooks/{webhook_id}/test"))
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", PAGE.read_text(encoding="utf-8").split(START)[0], re.MULTILINE)
+    listed = {(type_, name) for type_, cell in rows for name in re.findall("`([A-Z]+ /[^`]+)`", cell)}
+    assert {(type_, name) for type_, name in listed if name in ROUTES} == caused
+    assert {type_ for type_, _ in listed} == set(events.TYPES)
 
 
 def test_the_document_describes_every_body_that_is_sent(receiving: Receiving) -> None:
