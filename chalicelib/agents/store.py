@@ -81,10 +81,10 @@ def read(workspace_id: str, agent_id: str) -> AgentRow:
 def read_eventually(workspace_id: str, agent_id: str) -> AgentRow:
     """Return the agent, at half the price of `read`; a change of the last second may be missing. Raise NotFound."""
     row = storage.find(AgentRow, *rows.keys(workspace_id, agent_id), consistent=False)
-    return confirm(row, workspace_id, agent_id)
+    return reread_if_missing(row, workspace_id, agent_id)
 
 
-def confirm(row: AgentRow | None, workspace_id: str, agent_id: str) -> AgentRow:
+def reread_if_missing(row: AgentRow | None, workspace_id: str, agent_id: str) -> AgentRow:
     """Return `row` of an eventually consistent read. Without an agent, reads again: it may be new. Raise NotFound."""
     return read(workspace_id, agent_id) if row is None or row.is_tombstone else row
 
@@ -105,7 +105,7 @@ def display_name(agent: Document) -> str | None:
     return title and title[:_MAX_DISPLAY_NAME]
 
 
-def require_known(workspace_id: str, agent_id: str) -> None:
+def require_cached(workspace_id: str, agent_id: str) -> None:
     """Raise NotFound for an unknown agent. Known agents are cached for 30 seconds, which saves frequent writes a read.
 
     If another process deletes the agent in that time, the second run of the cascade deletes records written for it.
@@ -119,7 +119,7 @@ def require_known(workspace_id: str, agent_id: str) -> None:
 
 
 def key(workspace_id: str, agent_id: str) -> storage.Key:
-    """Return the key of the agent for an eventually consistent read in `storage.find_many`; `confirm` the result."""
+    """Return the key of the agent for an eventually consistent read in `storage.find_many`, for `reread_if_missing`."""
     return storage.Key(AgentRow, *rows.keys(workspace_id, agent_id), consistent=False)
 
 

@@ -26,7 +26,7 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
     """Write a page load (`load`) or conversation (`convo`) record. It replaces the previous record of its kind."""
     record: models.AnalyticsRecord = bodies.read()
     identity = (auth.caller().workspace_id, agent_id, convo_id)
-    agents.require_known(*identity[:2])
+    agents.require_cached(*identity[:2])
     row, condition = store.new(*identity), None
     if etag.is_conditional():
         row = etag.check_preconditions(store.find(*identity)) or row
@@ -44,7 +44,7 @@ def read_analytics(agent_id: str, convo_id: str) -> Response:
     """
     workspace_id = auth.caller().workspace_id
     agent, row = storage.find_many([agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id)])
-    agents.confirm(agent, workspace_id, agent_id)
+    agents.reread_if_missing(agent, workspace_id, agent_id)
     if row is None:
         raise errors.NotFound.of("analytics record")
     merged = {name: value for record in store.records(row) for name, value in record.items()}

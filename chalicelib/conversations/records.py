@@ -32,7 +32,7 @@ def load(agent_id: str, conversation_id: str, *extra_keys: storage.Key) -> Agent
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, conversation_id), *extra_keys]
     agent_row, stored, *extra_rows = storage.find_many(keys)
-    agent, row = agents.confirm(agent_row, workspace_id, agent_id), store.unless_expired(stored)
+    agent, row = agents.reread_if_missing(agent_row, workspace_id, agent_id), store.unless_expired(stored)
     return AgentAndConversation(agent, conversation_id, row, None if row else stored, extra_rows)
 
 

@@ -115,7 +115,7 @@ def list_conversations(agent_id: str) -> Response:
         agent, entries = listing.list_page(key, workspace_id, agent_id, number)
     else:
         agent, entries = listing.list_after(key, workspace_id, agent_id, cursor)
-    agents.confirm(agent, workspace_id, agent_id)
+    agents.reread_if_missing(agent, workspace_id, agent_id)
     page = entries[: listing.PAGE_SIZE]
     stored = [store.read_metadata(row) for row in listing.with_metadata(page)]
     conversations = [render_metadata(metadata) for metadata in stored if not store.has_expired(metadata)]

@@ -25,14 +25,14 @@ Render = Callable[[AnyRow], dict[str, Any]]
 PositionedRows = Iterator[tuple[str, AnyRow | None]]
 
 
-class Sealed(Protocol):
+class SealedJsonRow(Protocol):
     """A row of a bounded list, with a sealed JSON object."""
 
     def text(self) -> str:
         """Return the JSON text of an object."""
 
 
-AnySealed = TypeVar("AnySealed", bound=Sealed)
+AnySealedJsonRow = TypeVar("AnySealedJsonRow", bound=SealedJsonRow)
 
 
 def _as_read(rows: Iterable[AnyRow]) -> PositionedRows[AnyRow]:
@@ -62,7 +62,7 @@ class Examined(NamedTuple):
 
 
 def examine(
-    rows: Iterator[tuple[str, AnySealed | None]], show: Callable[[AnySealed, Document], Document | None]
+    rows: Iterator[tuple[str, AnySealedJsonRow | None]], show: Callable[[AnySealedJsonRow, Document], Document | None]
 ) -> Iterator[Examined]:
     """Open rows one after the other: up to 500, or 6 MB of JSON.
 

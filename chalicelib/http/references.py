@@ -37,7 +37,7 @@ def require(kind: str, workspace_id: str, record_id: str) -> None:
     _require(kind, workspace_id, record_id, consistent=True)
 
 
-def require_eventually(kind: str, workspace_id: str, record_id: str) -> None:
+def require_eventually_consistent(kind: str, workspace_id: str, record_id: str) -> None:
     """Raise NotFound as `require` does, at half its price. A record deleted in the last second may still be read."""
     try:
         _require(kind, workspace_id, record_id, consistent=False)
@@ -59,7 +59,7 @@ class References(NamedTuple):
     known: Collection[str] = ()
 
 
-def in_list(path: str, ids: Sequence[str] | None) -> dict[str, str]:
+def ids_by_path(path: str, ids: Sequence[str] | None) -> dict[str, str]:
     """Return the ids of a list by their paths."""
     return {f"{path}.{number}": id_ for number, id_ in enumerate(ids or ())}
 

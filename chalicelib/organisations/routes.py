@@ -125,7 +125,7 @@ def _warnings(change: "models.Organisation", before: Document, path: str = "") -
         auth.caller().workspace_id,
         *(
             references.References(
-                references.in_list(f"{path}{name}", getattr(change, name)), kind, {*before.get(name, ())}
+                references.ids_by_path(f"{path}{name}", getattr(change, name)), kind, {*before.get(name, ())}
             )
             for name, kind in (("widgetIDs", "agent"), ("adminIDs", "client"))
         ),

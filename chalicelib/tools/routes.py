@@ -41,7 +41,7 @@ def create_tool(agent_id: str) -> Response:
     """Create a tool of an agent. `name` is required; `method` defaults to `GET`."""
     body: models.ToolIn = bodies.read()
     workspace_id = auth.caller().workspace_id
-    references.require_eventually("agent", workspace_id, agent_id)
+    references.require_eventually_consistent("agent", workspace_id, agent_id)
     (row,) = store.create(workspace_id, agent_id, [body.tool.merge_into(store.DEFAULTS)])
     return etag.tagged(responses.success("Tool created successfully", _render(row.tool_id, row.open())), row)
 

@@ -121,7 +121,7 @@ def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, Conv
     row = conversations.unless_expired(stored)
     if row is None:
         raise errors.NotFound.of("conversation")
-    return agents.confirm(agent, session.workspace_id, agent_id).open(), row
+    return agents.reread_if_missing(agent, session.workspace_id, agent_id).open(), row
 
 
 def metadata_of(row: ConversationRow) -> Document:
