@@ -131,8 +131,8 @@ class ConditionFailed(errors.Stale, ChaliceUnhandledError):
     """
 
 
-class FailedConditions(Exception):
-    """A condition of a write failed. Only `storage.unit` handles it.
+class RejectedWrite(Exception):
+    """The database rejected a write, of which a condition failed. Only `storage.unit` handles it.
 
     `reasons` has one entry per item of the request, in order; `None` for an item whose condition held.
     """
@@ -151,7 +151,7 @@ class TransactionConflict(errors.Unavailable):
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Translate the database errors of the block into errors of the API, or FailedConditions for a failed condition."""
+    """Translate the database errors of the block into errors of the API, or RejectedWrite for a failed condition."""
     try:
         yield
     except DoesNotExist:
@@ -190,7 +190,7 @@ def _to_api_error(error: Exception) -> Exception:
         return errors.Unavailable() if isinstance(error, PutError) else error
     code = cause.response.get("Error", {}).get("Code", "")
     if code == "ConditionalCheckFailedException":
-        return FailedConditions([CancellationReason(code="ConditionalCheckFailed", raw_item=_stored_item(cause))])
+        return RejectedWrite([CancellationReason(code="ConditionalCheckFailed", raw_item=_stored_item(cause))])
     if code == "TransactionCanceledException":
         return _cancellation_error(getattr(cause, "cancellation_reasons", ()))
     if code == "ResourceNotFoundException":
@@ -220,7 +220,7 @@ def _cancellation_error(reasons: Sequence[CancellationReason | None]) -> Excepti
     if codes and codes <= {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}:
         return TransactionConflict()
     if codes and codes <= {"ConditionalCheckFailed", "TransactionConflict"}:
-        return FailedConditions(reasons)
+        return RejectedWrite(reasons)
     if "ValidationError" in codes:
         return errors.TooLarge("The record is too large to store.")
     return errors.Unavailable()

@@ -27,8 +27,8 @@ from chalicelib import errors, ids
 from chalicelib.storage.authors import AuthoredRow, current_author
 from chalicelib.storage.client import (
     ConditionFailed,
-    FailedConditions,
     Item,
+    RejectedWrite,
     TransactionConflict,
     connection,
     translate_errors,
@@ -113,7 +113,7 @@ class Unit:
                 return
             except TransactionConflict:
                 pause(attempt)
-            except FailedConditions as failed:
+            except RejectedWrite as failed:
                 if self._is_done(failed):
                     return
                 self._raise_unless_conflict(failed)
@@ -129,7 +129,7 @@ class Unit:
         # The token makes repetitions by the SDK idempotent for ten minutes.
         return "TransactWriteItems", {"TransactItems": steps, "ClientRequestToken": ids.new_id()}
 
-    def _is_done(self, failed: FailedConditions) -> bool:
+    def _is_done(self, failed: RejectedWrite) -> bool:
         """Return whether an earlier attempt of this request was applied and only its response was lost."""
         pairs = zip(self._steps, failed.reasons, strict=True)
         if any(reason and step.wrote(reason.raw_item) for step, reason in pairs):
@@ -138,7 +138,7 @@ class Unit:
         (first, *others), (reason, *_) = self._steps, failed.reasons
         return not others and first.action == "Delete" and reason is not None and not reason.raw_item
 
-    def _raise_unless_conflict(self, failed: FailedConditions) -> None:
+    def _raise_unless_conflict(self, failed: RejectedWrite) -> None:
         """Raise the error of the first failed step; return if another transaction held its item."""
         for step, reason in zip(self._steps, failed.reasons, strict=True):
             if reason is not None:
