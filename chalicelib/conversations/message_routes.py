@@ -118,7 +118,9 @@ def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     _save_changed(row, agent, before, after)
     changed = transcript.by_mid(json.loads(after.turns))[message_id]
     ignored = [errors.MemberIssue(path="message.mid", message=bodies.IGNORED)] if "mid" in change.message else []
-    return etag.tagged(responses.success("Message updated successfully", transcript.flat(changed), ignored), row)
+    return etag.tagged(
+        responses.success("Message updated successfully", transcript.message_of_turn(changed), ignored), row
+    )
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["DELETE"])
@@ -183,7 +185,7 @@ def _append(addition: _Addition) -> Response:
         if row:  # not of a new conversation: a crash would leave index items without a conversation
             transcript.extend_index(row, after)
         row = saved
-    added = [transcript.flat(stored.get(turn["messages"]["mid"], turn)) for turn in new]
+    added = [transcript.message_of_turn(stored.get(turn["messages"]["mid"], turn)) for turn in new]
     return etag.tagged(responses.success(_ADDED, added), row)
 
 

@@ -6,7 +6,7 @@ This module is the package's public interface.
 from chalicelib.conversations.transcript.append import add_turns, new_turns
 from chalicelib.conversations.transcript.edit import as_turns, edit_message
 from chalicelib.conversations.transcript.message_index import IndexRows, extend_index, find_stored, index_keys
-from chalicelib.conversations.transcript.parser import POSITION, all_messages, by_mid, flat
+from chalicelib.conversations.transcript.parser import POSITION, all_messages, by_mid, message_of_turn
 from chalicelib.conversations.transcript.reader import Transcript, last_messages, newest_messages, read_transcripts
 from chalicelib.conversations.transcript.turns import (
     chunk_rows,
@@ -33,10 +33,10 @@ __all__ = [
     "extend_index",
     "find_stored",
     "first_byte",
-    "flat",
     "index_keys",
     "last_mark",
     "last_messages",
+    "message_of_turn",
     "new_turns",
     "newest_messages",
     "read_end",

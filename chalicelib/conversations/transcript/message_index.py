@@ -61,7 +61,7 @@ def extend_index(row: ConversationRow, state: State) -> None:
     At most 1,000 items; the next append writes more. Only the commit makes the mark, so an item whose commit fails is
     never relied on.
     """
-    last, in_row = turns.last_mark(row), turns.length(row)
+    last, in_row = turns.last_mark(row), turns.chunked_length(row)
     if last.end >= in_row:
         return
     first = turns.first_byte(row, state)

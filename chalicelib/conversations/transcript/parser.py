@@ -48,11 +48,11 @@ def by_mid(turns: Iterable[Document]) -> dict[str, Document]:
 
 
 def all_messages(turns: bytes) -> list[Document]:
-    """Return the messages of the JSON text of all turns, oldest first, in the form of `flat`."""
-    return [flat(turn) for turn in json.loads(turns) if "messages" in turn]
+    """Return the messages of the JSON text of all turns, oldest first, in the form of `message_of_turn`."""
+    return [message_of_turn(turn) for turn in json.loads(turns) if "messages" in turn]
 
 
-def flat(turn: Document) -> Document:
+def message_of_turn(turn: Document) -> Document:
     """Return the message of a turn in a flat list. `from` and `ts` are those of its turn, unless it has its own."""
     message: Document = turn["messages"]
     of_turn = {name: turn.get(name) for name in ("from", "ts") if message.get(name) is None}
@@ -60,11 +60,11 @@ def flat(turn: Document) -> Document:
 
 
 def newest_messages(parts: Iterable[bytes]) -> Iterator[Document]:
-    """Yield messages in the form of `flat`, newest first. `parts` are those of the turns' JSON text, last part first.
+    """Yield messages in the form of `message_of_turn`, newest first. `parts` are the turns' JSON text, last part first.
 
     Take no part before it is needed. A message that begins in a missing part is omitted.
     """
-    return (flat(turn) for turn in _newest_turns(parts) if "messages" in turn)
+    return (message_of_turn(turn) for turn in _newest_turns(parts) if "messages" in turn)
 
 
 def _newest_turns(parts: Iterable[bytes]) -> Iterator[Document]:

@@ -108,7 +108,7 @@ def read_backwards(row: ConversationRow) -> Iterator[bytes]:
         yield _read_chunks(row, [index])[index]
 
 
-def length(row: ConversationRow) -> int:
+def chunked_length(row: ConversationRow) -> int:
     """Return the length of all chunks: the position of the first byte that the row itself holds."""
     return sum(chunk.length for chunk in chunks(row))
 
