@@ -79,7 +79,7 @@ def restore_agent(agent_id: str, number: str) -> Response:
     row = etag.require_match(agent.agent, "agent")
     before = row.open()
     version = versions.read("agents", agent_id, number, lambda: row)
-    after = agents.save(row, before, versions.restore(version, before))
+    after = agents.save(row, before, versions.restore(models.AgentV3, version, before))
     return rendering.with_tools("Version restored successfully", row, rendering.encode(after), agent)
 
 
@@ -121,7 +121,7 @@ def restore_tool(tool_id: str, number: str) -> Response:
     row = etag.require_match(tools.find(auth.caller().workspace_id, tool_id), "tool")
     before = row.open()
     version = versions.read("tools", tool_id, number, lambda: row)
-    after = tools.save(row, before, versions.restore(version, before))
+    after = tools.save(row, before, versions.restore(models.Tool, version, before))
     return etag.tagged(responses.success("Version restored successfully", _tool(tool_id, after)), row)
 
 

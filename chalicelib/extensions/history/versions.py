@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from chalicelib import errors, ids
 from chalicelib.extensions.history import store
-from chalicelib.http import auth, operation
+from chalicelib.http import auth
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.storage import Document, DocumentRow
 
@@ -33,17 +33,13 @@ def read(resource: str, record_id: str, number: str, find_record: Callable[[], D
     return row.open()
 
 
-def restore(version: Document, today: Document) -> Document:
-    """Return the document that restores a version. `today` is the current document of the operation's record.
+def restore(model: Any, version: Document, today: Document) -> Document:
+    """Return the document that restores a version. `today` is the record's current document, and `model` its type.
 
     Secret members, and members that the service sets, keep the values of `today` at any depth. An object in a list gets
     the values of the object with the same id, or with the same index if it has no id. Without such an object, it keeps
     its own values.
     """
-    return _restore(operation.current().resolve(operation.current().data), version, today)
-
-
-def _restore(model: Any, version: Document, today: Document) -> Document:
     unchanged = projections.secret_members(model) | wire.read_only_members(model)
     members = {name: value for name, value in version.items() if name not in unchanged}
     members |= {name: today[name] for name in unchanged & today.keys()}
@@ -54,7 +50,7 @@ def _restore(model: Any, version: Document, today: Document) -> Document:
 
 def _nested(model: Any, then: Any, now: Any) -> Any:
     if isinstance(then, dict) and isinstance(now, dict):
-        return _restore(model, then, now)
+        return restore(model, then, now)
     if isinstance(then, list) and isinstance(now, list):
         by_position = {_position(entry, index): entry for index, entry in enumerate(now)}
         return [_nested(model, entry, by_position.get(_position(entry, index))) for index, entry in enumerate(then)]
