@@ -46,7 +46,7 @@ def delete_analytics(agent_id: str) -> Response:
 
     A request deletes those of up to 100 conversations, all of them or none, and examines up to 500. As long as
     `hasMore` is true, continue with `nextCursor` as `cursor`; after an interruption, begin again without it. What has
-    been counted stays in the reports.
+    been counted stays counted.
     """
     return _delete(agent_id, records.TimeRange.required_from_request(*_V2))
 

@@ -1,6 +1,6 @@
 """The analytics records of an agent by the time of their last write: listed, and deleted.
 
-The time is that of the write, as in reports: callers choose the times in a record, or leave them out. Records are
+The time is that of the write: callers choose the times in a record, or leave them out. Records are
 stored by conversation, so a request examines a bounded number of them. The next request continues after its cursor.
 """
 

@@ -114,8 +114,8 @@ def list_organisation_clients(org_id: str) -> Response:
 def create_client() -> Response:
     """Create a client. The service generates its id. An email address can belong to only one client of a workspace.
 
-    `warnings` lists an `orgId` without an organisation. With `dashboardPassword` a client can sign in to the console:
-    if the caller is an access token, `warnings` lists it, because this access outlives the token.
+    `warnings` lists an `orgId` without an organisation. If the caller is an access token, `warnings` lists a
+    `dashboardPassword`, because the client keeps this access after the token ends.
     """
     body: models.ClientIn = bodies.read()
     return _create(body.client, "client.")

@@ -97,7 +97,7 @@ def _types(view: _View) -> tuple[tuple[str, str | None], ...]:
 
 
 def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
-    """Yield the views of the API, without those of its documentation and of the console."""
+    """Yield the views of the API, without those that open without a credential, such as its documentation."""
     for path, methods in routes.items():
         if auth.is_open(path):
             continue
