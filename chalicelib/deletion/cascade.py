@@ -49,6 +49,8 @@ def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bo
         if row is None:
             raise errors.NotFound.of("agent")
     else:
+        # Before the commit: after a crash between the two, the task finds no tombstone and ends. In the other order,
+        # the id would stay reserved until the caller repeats the deletion.
         tasks.send(workspace_id, [tasks.ResumeCascade(workspace_id, agent_id)], _SECOND_RUN_SECONDS)
         with storage.unit_of_work():
             store.delete(row)

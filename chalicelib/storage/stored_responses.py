@@ -1,7 +1,7 @@
 """The rows of stored responses to requests with an `Idempotency-Key` (`http.idempotency`).
 
-An index lists the keys of a workspace's items, so that an erasure reads no item of another workspace. A partition of
-the index accepts 1,000 write units a second, so each workspace has 16.
+Partition keys end with a hash, so only an index finds the items of a workspace: `workspace delete` of the operator and
+erasures read it. A partition of the index accepts 1,000 write units a second, so each workspace has 16.
 """
 
 from collections.abc import Iterator

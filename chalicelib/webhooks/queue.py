@@ -47,7 +47,10 @@ class DeliveryMessage(NamedTuple):
         ]
 
     def pack(self) -> str:
-        """Return the text of the message; `parse` reads it. Without the name of its kind, as the last release does."""
+        """Return the text of the message; `parse` reads it.
+
+        Without the name of its kind: during an upgrade, the last release reads the message, or has sent it.
+        """
         return json.dumps(self)
 
     @staticmethod
