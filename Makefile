@@ -137,13 +137,14 @@ INSTALL := $(PYTHON) -m infra.local.install
 # Locks every package of a requirements file, for every Python and platform, with the hashes of its files.
 LOCK := $(PYTHON) -m infra.uv pip compile --quiet --universal --generate-hashes --no-annotate \
   --custom-compile-command "make lock"
+EXTENSIONS := $(wildcard chalicelib/extensions/*/deploy/requirements.txt)
 
 lock:
 	$(LOCK) --python-version 3.10 requirements/uv.txt -o requirements/uv.lock
-	$(LOCK) --python-version 3.10 requirements/dev.txt -o requirements/dev.lock
-	$(LOCK) --python-version 3.10 requirements/run.txt -c requirements/dev.lock -o requirements/run.lock
+	$(LOCK) --python-version 3.10 requirements/dev.txt $(EXTENSIONS) -o requirements/dev.lock
+	$(LOCK) --python-version 3.10 requirements/run.txt $(EXTENSIONS) -c requirements/dev.lock -o requirements/run.lock
 	$(LOCK) --python-version 3.10 requirements/engine.txt -o requirements/engine.lock
-	$(LOCK) --python-version 3.11 requirements/bench.txt -o requirements/bench.lock
+	$(LOCK) --python-version 3.11 requirements/bench.txt $(EXTENSIONS) -o requirements/bench.lock
 
 clean:
 	rm -rf .uv .venv .venv-engine .venv-bench tests/generated_clients/node_modules tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache

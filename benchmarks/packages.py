@@ -75,7 +75,9 @@ def _install(names: Sequence[str], place: Path, select: Callable[[Iterator[File]
     place.mkdir()
     requirements = place / "requirements.txt"
     requirements.write_text("\n".join(f"{name}=={importlib.metadata.version(name)}" for name in names), "utf-8")
-    for file in select(wheels.unpack_files(requirements, wheels.THIS_MACHINE, build.ROOT / "requirements/bench.lock")):
+    for file in select(
+        wheels.unpack_files([requirements], wheels.THIS_MACHINE, build.ROOT / "requirements/bench.lock")
+    ):
         (place / "package" / file.path).parent.mkdir(parents=True, exist_ok=True)
         (place / "package" / file.path).write_bytes(file.content)
     shutil.make_archive(str(place / "package"), "zip", place / "package")

@@ -16,11 +16,14 @@ Every file of it is optional.
 `("workspaces", "item", "erasure#")`; `infra.operator.records.row_prefixes` returns those of row classes. All rows of
 the extension's own tables are its data.
 
-`requirements.txt` has names of packages: those that the extension needs and core does not. requirements.txt of the
-project has their versions.
+`requirements.txt` has the packages that the extension needs and core does not, with their versions. The build adds them
+to those of the project's requirements.txt, and `make lock` locks them.
 
-`package.py` has `prepare(directory)`, which changes the copy of the extension in the package `directory` and returns
-the folders whose modules ship as bytecode only.
+`package.py` declares what the extension adds to the package:
+- `SERVICES`: the AWS services and operations that its functions call: `{"ses": Service("email", ("SendRawEmail",))}`,
+  with `infra.package.trim.Service`. If core or another extension declares the same service, the operations are merged.
+- `prepare(directory)` changes the copy of the extension in the package `directory` and returns the folders whose
+  modules ship as bytecode only.
 
 `settings.py` has `problems(settings, stage_name)`, which yields a sentence for each invalid setting of a stage.
 
@@ -66,14 +69,11 @@ def modules(name: str, extensions: Iterable[str] | None = None) -> list[ModuleTy
     ]
 
 
-def requirements(extensions: Iterable[str] | None = None) -> set[str]:
-    """Return the names of the packages that these extensions need besides core, by default all that are present."""
-    names = set[str]()
-    for extension in present() if extensions is None else extensions:
-        path = _EXTENSIONS / extension / "deploy" / "requirements.txt"
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        names.update(line.strip() for line in lines if line.strip() and not line.startswith("#"))
-    return names
+def requirements(extensions: Iterable[str] | None = None) -> list[Path]:
+    """Return the requirements files of core and of these extensions, by default of all that are present."""
+    chosen = sorted(present() if extensions is None else extensions)
+    files = [_EXTENSIONS / extension / "deploy" / "requirements.txt" for extension in chosen]
+    return [_ROOT / "requirements.txt", *(path for path in files if path.exists())]
 
 
 def template(extensions: Iterable[str] | None = None) -> Template:

@@ -12,6 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from infra import extension_parts
 from tests.selection import first_case
 
 ROOT = Path(__file__).parent.parent
@@ -53,7 +54,9 @@ def imported(source: Path) -> list[str]:
 @first_case
 def test_every_requirement_is_pinned_and_locked_at_that_version(name: str) -> None:
     lock = locked(LOCKS / f"{name}.lock")
-    for requirement in wanted(LOCKS / f"{name}.txt"):
+    # The environments of the service also have what its extensions need.
+    files = extension_parts.requirements() if name in ("run", "dev", "bench") else []
+    for requirement in [one for file in (LOCKS / f"{name}.txt", *files) for one in wanted(file)]:
         (pin,) = requirement.specifier
         assert pin.operator == "=="
         assert pin.version in lock[canonicalize_name(requirement.name)], requirement.name

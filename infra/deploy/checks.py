@@ -172,8 +172,8 @@ def _check_python() -> None:
 
 
 def _check_packages() -> None:
-    """Raise NotReady unless the installed packages are the tested versions of requirements.txt."""
-    for line in (stage.ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
+    """Raise NotReady unless the installed packages are the tested versions of the requirements files."""
+    for line in [line for path in extension_parts.requirements() for line in path.read_text("utf-8").splitlines()]:
         package, _, version = line.partition("#")[0].strip().partition("==")
         if not package:
             continue
@@ -182,9 +182,7 @@ def _check_packages() -> None:
         except metadata.PackageNotFoundError:
             installed = "missing"
         if not version or installed != version:
-            raise NotReady(
-                f"requirements.txt requires {line.strip()}, but {package} is {installed} here: run `make install`."
-            )
+            raise NotReady(f"CAMS requires {line.strip()}, but {package} is {installed} here: run `make install`.")
 
 
 def _check_account(session: Session, stage_name: str) -> None:

@@ -15,7 +15,6 @@ import shutil
 import subprocess
 from collections.abc import Collection
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import chalice.app
 
@@ -77,34 +76,23 @@ def _add_packages(
 ) -> None:
     """Add the packages, unless those of an earlier build are the same: unpacking and compiling take seconds."""
     vendor, path = directory / _VENDOR, directory / _VENDOR_KEY
-    required = "\n".join(_requirements(extensions))
-    key = _vendor_key(platform, python, str(interpreter), required)
+    requirements, services = extension_parts.requirements(extensions), trim.services(extensions)
+    key = _vendor_key(requirements, platform, python, str(interpreter), repr(services))
     if path.exists() and path.read_text(encoding="utf-8") == key:
         return
     _clear(directory, (_VENDOR_KEY, _VENDOR))
-    with NamedTemporaryFile("w", suffix="-requirements.txt", encoding="utf-8") as requirements:
-        requirements.write(required)
-        requirements.flush()
-        for file in trim.trim_files(wheels.unpack_files(Path(requirements.name), platform, python=python)):
-            target = vendor / file.path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(file.content)
+    for file in trim.trim_files(wheels.unpack_files(requirements, platform, python=python), services):
+        target = vendor / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.content)
     if interpreter:
         _compile(interpreter, replaced=[vendor], beside=[])
     path.write_text(key, encoding="utf-8")
 
 
-def _requirements(extensions: Collection[str] | None) -> list[str]:
-    """Return the lines of requirements.txt without the packages that only extensions that are off need."""
-    chosen = extension_parts.requirements(extensions)
-    dropped = extension_parts.requirements() - chosen
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    return [line for line in lines if line and line[0] != "#" and line.partition("==")[0] not in dropped]
-
-
-def _vendor_key(*parts: str) -> str:
+def _vendor_key(requirements: list[Path], *parts: str) -> str:
     """Return a digest of everything that decides what the packages contain."""
-    sources = (wheels.LOCK, *sorted(Path(__file__).parent.glob("*.py")))
+    sources = (*requirements, wheels.LOCK, *sorted(Path(__file__).parent.glob("*.py")))
     digest = hashlib.sha256("\n".join(parts).encode())
     for source in sources:
         digest.update(source.read_bytes())
@@ -119,7 +107,8 @@ def _add_application(directory: Path, extensions: Collection[str] | None) -> lis
     for folder in (directory / "chalicelib" / "extensions").glob("*/"):
         is_on = extensions is None or folder.name in extensions
         shutil.rmtree(folder / "deploy" if is_on else folder, ignore_errors=True)
-    return [folder for module in extension_parts.modules("package", extensions) for folder in module.prepare(directory)]
+    modules = [one for one in extension_parts.modules("package", extensions) if hasattr(one, "prepare")]
+    return [folder for module in modules for folder in module.prepare(directory)]
 
 
 def _compile_application(directory: Path, interpreter: str, replaced: list[Path]) -> None:

@@ -6,21 +6,29 @@
 import gzip
 import json
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
+from infra import extension_parts
 from infra.package.wheels import File
 
-# The AWS services that the functions call.
-SERVICES = ("dynamodb", "kms", "ses", "sqs")
-# Their names in the list of endpoints.
-ENDPOINTS = ("dynamodb", "email", "kms", "sqs")
-# The operations of a service that ship, where few of many are used; all of them of the other services.
-OPERATIONS = {
-    "kms": ("Decrypt", "Sign"),
-    "ses": ("SendRawEmail",),
-    "sqs": ("GetQueueUrl", "SendMessageBatch"),
+
+class Service(NamedTuple):
+    """An AWS service that functions call: its name in the list of endpoints, and the operations that ship.
+
+    All operations ship if `operations` is empty.
+    """
+
+    endpoint: str
+    operations: tuple[str, ...] = ()
+
+
+# The services that core calls, by their folder in the SDK's data.
+_CORE = {
+    "dynamodb": Service("dynamodb"),
+    "kms": Service("kms", ("Decrypt",)),
+    "sqs": Service("sqs", ("GetQueueUrl", "SendMessageBatch")),
 }
 
 # Large modules that the functions never import. `*` also matches slashes.
@@ -41,7 +49,7 @@ _EXCLUDED = (
     "annotated_types/test_cases.py", "botocore/stub.py", "botocore/crt/auth.py", "markupsafe/_speedups.c",
     "urllib3/contrib/emscripten/*", "urllib3/contrib/pyopenssl.py", "urllib3/contrib/socks.py",
 )  # fmt: skip
-# Packages that are collections of data: only these files of them ship.
+# Packages that are collections of data: only these files of them ship, and the data of the services that are called.
 _INCLUDED_ONLY = {
     "offapi": ("offapi/swagger_bundle.js", "offapi/swagger_style.css"),
     "botocore/data": (
@@ -49,46 +57,58 @@ _INCLUDED_ONLY = {
         "botocore/data/endpoints.json",
         "botocore/data/partitions.json",
         "botocore/data/sdk-default-configuration.json",
-        *(f"botocore/data/{service}/*" for service in SERVICES),
     ),
 }
 _DOCUMENTATION = {"documentation", "documentationUrl"}
 
 
-def trim_files(files: Iterable[File]) -> Iterator[File]:
-    """Yield the files that ship, with their shipped path and content."""
+def services(extensions: Collection[str] | None = None) -> dict[str, Service]:
+    """Return the services that core and these extensions call, by default those of all that are present."""
+    used = dict(_CORE)
+    for module in extension_parts.modules("package", extensions):
+        for name, service in getattr(module, "SERVICES", {}).items():
+            operations = used[name].operations if name in used else ()
+            used[name] = Service(service.endpoint, (*operations, *service.operations))
+    return used
+
+
+def trim_files(files: Iterable[File], used: Mapping[str, Service] | None = None) -> Iterator[File]:
+    """Yield the files that ship if functions call these services, with their shipped path and content."""
+    used = services() if used is None else used
     for file in files:
-        if _ships(file.path):
-            yield _shrink(file)
+        if _ships(file.path, used):
+            yield _shrink(file, used)
 
 
-def _ships(path: str) -> bool:
+def _ships(path: str, used: Mapping[str, Service]) -> bool:
     if any(fnmatchcase(path, pattern) for pattern in _EXCLUDED) or path.endswith("/examples-1.json"):
         return False
+    if any(path.startswith(f"botocore/data/{service}/") for service in used):
+        return True
     only = next(
         (patterns for directory, patterns in _INCLUDED_ONLY.items() if path.startswith(f"{directory}/")), ("*",)
     )
     return any(fnmatchcase(path, pattern) for pattern in only)
 
 
-def _shrink(file: File) -> File:
+def _shrink(file: File, used: Mapping[str, Service]) -> File:
     if file.path == "botocore/data/endpoints.json":
-        return File(file.path, _json(_keep_used_services(json.loads(file.content))))
+        return File(file.path, _json(_keep_used_services(json.loads(file.content), used)))
     if file.path.startswith("botocore/data/") and file.path.endswith(".json.gz"):
         # Uncompressed, because the zip compresses it anyway.
-        model = _keep_used_operations(file.path, json.loads(gzip.decompress(file.content)))
+        model = _keep_used_operations(file.path, json.loads(gzip.decompress(file.content)), used)
         return File(file.path.removesuffix(".gz"), _json(_drop_documentation(model)))
     if file.path.endswith(".so"):
         return File(file.path, _strip(file.content))
     return file
 
 
-def _keep_used_operations(path: str, model: dict[str, Any]) -> dict[str, Any]:
+def _keep_used_operations(path: str, model: dict[str, Any], used: Mapping[str, Service]) -> dict[str, Any]:
     """Drop the operations of a service model that are not used, and the shapes that only they need."""
-    used = OPERATIONS.get(path.split("/")[2])
-    if used is None or not path.endswith("/service-2.json.gz"):
+    names = used[path.split("/")[2]].operations if path.endswith("/service-2.json.gz") else ()
+    if not names:
         return model
-    operations = {name: model["operations"][name] for name in used}
+    operations = {name: model["operations"][name] for name in names}
     return {**model, "operations": operations, "shapes": _shapes_of([operations], model["shapes"])}
 
 
@@ -112,10 +132,11 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _keep_used_services(endpoints: dict[str, Any]) -> dict[str, Any]:
+def _keep_used_services(endpoints: dict[str, Any], used: Mapping[str, Service]) -> dict[str, Any]:
     """Drop the endpoints of unused services: parsing them took a fifth of the SDK client's start time."""
+    names = {service.endpoint for service in used.values()}
     for partition in endpoints["partitions"]:
-        partition["services"] = {name: one for name, one in partition["services"].items() if name in ENDPOINTS}
+        partition["services"] = {name: one for name, one in partition["services"].items() if name in names}
     return endpoints
 
 

@@ -7,7 +7,7 @@ configured to look (`infra.uv`). The tests run with the same versions: set-up in
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,9 +37,9 @@ class File(NamedTuple):
 
 
 def unpack_files(
-    requirements: Path, platform: str, lock: Path = LOCK, python: str = interpreters.VERSION
+    requirements: Sequence[Path], platform: str, lock: Path = LOCK, python: str = interpreters.VERSION
 ) -> Iterator[File]:
-    """Yield every file of the packages that `requirements` names and of those that they need. Raise BuildError."""
+    """Yield every file of the packages that these files name and of those that they need. Raise BuildError."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         _unpack(directory, requirements, platform, lock, python)
@@ -49,11 +49,12 @@ def unpack_files(
                 yield File(file.as_posix(), path.read_bytes())
 
 
-def _unpack(directory: Path, requirements: Path, platform: str, lock: Path, python: str) -> None:
+def _unpack(directory: Path, requirements: Sequence[Path], platform: str, lock: Path, python: str) -> None:
     arguments = ["--target", str(directory), "--python", sys.executable, "--python-version", python]
     arguments += ["--require-hashes", "--only-binary", ":all:"]
     arguments += ["--python-platform", platform] if platform else []
-    arguments += ["--requirements", str(requirements), "--constraints", str(lock)]
+    arguments += [argument for path in requirements for argument in ("--requirements", str(path))]
+    arguments += ["--constraints", str(lock)]
     # The cache first, so that a test or a second build asks no index.
     for options in (["--offline"], []):
         try:
@@ -65,7 +66,7 @@ def _unpack(directory: Path, requirements: Path, platform: str, lock: Path, pyth
             return
     reason = ran.stderr.partition("error: ")[2].partition("\n\nhint: ")[0]
     raise BuildError(
-        f"The packages of {requirements.name} cannot be had for {platform or 'this machine'} and Python {python} as "
+        f"The packages cannot be had for {platform or 'this machine'} and Python {python} as "
         f"{lock.parent.name}/{lock.name} has them: "
         f"{' '.join(reason.split())[:500]}"
     )

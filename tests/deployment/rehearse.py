@@ -23,8 +23,8 @@ import click
 
 from chalicelib.extensions import present
 from chalicelib.storage import layouts
+from infra import extension_parts
 from infra.deploy.functions import declared_functions
-from infra.local import children
 from infra.package import wheels
 from tests.deployment import clones, cloud, deployer, rehearsal_kills, rehearsal_updates, restored, upgraded
 from tests.deployment.rehearsal import NAME, ORIGIN, STAGE, Failed, replace_text, run, until
@@ -146,7 +146,7 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
 def _download_wheels() -> None:
     """Download the wheels of Lambda's platform. This is the only network access, and only without cached wheels."""
     try:
-        for _ in wheels.unpack_files(children.ROOT / "requirements.txt", wheels.LAMBDA):
+        for _ in wheels.unpack_files(extension_parts.requirements(), wheels.LAMBDA):
             pass
     except wheels.BuildError as error:
         raise Failed(f"{error} Check that pip can reach its package index.") from error

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -156,8 +157,22 @@ def test_no_byte_in_the_package(names: tuple[str, ...], package: set[str], tmp_p
         path for path in missing if not path.startswith("vendor/")
     }
     tops = {path.split("/")[1] for path in missing if path.startswith("vendor/")}
-    dropped = extension_parts.requirements() - extension_parts.requirements(names)
-    assert dropped <= tops and bool(dropped) == bool(tops)
+    dropped = required(None) - required(names)
+    assert dropped <= tops - {"botocore"} and bool(dropped) == bool(tops - {"botocore"})
+
+
+@whole
+@each_set
+def test_no_operation_of_a_service_in_the_package(names: tuple[str, ...], tmp_path: Path) -> None:
+    build.stage(tmp_path, wheels.THIS_MACHINE, extensions=names)
+    data = tmp_path / "vendor" / "botocore" / "data"
+    has_console, has_erasures = "console" in names, "erasures" in names
+    services = {path.name for path in data.iterdir() if path.is_dir()}
+    assert services == {"dynamodb", "kms", "sqs"} | ({"ses"} if has_console else set())
+    (kms,) = (data / "kms").glob("*/service-2.json")
+    assert json.loads(kms.read_text())["operations"].keys() == {"Decrypt"} | ({"Sign"} if has_erasures else set())
+    partitions = json.loads((data / "endpoints.json").read_text())["partitions"]
+    assert any("email" in partition["services"] for partition in partitions) == has_console
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +181,12 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     directory = tmp_path_factory.mktemp("package")
     build.stage(directory, wheels.THIS_MACHINE)
     return files(directory)
+
+
+def required(extensions: Collection[str] | None) -> set[str]:
+    """The names of the packages that core and these extensions need."""
+    lines = [line for path in extension_parts.requirements(extensions) for line in path.read_text().splitlines()]
+    return {line.partition("==")[0] for line in lines if line and line[0] != "#"}
 
 
 def files(directory: Path) -> set[str]:

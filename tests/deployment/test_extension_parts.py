@@ -10,6 +10,7 @@ from infra import extension_parts
 from infra.deploy import monitoring
 from infra.deploy.function import DEAD_LETTER_QUEUE, follow
 from infra.deploy.functions import declared_functions
+from infra.package import trim
 from tests.extensions import are_all_on
 
 
@@ -53,6 +54,23 @@ def test_an_extension_has_alarms_for_its_streams_and_dead_letter_queues(monkeypa
     alarms = monitoring.alarms([])
     assert '"FunctionName", "Value": {"Fn::Sub": "${Name}-follow_moons"}' in json.dumps(alarms["MoonsLate"])
     assert '"Fn::GetAtt": ["DeadMoonsQueue", "QueueName"]' in json.dumps(alarms["DeadMoons"])
+
+
+def test_only_extensions_require_jinja2_and_the_time_zones() -> None:
+    texts = [path.read_text() for path in extension_parts.requirements()]
+    core, *of_extensions = ({line.partition("==")[0] for line in text.splitlines() if "==" in line} for text in texts)
+    assert core == {"cryptography", "offapi", "pydantic", "pynamodb"}
+    others = {name for names in of_extensions for name in names}
+    assert core.isdisjoint(others)
+    assert others == {"jinja2", "tzdata"} or not are_all_on()
+
+
+def test_the_services_of_an_extension_are_added_to_those_of_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    mail, signing = trim.Service("email", ("SendRawEmail",)), trim.Service("kms", ("Sign",))
+    core = trim.services([])
+    assert core.keys() == {"dynamodb", "kms", "sqs"}
+    declare(monkeypatch, SERVICES={"ses": mail, "kms": signing})
+    assert trim.services() == {**core, "ses": mail, "kms": trim.Service("kms", ("Decrypt", "Sign"))}
 
 
 def test_the_template_of_an_extension_adds_members_and_changes_none(

@@ -81,18 +81,21 @@ def test_less_than_three_percent_of_the_shipped_code_is_unused(package: Package)
 def test_only_the_sdk_data_of_the_used_services_ships(package: Package) -> None:
     data = package.directory / "botocore" / "data"
     endpoints = json.loads((data / "endpoints.json").read_text())["partitions"]
-    assert {name for partition in endpoints for name in partition["services"]} == set(trim.ENDPOINTS)
+    services = trim.services()
+    assert {name for partition in endpoints for name in partition["services"]} == {
+        one.endpoint for one in services.values()
+    }
     assert not [path for path in data.rglob("service-2.json") if "<p>" in path.read_text()]
-    assert {path.name for path in data.iterdir() if path.is_dir()} == set(trim.SERVICES)
+    assert {path.name for path in data.iterdir() if path.is_dir()} == services.keys()
     read = {file for run in package.runs.values() for file in run.files if file.startswith("botocore/data/")}
-    assert {file.split("/")[2] for file in read if file.count("/") > 2} == set(trim.SERVICES)
+    assert {file.split("/")[2] for file in read if file.count("/") > 2} == services.keys()
 
 
-@pytest.mark.parametrize("service", trim.SERVICES)
+@pytest.mark.parametrize("service", trim.services())
 def test_trimming_changes_no_operation_of_a_service(package: Package, service: str) -> None:
     stock, shipped = Loader(), _loader(package)
     original, trimmed = (ServiceModel(one.load_service_model(service, "service-2")) for one in (stock, shipped))
-    kept = list(trim.OPERATIONS.get(service, original.operation_names))
+    kept = list(trim.services()[service].operations or original.operation_names)
     assert trimmed.operation_names == kept
     for name in kept:
         expected, operation = original.operation_model(name), trimmed.operation_model(name)
@@ -102,9 +105,7 @@ def test_trimming_changes_no_operation_of_a_service(package: Package, service: s
         assert [shape.name for shape in operation.error_shapes] == [shape.name for shape in expected.error_shapes]
 
 
-@pytest.mark.parametrize(
-    ("service", "listed"), zip(sorted(trim.SERVICES), ("dynamodb", "kms", "email", "sqs"), strict=True)
-)
+@pytest.mark.parametrize(("service", "listed"), [(name, service.endpoint) for name, service in trim.services().items()])
 def test_trimming_changes_no_endpoint_of_a_service(package: Package, service: str, listed: str) -> None:
     stock, shipped = (EndpointResolver(one.load_data("endpoints")) for one in (Loader(), _loader(package)))
     partitions = stock.get_available_partitions()
@@ -245,7 +246,7 @@ def test_a_wheel_that_is_not_there_fails_the_build(index: Path, tmp_path: Path) 
 def test_the_files_of_a_package_are_those_of_its_wheel(platform: str, tag: str, index: Path, tmp_path: Path) -> None:
     (tmp_path / "lock").write_text(package_index.add_wheel(index, "small", tag))
     (tmp_path / "requirements.txt").write_text("small==1\n")
-    found = {file.path for file in wheels.unpack_files(tmp_path / "requirements.txt", platform, tmp_path / "lock")}
+    found = {file.path for file in wheels.unpack_files([tmp_path / "requirements.txt"], platform, tmp_path / "lock")}
     with zipfile.ZipFile(index / f"small-1-{tag}.whl") as wheel:
         assert found == set(wheel.namelist()) - {"small-1.dist-info/RECORD"}
 
@@ -270,7 +271,7 @@ def test_a_wheel_that_does_not_fit_fails_the_build(
     (tmp_path / "lock").write_text(line)
     (tmp_path / "requirements.txt").write_text(f"{requirement}\n")
     with pytest.raises(build.BuildError, match=reason):
-        list(wheels.unpack_files(tmp_path / "requirements.txt", wheels.LAMBDA, tmp_path / "lock"))
+        list(wheels.unpack_files([tmp_path / "requirements.txt"], wheels.LAMBDA, tmp_path / "lock"))
 
 
 def _shipped(package: Package) -> list[str]:

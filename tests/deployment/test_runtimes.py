@@ -12,6 +12,7 @@ from chalice.config import Config
 from chalice.deploy.packager import LambdaDeploymentPackager
 
 from app import app
+from infra import extension_parts
 from infra.deploy import chalice_process, runtimes
 from infra.deploy.runtimes import RUNTIMES, Runtime
 from infra.package import build, interpreters, wheels
@@ -162,7 +163,7 @@ def test_every_package_has_wheels_of_every_version(version: str, architecture: s
     tag = f"cpython-{version.replace('.', '')}-"
     compiled = [
         file.path
-        for file in wheels.unpack_files(build.ROOT / "requirements.txt", wheels.PLATFORMS[architecture], python=version)
+        for file in wheels.unpack_files(extension_parts.requirements(), wheels.PLATFORMS[architecture], python=version)
         if file.path.endswith(".so")
     ]
     assert [path for path in compiled if tag in path]

@@ -1,4 +1,7 @@
-"""The templates of the console as compiled modules, so that the first page of each process is not slow."""
+"""What the console adds to the package: the data of SES, and its templates as compiled modules.
+
+Without compiled templates, the first page of each process would be slow.
+"""
 
 import shutil
 from pathlib import Path
@@ -6,6 +9,9 @@ from pathlib import Path
 from jinja2 import FileSystemLoader
 
 from chalicelib.extensions.console import rendering
+from infra.package.trim import Service
+
+SERVICES = {"ses": Service("email", ("SendRawEmail",))}
 
 
 def prepare(directory: Path) -> list[Path]:
