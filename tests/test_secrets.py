@@ -26,7 +26,7 @@ from chalicelib import storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.http import auth
-from chalicelib.http.wire import Wire
+from chalicelib.http.wire import WireModel
 from chalicelib.leads.models import LeadIn
 from chalicelib.storage import encryption, keyring
 from chalicelib.webhooks import events, queue
@@ -482,13 +482,13 @@ def shown(thing: Any) -> str:
         pytest.param(WebhookChangeIn, {"webhook": {"description": CANARY}}, id="a change of a webhook"),
     ],
 )
-def test_the_repr_of_a_request_body_shows_no_values(model: type[Wire], record: dict[str, Any]) -> None:
+def test_the_repr_of_a_request_body_shows_no_values(model: type[WireModel], record: dict[str, Any]) -> None:
     body = model.model_validate(record)
     assert CANARY in str(body.model_dump())
     assert CANARY not in shown(body)
 
 
-WIRE = {name: model for name, model in MODELS.items() if isinstance(model, type) and issubclass(model, Wire)}
+WIRE = {name: model for name, model in MODELS.items() if isinstance(model, type) and issubclass(model, WireModel)}
 
 
 @pytest.mark.parametrize("resource", WIRE)

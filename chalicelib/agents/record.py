@@ -25,7 +25,7 @@ from chalicelib.http.wire import (
     PublicNumber,
     PublicText,
     PublicTexts,
-    Wire,
+    WireModel,
     find_non_finite,
     read_only,
 )
@@ -212,7 +212,7 @@ class NewAgent(AgentV3):
     tools: list[NewTool] | None = None  # type: ignore[assignment]
 
 
-class NewAgentIn(Wire):
+class NewAgentIn(WireModel):
     """The body of POST /v3/agents."""
 
     agent: NewAgent
@@ -233,13 +233,13 @@ class Template(AgentV3):
     tools: list[TemplateTool] | None = None  # type: ignore[assignment]
 
 
-class TemplateIn(Wire):
+class TemplateIn(WireModel):
     """The body of POST /v3/agents/import."""
 
     template: Template
 
 
-class AgentIn(Wire):
+class AgentIn(WireModel):
     """The body of PATCH /v3/agents/{agent_id}. `tools` are accepted and ignored."""
 
     agent: AgentV3

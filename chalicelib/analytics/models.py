@@ -4,12 +4,12 @@ from typing import Literal
 
 from typing_extensions import TypeAliasType
 
-from chalicelib.http.wire import Number, OptionalNumber, OptionalText, Origin, Wire, omitted
+from chalicelib.http.wire import Number, OptionalNumber, OptionalText, Origin, WireModel, omitted
 
 AnalyticsKind = TypeAliasType("AnalyticsKind", Literal["load", "convo"])
 
 
-class AnalyticsRecord(Wire):
+class AnalyticsRecord(WireModel):
     """A page load (`load`) or the metadata of a conversation (`convo`)."""
 
     record: AnalyticsKind
@@ -26,7 +26,7 @@ class AnalyticsRecord(Wire):
     lastMessageTS: OptionalNumber = None
 
 
-class ConversationAnalytics(Wire):
+class ConversationAnalytics(WireModel):
     """The analytics records of a conversation as they were written, and when the last one was, in Unix seconds."""
 
     convoID: str
@@ -35,7 +35,7 @@ class ConversationAnalytics(Wire):
     convo: AnalyticsRecord = omitted()
 
 
-class DeletedAnalytics(Wire):
+class DeletedAnalytics(WireModel):
     """The number of conversations whose records the request has deleted."""
 
     deleted: Number

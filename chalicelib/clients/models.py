@@ -11,7 +11,7 @@ from chalicelib.http.wire import (
     OptionalFlag,
     OptionalText,
     OptionalTexts,
-    Wire,
+    WireModel,
     read_only,
     require_visible,
 )
@@ -24,14 +24,14 @@ Password = Annotated[
 ]
 
 
-class NotificationsSettings(Wire):
+class NotificationsSettings(WireModel):
     """`notificationsSettings`."""
 
     notifyThrough: OptionalText = None
     notifyIf: OptionalText = None
 
 
-class Client(Wire):
+class Client(WireModel):
     """A client. `email` and `dashboardPassword` are the sign-in to the dashboard."""
 
     ID: OptionalText = read_only()
@@ -47,7 +47,7 @@ class Client(Wire):
     notificationsSettings: NotificationsSettings | None = None
 
 
-class ClientIn(Wire):
+class ClientIn(WireModel):
     """The body of POST /v3/clients."""
 
     client: Client

@@ -21,7 +21,7 @@ from chalicelib.http.wire import (
     Platform,
     PublicNumber,
     PublicText,
-    Wire,
+    WireModel,
     omitted,
     read_only,
 )
@@ -67,7 +67,7 @@ for _open in (Message, TurnIn, TurnOut):
     _open.__extra_items__ = Open  # type: ignore[union-attr]  # mypy does not know `extra_items=Open`
 
 
-class ConvoMeta(Wire):
+class ConvoMeta(WireModel):
     """The metadata of a conversation (§2.6). Counters and times that the service maintains are read only."""
 
     ID: PublicText = read_only()
@@ -101,13 +101,13 @@ class ConvoMetaV3(ConvoMeta):
     lastMessage: OptionalText = read_only()
 
 
-class Deletion(Wire):
+class Deletion(WireModel):
     """The messages to delete, by `mid`. Unknown ids are ignored."""
 
     mids: Annotated[list[str], Field(fail_fast=True)]
 
 
-class StateIn(Wire):
+class StateIn(WireModel):
     """The body of the state route (§4.3). Without any member, the route only reads."""
 
     turns: Annotated[list[TurnIn], Field(fail_fast=True)] | None = None
@@ -115,14 +115,14 @@ class StateIn(Wire):
     metadata: ConvoMeta | None = None
 
 
-class Issue(Wire):
+class Issue(WireModel):
     """A violated rule, or a warning: the path of a member, and the rule."""
 
     path: str
     message: str
 
 
-class StateOut(Wire):
+class StateOut(WireModel):
     """The answer of the state route (§4.3), without the `data` envelope."""
 
     platformName: Platform
@@ -140,37 +140,37 @@ class StateOut(Wire):
     warnings: list[Issue] = omitted()
 
 
-class NewMessages(Wire):
+class NewMessages(WireModel):
     """Messages to add, 1 to 50, in order. One whose `mid` the conversation has is not added again."""
 
     messages: Annotated[list[Message], Field(fail_fast=True, min_length=1, max_length=50)]
 
 
-class Messages(Wire):
+class Messages(WireModel):
     """The body of PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages: all messages, in order."""
 
     messages: _Messages
 
 
-class MessageChange(Wire):
+class MessageChange(WireModel):
     """The body of PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}."""
 
     message: Message
 
 
-class NewVisitorToken(Wire):
+class NewVisitorToken(WireModel):
     """The settings of a new visitor token. It expires after a day by default, and after 30 days at most."""
 
     expiresInSeconds: Annotated[int, Field(ge=60, le=30 * 86_400), INTEGRAL_FLOAT_AS_INT] | None = None
 
 
-class VisitorTokenIn(Wire):
+class VisitorTokenIn(WireModel):
     """The body of a request that issues a visitor token."""
 
     token: NewVisitorToken
 
 
-class VisitorToken(Wire):
+class VisitorToken(WireModel):
     """A visitor token, which is shown only once. Times are ISO 8601."""
 
     token: Annotated[str, SECRET]
@@ -184,39 +184,39 @@ class NewConversation(ConvoMetaV3):
     messagesNum: _MessagesNumber | None = None
 
 
-class ConversationIn(Wire):
+class ConversationIn(WireModel):
     """The body of POST /v3/agents/{agent_id}/convos."""
 
     conversation: NewConversation
 
 
-class ConversationChange(Wire):
+class ConversationChange(WireModel):
     """The body of PATCH /v3/agents/{agent_id}/convos/{convo_id}."""
 
     conversation: ConvoMetaV3
 
 
-class Assignment(Wire):
+class Assignment(WireModel):
     """The assignee of a conversation: the id of a client, or null for the agent itself."""
 
     to: Identifier | None
     state: OptionalText = None
 
 
-class AssignmentIn(Wire):
+class AssignmentIn(WireModel):
     """The body of POST /v3/agents/{agent_id}/convos/{convo_id}/assign."""
 
     assign: Assignment
 
 
-class ConversationMessages(Wire):
+class ConversationMessages(WireModel):
     """A conversation with messages of it, newest first."""
 
     conversation: ConvoMetaV3
     messages: list[Message]
 
 
-class CreatedConversation(Wire):
+class CreatedConversation(WireModel):
     """A created conversation (§2.11). `createdAt` is in ISO 8601."""
 
     id: str

@@ -13,9 +13,9 @@ from chalicelib.http import current_request, operation
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-    from chalicelib.http.wire import Location, Wire
+    from chalicelib.http.wire import Location, WireModel
 
-Model = TypeVar("Model", bound="Wire")
+Model = TypeVar("Model", bound="WireModel")
 
 _MAX_ISSUES = 20
 UNKNOWN = "is not a member of this object"

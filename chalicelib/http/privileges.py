@@ -19,13 +19,13 @@ from chalicelib.http import auth
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
-    from chalicelib.http.wire import Wire
+    from chalicelib.http.wire import WireModel
 
 AGENT_KEY = "SECRET_API_KEY"
 
 _GetResponse = Callable[[Request], Response]
 # A function that returns the model of a record. It imports the model, and is called only if members are hidden.
-LazyModel = Callable[[], type["Wire"]]
+LazyModel = Callable[[], type["WireModel"]]
 
 
 def require_scope(routes: Mapping[str, Mapping[str, Any]]) -> Callable[[Request, _GetResponse], Response]:

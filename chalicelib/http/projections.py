@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, get_args, get_origin
 
-from chalicelib.http.wire import Location, Wire, marked, read_only_members
+from chalicelib.http.wire import Location, WireModel, marked, read_only_members
 
 
 @cache
-def secret_members(model: type[Wire]) -> set[str]:
+def secret_members(model: type[WireModel]) -> set[str]:
     """Return the secret members of a model itself, without those of nested objects."""
     return marked(model, "x-secret")
 
 
-def without_secrets(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
+def without_secrets(model: type[WireModel], document: dict[str, Any]) -> dict[str, Any]:
     """Return `document` without secret members, at any depth.
 
     Undeclared members may be secret, so they are removed. A member is undeclared, too, if its model is now an object
@@ -22,12 +22,12 @@ def without_secrets(model: type[Wire], document: dict[str, Any]) -> dict[str, An
     return _project(model, document, _not_secret)
 
 
-def public(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
+def public(model: type[WireModel], document: dict[str, Any]) -> dict[str, Any]:
     """Return `document` with its public members only, at any depth."""
     return _project(model, document, _public_members)
 
 
-def portable(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
+def portable(model: type[WireModel], document: dict[str, Any]) -> dict[str, Any]:
     """Return `document` as another workspace can use it.
 
     It has no secret members, no own ids, no members that the service sets, and no undeclared ones, which may be secret.
@@ -35,7 +35,7 @@ def portable(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
     return _project(model, document, _portable_members)
 
 
-def find_undeclared(model: type[Wire], document: dict[str, Any], location: Location = ()) -> Iterator[Location]:
+def find_undeclared(model: type[WireModel], document: dict[str, Any], location: Location = ()) -> Iterator[Location]:
     """Yield the locations of the members in a stored document that the model does not declare."""
     nested = nested_models(model)
     for name, value in document.items():
@@ -49,7 +49,9 @@ def find_undeclared(model: type[Wire], document: dict[str, Any], location: Locat
                     yield from find_undeclared(nested[name], one, (*location, name, index))
 
 
-def _project(model: type[Wire], document: dict[str, Any], members: Callable[[type[Wire]], set[str]]) -> dict[str, Any]:
+def _project(
+    model: type[WireModel], document: dict[str, Any], members: Callable[[type[WireModel]], set[str]]
+) -> dict[str, Any]:
     """Return `document` with these members of its model, at any depth."""
     nested, known = nested_models(model), members(model)
     kept = {name: value for name, value in document.items() if name in known}
@@ -64,22 +66,22 @@ def _project(model: type[Wire], document: dict[str, Any], members: Callable[[typ
 
 
 @cache
-def _not_secret(model: type[Wire]) -> set[str]:
+def _not_secret(model: type[WireModel]) -> set[str]:
     return model.model_fields.keys() - secret_members(model)
 
 
 @cache
-def _public_members(model: type[Wire]) -> set[str]:
+def _public_members(model: type[WireModel]) -> set[str]:
     return marked(model, "x-public")
 
 
 @cache
-def _portable_members(model: type[Wire]) -> set[str]:
+def _portable_members(model: type[WireModel]) -> set[str]:
     return _not_secret(model) - marked(model, "x-own-id") - read_only_members(model)
 
 
 @cache
-def nested_models(model: type[Wire]) -> dict[str, type[Wire]]:
+def nested_models(model: type[WireModel]) -> dict[str, type[WireModel]]:
     """Return the models of the members that are objects or lists of objects."""
     models = {name: model_in(field.annotation) for name, field in model.model_fields.items()}
     return {name: inner for name, inner in models.items() if inner}
@@ -88,5 +90,5 @@ def nested_models(model: type[Wire]) -> dict[str, type[Wire]]:
 def model_in(annotation: Any) -> Any:
     """Return the model of an object, a list of objects, or either with None; None for another type."""
     if get_origin(annotation) is None:
-        return annotation if isinstance(annotation, type) and issubclass(annotation, Wire) else None
+        return annotation if isinstance(annotation, type) and issubclass(annotation, WireModel) else None
     return next(filter(None, map(model_in, get_args(annotation))), None)

@@ -1,7 +1,7 @@
 """The bases of all wire models. Their types are strict, and an absent member differs from `null`.
 
 A request model lists the members of a body. They are optional by default, and `null` clears them. Read-only members are
-accepted and ignored, so a client can send back a record as it was read. Other members are rejected (`Wire`) or kept
+accepted and ignored, so a client can send back what it read. Other members are rejected (`WireModel`) or kept
 (`OpenWire`, for agents). Enumerations are `Literal` if the specification lists all values, otherwise strings.
 """
 
@@ -123,7 +123,7 @@ def omitted(**options: Any) -> Any:
     return Field(default=None, **options)
 
 
-class Wire(BaseModel):
+class WireModel(BaseModel):
     """A JSON object of the interface."""
 
     model_config = STRICT
@@ -143,7 +143,7 @@ class Wire(BaseModel):
         for name, value in self._sent_members():
             if name in read_only_members(type(self)):
                 continue
-            if isinstance(value, Wire):
+            if isinstance(value, WireModel):
                 before = merged.get(name)  # any JSON, if an earlier version did not know the member
                 merged[name] = value.merge_into(before if isinstance(before, dict) else {})
             elif value is None:
@@ -158,7 +158,7 @@ class Wire(BaseModel):
         return [(name, values[name]) for name in sorted(self.model_fields_set)]
 
 
-class OpenWire(Wire):
+class OpenWire(WireModel):
     """A JSON object that keeps the members that it does not know, so that a newer client loses nothing."""
 
     model_config = ConfigDict({**STRICT, "extra": "allow"})
@@ -168,32 +168,32 @@ class OpenWire(Wire):
 Location = tuple[int | str, ...]
 
 
-def find_unknown_members(body: "Wire") -> Iterator[tuple[Location, Any]]:
+def find_unknown_members(body: "WireModel") -> Iterator[tuple[Location, Any]]:
     """Yield the members that the objects in a parsed body do not know: locations and values."""
     for location, model in _objects(body, ()):
         if isinstance(model, OpenWire):
             yield from (((*location, name), value) for name, value in model.__pydantic_extra__.items())
 
 
-def find_ignored_members(body: "Wire") -> Iterator[Location]:
+def find_ignored_members(body: "WireModel") -> Iterator[Location]:
     """Yield the locations of members in a parsed body that are ignored, because the service sets them."""
     for location, model in _objects(body, ()):
         for name in sorted(model.model_fields_set & read_only_members(type(model))):
             yield (*location, name)
 
 
-# Values that contain no model. Checked first, because `isinstance` of a `Wire` takes ten times as long.
+# Values that contain no model. Checked first, because `isinstance` of a `WireModel` takes ten times as long.
 _LEAVES = (str, type(None), bool, int, float, dict)
 
 
-def _objects(value: Any, location: Location) -> Iterator[tuple[Location, "Wire"]]:
+def _objects(value: Any, location: Location) -> Iterator[tuple[Location, "WireModel"]]:
     """Yield the objects in a parsed body with their locations, without those inside a member that has no effect."""
-    if isinstance(value, Wire):
+    if isinstance(value, WireModel):
         yield location, value
         for name, inner in value.__dict__.items():
             if not isinstance(inner, _LEAVES) and name not in read_only_members(type(value)):
                 yield from _objects(inner, (*location, name))
-    elif isinstance(value, list) and value and isinstance(value[0], Wire):
+    elif isinstance(value, list) and value and isinstance(value[0], WireModel):
         # All entries of a list have one type. The 30,000 messages of a state are no models.
         for index, inner in enumerate(value):
             yield from _objects(inner, (*location, index))
@@ -248,12 +248,12 @@ def _find_non_finite(value: Any, location: Location) -> Iterator[Location]:
 
 
 @cache
-def read_only_members(model: type[Wire]) -> set[str]:
+def read_only_members(model: type[WireModel]) -> set[str]:
     """Return the members that the service sets, of a model itself."""
     return marked(model, "readOnly")
 
 
-def marked(model: type[Wire], mark: str) -> set[str]:
+def marked(model: type[WireModel], mark: str) -> set[str]:
     """Return the members of a model itself whose schema has this mark."""
     return {
         name
@@ -263,7 +263,7 @@ def marked(model: type[Wire], mark: str) -> set[str]:
 
 
 def _to_json(value: Any) -> Any:
-    if isinstance(value, Wire):
+    if isinstance(value, WireModel):
         return {name: _to_json(inner) for name, inner in value._sent_members() if inner is not None}
     if isinstance(value, list):
         return [_to_json(item) for item in value]

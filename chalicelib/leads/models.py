@@ -4,7 +4,7 @@ from typing import Literal
 
 from typing_extensions import TypeAliasType
 
-from chalicelib.http.wire import Identifier, OptionalNumber, OptionalText, Wire, read_only
+from chalicelib.http.wire import Identifier, OptionalNumber, OptionalText, WireModel, read_only
 
 LeadChannel = TypeAliasType(
     "LeadChannel",
@@ -15,7 +15,7 @@ LeadChannel = TypeAliasType(
 )  # fmt: skip
 
 
-class Lead(Wire):
+class Lead(WireModel):
     """A lead. `agentName` is the title of the agent when the lead was captured."""
 
     id: OptionalText = read_only()
@@ -34,13 +34,13 @@ class LeadChange(Lead):
     agentId: OptionalText = read_only()  # type: ignore[assignment]
 
 
-class LeadChangeIn(Wire):
+class LeadChangeIn(WireModel):
     """The body of PATCH /v3/leads/{lead_id}."""
 
     lead: LeadChange
 
 
-class LeadIn(Wire):
+class LeadIn(WireModel):
     """The body of POST /v3/leads."""
 
     lead: Lead

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from chalicelib.http.wire import OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire, read_only
+from chalicelib.http.wire import OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, WireModel, read_only
 
 DashboardLayout = TypeAliasType("DashboardLayout", Literal["vertical", "horizontal"])
 
 
-class Organisation(Wire):
+class Organisation(WireModel):
     """An organisation: a group of agents (`widgetIDs`) and admins (`adminIDs`)."""
 
     ID: OptionalText = read_only()
@@ -26,7 +26,7 @@ class Organisation(Wire):
     lastModified: OptionalNumber = None
 
 
-class OrganisationIn(Wire):
+class OrganisationIn(WireModel):
     """The body of POST /v3/orgs."""
 
     organisation: Organisation

@@ -15,14 +15,14 @@ from chalicelib.http.wire import (
     OptionalText,
     OptionalTexts,
     Texts,
-    Wire,
+    WireModel,
     omitted,
     read_only,
     require_visible,
 )
 
 # A class body cannot declare the member `in`, which is a Python keyword.
-_WithIn = create_model("_WithIn", __base__=Wire, **{"in": (OptionalText, None)})  # type: ignore[call-overload]
+_WithIn = create_model("_WithIn", __base__=WireModel, **{"in": (OptionalText, None)})  # type: ignore[call-overload]
 
 
 class ToolField(_WithIn):  # type: ignore[misc,valid-type]
@@ -47,7 +47,7 @@ class ToolField(_WithIn):  # type: ignore[misc,valid-type]
 ToolName = Annotated[str, AfterValidator(require_visible), Field(json_schema_extra={"pattern": VISIBLE})]
 
 
-class Tool(Wire):
+class Tool(WireModel):
     """A tool (§2.2). Read-only members are accepted in requests and ignored."""
 
     id: OptionalText = read_only()
@@ -84,25 +84,25 @@ class ToolUpdate(Tool):
     name: ToolName = omitted()
 
 
-class ToolIn(Wire):
+class ToolIn(WireModel):
     """The body of POST."""
 
     tool: NewTool
 
 
-class ToolChange(Wire):
+class ToolChange(WireModel):
     """The body of PATCH. Members that are left out keep their values; `fields` is replaced as a whole."""
 
     tool: ToolUpdate
 
 
-class ToolTestIn(Wire):
+class ToolTestIn(WireModel):
     """The body of POST /v3/tools/{tool_id}/test: the arguments of the call, by their names."""
 
     arguments: OpenObject
 
 
-class ToolRequest(Wire):
+class ToolRequest(WireModel):
     """The request that was sent to a tool's server. It had `Host` and the headers of its body and connection, too."""
 
     method: str
@@ -111,7 +111,7 @@ class ToolRequest(Wire):
     body: str = omitted()
 
 
-class ToolResponse(Wire):
+class ToolResponse(WireModel):
     """The response of a tool's server. Header names are in lower case.
 
     `body` is the first 64 KB, as text, or in Base64 if it is not UTF-8.
@@ -124,7 +124,7 @@ class ToolResponse(Wire):
     isTruncated: bool
 
 
-class ToolTest(Wire):
+class ToolTest(WireModel):
     """A call of a tool's server, with secrets masked as `***`. `error` says why there is no or no complete response."""
 
     request: ToolRequest

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from chalicelib.http.wire import SECRET, OpenObject, OptionalNumber, OptionalText, Wire, omitted, read_only
+from chalicelib.http.wire import SECRET, OpenObject, OptionalNumber, OptionalText, WireModel, omitted, read_only
 from chalicelib.webhooks.events import Type
 
 EventType = TypeAliasType("EventType", Type)
@@ -15,7 +15,7 @@ Url = Annotated[str, Field(min_length=1, max_length=2048)]
 Types = Annotated[list[EventType], Field(min_length=1)]
 
 
-class WebhookChange(Wire):
+class WebhookChange(WireModel):
     """A change of a webhook endpoint. Members that are left out stay as they are."""
 
     id: OptionalText = read_only()
@@ -37,19 +37,19 @@ class NewWebhook(WebhookChange):
     events: Types
 
 
-class WebhookIn(Wire):
+class WebhookIn(WireModel):
     """The body of POST /v3/webhooks."""
 
     webhook: NewWebhook
 
 
-class WebhookChangeIn(Wire):
+class WebhookChangeIn(WireModel):
     """The body of PATCH /v3/webhooks/{webhook_id}."""
 
     webhook: WebhookChange
 
 
-class Webhook(Wire):
+class Webhook(WireModel):
     """A webhook endpoint. `createdAt` is in Unix milliseconds.
 
     Only the answers to its creation and to a rotation have a `signingSecret`.
@@ -64,7 +64,7 @@ class Webhook(Wire):
     createdAt: int
 
 
-class Delivery(Wire):
+class Delivery(WireModel):
     """A delivery of an event to a webhook endpoint.
 
     `pending`: it is queued or being sent. `delivered`: the receiver answered 200. `failed`: it did not; `error` says

@@ -12,7 +12,7 @@ from chalicelib.http.wire import (
     STRICT,
     OptionalFlag,
     OptionalText,
-    Wire,
+    WireModel,
     omitted,
     read_only,
 )
@@ -28,7 +28,7 @@ _BOTH: dict[str, JsonValue] = {
 }
 
 
-class WorkspaceChange(Wire):
+class WorkspaceChange(WireModel):
     """A change of a workspace. Members that are left out stay as they are, and `null` clears `retentionDays`."""
 
     id: OptionalText = read_only()
@@ -38,13 +38,13 @@ class WorkspaceChange(Wire):
     createdAt: OptionalText = read_only()
 
 
-class WorkspaceIn(Wire):
+class WorkspaceIn(WireModel):
     """The body of PATCH /v3/workspace."""
 
     workspace: WorkspaceChange
 
 
-class Workspace(Wire):
+class Workspace(WireModel):
     """A workspace. `createdAt` is ISO 8601. Conversations expire `retentionDays` after their last change."""
 
     id: str
@@ -53,7 +53,7 @@ class Workspace(Wire):
     createdAt: str
 
 
-class NewToken(Wire):
+class NewToken(WireModel):
     """The settings of a new v3 access token. It expires after a minute to a year, by default after 30 days."""
 
     model_config = ConfigDict({**STRICT, "json_schema_extra": {"not": _BOTH}})
@@ -64,13 +64,13 @@ class NewToken(Wire):
     scopes: Annotated[list[Scope], Field(min_length=1)] | None = None
 
 
-class TokenIn(Wire):
+class TokenIn(WireModel):
     """The body of POST /v3/tokens."""
 
     token: NewToken
 
 
-class Token(Wire):
+class Token(WireModel):
     """A v3 access token. Times are ISO 8601; `lastUsedAt` is accurate to ten minutes."""
 
     id: str
@@ -83,13 +83,13 @@ class Token(Wire):
     lastUsedAt: OptionalText
 
 
-class Rotation(Wire):
+class Rotation(WireModel):
     """The body of POST /v3/workspace/key/rotate. The old key works for `overlapSeconds` more, one day by default."""
 
     overlapSeconds: Annotated[int, Field(ge=0, le=YEAR), INTEGRAL_FLOAT_AS_INT] | None = None
 
 
-class RotatedKey(Wire):
+class RotatedKey(WireModel):
     """The new workspace key, which is shown only once, and the expiry of the old one. Times are ISO 8601."""
 
     id: str

@@ -12,14 +12,14 @@ import pytest
 from chalicelib.agents.record import AgentV2, Theme
 from chalicelib.conversations.models import ConvoMeta
 from chalicelib.http import projections
-from chalicelib.http.wire import Wire, marked
+from chalicelib.http.wire import WireModel, marked
 from tests.api import Api
 from tests.contract.test_members import document
 
 PAGE = Path(__file__).parents[2] / "docs" / "credentials.md"
 STATE = "/agents/support/interact/ann/state"
 
-PUBLIC: dict[type[Wire], str] = {
+PUBLIC: dict[type[WireModel], str] = {
     AgentV2: """agentPlatform title description theme customThemeJSONString
         roundedImageURL avatarImageUrl headerImageUrl bannerImageUrl chatBgURL fontFamily branding buttonsLayout
         ADVANCED_customCSS lang UIhandoffdescription UIhandoffSubdescription proactiveMessage vg_initMessages
@@ -29,7 +29,7 @@ PUBLIC: dict[type[Wire], str] = {
     ConvoMeta: """ID userID userName userEmail userImage userPhone userProfilePic origin state ts lastModified
         messagesNum interactionsNum firstMessageTS lastMessageTS""",
 }
-PRIVATE: dict[type[Wire], str] = {
+PRIVATE: dict[type[WireModel], str] = {
     AgentV2: """VF_DIALOGUE_API_KEY VF_PROJECT_API_KEY SECRET_API_KEY chatappToken chatappNumberId chatappBusniessId
         webhookUrl cloudPrivateKey cloudClientEmail vg_systemPrompt vg_temperature vg_maxTokens vg_kbDefaultDimension
         vg_kbTopChunks vg_defaultModel vg_enableUIEngine recordChatHistory enableAITranslate disableNoReplyListener
@@ -58,14 +58,14 @@ def visitor_view(api: Api, agent_id: str) -> Any:
 
 
 @pytest.mark.parametrize("model", PUBLIC, ids=lambda one: one.__name__)
-def test_it_is_decided_of_every_member_whether_a_visitor_token_is_shown_it(model: type[Wire]) -> None:
+def test_it_is_decided_of_every_member_whether_a_visitor_token_is_shown_it(model: type[WireModel]) -> None:
     public, private = PUBLIC[model].split(), PRIVATE[model].split()
     assert sorted([*public, *private]) == sorted(model.model_fields)
     assert marked(model, "x-public") == set(public)
 
 
 @pytest.mark.parametrize("model", PUBLIC, ids=lambda one: one.__name__)
-def test_no_public_member_is_secret_and_every_object_inside_is_in_a_list(model: type[Wire]) -> None:
+def test_no_public_member_is_secret_and_every_object_inside_is_in_a_list(model: type[WireModel]) -> None:
     assert not marked(model, "x-public") & marked(model, "x-secret")
     assert set(projections.nested_models(model).values()) <= PUBLIC.keys()
 

@@ -6,7 +6,7 @@ import pytest
 
 from app import app
 from chalicelib.http.bodies import IGNORED
-from chalicelib.http.wire import Wire, read_only_members
+from chalicelib.http.wire import WireModel, read_only_members
 from tests.api import Answer, Api
 from tests.assertions import refused, stored
 from tests.builders import lead_body
@@ -17,7 +17,7 @@ STATE = "/agents/support/interact/ann/state"
 
 def has_ignored(kind: Any) -> bool:
     """Whether a body of this type has a member that the service sets."""
-    if isinstance(kind, type) and issubclass(kind, Wire):
+    if isinstance(kind, type) and issubclass(kind, WireModel):
         inner = (field.annotation for field in kind.model_fields.values())
         return bool(read_only_members(kind)) or any(map(has_ignored, inner))
     return any(map(has_ignored, get_args(kind)))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from chalicelib.http.wire import STRICT, Wire, omitted
+from chalicelib.http.wire import STRICT, WireModel, omitted
 
 _MEMBERS = ("userID", "email", "phone")
 _ANY: list[JsonValue] = [{"required": [name]} for name in _MEMBERS]
@@ -12,7 +12,7 @@ _ANY: list[JsonValue] = [{"required": [name]} for name in _MEMBERS]
 _Value = Annotated[str, Field(min_length=1, max_length=1_000)]
 
 
-class Person(Wire):
+class Person(WireModel):
     """The person to erase: at least one member. Emails are compared without regard to case, the others exactly."""
 
     model_config = ConfigDict({**STRICT, "json_schema_extra": {"anyOf": _ANY}})
@@ -22,13 +22,13 @@ class Person(Wire):
     phone: _Value = ""
 
 
-class ErasureIn(Wire):
+class ErasureIn(WireModel):
     """The body of POST /v3/erasures."""
 
     erasure: Person
 
 
-class ErasureCounts(Wire):
+class ErasureCounts(WireModel):
     """The number of removed records by kind. A kind of an extension is absent until it is searched."""
 
     conversations: int
@@ -39,7 +39,7 @@ class ErasureCounts(Wire):
     answers: int
 
 
-class ErasureReceipt(Wire):
+class ErasureReceipt(WireModel):
     """The receipt of a complete erasure. Times are ISO 8601.
 
     `hash` is the SHA-256 of the other members but `signature`, as JSON with sorted names and without white space.
@@ -56,7 +56,7 @@ class ErasureReceipt(Wire):
     signature: str
 
 
-class Erasure(Wire):
+class Erasure(WireModel):
     """An erasure. `status` is `running`, or `complete` with a `receipt`. `createdAt` is ISO 8601."""
 
     id: str

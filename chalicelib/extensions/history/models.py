@@ -6,13 +6,13 @@ from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from chalicelib.agents.record import AgentV3 as AgentV3
-from chalicelib.http.wire import Wire, omitted
+from chalicelib.http.wire import WireModel, omitted
 from chalicelib.tools.models import Tool as Tool
 
 ChangeOperation = TypeAliasType("ChangeOperation", Literal["create", "update", "delete"])
 
 
-class Author(Wire):
+class Author(WireModel):
     """The author of a change: the kind, id and name of a credential.
 
     The kinds are `workspace`, `access`, `agent` and `session` (of the console), and without a credential `operator` (a
@@ -24,7 +24,7 @@ class Author(Wire):
     name: str
 
 
-class Change(Wire):
+class Change(WireModel):
     """A change of a record. `resource` names it, such as `agents/support`; `at` is ISO 8601.
 
     `by` is null if the author is unknown. `changed` has the paths of the members, never their values. `number` is the
@@ -40,7 +40,7 @@ class Change(Wire):
     number: int = omitted()
 
 
-class Version(Wire):
+class Version(WireModel):
     """A version of an agent or a tool. `number` is the time of its write in Unix milliseconds; `at` is ISO 8601.
 
     `by` is null if the author is unknown.

@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from chalicelib.http.wire import Number, Wire, omitted
+from chalicelib.http.wire import Number, WireModel, omitted
 
 
-class DayOfUsage(Wire):
+class DayOfUsage(WireModel):
     """The usage of a day of UTC, which begins at `from`; without `from`, of the whole period."""
 
     from_: Number = omitted(alias="from")
@@ -16,7 +16,7 @@ class DayOfUsage(Wire):
     leads: Number
 
 
-class Usage(Wire):
+class Usage(WireModel):
     """The usage of an agent on each day with counts. Without `agentId`, the counts that belong to no agent."""
 
     agentId: str = omitted()
@@ -24,7 +24,7 @@ class Usage(Wire):
     totals: DayOfUsage
 
 
-class Counts(Wire):
+class Counts(WireModel):
     """The counts of a period that begins at `from`. `averageSeconds` is absent without conversations."""
 
     from_: Number = Field(alias="from")
@@ -38,7 +38,7 @@ class Counts(Wire):
     averageSeconds: Number = omitted()
 
 
-class CountsGroup(Wire):
+class CountsGroup(WireModel):
     """The counts of one value of a dimension."""
 
     value: str
@@ -47,7 +47,7 @@ class CountsGroup(Wire):
     previous: Counts
 
 
-class Report(Wire):
+class Report(WireModel):
     """The counts of a period by interval, their totals, and the totals of the period before."""
 
     series: list[Counts]

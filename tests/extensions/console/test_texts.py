@@ -15,7 +15,7 @@ from chalicelib.agents import nodes, options, record, voice
 from chalicelib.clients import models as clients
 from chalicelib.extensions.console import rendering
 from chalicelib.http import bodies
-from chalicelib.http.wire import Wire
+from chalicelib.http.wire import WireModel
 from chalicelib.organisations import models as organisations
 from chalicelib.workspaces import models as workspaces
 from tests.api import Api
@@ -53,7 +53,7 @@ def test_a_template_uses_no_text_that_does_not_exist() -> None:
 
 def broken_rules(module: ModuleType) -> Iterator[str]:
     """The rules that the models of a module can find broken."""
-    models = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Wire)]
+    models = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, WireModel)]
     for model, value in product(models, VALUES):
         for name in [*model.model_fields, "unknown"]:
             try:
