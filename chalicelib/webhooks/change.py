@@ -23,7 +23,7 @@ class RowChange(NamedTuple):
     old: Image | None
     new: Image | None
     milliseconds: int
-    expired: bool
+    is_expired: bool
 
     def event_id(self, what: str, milliseconds: int) -> str:
         """Return the id of an event of this change: the same each time the record is read; ids sort by time."""

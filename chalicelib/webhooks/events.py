@@ -53,7 +53,7 @@ class Event(NamedTuple):
 def from_change(change: RowChange) -> list[Event]:
     """Return the events of a change, an empty list if it has none. Raise if the row cannot be read or decrypted."""
     events_of = _CATALOGUE.get(change.table)
-    return list(events_of(change)) if events_of and not change.expired else []
+    return list(events_of(change)) if events_of and not change.is_expired else []
 
 
 def _agent(change: RowChange) -> Iterator[Event]:

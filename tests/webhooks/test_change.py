@@ -42,7 +42,7 @@ def test_a_record_has_the_shape_of_a_lambda_event(stream: Stream, api: Api) -> N
     assert read.new is not None
     assert read.new["document"] == {"B": base64.b64decode(record["dynamodb"]["NewImage"]["document"]["B"])}
     assert abs(read.milliseconds - clock.milliseconds()) < 60_000
-    assert not read.expired
+    assert not read.is_expired
 
 
 def test_a_replayed_record_gives_the_same_events_at_any_time(

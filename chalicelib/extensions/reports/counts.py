@@ -19,7 +19,7 @@ from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import hours, queue
-from chalicelib.extensions.reports.hours import Hour
+from chalicelib.extensions.reports.hours import HourlyCounts
 from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
@@ -73,9 +73,9 @@ class DayRow(storage.DocumentRow):
     period = UnicodeAttribute(range_key=True)
 
 
-def record(changes: Iterable[CountedChange]) -> None:
-    """Store the counts of changes, and ask to count their hours again. Requests: those of `save`."""
-    save([row for change in changes if (row := change_row(change))])
+def record_changes(changes: Iterable[CountedChange]) -> None:
+    """Store the counts of changes, and ask to count their hours again. Requests: those of `save_rows`."""
+    save_rows([row for change in changes if (row := change_row(change))])
 
 
 def change_row(change: CountedChange) -> ChangeRow | None:
@@ -84,7 +84,7 @@ def change_row(change: CountedChange) -> ChangeRow | None:
     return _row(change) if is_recent else None
 
 
-def save(changes: Iterable[ChangeRow]) -> None:
+def save_rows(changes: Iterable[ChangeRow]) -> None:
     """Store rows of changes, and ask to count their hours again. Requests: one per 25 changes, and the queue's."""
     rows = {row.keys: row for row in changes}
     storage.save_many([*rows.values()])
@@ -114,7 +114,7 @@ def recount_all(workspace_id: str, agent_id: str) -> int:
     return len(changed_hours)
 
 
-def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str | None) -> Iterator[Hour]:
+def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str | None) -> Iterator[HourlyCounts]:
     """Yield the counts of the hours from `start` to before `end`, in Unix seconds. One request per MB."""
     kind = _COUNTS if dimension is None else _GROUPS
     days = DayRow.period.between(_period(kind, clock.iso(start)[:10]), _period(kind, clock.iso(end - 1)[:10]))
@@ -125,7 +125,7 @@ def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str 
             hour = first + int(number) * hours.SECONDS
             if start <= hour < end:
                 values = {"": of_hour} if dimension is None else of_hour
-                yield from (Hour(hour, value, counts) for value, counts in values.items())
+                yield from (HourlyCounts(hour, value, counts) for value, counts in values.items())
 
 
 def read_days(workspace_id: str, agent_id: str, start: int, end: int) -> dict[int, list[int]]:

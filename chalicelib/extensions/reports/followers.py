@@ -62,7 +62,7 @@ def _delivery(record: dict[str, Any]) -> ChangeRow | None:
     return counts.change_row(CountedChange(agent, tag, {"deliveries": 1}, {}, requested_at))
 
 
-CONVERSATIONS = Follower(counted_changes.from_record, counts.record)
-LEADS = Follower(_lead, counts.save)
-ANALYTICS = Follower(_load, counts.save)
-DELIVERIES = Follower(_delivery, counts.save)
+CONVERSATIONS = Follower(counted_changes.from_record, counts.record_changes)
+LEADS = Follower(_lead, counts.save_rows)
+ANALYTICS = Follower(_load, counts.save_rows)
+DELIVERIES = Follower(_delivery, counts.save_rows)

@@ -24,7 +24,7 @@ Groups = dict[str, dict[str, list[int]]]
 """The counts of each value of each dimension."""
 
 
-class Hour(NamedTuple):
+class HourlyCounts(NamedTuple):
     """The counts of the hour that begins at the Unix second `start`, of one value if they are read by a dimension."""
 
     start: int
@@ -32,7 +32,7 @@ class Hour(NamedTuple):
     counts: list[int]
 
 
-class Sums(NamedTuple):
+class HourTotals(NamedTuple):
     """The counts of an hour, and the same by the values of each dimension."""
 
     counts: list[int]
@@ -50,7 +50,7 @@ def values_of(change: CountedChange) -> list[str]:
     return [text.encode(errors="ignore")[:MAX_BYTES].decode(errors="ignore") for text in texts]
 
 
-def add_up(changes: Iterable[tuple[Sequence[int], Sequence[str]]]) -> Sums:
+def add_up(changes: Iterable[tuple[Sequence[int], Sequence[str]]]) -> HourTotals:
     """Return the sums of changes, each with its numbers and its values of the dimensions, in any order."""
     counts = [0] * len(NAMES)
     groups: Groups = {dimension: {} for dimension in DIMENSIONS}
@@ -58,15 +58,17 @@ def add_up(changes: Iterable[tuple[Sequence[int], Sequence[str]]]) -> Sums:
         add(counts, numbers)
         for dimension, value in zip(DIMENSIONS, values, strict=True) if any(numbers[:_GROUPED]) else ():
             add(groups[dimension].setdefault(value or UNKNOWN, [0] * len(NAMES)), numbers)
-    return Sums(counts, {dimension: most_frequent(by_value, MAX_VALUES) for dimension, by_value in groups.items()})
+    return HourTotals(
+        counts, {dimension: most_frequent(by_value, MAX_VALUES) for dimension, by_value in groups.items()}
+    )
 
 
-def combine(hourly_counts: Iterable[Hour]) -> list[Hour]:
+def combine(hourly_counts: Iterable[HourlyCounts]) -> list[HourlyCounts]:
     """Return the counts of several agents as those of one agent, so that a large report keeps few numbers at a time."""
     sums: dict[tuple[int, str], list[int]] = {}
     for hour in hourly_counts:
         add(sums.setdefault((hour.start, hour.value), [0] * len(NAMES)), hour.counts)
-    return [Hour(start, value, counts) for (start, value), counts in sums.items()]
+    return [HourlyCounts(start, value, counts) for (start, value), counts in sums.items()]
 
 
 def most_frequent(values: Mapping[str, Sequence[int]], limit: int) -> dict[str, list[int]]:

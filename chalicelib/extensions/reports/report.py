@@ -6,7 +6,7 @@ from chalice.app import Response
 
 from chalicelib import clock, errors
 from chalicelib.extensions.reports import counts, hours, report_query, series
-from chalicelib.extensions.reports.hours import Hour
+from chalicelib.extensions.reports.hours import HourlyCounts
 from chalicelib.extensions.reports.report_query import ReportQuery
 from chalicelib.http import files, responses
 from chalicelib.storage import Document
@@ -47,7 +47,7 @@ def check_size(agent_ids: Sequence[str], query: ReportQuery) -> None:
         raise TooManyAgents(f"{kind} is of at most {MAX_AGENTS} agents, and {limit:,} days of agents.")
 
 
-def build(hourly_counts: Iterable[Hour], query: ReportQuery) -> Document:
+def build(hourly_counts: Iterable[HourlyCounts], query: ReportQuery) -> Document:
     """Return the series, the totals, those of the period before and, with a dimension, the groups."""
     if query.by is None:
         return series.build(query.period, query.before, query.interval, hourly_counts)
@@ -56,7 +56,7 @@ def build(hourly_counts: Iterable[Hour], query: ReportQuery) -> Document:
     return {**totals, "groups": series.build_groups(query.period, query.before, query.interval, all_hours)}
 
 
-def read(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Iterator[Hour]:
+def read(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Iterator[HourlyCounts]:
     """Yield the counts of the hours of a period and of the period before."""
     for agent_id in agent_ids:
         yield from counts.read(workspace_id, agent_id, query.before.start, query.period.end, query.by)

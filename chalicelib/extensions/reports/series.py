@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, NamedTuple
 
 from chalicelib.extensions.reports import hours
-from chalicelib.extensions.reports.hours import Hour
+from chalicelib.extensions.reports.hours import HourlyCounts
 
 INTERVALS = ("hour", "day", "month")
 INEXACT = "Counts are kept per full hour of UTC: days of this zone were cut at the nearest hour."
@@ -93,7 +93,9 @@ def day_of(start: int, zone: tzinfo) -> date:
     return datetime.fromtimestamp(start + _HOUR // 2, zone).date()
 
 
-def build(period: ReportPeriod, before: ReportPeriod, interval: str, hourly_counts: Iterable[Hour]) -> dict[str, Any]:
+def build(
+    period: ReportPeriod, before: ReportPeriod, interval: str, hourly_counts: Iterable[HourlyCounts]
+) -> dict[str, Any]:
     """Return the series and totals of a period, and the totals of the period before."""
     starts = [*period.intervals(interval)]
     sums = [[0] * len(hours.NAMES) for _ in starts]
@@ -112,7 +114,7 @@ def build(period: ReportPeriod, before: ReportPeriod, interval: str, hourly_coun
 
 
 def build_groups(
-    period: ReportPeriod, before: ReportPeriod, interval: str, hourly_counts: Sequence[Hour]
+    period: ReportPeriod, before: ReportPeriod, interval: str, hourly_counts: Sequence[HourlyCounts]
 ) -> list[dict[str, Any]]:
     """Return the series and totals of the 50 most frequent values of a dimension, and of all others as `other`."""
     values: dict[str, list[int]] = {}
@@ -121,7 +123,7 @@ def build_groups(
         if hour.start >= period.start:
             hours.add(counts, hour.counts)
     names = [*hours.most_frequent(values, MAX_GROUPS)]
-    by_name: dict[str, list[Hour]] = {name: [] for name in names}
+    by_name: dict[str, list[HourlyCounts]] = {name: [] for name in names}
     for hour in hourly_counts:
         by_name[hour.value if hour.value in by_name else hours.OTHER].append(hour)
     return [{"value": name, **build(period, before, interval, by_name[name])} for name in names]

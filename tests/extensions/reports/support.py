@@ -41,7 +41,7 @@ def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFu
 
 def fill_agent(workspace_id: str, agent_id: str) -> None:
     """Add a change that counts to an agent."""
-    counts.record([CountedChange(storage.join_key(workspace_id, agent_id), ids.new_id(), {"loads": 1}, {})])
+    counts.record_changes([CountedChange(storage.join_key(workspace_id, agent_id), ids.new_id(), {"loads": 1}, {})])
 
 
 def run_functions() -> None:

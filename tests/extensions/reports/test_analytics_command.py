@@ -172,7 +172,9 @@ def agent_with_counts(api: Api, workspace: NewWorkspace, pass_time: PassTime) ->
     agent = api.get("/v3/agents").data[0]["id"]
     hour = clock.seconds() // 3_600 * 3_600
     key = f"{workspace.workspace_id}#{agent}"
-    counts.record(CountedChange(key, new_id(), {"loads": 1}, {"origin": "web-chat", "country": "NL"}) for _ in range(3))
+    counts.record_changes(
+        CountedChange(key, new_id(), {"loads": 1}, {"origin": "web-chat", "country": "NL"}) for _ in range(3)
+    )
     pass_time(3_600)
     counts.recount(key, hour, clock.seconds())
     return api

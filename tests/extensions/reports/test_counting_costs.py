@@ -213,7 +213,7 @@ def cost_of_an_hour(
             due = [one for one in pending if ids.timestamp_of(one.version_tag) // 1000 < start + now]
             pending = pending[len(due) :]
             for begin in range(0, len(due), 25):
-                counts.record(due[begin : begin + 25])
+                counts.record_changes(due[begin : begin + 25])
             at(day * 86_400 + now + 900)
             for text in dict.fromkeys(wanted):
                 counts.recount(*messages.parse(text, [RecountHour]))

@@ -110,7 +110,7 @@ def test_counts_are_those_of_all_agents_and_of_none(
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: requests.extend(texts))
     for agent, numbers in (("support", {"messages": 3}), ("", {"deliveries": 2})):
         tag = id_at(clock.milliseconds(), 1)
-        counts.record([CountedChange(storage.join_key(workspace.workspace_id, agent), tag, numbers, {})])
+        counts.record_changes([CountedChange(storage.join_key(workspace.workspace_id, agent), tag, numbers, {})])
     for text in requests:
         counts.recount(*messages.parse(text, [RecountHour]))
     (row,) = csv.DictReader(io.StringIO(run("--log", str(log), "--csv", "--workspace", workspace.workspace_id)))

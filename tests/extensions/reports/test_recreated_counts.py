@@ -121,7 +121,7 @@ def test_the_last_change_that_the_cascade_waits_for_does_not_count(
     recreate(api, pass_time)
     tag = ids.id_at(deleted_at + 86_000, 0)
     agent = storage.join_key(workspace.workspace_id, "support")
-    counts.record([CountedChange(agent, tag, {"loads": 1}, {})])
+    counts.record_changes([CountedChange(agent, tag, {"loads": 1}, {})])
     pipeline.run()
     assert totals(api) == counted()
 

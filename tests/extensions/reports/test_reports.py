@@ -288,7 +288,7 @@ def test_a_change_of_another_time_stops_no_stream_and_does_not_count(
     second = clock.seconds() + 3 * 86_400 if moment is None else moment - 1 if moment else 0
     agent = storage.join_key(workspace.workspace_id, "support")
     own = [(second, 1), (clock.seconds(), 2)]
-    counts.record(CountedChange(agent, ids.id_at(one * 1000, low), {"loads": 1}, {}) for one, low in own)
+    counts.record_changes(CountedChange(agent, ids.id_at(one * 1000, low), {"loads": 1}, {}) for one, low in own)
     pipeline.run()
     assert api.get(f"{REPORT}?to={clock.seconds() + 4 * 86_400}").data["totals"]["loads"] == 1
 
@@ -349,7 +349,7 @@ def test_a_change_costs_at_most_1_2_write_units(
             now = start + (quarter + 1) * 900
             monkeypatch.setattr(clock, "milliseconds", lambda now=now: now * 1000)
             for begin in range(75 * quarter, 75 * (quarter + 1), 5):
-                counts.record(changes[begin : begin + 5])
+                counts.record_changes(changes[begin : begin + 5])
             monkeypatch.setattr(clock, "milliseconds", lambda now=now: (now + 900) * 1000)
             while pipeline.requests:
                 count_again([pipeline.requests.pop()])

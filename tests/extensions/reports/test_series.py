@@ -8,7 +8,7 @@ import pytest
 
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import hours, series
-from chalicelib.extensions.reports.hours import Hour
+from chalicelib.extensions.reports.hours import HourlyCounts
 from chalicelib.extensions.reports.series import ReportPeriod
 
 HOUR = 3_600
@@ -139,11 +139,11 @@ def test_hours_are_added_to_their_interval_and_the_period_before() -> None:
     one = period("2026-10-24", "2026-10-26", AMSTERDAM)
     second = local("2026-10-25", AMSTERDAM)
     found = [
-        Hour(one.start - HOUR, "", counts(messages=100)),
-        Hour(one.start, "", counts(messages=1, conversations=1, seconds=30)),
-        Hour(second - HOUR, "", counts(messages=2, conversations=1, seconds=45)),
-        Hour(second, "", counts(messages=4)),
-        Hour(one.end - HOUR, "", counts(messages=8)),
+        HourlyCounts(one.start - HOUR, "", counts(messages=100)),
+        HourlyCounts(one.start, "", counts(messages=1, conversations=1, seconds=30)),
+        HourlyCounts(second - HOUR, "", counts(messages=2, conversations=1, seconds=45)),
+        HourlyCounts(second, "", counts(messages=4)),
+        HourlyCounts(one.end - HOUR, "", counts(messages=8)),
     ]
     assert series.build(one, one.before(), "day", found) == {
         "series": [
@@ -157,22 +157,30 @@ def test_hours_are_added_to_their_interval_and_the_period_before() -> None:
 
 def test_agents_are_combined_into_one_count_of_each_hour_and_value() -> None:
     one, other = counts(loads=1), counts(loads=2)
-    found = [Hour(0, "NL", one), Hour(0, "DE", one), Hour(0, "NL", other), Hour(HOUR, "NL", [5])]
+    found = [
+        HourlyCounts(0, "NL", one),
+        HourlyCounts(0, "DE", one),
+        HourlyCounts(0, "NL", other),
+        HourlyCounts(HOUR, "NL", [5]),
+    ]
     expected = [(0, "DE", one), (0, "NL", counts(loads=3)), (HOUR, "NL", counts(loads=5))]
-    assert sorted(hours.combine(iter(found))) == [Hour(*each) for each in expected]
+    assert sorted(hours.combine(iter(found))) == [HourlyCounts(*each) for each in expected]
     assert (one, other) == (counts(loads=1), counts(loads=2))
 
 
 def test_counts_of_an_earlier_release_are_shorter() -> None:
     one = period("2026-11-01", "2026-11-02")
-    report = series.build(one, one.before(), "day", [Hour(one.start, "", [3])])
+    report = series.build(one, one.before(), "day", [HourlyCounts(one.start, "", [3])])
     assert report["totals"] == entry(one.start, loads=3)
 
 
 def test_groups_are_the_most_frequent_values_and_others() -> None:
     one = period("2026-11-01", "2026-11-02")
-    found = [Hour(one.start, f"v{number:02}", counts(loads=number + 1)) for number in range(60)]
-    found += [Hour(one.start, "other", counts(loads=1_000)), Hour(one.start - HOUR, "v59", counts(loads=7))]
+    found = [HourlyCounts(one.start, f"v{number:02}", counts(loads=number + 1)) for number in range(60)]
+    found += [
+        HourlyCounts(one.start, "other", counts(loads=1_000)),
+        HourlyCounts(one.start - HOUR, "v59", counts(loads=7)),
+    ]
     groups = series.build_groups(one, one.before(), "day", found)
     assert [group["value"] for group in groups] == [*(f"v{number:02}" for number in range(10, 60)), "other"]
     assert groups[-1]["totals"]["loads"] == 1_000 + sum(range(1, 11))

@@ -9,7 +9,7 @@ import pytest
 from chalicelib import clock, queues
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import usage
-from chalicelib.extensions.reports.counts import record
+from chalicelib.extensions.reports.counts import record_changes
 from chalicelib.extensions.reports.extension import QUEUE
 from chalicelib.extensions.reports.functions import count_hours
 from chalicelib.ids import id_at
@@ -66,7 +66,9 @@ def two_days(workspace: NewWorkspace, agent_id: str, api: Api, counting: Countin
         ("z", today, {"leads": 1}),
         ("", today, {"deliveries": 2}),
     ):
-        record([CountedChange(join_key(workspace.workspace_id, agent), id_at(second * 1000, second), numbers, {})])
+        record_changes(
+            [CountedChange(join_key(workspace.workspace_id, agent), id_at(second * 1000, second), numbers, {})]
+        )
     counting.run()
     return today
 

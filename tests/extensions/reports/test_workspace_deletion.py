@@ -20,7 +20,7 @@ def test_nothing_is_counted_after_a_deletion(workspace: NewWorkspace, monkeypatc
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: requests.extend(texts))
     agent = storage.join_key(workspace.workspace_id, counts.NO_AGENT)
     for number in range(2):
-        counts.record([CountedChange(agent, ids.new_id(), {"deliveries": 1}, {})])
+        counts.record_changes([CountedChange(agent, ids.new_id(), {"deliveries": 1}, {})])
         if number == 0:
             counts.recount(*messages.parse(requests[0], [RecountHour]))
     assert of(workspace.workspace_id)["cams-tallies"] == 2 + 2  # changes, and rows of the day
@@ -41,7 +41,7 @@ def test_a_deletion_waits_until_the_last_deliveries_are_counted(
 
     def last_count(seconds: float) -> None:
         pauses.append(seconds)
-        counts.record([CountedChange(agent, ids.new_id(), {"deliveries": 1}, {})])
+        counts.record_changes([CountedChange(agent, ids.new_id(), {"deliveries": 1}, {})])
 
     succeed("suspend", workspace.workspace_id, "--yes")
     monkeypatch.setattr(clock, "sleep", last_count)
