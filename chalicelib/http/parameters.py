@@ -53,9 +53,9 @@ def limit() -> int:
     value = current_request.query_value("limit")
     if value is None:
         return PAGE_SIZE
-    most = _MAX_NUMBER if operation.current().bounded else MAX_PAGE_SIZE
-    if not _PAGE.fullmatch(value) or int(value) > most:
-        raise errors.Invalid.member("limit", f"must be a whole number from 1 to {most}")
+    maximum = _MAX_NUMBER if operation.current().bounded else MAX_PAGE_SIZE
+    if not _PAGE.fullmatch(value) or int(value) > maximum:
+        raise errors.Invalid.member("limit", f"must be a whole number from 1 to {maximum}")
     return min(int(value), MAX_PAGE_SIZE)
 
 

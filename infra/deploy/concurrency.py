@@ -94,8 +94,8 @@ def mapping_settings(settings: Settings, executions: int) -> dict[str, dict[str,
     scaled: dict[str, dict[str, Any]] = {}
     for function in declared_functions(extensions(settings)):
         if function.queue:
-            most = function.mapping_settings["ScalingConfig"]["MaximumConcurrency"]
-            value = limits.get(function.name, _scaled(most, executions))
+            maximum = function.mapping_settings["ScalingConfig"]["MaximumConcurrency"]
+            value = limits.get(function.name, _scaled(maximum, executions))
             scaled[function.name] = {"ScalingConfig": {"MaximumConcurrency": value}}
         elif function.stream:
             factor = function.mapping_settings["ParallelizationFactor"]

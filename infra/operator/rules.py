@@ -18,14 +18,14 @@ class Rule(NamedTuple):
     holds: Callable[[Any], bool]
 
 
-def whole(least: int, most: int, unit: str = "") -> Rule:
+def whole(minimum: int, maximum: int, unit: str = "") -> Rule:
     """Return the rule of a whole number within limits."""
 
     def holds(value: Any) -> bool:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return is_number and least <= value <= most and value == int(value)
+        return is_number and minimum <= value <= maximum and value == int(value)
 
-    return Rule(f"a whole number{unit} from {least:,} to {most:,}", holds)
+    return Rule(f"a whole number{unit} from {minimum:,} to {maximum:,}", holds)
 
 
 def text(words: str, pattern: str) -> Rule:

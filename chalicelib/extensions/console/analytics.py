@@ -29,7 +29,7 @@ def read_analytics(session: Session) -> Response:
     titles, has_more = overview.visible_agents(session)
     try:
         report, problem = _report(session, titles, query["agent"]), None
-    except periods.Problem as error:
+    except periods.InvalidPeriod as error:
         report, problem = {"report": None}, error.field
     return guard.page(
         session,

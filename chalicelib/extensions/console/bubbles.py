@@ -62,10 +62,10 @@ def _bubble(message: Document) -> Bubble:
     item = message.get("item")
     card, is_truncated = template_filters.card(item), False
 
-    def fit(text: str, most: int) -> str:
+    def fit(text: str, max_characters: int) -> str:
         nonlocal is_truncated
-        is_truncated = is_truncated or len(text) > most
-        return template_filters.truncate(text, most)
+        is_truncated = is_truncated or len(text) > max_characters
+        return template_filters.truncate(text, max_characters)
 
     person = item.get("sender") if isinstance(item, dict) else None
     image, link = (card[name] if len(card[name]) <= _MAX_LINK else "" for name in ("image", "link"))

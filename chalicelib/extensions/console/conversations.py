@@ -77,7 +77,7 @@ def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
 
 
 @signed_in("/convos")
-def act(session: Session, agent_id: str, convo_id: str) -> Response:
+def submit_action(session: Session, agent_id: str, convo_id: str) -> Response:
     """Reply, assign, pass back to the AI, end or tag; then show the conversation."""
     fields = guard.form()
     action = _ACTIONS.get(fields.get("action", ""))

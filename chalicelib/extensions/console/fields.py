@@ -29,16 +29,16 @@ class FieldsThatFit(NamedTuple):
     left: int
 
 
-def fields_that_fit(fields: Sequence[Field], record: Document, most: int) -> FieldsThatFit:
-    """Return the fields that a form shows, at most `most` bytes as HTML. A form shows a whole value or none of it."""
+def fields_that_fit(fields: Sequence[Field], record: Document, max_bytes: int) -> FieldsThatFit:
+    """Return the fields that a form shows, up to `max_bytes` as HTML. A form shows a whole value or none of it."""
     selected: list[Field] = []
     left_out: list[Field] = []
     for field in fields:
         value = _value(field, at(record, field.path))
         size = sum(_TEXT_BYTES + template_filters.size(text) for text in ([value] if isinstance(value, str) else value))
-        (selected if size <= most else left_out).append(field)
-        most -= size if size <= most else 0
-    return FieldsThatFit(selected, [field.path for field in left_out], most)
+        (selected if size <= max_bytes else left_out).append(field)
+        max_bytes -= size if size <= max_bytes else 0
+    return FieldsThatFit(selected, [field.path for field in left_out], max_bytes)
 
 
 def values(fields: Sequence[Field], record: Document) -> dict[str, Any]:

@@ -106,10 +106,10 @@ def with_error_page(action: Callable[[], Response], language: str, session: Sess
         return pages.page("error.html", language, status, session=session, message=message, current="")
 
 
-def form(most: int = _MAX_SENT) -> dict[str, str]:
-    """Return the fields of the submitted form, at most `most` bytes as HTML. Raise Invalid and TooLarge."""
+def form(max_bytes: int = _MAX_SENT) -> dict[str, str]:
+    """Return the fields of the submitted form, up to `max_bytes` as HTML. Raise Invalid and TooLarge."""
     fields = _fields()
-    if sum(_FIELD_BYTES + template_filters.size(name + value) for name, value in fields.items()) > most:
+    if sum(_FIELD_BYTES + template_filters.size(name + value) for name, value in fields.items()) > max_bytes:
         raise errors.TooLarge("The form is too large; send less text, or use the API.")
     return fields
 

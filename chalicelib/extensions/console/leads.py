@@ -38,7 +38,7 @@ def list_leads(session: Session) -> Response:
     (titles, has_more), problem = overview.visible_agents(session), None
     try:
         leads, following = _page(session, titles, _query(titles), _cursor()[1])
-    except periods.Problem as error:
+    except periods.InvalidPeriod as error:
         leads, following, problem = [], None, error.field
     return guard.page(
         session,
@@ -66,7 +66,7 @@ def download(session: Session) -> Response:
 
 
 def _query(titles: dict[str, str]) -> LeadQuery:
-    """Return the query of the page; days are in UTC. Raise Problem, and Invalid for an unknown cursor."""
+    """Return the query of the page; days are in UTC. Raise InvalidPeriod, and Invalid for an unknown cursor."""
     since, until = periods.bounds_from_request()
     agent_id, (after, _) = current_request.query_value("agent"), _cursor()
     text = (current_request.query_value("q") or "")[: parameters.MAX_TEXT].casefold()

@@ -19,7 +19,7 @@ MAX_AGENTS = 50
 _MAX_WAITING = 5
 
 
-class Agents(NamedTuple):
+class VisibleAgents(NamedTuple):
     """The titles of the first agents that a person sees, by id, and whether there are more."""
 
     titles: dict[str, str]
@@ -44,16 +44,16 @@ def read_overview(session: Session) -> Response:
     )
 
 
-def visible_agents(session: Session) -> Agents:
+def visible_agents(session: Session) -> VisibleAgents:
     """Return the first 50 agents that the person sees; an untitled agent has its id as title."""
     if session.agent_ids is None:
         entries = agents.list_entries(session.workspace_id, None, MAX_AGENTS + 1)
         titles = [(one.agent_id, _title(one, agents.summary_of(one))) for one in entries]
-        return Agents(dict(titles[:MAX_AGENTS]), len(titles) > MAX_AGENTS)
+        return VisibleAgents(dict(titles[:MAX_AGENTS]), len(titles) > MAX_AGENTS)
     ids = session.agent_ids
     keyed = [agents.row_for_key(session.workspace_id, one) for one in ids[:MAX_AGENTS] if IDENTIFIER.fullmatch(one)]
     rows = [row for _, row in agents.read_entries(keyed) if row is not None]
-    return Agents({row.agent_id: _title(row, row.open()) for row in rows}, len(ids) > MAX_AGENTS)
+    return VisibleAgents({row.agent_id: _title(row, row.open()) for row in rows}, len(ids) > MAX_AGENTS)
 
 
 def _title(row: agents.AgentRow, agent: Document) -> str:

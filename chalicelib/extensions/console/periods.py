@@ -21,7 +21,7 @@ ZONES = (
 _DEFAULT_DAYS = 30
 
 
-class Problem(errors.Invalid):
+class InvalidPeriod(errors.Invalid):
     """A form field is invalid. The page shows the text `wrong.<field>`."""
 
     def __init__(self, field: str) -> None:
@@ -30,25 +30,25 @@ class Problem(errors.Invalid):
 
 
 def from_request() -> Any:
-    """Return the report query of the request. Raise Problem."""
+    """Return the report query of the request. Raise InvalidPeriod."""
     try:
         zone = _REPORTS.zone_from_request()
     except errors.Invalid as error:
-        raise Problem("tz") from error
+        raise InvalidPeriod("tz") from error
     interval, by = current_request.query_value("interval") or "day", current_request.query_value("by") or None
     if interval not in _REPORTS.INTERVALS or by not in (None, *_REPORTS.DIMENSIONS):
-        raise Problem("interval")
+        raise InvalidPeriod("interval")
     period = _period(zone)
     if len([*period.intervals(interval)]) > MAX_INTERVALS:
-        raise Problem("interval")
+        raise InvalidPeriod("interval")
     return _REPORTS.ReportQuery(period, period.before(), interval, by)
 
 
 def bounds_from_request() -> tuple[int | None, int | None]:
-    """Return the UTC days from `from` to `to` of the request in Unix seconds; None if empty. Raise Problem."""
+    """Return the UTC days from `from` to `to` of the request in Unix seconds; None if empty. Raise InvalidPeriod."""
     first, last = _date("from"), _date("to")
     if first and last and first > last:
-        raise Problem("from")
+        raise InvalidPeriod("from")
     since = _midnight(first, timezone.utc) if first else None
     return since, _midnight(last + timedelta(days=1), timezone.utc) if last else None
 
@@ -86,7 +86,7 @@ def _period(zone: tzinfo) -> Any:
         last = datetime.fromtimestamp(clock.seconds(), zone).date()
         first = last - timedelta(days=_days() - 1)
     if first is None or last is None or not timedelta() <= last - first < timedelta(days=_REPORTS.MAX_DAYS):
-        raise Problem("from")
+        raise InvalidPeriod("from")
     start, end = _midnight(first, zone), _midnight(last + timedelta(days=1), zone)
     return _REPORTS.ReportPeriod.covering(start, end, zone)
 
@@ -94,7 +94,7 @@ def _period(zone: tzinfo) -> Any:
 def _days() -> int:
     days = current_request.query_value("days") or str(_DEFAULT_DAYS)
     if days not in map(str, LAST_DAYS):
-        raise Problem("days")
+        raise InvalidPeriod("days")
     return int(days)
 
 
@@ -105,9 +105,9 @@ def _date(name: str) -> date | None:
     try:
         day = date.fromisoformat(text)
     except ValueError as error:
-        raise Problem(name) from error
+        raise InvalidPeriod(name) from error
     if not 1971 <= day.year <= 2999:
-        raise Problem(name)
+        raise InvalidPeriod(name)
     return day
 
 

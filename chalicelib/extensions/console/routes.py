@@ -53,7 +53,7 @@ _PAGES = {
 _FORMS = {
     "": "sign_in.sign_in",
     "/sign-out": "sign_in.sign_out",
-    _CONVERSATION: "conversations.act",
+    _CONVERSATION: "conversations.submit_action",
     _AGENT: "agents.save_agent",
     f"{_AGENT}/tools/{{tool_id}}": "agents.test_tool",
     _ORGANISATION: "settings.save_organisation",

@@ -134,12 +134,12 @@ def _row(*parts: str) -> AttemptRow:
     )
 
 
-def _count(row: AttemptRow, most: int) -> None:
+def _count(row: AttemptRow, max_attempts: int) -> None:
     actions = [AttemptRow.tried.add(1), AttemptRow.expires_at.set(row.expires_at)]
     with storage.unit_of_work():
-        storage.update(row, actions, _fewer_than(most), TooManyAttempts())
+        storage.update(row, actions, _fewer_than(max_attempts), TooManyAttempts())
 
 
-def _fewer_than(most: int) -> Condition:
-    few: Condition = AttemptRow.tried.does_not_exist() | (AttemptRow.tried < most)
+def _fewer_than(max_attempts: int) -> Condition:
+    few: Condition = AttemptRow.tried.does_not_exist() | (AttemptRow.tried < max_attempts)
     return few

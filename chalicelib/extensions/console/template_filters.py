@@ -89,20 +89,20 @@ def card(item: Any) -> dict[str, Any]:
     }
 
 
-def truncate(text: str, most: int) -> str:
-    """Return the text, with an ellipsis in place of what exceeds `most` characters."""
-    return text if len(text) <= most else f"{text[:most]} …"
+def truncate(text: str, max_characters: int) -> str:
+    """Return the text, with an ellipsis in place of what exceeds `max_characters`."""
+    return text if len(text) <= max_characters else f"{text[:max_characters]} …"
 
 
-def indented_json(value: Any, most: int = MAX_INDENTED) -> str:
+def indented_json(value: Any, max_characters: int = MAX_INDENTED) -> str:
     """Return any value as indented JSON, truncated.
 
     Indentation makes deep JSON much larger, so only what is shown is made.
     """
     text = ""
     for part in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(value):
-        if len(text) + len(part) > most:
-            return truncate(text + part, most)
+        if len(text) + len(part) > max_characters:
+            return truncate(text + part, max_characters)
         text += part
     return text
 

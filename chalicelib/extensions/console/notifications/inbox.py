@@ -17,7 +17,7 @@ _WAITING_STATE = "requested_chat"
 _log = logging.getLogger(__name__)
 
 
-class Waiting(NamedTuple):
+class WaitingConversation(NamedTuple):
     """A conversation that waits: its id, agent and metadata, and the second of its last change."""
 
     conversation_id: str
@@ -28,14 +28,14 @@ class Waiting(NamedTuple):
 
 def find_waiting(
     workspace_id: str, agent_ids: Collection[str], cursor: str | None = None
-) -> tuple[list[Waiting], str | None]:
+) -> tuple[list[WaitingConversation], str | None]:
     """Return the conversations of the agents that have requested a person and that nobody has taken, newest first.
 
     Up to 21, one more than a mail lists.
     Examine up to 2,000 entries after the cursor. Return also the cursor with which a search continues, None at the
     end of the inbox.
     """
-    waiting: list[Waiting] = []
+    waiting: list[WaitingConversation] = []
     examined, has_more = 0, True
     while has_more and examined < _MAX_EXAMINED:
         has_more = False
@@ -46,7 +46,9 @@ def find_waiting(
                 continue
             metadata = _read_metadata(row)
             if metadata.get("state") == _WAITING_STATE and not store.has_expired(metadata):
-                waiting.append(Waiting(split_key(row.conversation)[2], agent_id, metadata, second_of(position)))
+                waiting.append(
+                    WaitingConversation(split_key(row.conversation)[2], agent_id, metadata, second_of(position))
+                )
             if len(waiting) > MAX_LISTED:
                 return waiting, cursor
     return waiting, cursor if has_more else None

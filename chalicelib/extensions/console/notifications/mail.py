@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from chalicelib import storage
 from chalicelib.extensions.console import rendering
 from chalicelib.extensions.console.notifications import inbox, mail_settings, unsubscribe_token
-from chalicelib.extensions.console.notifications.inbox import Waiting
+from chalicelib.extensions.console.notifications.inbox import WaitingConversation
 from chalicelib.extensions.console.notifications.recipients import Recipient
 from chalicelib.extensions.console.template_filters import moment
 
@@ -44,7 +44,7 @@ class _Line(NamedTuple):
     link: str
 
 
-def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[Waiting]) -> bytes:
+def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingConversation]) -> bytes:
     """Return the mail about conversations. Its headers have no text of a visitor or client but the recipient's name."""
     language = rendering.language_of(recipient.organisation)
     t, lines = rendering.texts(language), _lines(workspace_id, recipient, waiting[: inbox.MAX_LISTED])
@@ -85,7 +85,7 @@ def send(message: bytes, address: str) -> None:
         raise NotSent from error
 
 
-def _lines(workspace_id: str, recipient: Recipient, waiting: Sequence[Waiting]) -> list[_Line]:
+def _lines(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingConversation]) -> list[_Line]:
     titles = inbox.titles(workspace_id, {one.agent_id for one in waiting})
     return [
         _Line(
@@ -99,7 +99,7 @@ def _lines(workspace_id: str, recipient: Recipient, waiting: Sequence[Waiting]) 
     ]
 
 
-def _link(workspace_id: str, recipient: Recipient, waiting: Waiting) -> str:
+def _link(workspace_id: str, recipient: Recipient, waiting: WaitingConversation) -> str:
     below = (
         f"/{quote(waiting.agent_id, safe='')}/{quote(waiting.conversation_id, safe='')}"
         if recipient.page == "/convos"
