@@ -67,7 +67,7 @@ def ids_by_path(path: str, ids: Sequence[str] | None) -> dict[str, str]:
 def warn_of_missing(workspace_id: str, *members: References) -> list[errors.MemberIssue]:
     """Return the warnings about ids of missing records, up to 20. One request if there are ids.
 
-    Look up to 40 ids up, first those that were not stored before. One warning covers the new ids beyond them.
+    Check at most 40 ids, first those that were not stored before. One warning covers the new ids beyond them.
     """
     rows = _look_up(workspace_id, members)
     warnings = [issue for member in members for issue in (*_unchecked(member, rows), *_missing(member, rows))]
