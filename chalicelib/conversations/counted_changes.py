@@ -1,8 +1,8 @@
-"""What a change of a conversation adds to the analytics of its agent, from the record of the stream alone.
+"""The numbers that a change of a conversation adds to the analytics of its agent, from the stream record alone.
 
 A conversation counts when it begins, a handoff when the state becomes `requested_chat`. Messages and interactions
 count when they are received for the first time (`new_messages`), with the seconds by which they make the conversation
-longer. A deletion adds and subtracts nothing.
+longer. A deletion changes no number.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class CountedChange(NamedTuple):
     """The numbers that a change adds, and its values of dimensions, both by name.
 
     `agent` is the partition key of the agent, `version_tag` the tag of the write, which also contains its time.
-    `caused_at` is the Unix second of an earlier change that caused this one, None without one.
+    `caused_at` is the Unix second of an earlier change that caused this change, or None.
     """
 
     agent: str
@@ -28,7 +28,7 @@ class CountedChange(NamedTuple):
 
 
 _HANDOFF = "requested_chat"
-# Callers choose the times of messages. Beyond the last moment, an integer and a float have no difference.
+# Callers choose the times of messages, which are clamped to numbers that a float represents exactly.
 _MAX_SECONDS = 30 * 24 * 60 * 60
 _LAST_MOMENT = 10**15
 _CONTENT = ("turns", "summary", "metadata")

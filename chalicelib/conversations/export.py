@@ -15,7 +15,7 @@ from chalicelib.http import files
 
 # Bytes of a page as an escaped JSON string, in which Lambda sends it. One conversation always fits.
 _MAX_PAGE = 5_900_000
-# Bytes of JSON of the turns that are read for a page, which the last conversation may exceed: a CSV shows few of them.
+# Bytes of JSON of the turns that are read for a page, which the last conversation may exceed. A CSV omits most of them.
 _MAX_READ = 6_000_000
 _DESCRIPTION = ("title", "state", "userID", "userName", "userEmail", "userPhone", "origin", "tags", "chatAssignedTo")
 _COLUMNS = ("ID", "created", "lastModified", *_DESCRIPTION, "messagesNum", "interactionsNum", "transcript")
@@ -52,7 +52,7 @@ def page(entries: list[ConversationRow], form: str) -> ExportPage:
 
 
 def heading(form: str) -> str:
-    """Return the line before the first conversation of a file; empty for a form without a heading."""
+    """Return the line before the first conversation of a file; an empty text for NDJSON."""
     return files.heading(form, _COLUMNS)
 
 

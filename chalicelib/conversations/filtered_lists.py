@@ -11,10 +11,10 @@ from chalicelib.conversations import listing
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.http import pages
 
-# Entries that a request examines at most, and entries per query after the first, which reads a page.
+# The most entries that a request examines, and the entries per query after the first query, which reads a page.
 MAX_EXAMINED = 500
 PORTION = 100
-# Entries of a request with metadata that is too long for the index. Such an entry is read with its turns.
+# The most entries per request whose metadata is too long for the index. Each is read with its turns.
 MAX_LONG = 20
 _LOWEST = "0"  # no ULID is lower
 
@@ -25,7 +25,7 @@ def of_agent(
     """Yield an agent's conversations that were created from `since` on and before `until`, newest first.
 
     The record of an entry is its row, None if it was deleted. Both times are Unix seconds; None is no bound. One
-    request for `limit` entries, then one per 100 entries, and for each another one if there are long ones among them.
+    request for `limit` entries, then one per 100 entries. Each costs another request if it has long entries.
     """
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
@@ -92,5 +92,5 @@ def _affordable(entries: list[ConversationRow], limit: int) -> list[Conversation
 
 
 def _before(position: str | None) -> str:
-    """Return the highest text that is lower than a position; None is the end."""
+    """Return the highest text that is lower than a position; None is the end of the list."""
     return ids.highest_before(position) if position else ids.HIGHEST

@@ -1,8 +1,8 @@
 """The leftovers of a deleted conversation: all items in its partition besides the conversation's own item.
 
 A deletion removes the conversation's own item and its chunks; TTL removes only the item. The stream reports both, and
-90 seconds later a task deletes the rest. By then, every request that read the conversation has ended, so an append that
-the deletion has overtaken leaves no index items. The parts of a new conversation with the same id stay.
+90 seconds later a task deletes the rest. By then, every request that read the conversation has ended, so no index item
+of an append that ran during the deletion remains. The parts of a new conversation with the same id stay.
 """
 
 import math
@@ -32,7 +32,7 @@ class ConversationPartRow(storage.Row):
 
     @property
     def write_id(self) -> str:
-        """Return the ULID of the write that made it. New messages have it in their key."""
+        """Return the ULID of the write that stored the part. The key of new messages contains it."""
         return self.writing or storage.split_key(self.item)[1]
 
 
@@ -73,7 +73,7 @@ def _delete(conversation: str, batch: list[ConversationPartRow]) -> None:
 def _delete_earlier(conversation: str, batch: list[ConversationPartRow]) -> None:
     """Delete the parts of an earlier conversation: those that were written before this one began.
 
-    Its own index items stay, also those of a chunk that it no longer has: an append relies on them (`message_index`).
+    Keep its own index items, even those of a replaced chunk: an append relies on them (`message_index`).
     """
     head = storage.find(ConversationRow, conversation, CONVERSATION_ITEM)
     if head is None:

@@ -13,7 +13,8 @@ from chalicelib.conversations.rows import CONVERSATION_ITEM, ConversationRow
 
 PAGE_SIZE = 20  # fixed by §4.2
 _LIMIT = PAGE_SIZE + 1  # one more entry shows that another page follows
-# Entries before a page that needs no tallies, and before one that the tallies do not reach: a new agent has none yet.
+# The most entries before a page that is read without tallies, and before one that the tallies do not reach: a new agent
+# has no tallies yet.
 _SHALLOW = 60
 _UNTALLIED = 1_000
 _CHUNK = 1_000  # entries per request
@@ -29,7 +30,8 @@ def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -
     """Return the row with the key `agent`, and up to 21 entries from the beginning of a page (from 1) on.
 
     Two requests up to 60 entries deep. After that four, and one more for each 1,000 conversations of a quarter hour.
-    Pages overlap, or leave a gap, by what was created or deleted in the last two minutes and is not counted yet.
+    Conversations that were created or deleted in the last two minutes may not be counted yet: pages then overlap or
+    leave a gap.
     """
     depth = (page - 1) * PAGE_SIZE
     months = [] if depth <= _SHALLOW else tallies.list_months(workspace_id, agent_id)
@@ -87,7 +89,7 @@ def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
 
 
 def _quarter_of(entry: ConversationRow) -> Quarter | None:
-    """Return the quarter hour of an entry; None if its key is no time: an earlier version imported such entries."""
+    """Return the quarter hour of an entry; None if its key is not a ULID, as in imports by an earlier version."""
     try:
         return page_position.quarter_of(entry.created)
     except (ValueError, OverflowError):

@@ -144,7 +144,7 @@ def _read(agent_id: str, conversation_id: str) -> tuple[Document, store.Conversa
 
 
 def _save_changed(row: store.ConversationRow, agent: Document, before: State, after: State) -> None:
-    """Stage a changed state that was read whole. Raise LimitReached and TooLarge."""
+    """Stage the changed state of a conversation that was read as a whole. Raise LimitReached and TooLarge."""
     if after is not before:
         check_limits(agent, before, after)
         _require_answerable(after.turns.decode())
@@ -161,7 +161,7 @@ class _Addition(NamedTuple):
 
 
 def _load(agent_id: str, conversation_id: str) -> _Addition:
-    """Read what an addition of messages needs, in one request. Raise NotFound."""
+    """Read the records that an addition of messages needs, in one request. Raise NotFound."""
     body: models.NewMessages = visitors.restrict_messages(bodies.read())
     mids = list(dict.fromkeys(mid for message in body.messages if (mid := message.get("mid"))))
     key = store.key(auth.caller().workspace_id, agent_id, conversation_id)
@@ -182,7 +182,7 @@ def _append(addition: _Addition) -> Response:
         check_limits(agent, before, after)
         saved = records.save(addition.records, agent, before, after)
         _require_room(saved, after)
-        if row:  # not of a new conversation: a crash would leave index items without a conversation
+        if row:  # a crash in a new conversation would leave index items without a conversation
             transcript.extend_index(row, after)
         row = saved
     added = [transcript.message_of_turn(stored.get(turn["messages"]["mid"], turn)) for turn in new]
@@ -190,7 +190,7 @@ def _append(addition: _Addition) -> Response:
 
 
 def _require_room(row: store.ConversationRow, state: State) -> None:
-    """Raise TooLarge for a state with more turns than the state route accepts and answers. After staging the state."""
+    """Raise TooLarge for a staged state with more turns than the state route accepts and returns."""
     mark, first = transcript.last_mark(row), transcript.first_byte(row, state)
     text = state.turns[mark.end - first :].decode()
     if first + len(state.turns) > MAX_TURNS_BYTES:
@@ -199,6 +199,6 @@ def _require_room(row: store.ConversationRow, state: State) -> None:
 
 
 def _require_answerable(text: str, escaped: int = 0) -> None:
-    """Raise TooLarge for turns that the state route cannot answer; `escaped` is the length of others in an answer."""
+    """Raise TooLarge for turns that do not fit a response of the state route with `escaped` bytes of other turns."""
     if not responses.fits(text, RESERVED_BYTES + escaped):
         raise errors.TooLarge("The turns of a conversation must fit into an answer.")

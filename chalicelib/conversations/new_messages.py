@@ -46,7 +46,7 @@ class Totals(NamedTuple):
     removed_digests: bytes = b""
 
     def pack(self) -> bytes:
-        """Return the bytes to store; none if nothing was received."""
+        """Return the bytes to store, empty if no message was received."""
         return _COUNTS.pack(self.interactions, self.messages) + self.removed_digests if self.messages else b""
 
 
@@ -93,7 +93,7 @@ def is_of_user(turn: Document) -> bool:
     A message without `from` has the `from` of its turn.
     """
     message = turn.get("messages")
-    # Callers choose the type: a text counts whatever its type is, or a visitor would avoid the limits.
+    # Callers choose the type. A message with a text always counts, otherwise a visitor could avoid the limits.
     if message is None or (message.get("type") == _LAUNCH and not any(_texts(message.get("item")))):
         return False
     return (message.get("from") or turn.get("from")) == HUMAN

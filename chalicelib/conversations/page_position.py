@@ -1,4 +1,4 @@
-"""Where page N of an agent's conversations begins: arithmetic on tallies. Pure.
+"""The position at which page N of an agent's conversations begins, computed from tallies. Pure.
 
 A tally is the number of conversations that were created in a period and still exist. The list is newest first, so the
 sum of the newest tallies leads to the quarter hour in which a page begins, and only that quarter hour is read entry by
@@ -84,7 +84,7 @@ def find_jump(depth: Depth, quarters: Sequence[int], size: int) -> Jump:
         within = quarters[number]
         if newer < within:
             start = Quarter(depth.day, number).start()
-            older = within - newer  # entries of the quarter hour from the page's first one on
+            older = within - newer  # entries of the quarter hour from the page's first entry on
             if newer + size <= older:
                 return Jump(start + QUARTER_MILLISECONDS, 0, newer)
             return Jump(start, older, 0)

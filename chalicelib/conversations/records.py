@@ -14,7 +14,7 @@ from chalicelib.storage import Document
 class AgentAndConversation(NamedTuple):
     """The agent and the conversation that a request names, and other records that were read with them.
 
-    The conversation is `row`, or `expired` if it has expired; neither if it does not exist.
+    The conversation is `row`, or `expired` if it has expired. Both are None if it does not exist.
     """
 
     agent: agents.AgentRow

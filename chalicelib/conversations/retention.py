@@ -1,9 +1,9 @@
-"""How long conversations are kept: the days of their agent, otherwise those of the workspace.
+"""Retention: conversations are kept for the days of their agent, otherwise for those of the workspace.
 
-A conversation's metadata has the days, as a member that no response contains, so that each save of the metadata moves
-its expiry (`store`). A task applies a changed number of days to the existing conversations. It starts 90 seconds after
-the change, when every cache of the old days has expired. Each conversation gets the days that hold when it is reached,
-so repeated and overlapping runs have the same result. An expired conversation is never restored.
+The metadata of a conversation contains the days, as a member that responses omit. So each save of the metadata moves
+the expiry (`store`). A task applies a changed number of days to the existing conversations. It starts 90 seconds after
+the change, when every cache of the old days has expired. Each conversation gets the days that are set when the task
+reaches it, so repeated and overlapping runs have the same result. An expired conversation is never restored.
 """
 
 from functools import partial

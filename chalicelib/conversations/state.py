@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # event functions import this module, and must not load pydan
 
 # An answer has the new turns and, if they fit, the old ones; Lambda limits a response to 6 MB.
 MAX_TURNS_BYTES = 2 * 1024 * 1024
-# With metadata and the ids of messages to delete.
+# The maximum of a request body, which also contains metadata and the ids of messages to delete.
 MAX_BODY_BYTES = MAX_TURNS_BYTES + 150_000
 MAX_BODY_VALUES = 160_000
 # Turns and messages of a state; an empty message takes three bytes in a request.
@@ -116,8 +116,8 @@ def check_limits(agent: Document, before: State, after: State) -> None:
 
 def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[Document, ...], Totals]:
     """Return the user's new messages, and the totals with them."""
-    # A transcript grows at its end: then the stored turns, which are its beginning, need not be parsed. That saves 13 %
-    # of the instructions of a request with 100 messages.
+    # If a transcript only grows at its end, the stored turns, its beginning, need not be parsed. That saves 13 % of the
+    # instructions of a request with 100 messages.
     if text.startswith(before.turns[:-1]):
         stored = 0 if before.turns == NO_TURNS else before.metadata["messagesNum"]
         added = islice((turn for turn in turns if "messages" in turn), stored, None)

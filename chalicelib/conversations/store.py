@@ -31,11 +31,11 @@ WAITING_STATES = ("requested_chat", "human-chatting")
 # New messages: sealed bytes in the conversation's own item, and bytes of JSON in each separate item.
 _MAX_RECEIVED = 40_000
 _MAX_RECEIVED_JSON = 350_000
-# In one write, because a transaction has at most 100 items.
+# The items of new messages in one write, because a transaction has at most 100 items.
 _MAX_NEW_MESSAGES = 60 * new_messages.MAX_MESSAGES
 _RECEIVED = "received"  # begins the sort keys of these items
 _RECEIVED_SECONDS = 24 * 60 * 60
-# A member of the metadata that no answer shows: the days for which the conversation is kept (`retention`).
+# The member of the metadata with the days for which the conversation is kept (`retention`). Responses omit it.
 _DAYS = "retentionDays"
 _DAY_SECONDS = 24 * 60 * 60
 
@@ -62,7 +62,7 @@ def is_kept_for(row: ConversationRow, days: int | None) -> bool:
 
 
 def keep_for(row: ConversationRow, days: int | None) -> None:
-    """Stage another number of days. Without the new messages of the last write, which would be new events."""
+    """Stage another number of days. Remove the new messages of the last write, which would cause events again."""
     metadata = {name: value for name, value in read_metadata(row).items() if name != _DAYS}
     save_metadata(row, metadata | ({_DAYS: days} if days else {}))
 
@@ -87,7 +87,7 @@ def save_metadata(row: ConversationRow, metadata: Document) -> None:
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
     """Stage a changed state. Raise TooLarge for metadata that is too large."""
     has_new_turns = (after.turns, after.totals) != (before.turns, before.totals)
-    # Sealing again changes the entry of the index, also if all times in the metadata stay the same.
+    # Sealing again changes the entry of the index, even if all times in the metadata stay the same.
     if has_new_turns or not json_equal(before.metadata, after.metadata):
         _set_metadata(row, after.metadata)
     storage.put(row)
@@ -136,7 +136,7 @@ def create(
     The commit raises ConditionFailed if it exists already.
     """
     if expired is not None:
-        with storage.unit_of_work():  # the stream reports it: tallies and `leftovers` need a deletion and a creation
+        with storage.unit_of_work():  # the stream then contains a deletion and a creation, for tallies and `leftovers`
             delete(expired)
     row = ConversationRow(storage.join_key(workspace_id, agent_id, conversation_id))
     row.agent, row.created = storage.join_key(workspace_id, agent_id), ids.new_id()
@@ -159,7 +159,7 @@ def restore(row: ConversationRow, state: State) -> ConversationRow:
 
 
 def _set_metadata(row: ConversationRow, metadata: Document) -> None:
-    """Seal the metadata into the row, and set the attributes that follow from it: every write comes through here."""
+    """Seal the metadata into the row, and set the attributes that follow from it. Every write calls this function."""
     waits = metadata.get("state") in WAITING_STATES
     row.waiting = row.workspace_id if waits else None
     row.activity = activity_of(metadata, row.created) if waits else None

@@ -1,4 +1,4 @@
-"""Tallies: how many conversations of an agent were created in a period and still exist.
+"""Tallies: the number of conversations of an agent that were created in a period and still exist.
 
 A row per month has a tally for each day, and a row per day one for each quarter hour. A tally is recomputed from the
 index and written as an absolute number, never incremented. So repeated and reordered recounts do no harm, and a recount
@@ -60,7 +60,7 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[
     """Replace the tallies of a quarter hour and of its day by the result of `count`. Two requests besides `count`.
 
     Both rows are read before the count and committed together under optimistic locking, even if only one has changed.
-    So a recount that another one overtakes runs again.
+    So a recount runs again if another recount commits first.
     """
 
     def run() -> None:
@@ -96,7 +96,7 @@ def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[Tally
 
 
 def delete(row: TallyRow) -> None:
-    """Stage the deletion of a row, if it is still as it was read."""
+    """Stage the deletion of a row, on condition that it has not changed since it was read."""
     storage.delete(row)
 
 

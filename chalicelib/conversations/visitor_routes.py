@@ -38,8 +38,8 @@ def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
 def issue_visitor_token_at_edge(agent_id: str, user_id: str) -> Response:
     """Issue a visitor token of a conversation, which need not exist yet. Only this response contains `token`.
 
-    As `POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens`, with an agent key. The first change with the token
-    creates the conversation.
+    This is `POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens` for an agent key. The first change with the
+    token creates the conversation.
     """
     body: models.VisitorTokenIn = bodies.read()
     return _issue(records.load(agent_id, user_id), body.token.expiresInSeconds)

@@ -1,4 +1,4 @@
-"""What a visitor token may do with its conversation (§5): read it, write as its user, and name that user."""
+"""The rights of a visitor token (§5): it reads its conversation, writes as its user, and sets the user's name."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -47,7 +47,7 @@ def restrict_messages(body: "models.NewMessages") -> "models.NewMessages":
             if message.get("from") not in (None, new_messages.HUMAN):
                 raise errors.Forbidden(f"messages.{index}.from must be human, or be left out, with a visitor token.")
             message["from"] = new_messages.HUMAN
-            # Receivers of webhooks and readers of reports trust both.
+            # Receivers of webhooks and readers of reports trust `ts` and `channel`.
             message.pop("ts", None)
             cast("Document", message).pop("channel", None)
     return body
@@ -56,7 +56,7 @@ def restrict_messages(body: "models.NewMessages") -> "models.NewMessages":
 def count_change(row: ConversationRow) -> None:
     """Count a staged change of the metadata if a visitor token makes it. Raise LimitReached for too many changes.
 
-    This is a leaky bucket: the row has the time at which all counted changes are forgotten.
+    This is a leaky bucket: the row contains the time at which all counted changes have leaked out.
     """
     if _is_visitor():
         now = clock.seconds()
@@ -74,7 +74,7 @@ def count_change(row: ConversationRow) -> None:
 def require_own(agent: Document, row: ConversationRow | None) -> None:
     """Raise NotFound for a visitor token whose agent or conversation was deleted, even if another one has its id.
 
-    A token that was issued before its conversation existed is bound to this one. That takes one write.
+    A token that was issued before its conversation existed is bound to this conversation with one write.
     """
     caller = auth.caller()
     if not _is_visitor():

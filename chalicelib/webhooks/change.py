@@ -26,7 +26,7 @@ class RowChange(NamedTuple):
     is_expired: bool
 
     def event_id(self, what: str, milliseconds: int) -> str:
-        """Return the id of an event of this change: the same each time the record is read; ids sort by time."""
+        """Return the id of an event of this change: each read of the record returns the same id. Ids sort by time."""
         # Each write of a tagged row has its own version tag. A row without tags is written once, under its own key.
         tag = _version_tag(self.new or self.old or {})
         keys = (self.keys[name] for name in sorted(self.keys))

@@ -3,9 +3,10 @@
 A delivery is claimed in the ledger, posted once, and its outcome is recorded. The queue retries a failure before the
 claim; nothing retries after it (at-most-once delivery, §6 rule 3).
 
-Why it has a scheduler: a receiver that hangs must not delay the others of its batch, so deliveries run concurrently, in
-turns by workspace. Hundreds that start at once would use so much CPU time that every receiver looks slow, so 25 start
-at each poll. A poll also moves deliveries that have not started from a host that hangs to the slow queue.
+The scheduler is needed because a receiver that hangs must not delay the others of its batch: deliveries run
+concurrently, in turns by workspace. Hundreds that start at once would use so much CPU time that every receiver looks
+slow, so 25 start at each poll. A poll also moves deliveries that have not started from a host that hangs to the slow
+queue.
 """
 
 import logging
@@ -42,7 +43,7 @@ _Host = tuple[str, str]
 
 
 class _RunningPost(NamedTuple):
-    """A POST that is running, since a time of the monotonic clock."""
+    """A running POST, and the time of the monotonic clock at which it began."""
 
     host: _Host
     since: float
@@ -61,7 +62,7 @@ class _HostObservations:
         """Promote the hosts that have proved quick, and demote those that hang: each once per batch.
 
         A host is demoted while it still hangs, so that new events do not queue up behind it. After a hang, the batch
-        does not promote the host: other answers of it may be quick.
+        does not promote the host, although other answers may be quick.
         """
         late = clock.monotonic() - retry_policy.SLOW_SECONDS
         self.hanging |= {posting.host for posting in list(self.posting.values()) if posting.since <= late}
@@ -74,7 +75,7 @@ class _HostObservations:
 
 
 class _ReadyDelivery(NamedTuple):
-    """A delivery with everything that it needs. `event` is None after it has expired."""
+    """A delivery with its event, endpoint and host. `event` is None after it has expired."""
 
     delivery: queue.QueuedDelivery
     is_requested: bool
@@ -225,7 +226,7 @@ def _deliver(ready: _ReadyDelivery, observations: _HostObservations) -> None:
             ledger.record_outcome(row, outcome)
             _log_metrics(delivery, outcome)
     except errors.ApiError:
-        # Do not raise: a retry would not send it again. Without an outcome, the delivery is listed as unknown.
+        # Do not raise: a retry would not send the event again. Without an outcome, the delivery is listed as `unknown`.
         _log.exception("Cannot record the outcome of a delivery: %s", row)
 
 

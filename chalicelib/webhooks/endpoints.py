@@ -8,7 +8,7 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, deletion_hooks, json_equal
 from chalicelib.webhooks import hosts, signature
 
-# How long an old secret still signs after a rotation, and how many secrets sign at most.
+# The time for which an old secret still signs after a rotation, and the maximum of signing secrets.
 _OVERLAP_MILLISECONDS = 24 * 60 * 60 * 1000
 _MAX_SECRETS = 8
 # Per workspace. Fan-out reads all of them for every batch of changes.
@@ -92,7 +92,7 @@ def list_with_hosts(workspace_id: str) -> tuple[list[WebhookRow], hosts.Hosts]:
 
 
 def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
-    """Stage a new endpoint; return it with its signing secret, which is shown only now.
+    """Stage a new endpoint; return it with its signing secret, which no later response contains.
 
     Raise LimitReached above `MAX_ENDPOINTS`. The workspace's lock row serializes creations, so the limit is exact.
     """
@@ -117,7 +117,10 @@ def save(row: WebhookRow, before: Document, after: Document) -> None:
 
 
 def rotate(row: WebhookRow) -> str:
-    """Stage a new signing secret and return it; it is shown only now. The old secrets sign for another 24 hours."""
+    """Stage a new signing secret and return it. No later response contains it.
+
+    The old secrets sign for another 24 hours.
+    """
     document, secret, now = row.open(), signature.new_secret(), clock.milliseconds()
     old = [{"endsAt": now + _OVERLAP_MILLISECONDS, **secret} for secret in document["secrets"] if _is_active(secret)]
     save(row, document, {**document, "secrets": [{"secret": secret}, *old][:_MAX_SECRETS]})
@@ -135,9 +138,9 @@ def is_subscribed(document: Document, type_: str) -> bool:
 
 
 def existed_at(document: Document, milliseconds: int) -> bool:
-    """Return whether an endpoint existed at a time (Unix milliseconds): a replayed change reaches no newer one.
+    """Return whether an endpoint existed at a time (Unix milliseconds): a newer one does not get a replayed change.
 
-    An imported endpoint exists since `importedAt`: the records imported with it are older, and make no events.
+    An imported endpoint exists since `importedAt`: the records imported with it are older, and cause no events.
     """
     created: int = document["importedAt"] if "importedAt" in document else document["createdAt"]
     return created <= milliseconds + _TOLERANCE_MILLISECONDS

@@ -24,7 +24,7 @@ Type = Literal[
 TYPES: tuple[str, ...] = get_args(Type)
 TEST = "webhook_test"
 
-# The service sets these at every save. A save that changes nothing else makes no event.
+# The service sets these at every save. A save that changes only these causes no event.
 _TIMESTAMPS = {"lastModified"}
 _PLATFORMS = ("vg", "vf")
 # The channel (§6) of an origin (§2.6); `webchat` for a conversation without an origin.
@@ -51,7 +51,7 @@ class Event(NamedTuple):
 
 
 def from_change(change: RowChange) -> list[Event]:
-    """Return the events of a change, an empty list if it has none. Raise if the row cannot be read or decrypted."""
+    """Return the events of a change. Raise if the row cannot be read or decrypted."""
     events_of = _CATALOGUE.get(change.table)
     return list(events_of(change)) if events_of and not change.is_expired else []
 
@@ -59,7 +59,7 @@ def from_change(change: RowChange) -> list[Event]:
 def _agent(change: RowChange) -> Iterator[Event]:
     if not is_agent(change.keys["item"]):
         return  # a tool
-    # A tombstone counts as absent: its creation is the event, and its later removal makes no event.
+    # A tombstone counts as absent: its creation causes the event, and its later removal causes none.
     old, new = (None if image and "deleted_at" in image else image for image in (change.old, change.new))
     for operation, row, agent in _operations(change._replace(old=old, new=new), AgentRow):
         platform = agent.get("agentPlatform")
@@ -130,7 +130,7 @@ def _messages(change: RowChange) -> Iterator[Event]:
             change,
             workspace_id,
             "message_received",
-            # A millisecond apart, so that receivers can order messages, and distinguish two with the same content.
+            # The events are a millisecond apart, so that receivers can order messages, and distinguish equal ones.
             after=position,
             part=message["mid"],
             agentId=agent_id,

@@ -2,7 +2,7 @@
 
 It stores the events that an endpoint subscribes to, then enqueues messages of one endpoint and up to 40 event ids each.
 An invocation sends at most 500 messages. It enqueues the rest as continuations of at most the same size.
-A continuation never makes another one. Fan-out makes no HTTP request. Event ids come from the stream record, so a
+A continuation never creates another one. Fan-out makes no HTTP request. Event ids come from the stream record, so a
 replayed batch produces identical events.
 """
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 # events in memory; a character takes up to 4 bytes.
 MAX_EVENTS = 40
 _MAX_CHARACTERS = 400_000
-# Groups of a continuation, so that it sends at most as many messages as an invocation may.
+# The groups of a continuation: it sends at most as many messages as an invocation may.
 _MAX_GROUPS = 10
 _MAX_MESSAGES = _MAX_GROUPS * endpoints.MAX_ENDPOINTS
 
@@ -47,7 +47,7 @@ def fan_out(function: str, records: Sequence[Any]) -> list[Any]:
 
     def enqueue(changes: list[list[events.Event]]) -> None:
         nonlocal remaining
-        # By id, because a batch may contain a record twice.
+        # The key is the id, because a batch may contain a record twice.
         by_id = {event.id: event for of_change in changes for event in of_change}
         workspace_id = changes[0][0].workspace_id
         remaining -= _enqueue_deliveries(workspace_id, list(by_id.values()), remaining)

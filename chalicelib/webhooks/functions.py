@@ -105,6 +105,6 @@ def _read(records: list[dict[str, Any]]) -> tuple[list[tuple[dict[str, Any], que
 
 
 def _send_to_dead_letter(unreadable: list[str]) -> None:
-    """Send texts to the dead-letter queue. Last of all: a batch that is repeated must not send them again."""
+    """Send texts to the dead-letter queue. The caller does this last: a repeated batch must not repeat it."""
     for text in unreadable:
         queue.send_to_dead_letter(text)

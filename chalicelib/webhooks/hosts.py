@@ -1,4 +1,4 @@
-"""Which hosts have proved quick. Only their deliveries use the fast queue. This is a bulkhead.
+"""The hosts that have answered quickly. Only their deliveries use the fast queue (bulkhead).
 
 A quick answer promotes a host for `QUICK_SECONDS`. A hang demotes it for `PENALTY_SECONDS`, then for twice as long each
 time, up to a maximum (`retry_policy`). A host that is still quick after half of its time forgets its demotions. The
@@ -49,24 +49,24 @@ class Host(NamedTuple):
 
     @property
     def is_quick(self) -> bool:
-        """Return whether its deliveries use the fast queue."""
+        """Return whether deliveries to the host use the fast queue."""
         return clock.seconds() < self.quick_until
 
     @property
     def awaits_promotion(self) -> bool:
-        """Return whether a quick answer changes its state. A host is promoted again after half of its time."""
+        """Return whether a quick answer changes the state. A host is promoted again after half of its time."""
         now = clock.seconds()
         return self.slow_until <= now and self.quick_until < now + retry_policy.QUICK_SECONDS // 2
 
     def promoted(self) -> "Host":
-        """Return its state after a quick answer."""
+        """Return the state after a quick answer."""
         if not self.awaits_promotion:
             return self
         # A host that is still quick forgets its demotions.
         return Host(clock.seconds() + retry_policy.QUICK_SECONDS, 0, 0 if self.is_quick else self.demotions)
 
     def demoted(self) -> "Host":
-        """Return its state after a hang. A host that is slow already stays as it is."""
+        """Return the state after a hang. The state of a slow host stays the same."""
         if not self.is_quick:
             return self
         penalty = min(retry_policy.PENALTY_SECONDS * 2**self.demotions, retry_policy.MAX_PENALTY_SECONDS)
@@ -91,7 +91,7 @@ def key(workspace_id: str) -> storage.Key:
 
 
 def read(row: HostsRow | None) -> Hosts:
-    """Return the hosts of a row. All are new without a row, and if it cannot be decrypted."""
+    """Return the hosts of a row. Without a row, and if it cannot be decrypted, every host is new."""
     if row is None:
         return {}
     try:
@@ -117,7 +117,7 @@ def demote(workspace_id: str, host: str) -> None:
 
 
 def _change(workspace_id: str, host: str, change: Callable[[Host], Host]) -> None:
-    """Write the changed state of a host; nothing if it stays the same."""
+    """Write the state of a host if it changes."""
 
     def run() -> None:
         with storage.unit_of_work():
@@ -134,8 +134,8 @@ def _change(workspace_id: str, host: str, change: Callable[[Host], Host]) -> Non
 
 
 def _remembered(known: Mapping[str, Host]) -> Mapping[str, Host]:
-    """Return the hosts that the row keeps with a changed host. New hosts must not remove a penalty."""
+    """Return the hosts to store after a change of one host. New hosts must not remove a penalty."""
     if len(known) < _REMEMBERED:
         return known
-    forgotten = min(known, key=lambda host: known[host].demotions)  # of equals, the least recently changed
+    forgotten = min(known, key=lambda host: known[host].demotions)  # the least recently changed of several
     return {host: state for host, state in known.items() if host != forgotten}

@@ -2,7 +2,7 @@
 
 A conditional write claims a delivery before it is sent, and a claimed delivery is never sent again. So an endpoint gets
 an event at most once, although the stream and the queue deliver at least once (§6 rule 3). A claim without an outcome
-is `unknown`: the process ended between the two.
+is `unknown`: the process ended between claim and outcome.
 
 DynamoDB limits the throughput of a partition. So the events of a workspace are spread over 32 partitions, and the
 deliveries to an endpoint over 8. A sparse index contains the failed deliveries only.
@@ -23,7 +23,7 @@ from chalicelib.webhooks import retry_policy
 from chalicelib.webhooks.events import Event
 
 _DAY_SECONDS = 24 * 60 * 60
-# Deliveries that one page of a filtered list reads at most; its cursor continues after them.
+# The most deliveries that one page of a filtered list reads; its cursor continues after them.
 _MAX_SCANNED = 1_000
 _PARTITIONS = 8
 
@@ -45,7 +45,7 @@ class EventRow(SealedRow):
 
 
 class ByFailure(GlobalSecondaryIndex["DeliveryRow"]):  # type: ignore[no-untyped-call]
-    """The failed deliveries. Other deliveries lack its partition key, so they cost it nothing."""
+    """A sparse index of the failed deliveries. Other deliveries lack its partition key."""
 
     class Meta:
         index_name = "by_failure"
@@ -100,7 +100,7 @@ class DeliveryRow(storage.TaggedRow):
 
 
 def save_events(events: Iterable[Event]) -> None:
-    """Store distinct events; storing one again has no effect. One request per 25 events."""
+    """Store distinct events. Storing an event again has no effect. One request per 25 events."""
     storage.save_many([_row(event) for event in events])
 
 
@@ -135,7 +135,7 @@ def list_events(partition: str, after: str | None, limit: int) -> list[EventRow]
 
 
 def delete_events(workspace_id: str, event_ids: Iterable[str]) -> None:
-    """Delete events now. A queued delivery of one then expires; the ledger keeps its claim."""
+    """Delete events now. A queued delivery of a deleted event expires; the ledger keeps its claim."""
     storage.delete_many([EventRow(_partition(workspace_id, event_id), event_id) for event_id in event_ids])
 
 
@@ -154,7 +154,7 @@ def _partition_of(workspace_id: str, webhook_id: str, delivery_id: str) -> str:
 
 
 def new(workspace_id: str, webhook_id: str, event_id: str, type_: str, delivery_id: str) -> DeliveryRow:
-    """Make a delivery, without storing it."""
+    """Return a new delivery, which is not stored yet."""
     return DeliveryRow(
         _partition_of(workspace_id, webhook_id, delivery_id),
         delivery_id,
@@ -218,7 +218,7 @@ def read(workspace_id: str, webhook_id: str, delivery_id: str) -> DeliveryRow:
 
 
 def list_all(workspace_id: str, webhook_id: str) -> Iterator[DeliveryRow]:
-    """Yield all deliveries to an endpoint, also to one that was deleted."""
+    """Yield all deliveries to an endpoint, even after its deletion."""
     for partition in _partitions(workspace_id, webhook_id):
         yield from storage.iterate(DeliveryRow, partition)
 
@@ -234,8 +234,8 @@ def list_page(
     """
     index = "by_failure" if status == FAILED else None
     max_scanned = limit if status in (None, FAILED) else _MAX_SCANNED
-    # The average number of a page's deliveries in a partition, and three standard deviations more, so that a page of
-    # frequent deliveries is almost always one request per partition.
+    # The average number of a page's deliveries in a partition, and three standard deviations more. So a page of
+    # frequent deliveries usually costs one request per partition.
     share = limit / _PARTITIONS
     size = math.ceil(share + 3 * math.sqrt(share))
     sorted_rows = [_newest_first(partition, before, size, index) for partition in _partitions(workspace_id, webhook_id)]
@@ -252,9 +252,9 @@ def list_page(
 
 
 def _newest_first(partition: str, before: str | None, size: int, index: str | None) -> Iterator[DeliveryRow]:
-    """Yield the deliveries of a partition, from requests that are made when their first delivery is needed.
+    """Yield the deliveries of a partition, and send a request only when its first delivery is needed.
 
-    The first has `size` deliveries, each next one four times as many, for a search for rare ones.
+    The first request reads `size` deliveries. Each next request reads four times as many, for a search for rare ones.
     """
     while True:
         condition = DeliveryRow.delivery_id < before if before else None

@@ -49,7 +49,7 @@ class DeliveryMessage(NamedTuple):
     def pack(self) -> str:
         """Return the text of the message; `parse` reads it.
 
-        Without the name of its kind: during an upgrade, the last release reads the message, or has sent it.
+        The text omits the kind: during an upgrade, the last release reads the message, or has sent it.
         """
         return json.dumps(self)
 

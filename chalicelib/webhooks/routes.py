@@ -177,7 +177,7 @@ def _stage_delivery(webhook_id: str, event_id: str, type_: str) -> dict[str, Any
 
 
 def _require_valid_url(change: "models.WebhookChange") -> None:
-    """Raise Invalid for a URL that a webhook may not have."""
+    """Raise Invalid if a webhook endpoint must not have this URL."""
     rule = sender.check_url(change.url) if "url" in change.model_fields_set else None
     if rule is not None:
         raise errors.Invalid.member("webhook.url", rule)

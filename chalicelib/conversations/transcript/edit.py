@@ -10,9 +10,9 @@ from chalicelib.storage import Document, json_equal
 
 
 def edit_message(before: State, mid: str, members: Document, now: int) -> State:
-    """Merge members into the message `mid` at `now` (Unix seconds); null clears, `mid` stays.
+    """Merge members into the message `mid` at `now` (Unix seconds); null clears, `mid` stays the same.
 
-    It does not become a new message. Return `before` itself if nothing changes. Raise NotFound and TooLarge.
+    The message does not become new. Return `before` itself if nothing changes. Raise NotFound and TooLarge.
     """
     turns: list[Document] = json.loads(before.turns)
     index = next((index for index, turn in enumerate(turns) if turn.get("messages", {}).get("mid") == mid), None)

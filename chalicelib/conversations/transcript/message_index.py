@@ -6,7 +6,7 @@ position of the message. The items are written before the commit that marks them
 message before the last mark always has one. An item may be stale, because its write failed or its message was
 deleted. Then the whole transcript is read.
 
-The items of a deleted conversation, and those of an append that its deletion has overtaken, are deleted later
+The items of a deleted conversation, and those of an append that ran during the deletion, are deleted later
 (`leftovers`). A new conversation with its id does not rely on them.
 """
 
@@ -27,7 +27,7 @@ from chalicelib.storage import Document
 _PREFIX = "mid"  # begins the sort keys
 # Items that one request writes: 40 requests to the database. A chunk has about 300 messages.
 _MAX_ITEMS = 1_000
-# A request lasts up to 29 s. The rest is for clocks that differ.
+# A request lasts up to 29 s; the other seconds allow for different clocks.
 _SETTLED_SECONDS = 90
 
 IndexRows = Mapping[str, MessageIndexRow | None]
@@ -42,7 +42,7 @@ def find_stored(row: ConversationRow, state: State, index_rows: IndexRows) -> di
     """Return the turns, by the ids of their messages, of the messages in `index_rows` that the conversation has.
 
     `state` is the end of the conversation's state. `index_rows` has the index items that were read together with it. No
-    request if none of them exists; one more if the index has just changed.
+    request if no item exists; one more if the index has just changed.
     """
     recent = by_mid(element.turn for element in _open_elements(row, state))
     stored = {mid: recent[mid] for mid in index_rows if mid in recent}
@@ -56,10 +56,10 @@ def find_stored(row: ConversationRow, state: State, index_rows: IndexRows) -> di
 
 
 def extend_index(row: ConversationRow, state: State) -> None:
-    """Write the items of messages that the row itself no longer holds whole, and mark them. After staging the state.
+    """Write the items of messages that the row itself no longer holds whole, and mark them.
 
-    At most 1,000 items; the next append writes more. Only the commit makes the mark, so an item whose commit fails is
-    never relied on.
+    Call this after staging the state. One call writes at most 1,000 items; the next append writes more. Only the commit
+    stores the mark, so an item whose commit fails is never used.
     """
     last, in_row = turns.last_mark(row), turns.chunked_length(row)
     if last.end >= in_row:
@@ -109,7 +109,7 @@ def _read_at(row: ConversationRow, index_rows: Mapping[str, MessageIndexRow]) ->
         texts = turns.read_spans(
             row, [(int(index_row.start), int(index_row.start + index_row.length)) for index_row in index_rows.values()]
         )
-        with suppress(ValueError):  # the end of a message that was only partly in its chunk has changed
+        with suppress(ValueError):  # the end of a message, outside its chunk, has changed
             read = by_mid(map(json.loads, texts))
             if read.keys() == index_rows.keys():
                 return read

@@ -62,7 +62,7 @@ def message_of_turn(turn: Document) -> Document:
 def newest_messages(parts: Iterable[bytes]) -> Iterator[Document]:
     """Yield messages in the form of `message_of_turn`, newest first. `parts` are the turns' JSON text, last part first.
 
-    Take no part before it is needed. A message that begins in a missing part is omitted.
+    Read each part only when it is needed. A message that begins in a missing part is omitted.
     """
     return (message_of_turn(turn) for turn in _newest_turns(parts) if "messages" in turn)
 

@@ -156,13 +156,13 @@ def chunks(row: ConversationRow) -> list[Chunk]:
 
 
 def marks(row: ConversationRow) -> list[Mark]:
-    """Return the marks of a row in order. The last one counts; a change after an earlier one leaves that one valid."""
+    """Return the marks of a row in order. The last one counts. Each stays valid if text after it changes."""
     entries = (entry.partition(":") for entry in (row.indexed or "").split())
     return [Mark(int(end), int(escaped)) for end, _, escaped in entries]
 
 
 def last_mark(row: ConversationRow) -> Mark:
-    """Return the last mark of a conversation; one at the beginning if it has none."""
+    """Return the last mark of a conversation, by default a mark at the beginning."""
     return [Mark(0, 0), *marks(row)][-1]
 
 
@@ -172,7 +172,7 @@ def set_marks(row: ConversationRow, marks: Iterable[Mark]) -> None:
 
 
 def _keep_marks(row: ConversationRow, before: bytes, after: State, same: int) -> None:
-    """Keep the marks before which the text stays the same; its first `same` bytes do."""
+    """Keep the marks within the first `same` bytes of the text, which stay the same."""
     first = first_byte(row, after)
     ends = {mark: max(0, mark.end - first) for mark in marks(row)}
     set_marks(row, [mark for mark, end in ends.items() if before[same:end] == after.turns[same:end]])
