@@ -19,12 +19,12 @@ from tests.builders import webhook_body
 from tests.capacity import Meter, metered
 from tests.old_agents import create_old_agent
 
-extensions.require("history", "reports")
+extensions.require("history")
 
 from tests.extensions.history.conftest import History, history  # noqa: F401 - the fixture
 from tests.extensions.reports.test_counting_costs import HOUR, START, changes_of_an_hour, cost_of_an_hour
 
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+PAGE = Path(__file__).parents[3] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- following -->\n", "<!-- end of following -->"
 KILOBYTE = "".join(f"{number * 7_919 % 9_973:04}" for number in range(250))
 DELIVERIES = 300

@@ -15,7 +15,7 @@ from tests import extensions
 from tests.api import Api
 from tests.conftest import PassTime
 
-extensions.require("console", "reports")
+extensions.require("reports")
 
 from infra.demo import fill, plan, texts
 from infra.demo.plan import Talk, Visit
