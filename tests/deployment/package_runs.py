@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from chalice.local import LambdaEventConverter, RouteMatcher
 
 from app import app
-from chalicelib import clock, ids, queues, settings
+from chalicelib import ids, queues, settings
 from chalicelib.queues import messages, tasks
 from chalicelib.webhooks import queue
 from infra import lambda_events, tables
@@ -26,14 +26,15 @@ from infra.local import children
 from infra.local.children import Engine
 from infra.package import build, wheels
 from infra.package.__main__ import build_zip
+from tests import extensions
 from tests.builders import state_body
 from tests.reliability.engine_fixture import client
 from tests.sending.receivers import OK, answers, receiver
 
 API = "app"
-_NAMES = ("webhooks", "extensions.erasures", "extensions.reports", "extensions.console")
-MAINTENANCE, FOLLOWING = "chalicelib.maintenance", "chalicelib.followers"
-WEBHOOKS, ERASING, COUNTING, NOTIFYING = (f"chalicelib.{name}.functions" for name in _NAMES)
+MAINTENANCE, FOLLOWING, WEBHOOKS = "chalicelib.maintenance", "chalicelib.followers", "chalicelib.webhooks.functions"
+# The module of each function of a stream or a queue.
+MODULES = {source.name: source.handler_string.rpartition(".")[0] for source in app.event_sources}
 # Pages of the console; each module of a view has one.
 PAGES = (
     "/overview",
@@ -127,11 +128,6 @@ _gateway = LambdaEventConverter(RouteMatcher(list(app.routes)), app.api.binary_t
 
 
 def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
-    # Imported here, because a tree without an extension has the other tests of this module's importers.
-    from chalicelib.extensions.console.queue import FindRecipients, Notify
-    from chalicelib.extensions.erasures.queue import Erase
-    from chalicelib.extensions.reports.queue import RecountHour
-
     tables.create_missing(lambda service: client(engine, service))
     where = {**engine.environment, "CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
     workspace_id, token = new_workspace(where)
@@ -154,17 +150,15 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         tasks.ResumeCascade(workspace_id, "other"),
         tasks.ApplyRetention(workspace_id),
     ]
-    maintained = run(package, MAINTENANCE, [("maintain", _message(task)) for task in done], where)
+    maintained = run(package, MAINTENANCE, [("maintain", _message(messages.pack(task))) for task in done], where)
     counted = run(package, FOLLOWING, [("follow_conversations", _records(engine, "conversations"))], where)
-    erased = run(package, ERASING, [("erase", _message(Erase(workspace_id, "unknown")))], where)
-    hour = ("count_hours", _message(RecountHour(agent, clock.seconds(), 0)))
-    hours = run(package, COUNTING, [hour], where)
     watched = ("agents", "webhooks", "credentials", "analytics", "leads")
     followed = run(package, FOLLOWING, [(f"follow_{table}", _records(engine, table)) for table in watched], where)
     mail = {"CAMS_MAIL_SENDER": "CAMS <cams@example.com>", "CAMS_CONSOLE_URL": "https://example.com/console"}
-    notices = (FindRecipients(workspace_id, 0, ("support",)), Notify(workspace_id, "bo", 0))
-    asked = [("notify_people", _message(notice)) for notice in notices]
-    notified = run(package, NOTIFYING, asked, where | mail)
+    of_extensions = {
+        name: run(package, MODULES[name], [(name, _message(text)) for text in texts], where | mail)
+        for name, (_, texts) in extensions.queue_functions(workspace_id, "support", "bo").items()
+    }
     return {
         "preparing": prepared,
         "serving": served,
@@ -174,10 +168,8 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         "delivering": delivered,
         "maintaining": maintained,
         "counting": counted,
-        "erasing": erased,
-        "counting hours": hours,
         "following": followed,
-        "notifying": notified,
+        **of_extensions,
     }
 
 
@@ -200,8 +192,8 @@ def _records(engine: Engine, table: str) -> Event:
     return lambda_events.from_records(found["Records"], stream["StreamArn"])
 
 
-def _message(message: tuple[Any, ...]) -> Event:
-    return {"Records": [{"body": messages.pack(message), "messageId": "1", "receiptHandle": "1"}]}
+def _message(text: str) -> Event:
+    return {"Records": [{"body": text, "messageId": "1", "receiptHandle": "1"}]}
 
 
 def _messages(engine: Engine) -> Event:

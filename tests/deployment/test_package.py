@@ -15,7 +15,6 @@ from botocore.loaders import Loader
 from botocore.model import ListShape, MapShape, ServiceModel, Shape, StructureShape
 from botocore.regions import EndpointResolver
 
-from app import app
 from infra.local.children import Engine
 from infra.package import build, interpreters, trim, wheels
 from tests import extensions, package_index
@@ -52,15 +51,9 @@ def test_the_pages_of_the_console_are_compiled(package: Package) -> None:
 
 
 def test_every_module_with_handlers_was_run(package: Package) -> None:
-    handlers = {one.handler_string for one in app.event_sources}
-    assert {handler.rpartition(".")[0] for handler in handlers} == {
-        package_runs.WEBHOOKS,
-        package_runs.MAINTENANCE,
-        package_runs.COUNTING,
-        package_runs.ERASING,
-        package_runs.FOLLOWING,
-        package_runs.NOTIFYING,
-    }
+    of_extensions = {module for name, module in package_runs.MODULES.items() if name in package.runs}
+    of_core = {package_runs.WEBHOOKS, package_runs.MAINTENANCE, package_runs.FOLLOWING}
+    assert {*package_runs.MODULES.values()} == of_core | of_extensions
 
 
 def test_every_shipped_package_is_used_by_a_function(package: Package) -> None:
@@ -134,7 +127,7 @@ def test_every_function_creates_one_database_client(package: Package) -> None:
         assert run.after_each[-1]["clients"]["DynamoDB"] == 1, name
 
 
-@pytest.mark.parametrize("name", ["fanning out", "delivering", "maintaining", "counting", "notifying"])
+@pytest.mark.parametrize("name", ["fanning out", "delivering", "maintaining", "counting", "notify_people"])
 def test_functions_on_streams_and_queues_load_neither_wire_models_nor_the_http_edge(
     package: Package, name: str
 ) -> None:
