@@ -175,7 +175,7 @@ def _failures(finished: _RunningWork, total: int) -> list[queue.DeliveryMessage]
 def _read(message: queue.DeliveryMessage, queue_name: str) -> list[_ReadyDelivery]:
     """Return the deliveries of a message that are to be sent now."""
     deliveries = message.deliveries
-    webhook, workspace, known, *events = storage.find_many(
+    webhook, workspace, hosts_row, *events = storage.find_many(
         [
             endpoints.key(message.workspace_id, message.webhook_id),
             workspaces.key(message.workspace_id),
@@ -189,7 +189,7 @@ def _read(message: queue.DeliveryMessage, queue_name: str) -> list[_ReadyDeliver
     if not (message.is_requested or endpoints.is_subscribed(endpoint, message.type)):
         return []
     host = (message.workspace_id, hosts.name(endpoint["url"]))
-    state = hosts.find(hosts.read(known), endpoint["url"])
+    state = hosts.find(hosts.read(hosts_row), endpoint["url"])
     if queue_name == queue.FAST and not state.is_quick:
         queue.send(message.workspace_id, [message], queue.SLOW)
         return []

@@ -84,11 +84,11 @@ def list_all(workspace_id: str) -> list[WebhookRow]:
 
 
 def list_with_hosts(workspace_id: str) -> tuple[list[WebhookRow], hosts.Hosts]:
-    """Return all endpoints of a workspace, oldest first, and what is known of its hosts. One request per MB."""
+    """Return all endpoints of a workspace, oldest first, and the states of its hosts. One request per MB."""
     rows = storage.query(_Item, workspace_id)
     # The row of the hosts sorts after the endpoints.
-    known = rows.pop() if rows and isinstance(rows[-1], hosts.HostsRow) else None
-    return list(rows), hosts.read(known)
+    hosts_row = rows.pop() if rows and isinstance(rows[-1], hosts.HostsRow) else None
+    return list(rows), hosts.read(hosts_row)
 
 
 def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:

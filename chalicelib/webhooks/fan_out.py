@@ -142,10 +142,10 @@ def _batched(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
 
 def _subscribers(workspace_id: str) -> list[_Subscriber]:
     subscribers = []
-    rows, known = endpoints.list_with_hosts(workspace_id)
+    rows, hosts_by_name = endpoints.list_with_hosts(workspace_id)
     for row in rows:
         try:
-            subscribers.append(_subscriber(row, known))
+            subscribers.append(_subscriber(row, hosts_by_name))
         except Exception as error:
             if storage.is_outage(error):
                 raise
@@ -155,9 +155,9 @@ def _subscribers(workspace_id: str) -> list[_Subscriber]:
     return subscribers
 
 
-def _subscriber(row: endpoints.WebhookRow, known: hosts.Hosts) -> _Subscriber:
+def _subscriber(row: endpoints.WebhookRow, hosts_by_name: hosts.Hosts) -> _Subscriber:
     document = row.open()
-    queue_name = queue.FAST if hosts.find(known, document["url"]).is_quick else queue.SLOW
+    queue_name = queue.FAST if hosts.find(hosts_by_name, document["url"]).is_quick else queue.SLOW
     # Both raise here for a document that cannot be used, and not when the first event comes.
     endpoints.is_subscribed(document, ""), endpoints.existed_at(document, 0)
     return _Subscriber(row.webhook_id, document, queue_name)

@@ -122,20 +122,21 @@ def _change(workspace_id: str, host: str, change: Callable[[Host], Host]) -> Non
     def run() -> None:
         with storage.unit_of_work():
             row = storage.find(HostsRow, workspace_id, SORT_KEY)
-            known = dict(read(row))
-            before = known.pop(host, NEW)
+            hosts_by_name = dict(read(row))
+            before = hosts_by_name.pop(host, NEW)
             after = change(before)
             if after != before:
                 row = row or HostsRow(workspace_id)
-                row.seal({**_remembered(known), host: after})
+                row.seal({**_remembered(hosts_by_name), host: after})
                 storage.put(row)
 
     storage.retry_on_conflict(run)
 
 
-def _remembered(known: Mapping[str, Host]) -> Mapping[str, Host]:
+def _remembered(hosts_by_name: Mapping[str, Host]) -> Mapping[str, Host]:
     """Return the hosts to store after a change of one host. New hosts must not remove a penalty."""
-    if len(known) < _REMEMBERED:
-        return known
-    forgotten = min(known, key=lambda host: known[host].demotions)  # the least recently changed of several
-    return {host: state for host, state in known.items() if host != forgotten}
+    if len(hosts_by_name) < _REMEMBERED:
+        return hosts_by_name
+    # Of hosts with equal demotions, the least recently changed is forgotten.
+    forgotten = min(hosts_by_name, key=lambda host: hosts_by_name[host].demotions)
+    return {host: state for host, state in hosts_by_name.items() if host != forgotten}

@@ -45,7 +45,7 @@ _HIDDEN_OF = {
 Record = dict[str, Any]
 
 
-class Written(NamedTuple):
+class ExportProgress(NamedTuple):
     """What a file holds: its number of complete lines, their bytes, and the last one."""
 
     lines: int
@@ -76,22 +76,22 @@ def export(workspace_id: str, path: Path) -> int:
     Raise Conflict for another file.
     """
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
-        written = _read_written(file, _encode(header(workspace_id)))
+        progress = _read_progress(file, _encode(header(workspace_id)))
         os.fchmod(file.fileno(), 0o600)
-        file.seek(written.size)
+        file.seek(progress.size)
         file.truncate()
-        if written.last.get("kind") == "end":
-            return int(written.last["records"])
-        if not written.lines:
+        if progress.last.get("kind") == "end":
+            return int(progress.last["records"])
+        if not progress.lines:
             _write(file, header(workspace_id))
-        count = max(written.lines - 1, 0) + _write_records(file, workspace_id, written.last)
+        count = max(progress.lines - 1, 0) + _write_records(file, workspace_id, progress.last)
         _write(file, {"kind": "end", "records": count})
         file.flush()
         os.fsync(file.fileno())
     return count
 
 
-def _read_written(file: BinaryIO, first_line: bytes) -> Written:
+def _read_progress(file: BinaryIO, first_line: bytes) -> ExportProgress:
     """Read the complete lines of a file that begins with `first_line`, or with a part of it, or is empty."""
     lines, size, last = 0, 0, b"{}"
     for line in file:
@@ -99,7 +99,7 @@ def _read_written(file: BinaryIO, first_line: bytes) -> Written:
             raise errors.Conflict("The file is no export of this workspace; name another file.")
         if line.endswith(b"\n"):
             lines, size, last = lines + 1, size + len(line), line
-    return Written(lines, size, json.loads(last))
+    return ExportProgress(lines, size, json.loads(last))
 
 
 def _write_records(file: BinaryIO, workspace_id: str, last: Record) -> int:

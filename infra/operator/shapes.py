@@ -29,7 +29,7 @@ Record = dict[str, Any]
 MAX_LINE = 32_000_000
 
 
-class Only(dict[str, "Shape"]):
+class ClosedObject(dict[str, "Shape"]):
     """The shape of an object that has no other members."""
 
 
@@ -93,7 +93,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
             "lastModified": rules.SECONDS,
             "retentionDays?": rules.DAYS,
         },
-        "seen": Only({"interactions": rules.COUNT, "messages": rules.COUNT, "gone": rules.DIGESTS}),
+        "seen": ClosedObject({"interactions": rules.COUNT, "messages": rules.COUNT, "gone": rules.DIGESTS}),
         "turns": [{"ts": rules.NUMBER, "messages?": {"mid": rules.ANY_TEXT}}],
     },
 }
@@ -130,9 +130,9 @@ def find_problem(line: Any, number: int, before: Record) -> str | None:
 @cache
 def _shape(name: str) -> Shape:
     """Return the shape of a line of a kind."""
-    members = Only(_MEMBERS[name] if name == "conversation" else _of_row(name) | _MEMBERS.get(name, {}))
+    members = ClosedObject(_MEMBERS[name] if name == "conversation" else _of_row(name) | _MEMBERS.get(name, {}))
     agent = {"agent": rules.IDENTIFIER} if records.is_of_agent(name) else {}
-    return Only({"kind": rules.ANY_TEXT, **agent, "key": _key(name), "record": members})
+    return ClosedObject({"kind": rules.ANY_TEXT, **agent, "key": _key(name), "record": members})
 
 
 def _of_row(name: str) -> dict[str, Shape]:
@@ -180,7 +180,7 @@ def _member_problems(value: Record, shape: dict[str, Shape], path: str) -> Itera
         elif name == member:
             yield f"{path}.{member} is missing".removeprefix(".")
     names = [name.removesuffix("?") for name in shape]
-    if isinstance(shape, Only) and not value.keys() <= {*names}:
+    if isinstance(shape, ClosedObject) and not value.keys() <= {*names}:
         yield f"{path.removeprefix('.') or 'it'} may have only the members {', '.join(names)}"
 
 
