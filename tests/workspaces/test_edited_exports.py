@@ -312,7 +312,7 @@ def test_no_member_of_a_wrong_type_gives_a_traceback(full: NewWorkspace, tmp_pat
                         extensions.call("fill_agent", full.workspace_id, one["agent"])
                     recounted = CliRunner().invoke(cams, ["tallies", "recount", "--workspace", full.workspace_id])
                     has_hour = kind == "agent" and has("reports")
-                    assert (recounted.exit_code, "and 1 hours of" in recounted.output) == (0, has_hour), what
+                    assert (recounted.exit_code, "and 1 other periods, of" in recounted.output) == (0, has_hour), what
                     assert (
                         run("export", full.workspace_id, str(tmp_path / f"again {outcomes.total()}")).exit_code == 0
                     ), what
