@@ -69,7 +69,8 @@ def present() -> tuple[str, ...]:
 def enabled() -> tuple[Extension, ...]:
     """Return the declarations of the extensions that are on.
 
-    A listed extension without a folder is off and no error, because a function gets its code before its environment.
+    A listed extension without a folder is off, without an error, because a function gets its code before its
+    environment.
     """
     listed = settings.extensions()
     names = [name for name in present() if listed is None or name in listed]

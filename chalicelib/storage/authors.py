@@ -16,7 +16,7 @@ _author: ContextVar[str | None] = ContextVar("author", default=None)
 
 
 class AuthoredRow(Row):
-    """An item with its last author, for the history; None if an earlier version wrote it."""
+    """An item with its last author, for the history. The author is None if an earlier version wrote the item."""
 
     changed_by = UnicodeAttribute(null=True)
 

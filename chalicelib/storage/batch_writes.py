@@ -17,7 +17,7 @@ def save_many(rows: Sequence[Row]) -> None:
 
 
 def delete_many(rows: Sequence[Row]) -> None:
-    """Delete items of one table, whatever their version. One request per 25 items."""
+    """Delete items of one table, regardless of their version. One request per 25 items."""
     _write_many(rows, BatchWrite.delete)
 
 

@@ -158,7 +158,7 @@ def translate_errors() -> Iterator[None]:
         raise
     except (PynamoDBException, BotoCoreError, ClientError) as error:
         translated = _to_api_error(error)
-        if translated is error:  # as its own cause, an error would have endless causes
+        if translated is error:  # an error must not be its own cause, because the chain of causes would not end
             raise
         raise translated from error
 

@@ -21,7 +21,7 @@ _HEADER = 1 + 4 + 12
 
 
 class DecryptionError(Exception):
-    """The bytes do not decrypt with this associated data: altered, truncated, from another item, or of an unknown key.
+    """The bytes do not decrypt with this associated data: they are altered, truncated, or of another item or key.
 
     The error has no message, because logs show it and the associated data contains ids.
     """

@@ -5,14 +5,15 @@ from typing import Any
 
 from chalicelib import ids
 
-# From the version tag of a write to the write itself: longer than any request, with the difference of two clocks.
+# The longest time from the version tag of a write to the write: longer than any request and the difference of two
+# clocks.
 _WRITE_SECONDS = 300
 
 Image = dict[str, dict[str, Any]]
 
 
 def decode(image: Image | None) -> Image | None:
-    """Return the image for `Row.from_raw_data`, with bytes in place of base64; None without one."""
+    """Return the image for `Row.from_raw_data`, with bytes in place of base64; None without an image."""
     return {name: _value(value) for name, value in image.items()} if image else None
 
 

@@ -47,8 +47,8 @@ def find_many(keys: Sequence[Key]) -> list[Any]:
     """Return the items with these keys, of any tables, in the order of the keys; None for each that does not exist.
 
     One request per 100 distinct keys, plus one for each batch of unprocessed keys. An eventually consistent read may
-    return a slightly older item; the keys of one table are read alike. Raise Unavailable after twelve requests for a
-    batch.
+    return a slightly older item; all keys of a table are read with the same consistency. Raise Unavailable after twelve
+    requests for a batch.
     """
     items: dict[_Identity, dict[str, Any]] = {}
     reads = [_ItemRead(key.row.Meta.table_name, _raw_key(key), key.consistent) for key in keys]
@@ -153,7 +153,7 @@ def count(row: type[AnyRow], partition: str, condition: Condition, *, index: str
 
 def query_once(row: type[AnyRow], partition: str) -> tuple[list[Any], bool]:
     """Return the first items of a partition, at most 1 MB, and whether these are all. One request."""
-    # Without PynamoDB's query, which takes a tenth of the instructions of reading an agent.
+    # PynamoDB's query is avoided: it takes a tenth of the instructions of reading an agent.
     arguments = {
         "TableName": row.Meta.table_name,
         "KeyConditionExpression": "#key = :key",
@@ -171,7 +171,7 @@ def query_page(
 ) -> tuple[list[AnyRow], dict[str, Any] | None]:
     """Return up to `limit` entries of a partition of an index, and the `after` of the next page.
 
-    For an index whose sort key several items may have. None is the beginning, and the end. One request per MB.
+    Use it for an index with equal sort keys. `after` is None at the beginning and at the end. One request per MB.
     """
     with translate_errors():
         entries = row.query(partition, index_name=index, limit=limit, page_size=limit, last_evaluated_key=after)

@@ -37,7 +37,7 @@ from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import Key, Row, TaggedRow, VersionedRow
 
 _MAX_STEPS = 100  # DynamoDB's limit of items per transaction
-_ATTEMPTS = 12  # of a request, while other transactions hold its items
+_ATTEMPTS = 12  # attempts of a request while other transactions hold its items
 # Runs of a function whose conditions fail. Of sixteen writers of one record, some need more than ten. All pauses
 # take at most 14 s.
 _RUNS = 20
@@ -152,7 +152,7 @@ _open: ContextVar[Unit | None] = ContextVar("unit_of_work", default=None)
 
 @contextmanager
 def unit_of_work() -> Iterator[Unit]:
-    """Open a new unit, even inside another one. Commits at the end of the block; writes nothing if the block raises.
+    """Open a new unit, even inside another unit. Commit at the end of the block, unless the block raises.
 
     Raise the errors of `Unit.commit`.
     """
@@ -189,7 +189,7 @@ def retry_on_conflict(action: Callable[[], Result]) -> Result:
 def in_unit_of_work(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Decorate a store function that views and operators' commands call.
 
-    It joins the open unit; without one, it opens and commits its own and retries on conflict.
+    It joins the open unit; without an open unit, it opens and commits a new unit and retries on conflict.
     """
 
     @wraps(function)
@@ -221,7 +221,7 @@ def put_first(row: TaggedRow, condition: Condition, error: Failure) -> None:
 def update(
     row: Row, actions: Sequence[Action], condition: Condition | None = None, error: Failure | None = None
 ) -> None:
-    """Stage an update of single attributes, whatever the version of the item. Sets the new version tag."""
+    """Stage an update of single attributes, regardless of the version of the item. Set the new version tag."""
     tag = _set_version_tag(row)
     changes = [*actions, type(row).version_tag.set(tag)] if isinstance(row, TaggedRow) and tag else list(actions)
     current_unit().stage(

@@ -42,7 +42,7 @@ def adopt(stage_name: str) -> None:
         if logical_id not in arns:
             click.echo(f"    The key {logical_id} is gone; the deployment creates another. Keep an old public key.")
     with stage_lock.hold(session.client, name, f"adopt --stage {stage_name}"):
-        with step("settings"):  # of tables that were restored from backups
+        with step("settings"):  # tables that were restored from backups lack their settings
             recovery.apply_settings(session.client("dynamodb"), name, extensions)
         if state != "IMPORT_COMPLETE":
             with step("stack"):

@@ -25,7 +25,7 @@ from infra.local import lifeline
 
 _ROOT = Path(__file__).resolve().parents[2]
 _LOG = "chalice.log"
-# Together less than the time for which another command watches the lock of a stopped one (`stage_lock`).
+# The sum is less than the time for which another command watches the lock of a stopped command (`stage_lock`).
 _BEAT_SECONDS, _LONGEST_SILENCE_SECONDS = 1.0, 3.0
 _EMPTY_APP = 'from chalice import Chalice\n\napp = Chalice(app_name="cams")\n'
 

@@ -80,7 +80,7 @@ def api_url(stage: str) -> str:
 
 
 def api_id(stage: str) -> str | None:
-    """Return the id of the deployed API, None without one."""
+    """Return the id of the deployed API, None if no API is deployed."""
     content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
     return next((str(one["rest_api_id"]) for one in content["resources"] if one["resource_type"] == "rest_api"), None)
 
@@ -140,7 +140,7 @@ def _delete_mapping(awslambda: Any, mapping: dict[str, Any]) -> None:
 def _keep_one_mapping(
     awslambda: Any, function: Function, name: str, outputs: Outputs
 ) -> tuple[dict[str, Any] | None, list[str]]:
-    """Delete a function's mappings except one to its own event source. Return that one, and a line for each other."""
+    """Delete a function's mappings except one to its own event source. Return it, and a line for each deleted one."""
     source_arn = event_sources.event_source_arn(function, name, outputs)
     kept: dict[str, Any] | None = None
     deleted = []
@@ -185,7 +185,7 @@ def _find_function(sdk: Sdk, function: str) -> str | None:
 def _find_apis(gateway: Any, stage: str, function_arn: str) -> tuple[list[Resource], list[str]]:
     """Return the entry of the oldest API that invokes the function, and a line for each other one.
 
-    The name of an API does not contain its stage, so only the function tells the APIs of an account apart.
+    The name of an API does not contain its stage, so only the function identifies the API.
     """
     pages = gateway.get_paginator("get_rest_apis").paginate(PaginationConfig=_LARGE_PAGES)
     named = [one for page in pages for one in page["items"] if one["name"] == APPLICATION]

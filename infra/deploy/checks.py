@@ -60,7 +60,7 @@ def validate_stage_name(_: click.Context, __: click.Parameter, value: str) -> st
 
 
 def run_all(session: Session, name: str, stage_name: str) -> None:
-    """Run every check, the ones that call AWS last. `name` is the stack's. Raise NotReady."""
+    """Run every check; those that call AWS come last. `name` is the stack's. Raise NotReady."""
     _check_python()
     _check_packages()
     require_cloud(session)
@@ -154,7 +154,7 @@ def _policy_resources(iam: Any, role: str) -> list[str]:
 
 
 def require_restorable(cloudformation: Any, source: str, target: str) -> None:
-    """Raise NotReady without a stack `source`, and with a stack `target` that is not of an interrupted restore."""
+    """Raise NotReady without a stack `source`, and with a stack `target` unless an interrupted restore created it."""
     if stack.status(cloudformation, source) is None:
         raise NotReady(f"There is no stack {source} in this account and region.")
     state = stack.status(cloudformation, target)

@@ -17,7 +17,7 @@ from infra.deploy.stage import RESERVED, Settings, extensions, merge
 _FULL_SIZE = 1_000
 # AWS's minimum of a queue's MaximumConcurrency.
 _MIN_OF_QUEUE = 2
-# AWS refuses to reserve what would leave less.
+# AWS rejects a reservation that leaves fewer unreserved executions.
 _MIN_UNRESERVED = 100
 MINIMUM = 10
 """Four for the API: a page of the console and what it loads. Four for the two queues of deliveries, AWS's minimum. Two
@@ -29,7 +29,8 @@ _QUOTA = "L-B99A9384"
 def available_executions(awslambda: Any, current: Settings) -> int:
     """Return the concurrent executions of the account that no function of others reserves.
 
-    `current` are the deployed settings of the stage: what the last deployment has reserved is available to the next.
+    `current` are the deployed settings of the stage: the next deployment may use the executions that the last one has
+    reserved.
     """
     unreserved = awslambda.get_account_settings()["AccountLimit"]["UnreservedConcurrentExecutions"]
     return int(unreserved) + sum(reservations(current).values())
@@ -72,7 +73,7 @@ def with_defaults(settings: Settings, executions: int) -> dict[str, Any]:
     }
     if executions - sum(reservations(settings).values()) - sum(missing.values()) < _MIN_UNRESERVED:
         missing = {}
-    # In the longest request of all, 0.5 s, these requests use half of the concurrent executions.
+    # If each request takes 0.5 s, as the longest does, they use half of the concurrent executions.
     throttle = dict.fromkeys(("rate", "burst"), min(_FULL_SIZE, executions))
     functions = {name: {RESERVED: value} for name, value in missing.items()}
     return merge({"throttle": throttle, "lambda_functions": functions}, settings)

@@ -39,7 +39,7 @@ from infra.package import build, wheels
 
 
 class Plan(NamedTuple):
-    """What to deploy: the settings of the operator, all settings, and the concurrent executions for the stage."""
+    """The input of a deployment: the operator's settings, all settings, and the concurrent executions for the stage."""
 
     own: stage.Settings
     settings: stage.Settings
@@ -157,13 +157,13 @@ def _deploy(
 
 
 def _plan(awslambda: Any, stage_name: str, deployed: deployed_settings.DeployedSettings) -> Plan:
-    """Return what to deploy, and print the settings that are kept and those that change.
+    """Return the input of the deployment; print the settings that are kept and those that change.
 
     Raise NotReady if the stage would not work with these settings, or in this account.
     """
     configured = stage.read(stage_name)
     own = deployed_settings.combine(deployed, configured)
-    # A stage keeps the version that it began with, also when a later release has another default.
+    # A stage keeps its first Python version, even if a later release has another default.
     own["python_version"] = runtimes.version(own)
     checks.check_settings(own, stage_name)
     chosen = stage.extensions(own)

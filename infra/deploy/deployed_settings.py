@@ -2,9 +2,9 @@
 
 What `.chalice/config.json` does not mention stays as it is deployed, so a stage can be deployed from any clone. The
 first step of a deployment writes the operator's settings into the stack's parameter `OperatorSettings`. So the next
-deployment completes what an interrupted one began. Without it, as in a stack that was adopted, the functions tell the
-settings, except the limits: they cannot tell those of the operator from those that depend on the size of the account.
-A stage that was restored takes over the settings of the stage that its tables come from.
+deployment completes what an interrupted one began. Without it, as in a stack that was adopted, the settings are read
+from the functions. The limits are left out: those of the operator cannot be distinguished from those that depend on the
+size of the account. A stage that was restored takes over the settings of the stage that its tables come from.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PARAMETER_BYTES = 4096
 _LIMITS = ("throttle", "lambda_functions")
 # The stack has a parameter for each.
 _NOTIFICATIONS = ("alarms_email", "monthly_budget")
-# Restored with every stage, and empty in none.
+# This table is restored with every stage, and always contains records.
 _ORIGIN_TABLE = "keyring"
 _READABLE = (
     "environment_variables",
@@ -141,7 +141,7 @@ def _comparable(flat: Mapping[tuple[str, ...], Any]) -> dict[tuple[str, ...], An
 
 
 def _paths(before: Mapping[tuple[str, ...], Any], after: Mapping[tuple[str, ...], Any]) -> list[tuple[str, ...]]:
-    # Without a value is off: 0, false and "" are no change.
+    # An empty value is the same as an absent one: 0, false and "".
     return [path for path in {**before, **after} if (before.get(path) or None) != (after.get(path) or None)]
 
 
@@ -196,7 +196,7 @@ def _current(sdk: Sdk, name: str) -> dict[str, Any]:
 
 
 def _extensions(variables: Mapping[str, str]) -> list[str]:
-    """Return the extensions of a deployed function. One of an earlier version has all."""
+    """Return the extensions of a deployed function. A function of an earlier version has all extensions."""
     listed = variables.get("CAMS_EXTENSIONS", ",".join(present()))
     return [name for name in listed.split(",") if name]
 
@@ -237,7 +237,7 @@ def _throttle(gateway: Any, name: str, function_arn: str) -> dict[str, int]:
 
 
 def _origin(dynamodb: Any, name: str) -> str:
-    """Return the stack whose tables were restored into this one, empty for none."""
+    """Return the stack whose tables were restored into this stack, otherwise an empty text."""
     found = unless_missing(dynamodb.describe_table, TableName=f"{name}-{_ORIGIN_TABLE}") or {}
     arn: str = found.get("Table", {}).get("RestoreSummary", {}).get("SourceTableArn", "")
     return arn.rpartition("/")[2].removesuffix(f"-{_ORIGIN_TABLE}")

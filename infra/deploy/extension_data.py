@@ -1,4 +1,4 @@
-"""What a deployment removes: the tables, queues, keys and rows of an extension that is switched off.
+"""The data that a deployment removes: the tables, queues, keys and rows of an extension that is switched off.
 
 `ROWS` of `data.py` in the folder `deploy` of an extension declares its rows in tables of core. A deployment refuses to
 leave data behind, because no erasure would reach it. It deletes the data if the operator asks for it.

@@ -1,4 +1,4 @@
-"""The setting `extensions` of a stage, and what an extension costs.
+"""The setting `extensions` of a stage, and the cost of an extension.
 
     "extensions": ["console", "history"]
 

@@ -24,7 +24,7 @@ PARTIAL_FAILURES = ["ReportBatchItemFailures"]
 
 # Lambda repeats a failing batch until its records have this age. The stream keeps them for 24 hours, so an operator has
 # the 18 hours after the dead letter to replay them (`infra.cams redrive-streams`). The number of attempts has no limit:
-# AWS does not document the time between two of them, so a number would not say how long an outage may last.
+# AWS does not document the time between two of them, so a number would not bound the length of an outage.
 _MAX_RECORD_AGE_SECONDS = 6 * 60 * 60
 _UNLIMITED = -1
 _FILTERS = "FilterCriteria"

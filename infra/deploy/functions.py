@@ -103,11 +103,12 @@ _CORE = (
     _fan_out("clients"),
     _fan_out("organisations"),
     _fan_out("leads", event_filter={"eventName": ["INSERT"]}),
-    # Moves the deliveries to a host that is slow to the slow queue. The slow queue never returns them.
+    # This function moves deliveries to a slow host to the slow queue, which never returns them.
     _deliver("deliver", "deliveries", sends_to=("deliveries-slow", DEAD_LETTER_QUEUE), max_concurrency=200),
     # The bulkhead: hanging receivers occupy at most 50 concurrent executions of the account.
     _deliver("deliver_slow", "deliveries-slow", sends_to=(DEAD_LETTER_QUEUE,), max_concurrency=50),
-    # The filter drops the parts of conversations. Memory, which is also a share of a processor, to unseal the others.
+    # The filter drops the parts of conversations. The memory, which is also a share of a processor, is needed to unseal
+    # the others.
     follow(
         "conversations",
         {},

@@ -76,13 +76,13 @@ RESPONSES: dict[str, GatewayResponse] = {
 
 
 # Any page may read them: API Gateway cannot set it for single routes, a page with a visitor token has to know why its
-# request failed, and they have nothing of a workspace.
+# request failed, and they contain no data of a workspace.
 _CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After,X-Request-Id"}
 
 
 def put(sdk: Callable[..., Any], api_id: str, stage: str) -> int:
     """Put every response that differs, then redeploy the stage. Return the number of responses put."""
-    # API Gateway allows one CreateDeployment in five seconds per account, and Chalice has just made one.
+    # API Gateway allows one CreateDeployment in five seconds per account, and Chalice has just called it.
     gateway = sdk("apigateway", config=Config(retries={"mode": "standard", "max_attempts": 10}))
     changed = outdated(gateway, api_id)
     for response_type, request in changed.items():
@@ -93,7 +93,7 @@ def put(sdk: Callable[..., Any], api_id: str, stage: str) -> int:
 
 
 def outdated(gateway: Any, api_id: str) -> dict[str, dict[str, Any]]:
-    """Return the arguments of PutGatewayResponse for each response that the API lacks or has otherwise, by its type."""
+    """Return the arguments of PutGatewayResponse for each missing or different response of the API, by type."""
     current = {one["responseType"]: one for one in gateway.get_gateway_responses(restApiId=api_id, limit=500)["items"]}
     declared = {response_type: _to_request(response) for response_type, response in RESPONSES.items()}
     return {

@@ -1,4 +1,4 @@
-"""What a stage costs per month without any use, at the list prices of docs/operate.md, in dollars."""
+"""The price of an idle stage per month, at the list prices of docs/operate.md, in dollars."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from infra.deploy import template
 from infra.deploy.functions import declared_functions
 
-# Of a key, a metric of an alarm and a custom metric a month, and of a request to a queue.
+# Dollars for a key, a metric of an alarm and a custom metric a month, and for a request to a queue.
 KEY, ALARM_METRIC, CUSTOM_METRIC, _QUEUE_REQUEST = 1.00, 0.10, 0.30, 0.40 / 1e6
 # Lambda reads an idle queue with five connections, each of which waits for 20 seconds.
 _POLLERS, _SECONDS_OF_POLL, _SECONDS_OF_MONTH = 5, 20, 30 * 24 * 60 * 60

@@ -34,7 +34,8 @@ def choose(sdk: Callable[[str], Any], name: str, stage: str) -> int:
             f"Stage {stage} has records of layout {written}, but version {__version__} reads only {known}: deploy "
             f"version {first} {'or a later one instead' if written > CURRENT else 'first'}."
         )
-    # Never less than `written`: with it, an earlier version would be accepted that cannot read the records.
+    # It is never less than `written`. Otherwise a deployment would accept an earlier version that cannot read the
+    # records.
     return max({written}.union(set(READABLE).intersection(*deployed)))
 
 
@@ -51,7 +52,7 @@ def recorded(layout: int) -> dict[str, str]:
 
 
 def variables(layout: int) -> dict[str, str]:
-    """Return the environment variables of the functions: what they write, and what they read."""
+    """Return the environment variables of the functions: the layout that they write, and those that they read."""
     return {VARIABLE: str(layout), READABLE_VARIABLE: ",".join(map(str, READABLE))}
 
 

@@ -28,7 +28,7 @@ def functions(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> 
 def roles(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> dict[str, str]:
     """Return the ARN of each role of the stage by its name, without those of the needed functions.
 
-    A role that another function uses is not of the stage, even if its name and its policy look so.
+    A role that another function uses does not belong to the stage, even if its name and its policy match.
     """
     iam, left = sdk("iam"), functions(sdk, stage, name, needed)
     own = {f"{name}-{function.name}" for function in needed}

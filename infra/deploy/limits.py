@@ -70,7 +70,7 @@ def _reserved_problems(function: Function, value: Any, stage_name: str) -> Itera
 
 
 def unknown_functions(settings: Settings, functions: Iterable[Function]) -> list[str]:
-    """Return the names in `lambda_functions` without a function: of an older version, or a disabled extension."""
+    """Return the names in `lambda_functions` without a function, such as those of a disabled extension."""
     return sorted(settings.get("lambda_functions", {}).keys() - {function.name for function in functions})
 
 

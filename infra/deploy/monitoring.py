@@ -82,7 +82,7 @@ def _service_alarms() -> Resources:
         "ApiSlow": _alarm(
             "ApiSlow", f"One of 100 requests takes 3 seconds or more. {_DOC}", latency, threshold=_SLOW_MS, periods=3
         ),
-        # Without dimensions, for all functions of the region: they share the account's concurrency limit.
+        # Metrics without dimensions cover all functions of the region, which share the account's concurrency limit.
         "FunctionsThrottled": _alarm(
             "FunctionsThrottled",
             f"Lambda throttles invocations at the account's concurrency limit. {_DOC}",
@@ -130,9 +130,10 @@ def _function_alarms(functions: Iterable[Function]) -> Resources:
             _FAN_OUT_LATE_MS,
         ),
         **{name: alarm for alarms in late for name, alarm in alarms.items()},
-        # Without the messages of workspaces that cause a backlog: the queues are fair.
+        # The metric omits the messages of workspaces that cause a backlog: the queues are fair.
         **_late("DeliveriesLate", "Webhooks wait for more than five minutes.", queues, _LATE_SECONDS),
-        # Failures of the functions only. An unreachable receiver is an outcome, which the ledger records.
+        # The alarm covers only failures of the functions. An unreachable receiver is an outcome, which the ledger
+        # records.
         "DeliveriesFailing": _alarm(
             "DeliveriesFailing",
             f"The functions that deliver webhooks fail. {_DOC}",

@@ -51,7 +51,7 @@ def parameters(cloudformation: Any, name: str, settings: stage.Settings) -> dict
 
 
 def notice(sdk: Callable[[str], Any], name: str) -> str:
-    """Return who is notified of alarms, and how to confirm the subscription of an address."""
+    """Return a sentence that names the recipient of alarms, and says how to confirm the subscription."""
     email = _email(sdk("cloudformation"), name)
     if not email:
         return 'Alarms notify nobody: set "alarms_email" of the stage in .chalice/config.json, and deploy again.'

@@ -50,7 +50,7 @@ def policy(function: Function, name: str, outputs: Outputs, sender: str = "") ->
 
 
 def deployed_statements(iam: Any, role: str) -> list[dict[str, Any]]:
-    """Return the statements of the policy that Chalice puts into a role; none without the role."""
+    """Return the statements of the policy that Chalice puts into a role, empty without the role."""
     response = unless_missing(iam.get_role_policy, RoleName=role, PolicyName=role)
     statements: list[dict[str, Any]] = response["PolicyDocument"]["Statement"] if response else []
     return statements

@@ -1,7 +1,7 @@
-"""Decrypts a sample of each table of a stage: `python -m infra.deploy.sample`, in the environment of the stage.
+"""Decrypt a sample of each table of a stage: `python -m infra.deploy.sample`, in the environment of the stage.
 
-Prints for each table the number of records read, and of attributes decrypted, by name. Fails with one sentence if one
-does not decrypt.
+Print for each table the number of records read, and of attributes decrypted, by name. Fail with one sentence if an
+attribute does not decrypt.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from infra.tables import declared, table_name
 
 # The parts of a table that are sampled, by the hash of the partition key: one partition does not fill the sample.
 _SEGMENTS = 10
-# Of each part: it is read until so many of its records have a sealed attribute, and so many megabytes at most.
+# Each part is read until this number of its records has a sealed attribute, and up to this number of megabytes.
 _RECORDS, _PAGES = 20, 8
 # The wrapped keys of the keyring, and the parts of a long sealed response.
 _NOT_SEALED = ("wrapped", "piece")

@@ -18,7 +18,7 @@ _ENCRYPTION_KEY = "EncryptionKey"
 def build(functions: Iterable[Function], keys: Iterable[str]) -> Resources:
     """Return the resources, for these functions and the keys with these logical ids.
 
-    They are independent of the package, which the check shall outlive.
+    They are independent of the package, so that the check works without it.
     """
     arns = [_key_arn(logical_id) for logical_id in keys]
     target = {"Id": "check", "Arn": {"Fn::GetAtt": ["Check", "Arn"]}}
@@ -59,7 +59,7 @@ def _function(functions: Iterable[Function], keys: list[dict[str, Any]]) -> dict
 def _role(keys: list[dict[str, Any]]) -> dict[str, Any]:
     log = "arn:${AWS::Partition}:logs:${AWS::Region}:${AWS::AccountId}:log-group:/aws/lambda/"
     statements = [
-        # Lambda knows no permission for the mappings of some functions only.
+        # Lambda has no permission for only the mappings of some functions.
         {"Effect": "Allow", "Action": "lambda:ListEventSourceMappings", "Resource": "*"},
         {"Effect": "Allow", "Action": "kms:DescribeKey", "Resource": keys},
         {

@@ -38,7 +38,7 @@ _DECLARED = ("lambda_memory_size", "lambda_timeout", "iam_policy_file")
 
 
 def problems(settings: Settings, stage_name: str) -> Iterator[str]:
-    """Yield a sentence for each setting of another type, which may be a secret; and for each that has no effect."""
+    """Yield a sentence without the value, which may be a secret, for each setting of a wrong type or without effect."""
     functions = settings.get("lambda_functions")
     own = functions.items() if isinstance(functions, dict) else ()
     for place, part in [("", settings), *((f"lambda_functions.{name}.", one) for name, one in own)]:

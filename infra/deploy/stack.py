@@ -25,7 +25,7 @@ _FIRST_POLL_SECONDS = 0.1
 _LONGEST_POLL_SECONDS = 2.0
 _DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 _UPDATABLE = (*_DONE, "UPDATE_ROLLBACK_COMPLETE")
-# What a later operation on the stack keeps unless it sets another value.
+# The parameters that a later operation on the stack keeps, unless it sets another value.
 _EXTENSIONS = "Extensions"
 _KEPT = (
     "KeyArn",
@@ -93,7 +93,8 @@ def apply(
 ) -> dict[str, str]:
     """Update the stack to the template; return its outputs. Raise ClickException on failure.
 
-    The stack keeps its API, and what `_KEPT` names, unless `parameters` has them. It also keeps the resources `unused`.
+    The stack keeps its API, and the parameters in `_KEPT`, unless `parameters` contains them. It also keeps the
+    resources `unused`.
     """
     parameters = {**parameters_of(cloudformation, name, ("ApiId", *_KEPT)), **parameters}
     _update(cloudformation, **_request(name, stage, parameters, unused=unused))

@@ -72,7 +72,7 @@ def import_stack(sdk: Sdk, name: str, stage_name: str, arns: Mapping[str, str], 
     for logical_id, arn in arns.items():
         key = arn.rpartition("/")[2]
         if _is_owned(cloudformation, key):
-            if logical_id == ENCRYPTION:  # the stage was restored with the key of another one, which still has it
+            if logical_id == ENCRYPTION:  # the stage was restored with the key of another stage, which still exists
                 parameters["KeyArn"] = arn
             continue
         existing[logical_id] = key
@@ -111,7 +111,7 @@ def _tagged_keys(kms: Any, name: str, logical_id: str) -> Iterator[str]:
     tags_of_stack = {("aws:cloudformation:stack-name", name), ("aws:cloudformation:logical-id", logical_id)}
     for page in kms.get_paginator("list_keys").paginate():
         for key in page["Keys"]:
-            with ignore("AccessDeniedException"):  # of a key of others, such as one that AWS manages
+            with ignore("AccessDeniedException"):  # keys of other owners, such as those that AWS manages
                 tags = kms.list_resource_tags(KeyId=key["KeyId"])["Tags"]
                 if tags_of_stack <= {(one["TagKey"], one["TagValue"]) for one in tags}:
                     yield key["KeyId"]
@@ -126,7 +126,7 @@ def _is_owned(cloudformation: Any, key: str) -> bool:
     """Return whether a stack has the key.
 
     CloudFormation lists the resources of a deleted stack for 90 days, and a retained key among them. So each stack is
-    looked up by its id: one of the same name may have replaced it.
+    looked up by its id: a new stack may have the same name.
     """
     resources = []
     with ignore("ValidationError"):  # no stack has it

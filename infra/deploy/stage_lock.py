@@ -1,4 +1,4 @@
-"""The lock of a stage: only one command at a time changes it, from whatever machine.
+"""The lock of a stage: only one command at a time changes the stage, from any machine.
 
 The lock is an item of the stage's table `idempotency`, written with a condition. No index contains it, so exports,
 erasures and reports never read it. Its holder renews it each second. A killed holder cannot delete it: the next command

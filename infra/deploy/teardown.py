@@ -40,7 +40,7 @@ def empty_packages(sdk: Callable[[str], Any], name: str) -> None:
 
 
 def schedule_key_deletion(kms: Any, key: str) -> None:
-    """Let KMS delete a key, unless it does already."""
+    """Schedule the deletion of a key in KMS, unless it is scheduled already."""
     with sdk_errors.ignore("KMSInvalidStateException"):
         kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=_KEY_DELETION_DAYS)
 

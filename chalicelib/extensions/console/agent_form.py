@@ -64,7 +64,7 @@ def members_that_fit(agent: Document) -> MembersThatFit:
 
 
 def values(agent: Document) -> dict[str, Any]:
-    """Return the values of the fields for an agent, by their names; a list of texts has a list."""
+    """Return the values of the fields for an agent, by their names; the value of a list of texts is a list."""
     page = members_that_fit(agent)
     return {**fields.values(page.fields, agent), REST: template_filters.indented_json(page.rest, _MAX_BYTES)}
 
@@ -98,7 +98,7 @@ def read_only() -> frozenset[str]:
 
 
 def _rest(agent: Document) -> Document:
-    """Return the members without a field of their own, and without those that the service sets."""
+    """Return the members without a separate field, and without those that the service sets."""
     own = {field.path for field in _FIELDS}
     rest: Document = {}
     for name, value in agent.items():

@@ -1,4 +1,4 @@
-"""Agents: the list, the form of one, and tests of its tools."""
+"""Agents: the list, the form of an agent, and tests of its tools."""
 
 import json
 from typing import Any

@@ -29,7 +29,7 @@ MAX_MESSAGES = 100
 # The most tags in a form, and their characters.
 _MAX_TAGS, _MAX_TAGS_LENGTH = 100, 5_000
 _MAX_COLLEAGUE = 60  # the most characters of a name, because a list has up to 500
-# The most requests for a page of the inbox. All agents of the workspace share it, and a person sees some of them.
+# The most requests for a page of the inbox. It contains all agents of the workspace; a person may see only some.
 _MAX_INBOX_REQUESTS = 5
 # The most pages of clients: 100 clients each, or 500 of all organisations.
 _MAX_COLLEAGUES_REQUESTS = 5
@@ -37,7 +37,7 @@ _MAX_COLLEAGUES_REQUESTS = 5
 
 @signed_in("/convos")
 def list_conversations(session: Session) -> Response:
-    """List the conversations of an agent that match the filters, or with `inbox` all that wait for a person."""
+    """List the conversations of an agent that match the filters, or with `inbox` those that wait for a person."""
     query = {name: current_request.query_value(name) for name in ("agent", "inbox", "cursor", *_FILTERS)}
     titles, has_more = overview.visible_agents(session)
     query["agent"] = query["agent"] if query["agent"] in titles else next(iter(titles), None)
@@ -158,15 +158,15 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
 
 
 def _entity_tag(row: ConversationRow) -> str:
-    """Return a text that changes with each change of a conversation; empty for an index entry with long metadata.
+    """Return a text that differs after each change of a conversation; empty for an index entry with long metadata.
 
-    Each save seals the metadata with a new nonce, so the digest of a short one changes like the version tag.
+    Each save seals the metadata with a new nonce, so the digest of short metadata changes like the version tag.
     """
     return hashlib.sha256(row.summary).hexdigest()[:32] if row.summary else row.version_tag or ""
 
 
 def _indexed_tag(workspace_id: str, agent_id: str, created: str) -> str:
-    """Return `_entity_tag` of the conversation with this `created` from the index alone; empty if none. One request."""
+    """Return `_entity_tag` of the conversation with this `created` from the index; empty if absent. One request."""
     agent, condition = storage.join_key(workspace_id, agent_id), ConversationRow.created == created
     return "".join(map(_entity_tag, storage.query(ConversationRow, agent, condition, index="by_creation", limit=1)))
 
@@ -188,7 +188,7 @@ def _list(session: Session, query: dict[str, Any]) -> Any:
 
 
 def _waiting(session: Session, filters: dict[str, Any]) -> Any:
-    """Return a page of the conversations that wait at the person's agents. Skips pages of other agents."""
+    """Return a page of the conversations that wait at the person's agents. Skip pages with only other agents."""
     page = {"nextCursor": filters["cursor"]}
     for _ in range(_MAX_INBOX_REQUESTS):
         page = calls.get("/v3/convos", {**filters, "cursor": page["nextCursor"]})
@@ -227,7 +227,7 @@ def _item(session: Session, text: str) -> Document:
 
 
 def _signature(session: Session) -> str:
-    """Return the sender's name in a reply. Never the email, which the person signs in with."""
+    """Return the sender's name in a reply. It is never the email, with which the person signs in."""
     return (
         display_name(session.client, "name")
         or display_name(session.organisation, "name")

@@ -23,7 +23,7 @@ class Difference(NamedTuple):
 
 
 class Differences(list[Difference]):
-    """The members that differ. `has_more` is set if there are further ones."""
+    """The members that differ. `has_more` is set if further members differ."""
 
     has_more = False
 

@@ -33,7 +33,7 @@ def read_settings(session: Session) -> Response:
 
 @signed_in("/settings")
 def issue_token(session: Session) -> Response:
-    """Issue an access token, and show it this once."""
+    """Issue an access token, and show it once."""
     _require_operator(session)
     sent = guard.form()
     try:

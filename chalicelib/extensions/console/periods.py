@@ -73,7 +73,7 @@ def comparable_hours(hourly_counts: Iterable[Any], period: Any, before: Any) -> 
 def charted_count(entries: Sequence[dict[str, Any]], end: int) -> int:
     """Return how many entries of a series a chart draws: an unfinished interval would look like a drop.
 
-    All of them if fewer than two are over, which make no line.
+    Return all of them if fewer than two are complete, because a line needs two.
     """
     now = clock.seconds()
     finished = sum(following <= now for following in [*(entry["from"] for entry in entries[1:]), end])

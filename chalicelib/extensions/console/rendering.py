@@ -1,6 +1,6 @@
 """Templates and texts in the person's language, for pages and mails.
 
-Jinja2 and the templates are loaded when the first one is asked for, so requests to the API do not pay for them.
+Jinja2 and the templates are loaded at the first use, so requests to the API do not pay for them.
 """
 
 import hashlib

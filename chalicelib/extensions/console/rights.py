@@ -1,4 +1,4 @@
-"""What an administrator may change of a person, and a person of an agent. An operator may change both.
+"""The changes that an administrator may make to a person, and a person to an agent. An operator may make all of them.
 
 The rule for every change of a person: an administrator needs every page and right that the person has. Otherwise an
 administrator with few pages could set the password of a superior and sign in as them.
@@ -13,7 +13,7 @@ from chalicelib.storage import Document
 _PAGE = "/settings"
 # The limits of an agent, and how long its conversations are kept.
 _OF_ADMINISTRATORS = ("limits", "messagesLimit", "retention")
-# A person who does not exist yet has no page.
+# The pages of a person who does not exist yet.
 NEW: Document = {"canAccess": []}
 
 

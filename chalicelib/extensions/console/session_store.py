@@ -1,7 +1,8 @@
-"""Sessions of the console in the database: what a browser has in its cookie after signing in.
+"""Sessions of the console in the database. After the sign-in, the browser keeps the session's token in a cookie.
 
 A session opens the console, and no route of the API. It is listed with the credentials of its workspace, so that it is
-suspended and deleted with them. What it depends on is read again at most 30 seconds later (`console.sessions`):
+suspended and deleted with them. The records on which it depends are read again after at most 30 seconds
+(`console.sessions`):
 
 - The session of a client names the client. It has a proof of the email, the password and the creation of the client,
   which is worthless without the token. So it ends when one of them changes, and with the client: another client with
@@ -29,7 +30,7 @@ MAX_FAILURES = 100
 
 
 class AttemptRow(storage.Row):
-    """The attempts of a window, under a hash of what they have in common."""
+    """The attempts of a window, under a hash of their common parts, such as the address."""
 
     class Meta:
         table_name = storage.table("credentials")
@@ -89,7 +90,7 @@ def count_attempt(workspace_id: str, email: str, address: str) -> None:
 def count_key_attempt(workspace_id: str, address: str) -> None:
     """Count an attempt to sign in with a workspace key, before it is checked. Raise TooManyAttempts. One request.
 
-    Nobody guesses a key. A limit for all addresses would only let a stranger keep all operators out.
+    A key cannot be guessed. A limit for all addresses would only let a stranger lock all operators out.
     """
     _count(_row("key and address", workspace_id, address), MAX_ATTEMPTS)
 
@@ -100,7 +101,7 @@ def failures_key(address: str) -> storage.Key:
 
 
 def check_failures(row: AttemptRow | None) -> None:
-    """Raise TooManyAttempts if an address with these failed attempts has none left."""
+    """Raise TooManyAttempts if an address with these failed attempts may not try again in this window."""
     if row is not None and row.tried >= MAX_FAILURES:
         raise TooManyAttempts()
 
@@ -124,8 +125,8 @@ def _row(*parts: str) -> AttemptRow:
     """Return the row of the current window for these parts, without its count.
 
     The caller chooses the parts, so they are hashed as a JSON list: joined by a separator, `a#b` and `c` would have the
-    row of `a` and `b#c`. The space before the list keeps the row apart from those of agent keys, which have none: a
-    caller could set the text as a key.
+    row of `a` and `b#c`. The space before the list separates the row from those of agent keys, whose texts a caller
+    chooses.
     """
     window = clock.seconds() // WINDOW
     return AttemptRow(

@@ -64,7 +64,7 @@ class Session(NamedTuple):
 
     @property
     def agent_ids(self) -> list[str] | None:
-        """The agents whose records the person sees, None for all of the workspace. Invalid ids are omitted."""
+        """The agents whose records the person sees, None for all agents of the workspace. Invalid ids are omitted."""
         ids = dict.fromkeys(self.organisation.get("widgetIDs") or ())
         return None if self.client_id is None else [agent_id for agent_id in ids if IDENTIFIER.fullmatch(agent_id)]
 
@@ -164,7 +164,7 @@ def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password:
     An unknown email makes the same requests as a known one, except for a client that an older data key encrypts: the
     first use of that key in a process reads and decrypts it. A client above 4 KB costs more read units.
     """
-    keyring.current()  # before the branch: an unknown email has no document that would load the key
+    keyring.current()  # load the key before the branch, because an unknown email has no document
     row = clients.find_owner(workspace_id, claim)
     document = row.open() if row else {}
     expected = document.get("dashboardPassword") or ""
@@ -207,13 +207,13 @@ def _read(token_hash: str, token: str) -> Session | None:
         session_store.proof(token, _sign_in_data(client, document)), row.proof or ""
     ):
         return None
-    org_id = document.get("orgId") or ""  # any text: one that is no identifier is no key
+    org_id = document.get("orgId") or ""  # may be any text, which is a key only if it is an identifier
     organisation = organisations.find(row.workspace, org_id) if IDENTIFIER.fullmatch(org_id) else None
     return Session(row, token, document, organisation.open() if organisation else {})
 
 
 def _sign_in_data(row: clients.ClientRow, document: Document) -> list[str | None]:
-    """Return the values whose change ends the sessions of a client. A client that is created again has another."""
+    """Return the values whose change ends the sessions of a client. A client that is created again has other values."""
     return [row.created, document.get("email"), document.get("dashboardPassword")]
 
 

@@ -98,7 +98,7 @@ def save_account(session: Session) -> Response:
     client, _ = calls.read(_CLIENT, client_id=client_id)
     # An unknown setting stays, unless the person changes it.
     if preferences.by_email(client) != bool(choice):
-        # Any version of the client, but not a deleted one, which the operation would create again.
+        # Accept any version of the client. The operation would create a deleted client again.
         commit_now(lambda: calls.send("POST", _CLIENT, NOTIFICATIONS[choice], "*", client_id=client_id))
     sessions.clear_cache()
     return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true")

@@ -1,4 +1,4 @@
-"""What needs no session: the sign-in, the way out, and the files that pages link to."""
+"""The pages without a session: the sign-in, the sign-out, and the files that pages link to."""
 
 from chalice.app import Response
 
@@ -46,13 +46,13 @@ def read_asset(name: str) -> Response:
 def _sign_in(workspace: str) -> Response:
     if guard.is_from_other_site():
         return _sign_in_page(workspace, errors.Forbidden("Open the sign-in itself, then try again."))
-    # The gateway's own reading of the connection. A caller writes headers such as `X-Forwarded-For` at will.
+    # The address that the gateway sees. A caller can write any header, such as `X-Forwarded-For`.
     fields, address = guard.form(), current_request.request().context.get("identity", {}).get("sourceIp", "")
     try:
         issued = sessions.sign_in(workspace, fields, address)
     except (sessions.WrongSignIn, session_store.TooManyAttempts) as error:
         return _sign_in_page(workspace, error)
-    # From there, whoever may open no overview is led to the first page that they may.
+    # The overview redirects a person who may not open it to the first page that they may open.
     return pages.redirect(f"/{workspace}", _cookie(workspace, issued.token, session_store.LIFETIME))
 
 

@@ -1,4 +1,4 @@
-"""How values are shown on pages: times, numbers, links and the items of messages. Pure."""
+"""The filters of the templates: times, numbers, links and the items of messages. Pure."""
 
 import html
 import json
@@ -97,7 +97,7 @@ def truncate(text: str, max_characters: int) -> str:
 def indented_json(value: Any, max_characters: int = MAX_INDENTED) -> str:
     """Return any value as indented JSON, truncated.
 
-    Indentation makes deep JSON much larger, so only what is shown is made.
+    Indentation makes deep JSON much larger, so only the shown part is produced.
     """
     text = ""
     for part in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(value):

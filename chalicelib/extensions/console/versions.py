@@ -1,4 +1,4 @@
-"""Versions of an agent: the list, what restoring one changes, and the restoration."""
+"""Versions of an agent: the list, the changes that a restoration would make, and the restoration."""
 
 from chalice.app import Response
 
@@ -14,7 +14,7 @@ _AGENT = "/v3/agents/{agent_id}"
 _VERSIONS = f"{_AGENT}/versions"
 _VERSION = f"{_VERSIONS}/{{number}}"
 _PAGE_SIZE = 50
-_NO_TAG = '"none"'  # equals that of no record
+_NO_TAG = '"none"'  # differs from the tag of every record
 
 
 @signed_in("/agents")
@@ -36,13 +36,13 @@ def list_versions(session: Session, agent_id: str) -> Response:
 
 @signed_in("/agents")
 def read_version(session: Session, agent_id: str, number: str) -> Response:
-    """Show what restoring a version would change of the agent as it is."""
+    """Show the changes that restoring a version would make to the current agent."""
     return _page(session, agent_id, number)
 
 
 @signed_in("/agents")
 def restore_version(session: Session, agent_id: str, number: str) -> Response:
-    """Restore a version, if the agent is still as the person has compared it; otherwise show the comparison again."""
+    """Restore a version. If the agent has changed since the person compared it, show the comparison again."""
     values, tag = {"agent_id": agent_id, "number": number}, guard.form().get("tag") or _NO_TAG
     rights.require_limits(session, *_read(agent_id, number)[:2])
     try:
@@ -54,7 +54,7 @@ def restore_version(session: Session, agent_id: str, number: str) -> Response:
 
 
 def _page(session: Session, agent_id: str, number: str, status: int = 200) -> Response:
-    compared = _comparison(agent_id, number)  # first, because it refuses what is no number
+    compared = _comparison(agent_id, number)  # first, because it rejects an invalid number
     return guard.page(
         session, "version.html", "/agents", status, number=int(number), is_stale=status == 412, **compared
     )

@@ -16,7 +16,7 @@ _SECONDS = 30.0
 
 @functions.on_sqs_message(queues.name(QUEUE), 1, "erase")
 def erase(event: SQSEvent) -> None:
-    """Do a part of an erasure. The queue repeats a failed message, and finally moves it to the dead-letter queue."""
+    """Run a part of an erasure. The queue repeats a failed message, and finally moves it to the dead-letter queue."""
     from chalicelib.extensions.erasures import search  # with what the API does not need
     from chalicelib.extensions.erasures.queue import Erase
 

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 _PAGE = 100
 _REQUEST_MILLISECONDS = 60_000  # longer than a request lasts
-_LARGE_PAGE = 25  # of records that may be large
+_LARGE_PAGE = 25  # the records of a page if they may be large
 
 
 class Target(NamedTuple):

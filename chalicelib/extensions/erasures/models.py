@@ -8,7 +8,7 @@ from chalicelib.http.wire import STRICT, WireModel, omitted
 
 _MEMBERS = ("userID", "email", "phone")
 _ANY: list[JsonValue] = [{"required": [name]} for name in _MEMBERS]
-# Null is no identity of a person. The default only means that the member is absent.
+# Null is invalid. The default only means that the member is absent.
 _Value = Annotated[str, Field(min_length=1, max_length=1_000)]
 
 

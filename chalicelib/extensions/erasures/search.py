@@ -20,9 +20,9 @@ from chalicelib.extensions.erasures.queue import Erase
 from chalicelib.storage import Document
 
 _SECOND_SEARCH_SECONDS = 90
-_MAX_PAGES = 2_000  # of an invocation
-_MAX_DELAY = 900  # of a queue message
-_BATCH = 10  # records between two looks at the clock: a long conversation takes many requests
+_MAX_PAGES = 2_000  # the pages of an invocation
+_MAX_DELAY = 900  # the longest delay of a queue message, in seconds
+_BATCH = 10  # the records between two checks of the clock: a long conversation takes many requests
 _SEARCHES = 2
 
 

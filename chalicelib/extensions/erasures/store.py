@@ -14,7 +14,7 @@ from chalicelib.storage import Document, DocumentRow, SealedRow
 
 # The kinds of core. A kind of an extension is counted once it is searched.
 KINDS = ("conversations", "analytics", "leads", "events", "answers")
-MAX_RUNNING = 5  # in a workspace: each reads all of its records
+MAX_RUNNING = 5  # erasures of a workspace at a time: each reads all records
 _ERASURE, _MATCH, _SLOT = "erasure", "erased", "erasing"
 
 

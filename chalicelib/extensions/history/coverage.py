@@ -1,6 +1,6 @@
-"""The time from which on the history of a stage has every change.
+"""The start of the history's coverage: from this time on, the history of a stage contains every change.
 
-A stage can switch the history off, delete its table, and switch it on again. A record that was written meanwhile has
+A stage can switch the history off, delete its table, and switch it on again. A record that was written in between has
 an author, but its version is missing. So the author of a record does not prove that its version is kept.
 """
 
@@ -8,7 +8,7 @@ from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 
 from chalicelib import storage
 
-KEY = "coverage"  # of no record: the key of a record has three parts, of which the first is a workspace
+KEY = "coverage"  # the keys of records have three parts, of which the first is a workspace
 _known: dict[str, int] = {}
 
 

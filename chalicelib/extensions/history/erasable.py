@@ -1,4 +1,4 @@
-"""What an erasure searches in the history, and deletes (the hook `erasable`)."""
+"""The records of the history that an erasure searches and deletes (the hook `erasable`)."""
 
 import logging
 from collections.abc import Callable, Collection

@@ -7,8 +7,8 @@ from chalicelib.storage import Document, json_equal
 
 # The service sets these with each change.
 _TIMES = frozenset({"lastModified", "updatedAt"})
-_MAX_BYTES = 8_000  # of a list of paths
-_MAX_PATH = 200  # bytes of a path
+_MAX_BYTES = 8_000  # the bytes of a list of paths
+_MAX_PATH = 200  # the bytes of a path
 
 
 def list_changed(before: Document, after: Document) -> list[str]:

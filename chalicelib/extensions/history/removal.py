@@ -16,7 +16,7 @@ _WEBHOOKS = "webhooks/"
 def delete_all(workspace_id: str) -> Counter[str]:
     """Delete the history of a workspace, and return the number of deleted records by kind.
 
-    The history has the ids of the deleted webhook endpoints. Nothing else finds the deliveries of these.
+    Only the history contains the ids of deleted webhook endpoints, which find their deliveries.
     """
     deleted: Counter[str] = Counter()
     resources = {row.resource for rows in _pages(workspace_id) for row in rows}

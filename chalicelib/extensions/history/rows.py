@@ -36,8 +36,8 @@ class HistoryRow(Row):
     """A change. `entry` is sealed: `{operation?, by?, changed}`, with the author as in `authors`.
 
     The partition key is the workspace, the resource and the id of the record. The sort key is a ULID of the time, which
-    follows from the change: usually the version tag of its write. An entry without `operation` is no change: it belongs
-    to a version that was written without history.
+    follows from the change: usually the version tag of its write. An entry without `operation` belongs to a version
+    that was written without history.
     """
 
     class Meta:

@@ -1,4 +1,4 @@
-"""What `make verify` checks of the console: the function that sends mails runs."""
+"""The check of the console in `make verify`: the function that sends mails runs."""
 
 from collections.abc import Iterator
 

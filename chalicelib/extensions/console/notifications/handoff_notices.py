@@ -1,6 +1,7 @@
 """The messages that ask to notify people of conversations that request a person, from the stream of conversations.
 
-A batch causes one message per workspace and reads nothing else. `notifier` decides who is notified when it arrives.
+A batch causes one message per workspace and reads nothing else. When the message arrives, `notifier` selects the
+recipients.
 """
 
 from collections import defaultdict
@@ -13,8 +14,8 @@ from chalicelib.extensions.console import queue
 from chalicelib.extensions.console.notifications import mail_settings
 from chalicelib.extensions.console.queue import FindRecipients
 
-# The index of the inbox is eventually consistent, and clocks differ: when the message is read, the conversations are in
-# it, and their time is before what the next mail counts as covered (`notices`).
+# The index of the inbox is eventually consistent, and clocks differ. After this delay, the index contains the
+# conversations, and the next mail covers their times (`notices`).
 DELAY_SECONDS = 8
 _MAX_AGENTS = 500
 

@@ -19,7 +19,7 @@ from chalicelib.extensions.console.notifications.inbox import WaitingConversatio
 from chalicelib.extensions.console.notifications.recipients import Recipient
 from chalicelib.extensions.console.template_filters import moment
 
-# Characters of a text that a mail shows, and those that are read for them.
+# The most characters of a text in a mail, and the characters that are read for them.
 _MAX_TEXT, _MAX_READ = 100, 1_000
 _LINKING = re.compile(r"[.:\u3002]+(?=\S)|[/\\@]")
 _INBOX = "/convos?inbox=true"
@@ -27,7 +27,7 @@ _REFUSALS = ("MessageRejected", "InvalidParameterValue")
 
 
 class Refused(Exception):
-    """SES refuses this mail for good: its recipient is not verified, or is no address."""
+    """SES permanently refuses this mail: its recipient is not verified, or is not an address."""
 
 
 class NotSent(Exception):
@@ -45,7 +45,7 @@ class _Line(NamedTuple):
 
 
 def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingConversation]) -> bytes:
-    """Return the mail about conversations. Its headers have no text of a visitor or client but the recipient's name."""
+    """Return the mail about conversations. Its headers contain no text of visitors, and of clients only the name."""
     language = rendering.language_of(recipient.organisation)
     t, lines = rendering.texts(language), _lines(workspace_id, recipient, waiting[: inbox.MAX_LISTED])
     home = f"{mail_settings.console_url()}/{quote(workspace_id)}"
@@ -66,7 +66,7 @@ def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingCo
     more = (f"{t('mail.more')}: {everything}",) if has_more else ()
     message.set_content(_text(t, subject, lines, more, (t("mail.why"), f"{t('unsubscribe')}: {stop}")))
     message.add_alternative(rendering.environment().get_template("mail.html").render(context, **links), subtype="html")
-    # Not through `message`, which encodes a link that is longer than a line: mail programs would not recognise it.
+    # `message` would encode a link that is longer than a line, and mail programs would not recognise it.
     return f"List-Unsubscribe: <{stop}>\r\n".encode() + message.as_bytes()
 
 

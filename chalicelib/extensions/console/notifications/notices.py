@@ -1,4 +1,4 @@
-"""When a person was last notified: one row each, without personal data, which expires after a day.
+"""The last mail to each person. A row contains no personal data, and expires after a day.
 
 A row is a lease: the process that writes it may send one mail, and no other process may for five minutes, even after
 a crash. `is_sent` confirms that the mail was sent. Without it, the mail is composed again after five minutes.
@@ -9,7 +9,7 @@ from pynamodb.attributes import BooleanAttribute, NumberAttribute, TTLAttribute,
 
 from chalicelib import clock, storage
 
-# Between two mails to a person.
+# The time between two mails to a person.
 INTERVAL_MILLISECONDS = 300_000
 # The index of the inbox is eventually consistent, and clocks differ.
 TOLERANCE_MILLISECONDS = 5_000
@@ -18,7 +18,7 @@ _NOTICES = "notices"
 
 
 class NoticeRow(storage.VersionedRow):
-    """The last mail to a client: when its conversations were listed, in ms, and what became of it."""
+    """The last mail to a client: the time when its conversations were listed, in ms, and the outcome."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -43,7 +43,7 @@ class NoticeRow(storage.VersionedRow):
         return int(self.listed_at) - TOLERANCE_MILLISECONDS if self.is_sent else 0
 
     def milliseconds_left(self) -> int:
-        """Return how long the person gets no further mail; 0 or less if they may."""
+        """Return the time until the person may get another mail; 0 or less if they may get it now."""
         return int(self.listed_at) + INTERVAL_MILLISECONDS - clock.milliseconds()
 
 

@@ -1,8 +1,8 @@
 """Notify a person: one mail about all conversations that wait, at most every five minutes.
 
-- Before the claim, a crash costs nothing: the queue repeats the message.
-- After it, the mail may or may not have left, and nobody can tell. The repeated message waits until the five minutes
-  are over, then lists again what still waits. So a person gets no second mail at once, and no request is lost.
+- Before the claim, a crash has no effect: the queue repeats the message.
+- After the claim, it is unknown whether the mail was sent. The repeated message waits until the five minutes are over,
+  then lists the conversations that still wait. So two mails to a person are five minutes apart, and no request is lost.
 - After the confirmation, repeats find that the mail has covered them.
 
 Each search is bounded. If visitors flood the agents of other people, it may find nothing; a message with its cursor
@@ -77,7 +77,7 @@ def _send(message: Notify, recipient: Recipient, row: NoticeRow | None) -> None:
     except mail.NotSent:
         allowance.give_back(workspace_id)
         raise
-    # What came before the cursor is not in the mail, so it covers nothing.
+    # The mail omits the conversations before the cursor, so it does not cover them.
     if cursor is None:
         notices.confirm(claimed)
 

@@ -1,4 +1,4 @@
-"""Who is notified: the clients who want mails, and what they may see."""
+"""The recipients of mails: the clients who want mails, and the agents and pages that they may see."""
 
 import re
 from collections.abc import Iterable
@@ -12,12 +12,12 @@ from chalicelib.storage import Document, find_many
 
 # Clients that an invocation examines.
 PORTION = 100
-# One address, and nothing that a header or a list of addresses gives a meaning to. SES takes ASCII only.
+# One address, without characters that have a meaning in a header or a list of addresses. SES accepts ASCII only.
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _ADDRESS = re.compile(
     rf"(?=[^@]{{1,64}}@)(?!.*=\?){_ATOM}(\.{_ATOM})*@[A-Za-z0-9-]{{1,63}}(\.[A-Za-z0-9-]{{1,63}}){{1,8}}"
 )
-# Where a mail leads to, the first one that the person may open.
+# The pages that a mail may link to: it links to the first that the person may open.
 _PAGES = ("/convos", "/overview")
 
 
@@ -35,7 +35,7 @@ class Recipient(NamedTuple):
 
     @property
     def page(self) -> str | None:
-        """The page that a mail leads to, None if the person may open none of them."""
+        """The page that a mail links to, None if the person may open no such page."""
         allowed = self.client.get("canAccess")
         return next((page for page in _PAGES if allowed is None or page in allowed), None)
 

@@ -1,4 +1,4 @@
-"""What `make verify` checks of the erasures: an erasure finds the conversation of the tour of the workspace."""
+"""The check of the erasures in `make verify`: an erasure finds the conversation of the tour of the workspace."""
 
 from collections.abc import Iterator
 

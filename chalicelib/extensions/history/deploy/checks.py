@@ -1,4 +1,4 @@
-"""What `make verify` checks of the history: it lists the changes of the tour of the temporary workspace."""
+"""The check of the history in `make verify`: it lists the changes of the tour of the temporary workspace."""
 
 from collections.abc import Iterator
 
