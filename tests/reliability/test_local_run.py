@@ -12,11 +12,13 @@ import shlex
 import shutil
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -57,8 +59,11 @@ def start(run: Run, tmp_path: Path) -> Iterator[Callable[..., Run]]:
     """Start runs on a copy of the first run's data, and kill their remaining processes at the end."""
     started: list[Run] = []
     (tmp_path / "state").mkdir(mode=0o700)
-    for name in ("engine.sqlite", "demonstration.json"):
-        shutil.copy(run.directory / name, tmp_path / "state")
+    shutil.copy(run.directory / "demonstration.json", tmp_path / "state")
+    # A copy of the file alone would lack what is still in its write-ahead log.
+    files = [directory / "engine.sqlite" for directory in (run.directory, tmp_path / "state")]
+    with closing(sqlite3.connect(files[0])) as running, closing(sqlite3.connect(files[1])) as copy:
+        running.backup(copy)
 
     def start_here(port: int | None = None) -> Run:
         started.append(begin(tmp_path / "state", port or free_port()))
