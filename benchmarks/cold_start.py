@@ -3,7 +3,8 @@
 Every start is a process with one package and the standard library. The floor is the SDK's published core, compiled. It
 creates the database's client, and reads one item where the others read an agent. CAMS also looks up the credential and
 decrypts the data key in that read. The package of CAMS has a trimmed SDK (`infra.package.trim`), so the same client is
-also measured with the trimmed SDK; the goals compare with the published one.
+also measured with the trimmed SDK; the goals compare with the published one. CAMS has all extensions; its core alone is
+measured beside it.
 """
 
 import json
@@ -28,7 +29,7 @@ from infra.package import trim
 from tests.deployment import package_runs
 from tests.reliability.engine_fixture import client, running_engine
 
-FLOOR, TRIMMED = "bare SDK", "trimmed bare SDK"
+CORE, FLOOR, TRIMMED = "CAMS without extensions", "bare SDK", "trimmed bare SDK"
 CLIENT, READ = "import and client", "first agent read"
 # The requirements of each peer.
 PEERS = {
@@ -38,6 +39,7 @@ PEERS = {
 # The module and handler of each package.
 _HANDLERS = {
     OURS: ("app", "app"),
+    CORE: ("app", "app"),
     "Powertools": ("cold_powertools", "handler"),
     "FastAPI + Mangum": ("cold_fastapi", "handler"),
 }
@@ -81,6 +83,7 @@ def measure(quick: bool) -> list[Row]:
     with tempfile.TemporaryDirectory() as name, running_engine(Path(name)) as engine:
         built = {
             OURS: packages.ours(Path(name)),
+            CORE: packages.ours(Path(name) / "core", ()),
             FLOOR: packages.installed(["botocore"]),
             TRIMMED: packages.installed(["botocore"], trim.trim_files),
             **{peer: packages.peer(_HANDLERS[peer][0], PEERS[peer]) for peer in peers},
@@ -99,7 +102,7 @@ def measure(quick: bool) -> list[Row]:
             row(event, _METRIC, {OURS: counted[event, OURS], **idle}, Goal("<=", MOST_OF_EVENTS, FLOOR))
             for event in EVENTS
         ),
-        row("package, zipped", "bytes", {name: package.size for name, package in built.items()}),
+        row("package, zipped", "bytes", {name: package.size for name, package in built.items()}, Goal("<=", 1, FLOOR)),
     ]
 
 

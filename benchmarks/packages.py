@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,9 +36,9 @@ class Package(NamedTuple):
     size: int
 
 
-def ours(directory: Path) -> Package:
-    """Build the deployed package in `directory`."""
-    build.stage(directory / "staged", wheels.THIS_MACHINE)
+def ours(directory: Path, extensions: Collection[str] | None = None) -> Package:
+    """Build the deployed package of these extensions in `directory`, by default of all that are present."""
+    build.stage(directory / "staged", wheels.THIS_MACHINE, extensions=extensions)
     with contextlib.redirect_stdout(io.StringIO()):  # Chalice prints its progress
         package = build_zip(directory / "staged")
     with zipfile.ZipFile(package) as archive:
