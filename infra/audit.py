@@ -36,7 +36,7 @@ class Failed(Exception):
 def main(locks: list[str]) -> int:
     """Audit the packages of the lock files and print the findings. Return the exit status."""
     try:
-        packages = {(one["name"], one["version"]): one for lock in locks for one in _audit(lock)}
+        packages = {(package["name"], package["version"]): package for lock in locks for package in _audit(lock)}
     except Unreachable as reason:
         print(f"NOT AUDITED: the vulnerability data cannot be reached ({reason}).")
         return 0
@@ -58,7 +58,7 @@ def _audit(lock: str) -> list[Package]:
             else Failed(last_line)
         )
     packages: list[Package] = json.loads(completed.stdout)["dependencies"]
-    skipped = [one for one in packages if "skip_reason" in one]
+    skipped = [package for package in packages if "skip_reason" in package]
     if len(skipped) == len(packages):
         raise Unreachable(f"it has no data on any package of {lock}")
     if skipped:
@@ -67,7 +67,7 @@ def _audit(lock: str) -> list[Package]:
 
 
 def _report(packages: list[Package]) -> int:
-    findings = [(one, vulnerability) for one in packages for vulnerability in one["vulns"]]
+    findings = [(package, vulnerability) for package in packages for vulnerability in package["vulns"]]
     for one, vulnerability in findings:
         fixed = ", ".join(vulnerability["fix_versions"]) or "no version yet"
         print(f"{one['name']} {one['version']}: {vulnerability['id']}, fixed in {fixed}")

@@ -22,10 +22,14 @@ def of_function(name: str) -> Filter:
 
     Raise ValueError for an unknown function, and for a rule that this module does not implement.
     """
-    declared = [one.mapping_settings.get("FilterCriteria", {}) for one in declared_functions() if one.name == name]
+    declared = [
+        function.mapping_settings.get("FilterCriteria", {})
+        for function in declared_functions()
+        if function.name == name
+    ]
     if not declared:
         raise ValueError(f"{name} is in no table of functions (infra/deploy/functions.py).")
-    patterns = [json.loads(one["Pattern"]) for one in declared[0].get("Filters", [])]
+    patterns = [json.loads(filter_["Pattern"]) for filter_ in declared[0].get("Filters", [])]
     for pattern in patterns:
         require_supported(pattern, name)
     return lambda record: not patterns or any(matches(pattern, record) for pattern in patterns)

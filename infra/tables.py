@@ -62,7 +62,9 @@ def _add_missing(dynamodb: Any, declaration: dict[str, Any]) -> None:
     for index in declaration.get("GlobalSecondaryIndexes", ()):
         if index["IndexName"] not in existing:
             keys = {key["AttributeName"] for key in (*current["KeySchema"], *index["KeySchema"])}
-            definitions = [one for one in declaration["AttributeDefinitions"] if one["AttributeName"] in keys]
+            definitions = [
+                definition for definition in declaration["AttributeDefinitions"] if definition["AttributeName"] in keys
+            ]
             update = {"AttributeDefinitions": definitions, "GlobalSecondaryIndexUpdates": [{"Create": index}]}
             dynamodb.update_table(**table, **update)
     if "StreamSpecification" in declaration and "StreamSpecification" not in current:

@@ -76,13 +76,18 @@ def copy_from_project(project: Path, stage: str) -> None:
 def api_url(stage: str) -> str:
     """Return the URL of the deployed API, as Chalice recorded it."""
     content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
-    return next(str(one["rest_api_url"]) for one in content["resources"] if one["resource_type"] == "rest_api")
+    return next(
+        str(resource["rest_api_url"]) for resource in content["resources"] if resource["resource_type"] == "rest_api"
+    )
 
 
 def api_id(stage: str) -> str | None:
     """Return the id of the deployed API, None if no API is deployed."""
     content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
-    return next((str(one["rest_api_id"]) for one in content["resources"] if one["resource_type"] == "rest_api"), None)
+    return next(
+        (str(resource["rest_api_id"]) for resource in content["resources"] if resource["resource_type"] == "rest_api"),
+        None,
+    )
 
 
 def find_api(gateway: Any, stage: str, function_arn: str) -> str:
@@ -95,7 +100,7 @@ def place(stage: str) -> tuple[str, str] | None:
     """Return the region and the account of the last deployment from this machine, None if they are unknown."""
     try:
         content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
-        arn = next(one["lambda_arn"] for one in content["resources"] if "lambda_arn" in one)
+        arn = next(resource["lambda_arn"] for resource in content["resources"] if "lambda_arn" in resource)
     except (OSError, ValueError, LookupError, TypeError, StopIteration):
         return None
     _, _, _, region, account, _ = arn.split(":", 5)
@@ -188,9 +193,9 @@ def _find_apis(gateway: Any, stage: str, function_arn: str) -> tuple[list[Resour
     The name of an API does not contain its stage, so only the function identifies the API.
     """
     pages = gateway.get_paginator("get_rest_apis").paginate(PaginationConfig=_LARGE_PAGES)
-    named = [one for page in pages for one in page["items"] if one["name"] == APPLICATION]
-    apis = [one for one in named if _invokes(gateway, one["id"], function_arn)]
-    ids = [one["id"] for one in sorted(apis, key=lambda one: (one["createdDate"], one["id"]))]
+    named = [api for page in pages for api in page["items"] if api["name"] == APPLICATION]
+    apis = [api for api in named if _invokes(gateway, api["id"], function_arn)]
+    ids = [api["id"] for api in sorted(apis, key=lambda api: (api["createdDate"], api["id"]))]
     entries = [
         {
             "name": "rest_api",
@@ -212,7 +217,12 @@ def _invokes(gateway: Any, api_id: str, function_arn: str) -> bool:
     """Return whether a method of the API invokes this function, not one whose name begins with this function's name."""
     paginator = gateway.get_paginator("get_resources")
     pages = paginator.paginate(restApiId=api_id, embed=["methods"], PaginationConfig=_LARGE_PAGES)
-    methods = [method for page in pages for one in page["items"] for method in one.get("resourceMethods", {}).values()]
+    methods = [
+        method
+        for page in pages
+        for resource in page["items"]
+        for method in resource.get("resourceMethods", {}).values()
+    ]
     uris = [method.get("methodIntegration", {}).get("uri", "") for method in methods]
     return any(uri.endswith(f"/functions/{function_arn}/invocations") for uri in uris)
 

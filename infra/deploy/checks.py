@@ -74,7 +74,7 @@ def check_settings(settings: stage.Settings, stage_name: str) -> None:
     """Raise NotReady for a setting that AWS or an extension of the stage would reject."""
     _check_limits(settings, stage_name)
     modules = extension_parts.modules("settings", stage.extensions(settings))
-    for problem in (one for module in modules for one in module.problems(settings, stage_name)):
+    for problem in (problem for module in modules for problem in module.problems(settings, stage_name)):
         raise NotReady(problem)
 
 
@@ -137,7 +137,7 @@ def require_region(session: Session) -> str:
 def require_own_region(session: Session, name: str) -> None:
     """Raise NotReady if the roles of the stage, whose names are unique in the account, serve another region."""
     region, iam = require_region(session), session.client("iam")
-    for role in (f"{name}-{one.name}" for one in declared_functions()):
+    for role in (f"{name}-{function.name}" for function in declared_functions()):
         others = {arn.split(":", 5)[3] for arn in _policy_resources(iam, role)} - {region, "", "*"}
         if others:
             raise NotReady(
@@ -148,7 +148,7 @@ def require_own_region(session: Session, name: str) -> None:
 
 def _policy_resources(iam: Any, role: str) -> list[str]:
     """Return the ARNs in the policy of a role."""
-    resources_of_statements = [one["Resource"] for one in policies.deployed_statements(iam, role)]
+    resources_of_statements = [statement["Resource"] for statement in policies.deployed_statements(iam, role)]
     listed = (one if isinstance(one, list) else [one] for one in resources_of_statements)
     return [resource for resources in listed for resource in resources if resource.startswith("arn:")]
 
@@ -213,7 +213,9 @@ def _check_stack(sdk: Sdk, name: str) -> None:
 
 def _existing_tables(dynamodb: Any, name: str) -> list[str]:
     """Return the tables of the template that exist in the account."""
-    return sorted({resolve(one["TableName"], name) for one in declared("AWS::DynamoDB::Table")} & list_names(dynamodb))
+    return sorted(
+        {resolve(table["TableName"], name) for table in declared("AWS::DynamoDB::Table")} & list_names(dynamodb)
+    )
 
 
 def stack_name(stage_name: str) -> str:

@@ -67,9 +67,9 @@ def with_defaults(settings: Settings, executions: int) -> dict[str, Any]:
     """Add the throttle and the reserved concurrency of an account with this many concurrent executions."""
     own = settings.get("lambda_functions", {})
     missing = {
-        one.name: _scaled(one.reserved_concurrency, executions)
-        for one in declared_functions(extensions(settings))
-        if one.reserved_concurrency and RESERVED not in own.get(one.name, {})
+        function.name: _scaled(function.reserved_concurrency, executions)
+        for function in declared_functions(extensions(settings))
+        if function.reserved_concurrency and RESERVED not in own.get(function.name, {})
     }
     if executions - sum(reservations(settings).values()) - sum(missing.values()) < _MIN_UNRESERVED:
         missing = {}

@@ -184,7 +184,7 @@ def _current(sdk: Sdk, name: str) -> dict[str, Any]:
         "requests_per_credential": int(stack_parameters.get("RequestsPerCredential", 0)),
         "throttle": _throttle(sdk("apigateway"), name, configuration["FunctionArn"]),
         "lambda_functions": reservations(sdk("lambda"), name),
-        "layers": [one["Arn"] for one in configuration.get("Layers", ())],
+        "layers": [layer["Arn"] for layer in configuration.get("Layers", ())],
         "subnet_ids": network.get("SubnetIds", []),
         "security_group_ids": network.get("SecurityGroupIds", []),
         "tags": _tags(sdk("lambda"), configuration["FunctionArn"]),

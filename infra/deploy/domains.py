@@ -24,4 +24,4 @@ def _list_mappings(gateway: Any, api_id: str) -> Iterator[tuple[str, str]]:
             name = domain["domainName"]
             for mappings in gateway.get_paginator("get_base_path_mappings").paginate(domainName=name):
                 items = mappings.get("items", ())  # absent if the domain has no mapping
-                yield from ((name, one["basePath"]) for one in items if one["restApiId"] == api_id)
+                yield from ((name, mapping["basePath"]) for mapping in items if mapping["restApiId"] == api_id)

@@ -55,7 +55,7 @@ def event_source_arn(function: Function, name: str, outputs: Outputs) -> str:
 def list_mappings(awslambda: Any, function: str) -> list[dict[str, Any]]:
     """Return every event source mapping of a function, except those being deleted."""
     pages = awslambda.get_paginator("list_event_source_mappings").paginate(FunctionName=function)
-    return [one for page in pages for one in page["EventSourceMappings"] if one.get("State") != "Deleting"]
+    return [mapping for page in pages for mapping in page["EventSourceMappings"] if mapping.get("State") != "Deleting"]
 
 
 def wait_until_stable(awslambda: Any, uuid: str) -> None:
@@ -85,7 +85,7 @@ def _only_mapping(awslambda: Any, function: Function, name: str, outputs: Output
     deadline = time.monotonic() + _LISTED_WITHIN_SECONDS
     while not (mappings := list_mappings(awslambda, function.deployed_name(name))) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
-    if [one["EventSourceArn"] for one in mappings] != [source_arn]:
+    if [mapping["EventSourceArn"] for mapping in mappings] != [source_arn]:
         raise click.ClickException(
             f"{function.deployed_name(name)} does not have {source_arn} as its only event source: deploy again."
         )

@@ -19,9 +19,9 @@ def functions(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> 
     """Return the ARN of each function of the stage by its deployed name, without those that the stage needs."""
     awslambda = sdk("lambda")
     return {
-        one["FunctionName"]: one["FunctionArn"]
-        for one in _functions_of_others(awslambda, name, needed)
-        if one["FunctionName"].startswith(f"{name}-") and _is_of_stage(awslambda, one["FunctionArn"], stage)
+        function["FunctionName"]: function["FunctionArn"]
+        for function in _functions_of_others(awslambda, name, needed)
+        if function["FunctionName"].startswith(f"{name}-") and _is_of_stage(awslambda, function["FunctionArn"], stage)
     }
 
 
@@ -35,13 +35,13 @@ def roles(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> dict
     used = {one["Role"] for one in _functions_of_others(sdk("lambda"), name, needed) if one["FunctionName"] not in left}
     pages = iam.get_paginator("list_roles").paginate()
     return {
-        one["RoleName"]: one["Arn"]
+        role["RoleName"]: role["Arn"]
         for page in pages
-        for one in page["Roles"]
-        if (one["RoleName"] == name or one["RoleName"].startswith(f"{name}-"))
-        and one["RoleName"] not in own
-        and one["Arn"] not in used
-        and _is_of_chalice(iam, one)
+        for role in page["Roles"]
+        if (role["RoleName"] == name or role["RoleName"].startswith(f"{name}-"))
+        and role["RoleName"] not in own
+        and role["Arn"] not in used
+        and _is_of_chalice(iam, role)
     }
 
 
@@ -59,7 +59,7 @@ def _is_of_stage(awslambda: Any, arn: str, stage: str) -> bool:
 
 def _is_of_chalice(iam: Any, role: dict[str, Any]) -> bool:
     """Return whether only functions may assume the role, and it has one policy, inside it, with the role's name."""
-    trusted = [one.get("Principal") for one in role["AssumeRolePolicyDocument"]["Statement"]]
+    trusted = [statement.get("Principal") for statement in role["AssumeRolePolicyDocument"]["Statement"]]
     if trusted != [{"Service": "lambda.amazonaws.com"}]:
         return False
     inside = iam.list_role_policies(RoleName=role["RoleName"])["PolicyNames"]

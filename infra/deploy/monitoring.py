@@ -39,8 +39,8 @@ _DEAD_LETTERS = {
 def log_groups(functions: Iterable[Function]) -> Resources:
     """Return a log group per function."""
     return {
-        f"{_camel_case('api' if one.name == API else one.name)}Log": log_group(one.deployed_name(NAME))
-        for one in functions
+        f"{_camel_case('api' if function.name == API else function.name)}Log": log_group(function.deployed_name(NAME))
+        for function in functions
     }
 
 
@@ -53,8 +53,16 @@ def log_group(function: str) -> dict[str, Any]:
 def alarms(functions: Iterable[Function], extensions: Iterable[str] | None = None) -> Resources:
     """Return the alarms. Each notifies the topic `AlarmsTopic` when it changes its state."""
     declarations = extension_parts.modules("functions", extensions)
-    late = [_late_readers(one.LATE_ALARM, one.FUNCTIONS) for one in declarations if hasattr(one, "LATE_ALARM")]
-    descriptions = {name: text for one in declarations for name, text in getattr(one, "DEAD_LETTER_ALARMS", {}).items()}
+    late = [
+        _late_readers(declaration.LATE_ALARM, declaration.FUNCTIONS)
+        for declaration in declarations
+        if hasattr(declaration, "LATE_ALARM")
+    ]
+    descriptions = {
+        name: text
+        for declaration in declarations
+        for name, text in getattr(declaration, "DEAD_LETTER_ALARMS", {}).items()
+    }
     return {
         **_service_alarms(),
         **_function_alarms(functions),
@@ -112,15 +120,15 @@ def _service_alarms() -> Resources:
 def _function_alarms(functions: Iterable[Function]) -> Resources:
     """Return the alarms on functions of core. A function that fails also makes its stream late."""
     events, deliveries = (
-        [one for one in functions if one.name.startswith(prefix)] for prefix in ("fan_out_", "deliver")
+        [function for function in functions if function.name.startswith(prefix)] for prefix in ("fan_out_", "deliver")
     )
     late = [
-        _late_readers(alarm, [one for one in functions if one.name.startswith(prefix)])
+        _late_readers(alarm, [function for function in functions if function.name.startswith(prefix)])
         for prefix, alarm in _LATE_BY_PREFIX.items()
     ]
     queues = [
-        _metric("AWS/SQS", "ApproximateAgeOfOldestMessageInQuietGroups", _queue(one))
-        for one in ("MaintenanceQueue", "DeliveriesQueue")
+        _metric("AWS/SQS", "ApproximateAgeOfOldestMessageInQuietGroups", _queue(queue))
+        for queue in ("MaintenanceQueue", "DeliveriesQueue")
     ]
     return {
         **_late(
@@ -159,7 +167,7 @@ def _dead_letter_alarms(descriptions: Mapping[str, str]) -> Resources:
 
 def _late_readers(alarm: tuple[str, str], functions: Iterable[Function]) -> Resources:
     """Return the alarm with this name and first sentence on the functions that read a stream."""
-    return _late(*alarm, _metrics([one for one in functions if one.stream], "IteratorAge"), _LATE_MS)
+    return _late(*alarm, _metrics([function for function in functions if function.stream], "IteratorAge"), _LATE_MS)
 
 
 def _late(name: str, description: str, metrics: list[dict[str, Any]], threshold: int) -> Resources:
@@ -197,7 +205,7 @@ def _combined(expression: str, statistic: str, metrics: list[dict[str, Any]], pe
     `FILL` would add a value to the newest minute, whose metrics are not complete: the alarm could stay in OK.
     """
     ids = [f"m{number}" for number in range(len(metrics))]
-    stats = [{"Metric": one, "Period": period, "Stat": statistic} for one in metrics]
+    stats = [{"Metric": metric, "Period": period, "Stat": statistic} for metric in metrics]
     total = {"Id": "total", "Expression": f"{expression}([{','.join(ids)}])"}
     parts = [{"Id": one, "MetricStat": stat, "ReturnData": False} for one, stat in zip(ids, stats, strict=True)]
     return {"Metrics": [total, *parts]}

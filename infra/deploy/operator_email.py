@@ -57,9 +57,14 @@ def notice(sdk: Callable[[str], Any], name: str) -> str:
         return 'Alarms notify nobody: set "alarms_email" of the stage in .chalice/config.json, and deploy again.'
     topic = stack.outputs(sdk("cloudformation"), name)["AlarmsTopicArn"]
     pages = sdk("sns").get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic)
-    subscribed = [one for page in pages for one in page["Subscriptions"] if one["Endpoint"].lower() == email.lower()]
+    subscribed = [
+        subscription
+        for page in pages
+        for subscription in page["Subscriptions"]
+        if subscription["Endpoint"].lower() == email.lower()
+    ]
     # AWS deletes a subscription that is not confirmed within days, and CloudFormation does not create it again.
-    if any(one["SubscriptionArn"].startswith("arn:") for one in subscribed):
+    if any(subscription["SubscriptionArn"].startswith("arn:") for subscription in subscribed):
         return f"Alarms go to {email}."
     return (
         f"Alarms do not reach {email} until it is confirmed: follow the link in the mail from AWS. For another mail, "

@@ -33,9 +33,9 @@ def moment(dynamodb: Any, source: str, at: str, extensions: Collection[str] | No
         ]
         for name, _ in _tables(source, extensions)
     ]
-    if any(one["PointInTimeRecoveryStatus"] != "ENABLED" for one in windows):
+    if any(window["PointInTimeRecoveryStatus"] != "ENABLED" for window in windows):
         raise NotReady(f"A table of {source} has no point-in-time recovery: nothing can be restored.")
-    latest: datetime = min(one["LatestRestorableDateTime"] for one in windows)
+    latest: datetime = min(window["LatestRestorableDateTime"] for window in windows)
     if at == _LATEST:
         return latest.replace(microsecond=0)
     try:
@@ -44,7 +44,7 @@ def moment(dynamodb: Any, source: str, at: str, extensions: Collection[str] | No
         chosen = datetime.min
     if chosen.tzinfo is None:
         raise NotReady("AT must be a time with its time zone, such as 2026-11-22T09:30:00+00:00, or `latest`.")
-    earliest: datetime = max(one["EarliestRestorableDateTime"] for one in windows)
+    earliest: datetime = max(window["EarliestRestorableDateTime"] for window in windows)
     if not earliest <= chosen <= latest:
         raise NotReady(f"{source} can be restored to moments from {earliest.isoformat()} to {latest.isoformat()}.")
     return chosen

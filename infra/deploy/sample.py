@@ -60,7 +60,7 @@ def _check(table: str, name: str, schema: list[dict[str, str]]) -> tuple[int, Co
     records, decrypted = 0, Counter[str]()
     for item in _sample(name):
         records += 1
-        decrypted.update(decrypt(table, [item[one["AttributeName"]]["S"] for one in schema], item))
+        decrypted.update(decrypt(table, [item[key["AttributeName"]]["S"] for key in schema], item))
     return records, decrypted
 
 

@@ -39,7 +39,7 @@ def build(functions: Iterable[Function], keys: Iterable[str]) -> Resources:
 
 
 def _function(functions: Iterable[Function], keys: list[dict[str, Any]]) -> dict[str, Any]:
-    names = [one.deployed_name(NAME) for one in functions if one.stream or one.queue]
+    names = [function.deployed_name(NAME) for function in functions if function.stream or function.queue]
     variables = {
         "NAME": {"Ref": "Name"},
         "FUNCTIONS": {"Fn::Sub": " ".join(names)},

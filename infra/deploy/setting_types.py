@@ -9,11 +9,11 @@ from infra.deploy.stage import Settings, is_generated
 
 
 def _are_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    return isinstance(value, dict) and all(isinstance(element, str) for element in value.values())
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(element, str) for element in value)
 
 
 def _is_text(value: Any) -> bool:

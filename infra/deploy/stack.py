@@ -125,7 +125,10 @@ def disassociate_api(cloudformation: Any, name: str) -> None:
     AWS WAF deletes a web ACL only after its associations, and documents no deletion of an association without its API.
     So this comes before the deletion of the API.
     """
-    parameters = {one["ParameterKey"]: one for one in (_describe(cloudformation, name) or {}).get("Parameters", ())}
+    parameters = {
+        parameter["ParameterKey"]: parameter
+        for parameter in (_describe(cloudformation, name) or {}).get("Parameters", ())
+    }
     if not parameters.get("ApiId", {}).get("ParameterValue"):
         return
     kept = [{"ParameterKey": key, "UsePreviousValue": True} for key in parameters if key != "ApiId"]
@@ -188,13 +191,17 @@ def delete(cloudformation: Any, name: str) -> None:
 def outputs(cloudformation: Any, name: str) -> dict[str, str]:
     """Return the outputs of the stack by name; empty if the stack does not exist."""
     description = _describe(cloudformation, name) or {}
-    return {one["OutputKey"]: one["OutputValue"] for one in description.get("Outputs", ())}
+    return {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", ())}
 
 
 def parameters_of(cloudformation: Any, name: str, names: Collection[str]) -> dict[str, str]:
     """Return those of these parameters that the stack has."""
     parameters = (_describe(cloudformation, name) or {}).get("Parameters", ())
-    return {one["ParameterKey"]: one["ParameterValue"] for one in parameters if one["ParameterKey"] in names}
+    return {
+        parameter["ParameterKey"]: parameter["ParameterValue"]
+        for parameter in parameters
+        if parameter["ParameterKey"] in names
+    }
 
 
 def extensions(cloudformation: Any, name: str) -> tuple[str, ...]:
@@ -291,7 +298,9 @@ def _wait(cloudformation: Any, name: str) -> None:
 
 def _first_failure(cloudformation: Any, name: str) -> str:
     events = cloudformation.describe_stack_events(StackName=name)["StackEvents"]
-    failures = [one for one in events if one["ResourceStatus"].endswith("_FAILED") and one.get("ResourceStatusReason")]
+    failures = [
+        event for event in events if event["ResourceStatus"].endswith("_FAILED") and event.get("ResourceStatusReason")
+    ]
     if not failures:
         return "see the events of the stack."
     return f"{failures[-1]['LogicalResourceId']}: {failures[-1]['ResourceStatusReason']}"

@@ -49,8 +49,10 @@ def keys(sdk: Sdk, name: str, extensions: Collection[str] | None = None) -> dict
     used, arns = _keys_in_use(sdk("iam"), name), dict[str, str]()
     for logical_id, (_, alias) in _aliases(name, extensions).items():
         candidates = [used.get(logical_id) or alias, *_tagged_keys(sdk("kms"), name, logical_id)]
-        described = [one for one in (_describe(sdk("kms"), key) for key in candidates) if one]
-        enabled = [one["Arn"] for one in described if one["KeyState"] == "Enabled"]
+        described = [
+            key_description for key_description in (_describe(sdk("kms"), key) for key in candidates) if key_description
+        ]
+        enabled = [key_description["Arn"] for key_description in described if key_description["KeyState"] == "Enabled"]
         if enabled:
             arns[logical_id] = str(enabled[0])
         elif described:
@@ -98,11 +100,11 @@ def _aliases(name: str, extensions: Collection[str] | None) -> dict[str, tuple[s
 def _keys_in_use(iam: Any, name: str) -> dict[str, str]:
     """Return the keys in the policies of the roles, by their logical ids; empty without roles."""
     used = dict[str, str]()
-    for function in (one for one in declared_functions() if one.keys or one.name == API):
+    for function in (function for function in declared_functions() if function.keys or function.name == API):
         permissions = {f"kms:{action}": output.removesuffix("Arn") for output, action in function.keys.items()}
         permissions["kms:Decrypt"] = ENCRYPTION
         statements = deployed_statements(iam, f"{name}-{function.name}")
-        by_action = {action: str(one["Resource"]) for one in statements for action in one["Action"]}
+        by_action = {action: str(statement["Resource"]) for statement in statements for action in statement["Action"]}
         used |= {key: by_action[action] for action, key in permissions.items() if action in by_action}
     return used
 
@@ -113,7 +115,7 @@ def _tagged_keys(kms: Any, name: str, logical_id: str) -> Iterator[str]:
         for key in page["Keys"]:
             with ignore("AccessDeniedException"):  # keys of other owners, such as those that AWS manages
                 tags = kms.list_resource_tags(KeyId=key["KeyId"])["Tags"]
-                if tags_of_stack <= {(one["TagKey"], one["TagValue"]) for one in tags}:
+                if tags_of_stack <= {(tag["TagKey"], tag["TagValue"]) for tag in tags}:
                     yield key["KeyId"]
 
 
@@ -131,8 +133,12 @@ def _is_owned(cloudformation: Any, key: str) -> bool:
     resources = []
     with ignore("ValidationError"):  # no stack has it
         resources = cloudformation.describe_stack_resources(PhysicalResourceId=key)["StackResources"]
-    owners = {one["StackId"] for one in resources if one["ResourceStatus"] not in ("DELETE_COMPLETE", "DELETE_SKIPPED")}
-    return any(stack.status(cloudformation, one) for one in owners)
+    owners = {
+        resource["StackId"]
+        for resource in resources
+        if resource["ResourceStatus"] not in ("DELETE_COMPLETE", "DELETE_SKIPPED")
+    }
+    return any(stack.status(cloudformation, owner) for owner in owners)
 
 
 def _layout(awslambda: Any, name: str) -> dict[str, str]:

@@ -35,7 +35,7 @@ def empty_packages(sdk: Callable[[str], Any], name: str) -> None:
     # The stack of an earlier version, and one that keeps the data only, have no such bucket.
     bucket = stack.outputs(sdk("cloudformation"), name).get("PackagesBucket")
     pages = sdk("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket) if bucket else ()
-    for package in (one for page in pages for one in page.get("Contents", ())):
+    for package in (item for page in pages for item in page.get("Contents", ())):
         sdk("s3").delete_object(Bucket=bucket, Key=package["Key"])
 
 

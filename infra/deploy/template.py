@@ -35,4 +35,4 @@ def body(template: dict[str, Any]) -> str:
 
 def declared(kind: str, extensions: Collection[str] | None = None) -> list[dict[str, Any]]:
     """Return the properties of all resources with one type, such as `AWS::Logs::LogGroup`, unresolved."""
-    return [one["Properties"] for one in build(extensions)["Resources"].values() if one["Type"] == kind]
+    return [resource["Properties"] for resource in build(extensions)["Resources"].values() if resource["Type"] == kind]

@@ -176,7 +176,7 @@ class QueuePoller:
 
     def step(self) -> bool:
         """Start the next batch, unless too many are running. Return False if the queue may be empty."""
-        self._running = {one for one in self._running if not one.done()}
+        self._running = {future for future in self._running if not future.done()}
         if len(self._running) >= self._slots:
             return False
         messages = self._receive()
@@ -213,7 +213,7 @@ class QueuePoller:
         try:
             failed = _reported(self._function(lambda_events.from_messages(messages, self._arn), None))
             # An unknown identifier means the whole batch, as for Lambda.
-            done = [one for one in messages if one["MessageId"] not in failed]
+            done = [message for message in messages if message["MessageId"] not in failed]
             if done and len(done) + len(failed) == len(messages):
                 entries = [{"Id": str(n), "ReceiptHandle": one["ReceiptHandle"]} for n, one in enumerate(done)]
                 self._sdk("sqs").delete_message_batch(QueueUrl=self._url, Entries=entries)
@@ -235,14 +235,14 @@ def stream_table(source: DynamoDBEventConfig) -> str:
 def _reported(returned: Any) -> set[str]:
     """Return the sequence numbers or message ids that a function reports as failed."""
     failures = returned.get("batchItemFailures") if isinstance(returned, dict) else None
-    return {one["itemIdentifier"] for one in failures or ()}
+    return {failure["itemIdentifier"] for failure in failures or ()}
 
 
 def _before_failure(numbers: list[str], failed: set[str]) -> list[str]:
     """Return the numbers before the lowest failed one. As for Lambda, an unknown number means the whole batch."""
     if not failed <= set(numbers):
         return []
-    return numbers[: min((numbers.index(one) for one in failed), default=len(numbers))]
+    return numbers[: min((numbers.index(number) for number in failed), default=len(numbers))]
 
 
 def _import_function(handler: str) -> Function:

@@ -53,7 +53,9 @@ def _problems(kind: str, record: dict[str, Any]) -> Iterator[str]:
                 _adapter(model).validate_python(_without_stored_only(kind, record[member]))
             except ValidationError as error:
                 details = error.errors(include_url=False, include_context=False, include_input=False)
-                yield from (_sentence(member, bodies.issue_of(one)) for one in details if one["type"] not in _LIMITS)
+                yield from (
+                    _sentence(member, bodies.issue_of(detail)) for detail in details if detail["type"] not in _LIMITS
+                )
 
 
 def _nulls(member: str, model: Any, value: Any) -> Iterator[str]:

@@ -10,7 +10,7 @@ GB_SECOND = 16.6667 / 1e6
 # A GB of log, and the GB of log of a request: the service's line and the three of Lambda.
 LOG_GB, REQUEST_LOG_GB = 0.50, 0.9 / 1e6
 
-(_MEMORY_GB,) = (one.memory_mb / 1024 for one in declared_functions() if one.name == API)
+(_MEMORY_GB,) = (function.memory_mb / 1024 for function in declared_functions() if function.name == API)
 
 
 def requests(number: float, seconds: float) -> float:

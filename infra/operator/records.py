@@ -92,7 +92,7 @@ def list_agents(workspace_id: str) -> list[str]:
 def steps(workspace_id: str) -> list[tuple[str, str]]:
     """Return each kind with each agent that may have records of it, or with an empty text if they have no agent."""
     agent_ids = list_agents(workspace_id)
-    return [(name, one) for name in KINDS for one in (agent_ids if is_of_agent(name) else [""])]
+    return [(name, agent_id) for name in KINDS for agent_id in (agent_ids if is_of_agent(name) else [""])]
 
 
 def find_rows(name: str, workspace_id: str, agent_id: str, after: str = "") -> Iterator[Any]:

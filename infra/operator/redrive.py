@@ -101,7 +101,7 @@ def _replay(letter: Letter, replayed: set[tuple[str, str]]) -> tuple[str, str]:
         for records in _batches(letter):
             _invoke(function, records)
             number += len(records)
-            replayed.update((function.name, str(one.get("eventID"))) for one in records)
+            replayed.update((function.name, str(record.get("eventID"))) for record in records)
     except RecordsExpired:
         loss = _LOSSES[function.name.rpartition("_")[0]]
         return _EXPIRED, f"the stream no longer has all records, {number} processed; {loss}"
@@ -182,10 +182,10 @@ def _receive(sqs: Any, url: str, receipts: dict[str, str]) -> Iterator[Message]:
     }
     known: set[str] = set()
     while messages := sqs.receive_message(QueueUrl=url, AttributeNames=["SentTimestamp"], **limits).get("Messages"):
-        receipts.update((one["MessageId"], one["ReceiptHandle"]) for one in messages)
+        receipts.update((message["MessageId"], message["ReceiptHandle"]) for message in messages)
         # In a longer run, SQS returns again what is left: its receipts are new, and other messages may follow.
-        new = [one for one in messages if one["MessageId"] not in known]
-        known.update(one["MessageId"] for one in new)
+        new = [message for message in messages if message["MessageId"] not in known]
+        known.update(message["MessageId"] for message in new)
         yield from new
 
 

@@ -78,11 +78,14 @@ CREDENTIAL_KIND = text("workspace, access or agent", "|".join((tokens.WORKSPACE,
 # DynamoDB has no empty set, and a token without scopes opens everything.
 SCOPES = Rule(
     "a list of one or more scopes",
-    lambda value: isinstance(value, list) and value != [] and all(one in scopes.ALL for one in value),
+    lambda value: isinstance(value, list) and value != [] and all(scope in scopes.ALL for scope in value),
 )
 TYPES = Rule(
     "a list of types of events",
-    lambda value: isinstance(value, list) and all(isinstance(one, str) and one in events.TYPES for one in value),
+    lambda value: (
+        isinstance(value, list)
+        and all(isinstance(event_type, str) and event_type in events.TYPES for event_type in value)
+    ),
 )
 URL = Rule("a URL that a webhook may have", lambda value: isinstance(value, str) and _is_url(value))
 PASSWORD = Rule(

@@ -53,7 +53,7 @@ def read_range(stream_arn: str, shard: str, first: str, last: str) -> Iterator[R
             if has_all:
                 raise
             raise RecordsExpired from error
-        yield from (one for one in page if int(_number(one)) <= int(last))
+        yield from (record for record in page if int(_number(record)) <= int(last))
         reached = int(_number(page[-1]))
         start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": _number(page[-1])}
     if not has_all:

@@ -52,17 +52,21 @@ def check_functions(stage: Deployment) -> Iterator[str]:
 
 def _usual_variables(configurations: Iterable[dict[str, Any] | None]) -> dict[str, str | None]:
     """Return the variables that most functions have: a deployment gives all functions the same."""
-    environments = [one.get("Environment", {}).get("Variables", {}) for one in configurations if one]
-    names = {name for one in environments for name in one}
-    return {name: Counter(one.get(name) for one in environments).most_common(1)[0][0] for name in names}
+    environments = [
+        configuration.get("Environment", {}).get("Variables", {}) for configuration in configurations if configuration
+    ]
+    names = {name for environment in environments for name in environment}
+    return {name: Counter(environment.get(name) for environment in environments).most_common(1)[0][0] for name in names}
 
 
 def _mixed_code(stage: Deployment, configurations: list[dict[str, Any]]) -> Iterator[str]:
     for member, meaning in (("CodeSha256", "code"), ("Runtime", "runtime")):
-        values = Counter(one[member] for one in configurations)
+        values = Counter(configuration[member] for configuration in configurations)
         if len(values) > 1:
             usual = values.most_common(1)[0][0]
-            others = sorted(one["FunctionName"] for one in configurations if one[member] != usual)
+            others = sorted(
+                configuration["FunctionName"] for configuration in configurations if configuration[member] != usual
+            )
             yield f"{', '.join(others)} have another {meaning} than the other functions: run `chalice deploy`."
 
 
@@ -102,10 +106,10 @@ def check_permissions(stage: Deployment) -> Iterator[str]:
 def _trusts_lambda(document: Any) -> bool:
     statements = (json.loads(document) if isinstance(document, str) else document).get("Statement", ())
     return any(
-        one["Effect"] == "Allow"
-        and isinstance(one.get("Principal"), dict)
-        and "lambda.amazonaws.com" in _as_list(one["Principal"].get("Service", []))
-        for one in statements
+        statement["Effect"] == "Allow"
+        and isinstance(statement.get("Principal"), dict)
+        and "lambda.amazonaws.com" in _as_list(statement["Principal"].get("Service", []))
+        for statement in statements
     )
 
 

@@ -40,10 +40,10 @@ def check_alarms(stage: Deployment) -> Iterator[str]:
             yield Note(f"the alarm {name} is ringing: {alarm.get('StateReason', '')}")
     yield from _check_problems(stage)
     policy = json.loads(stage.sdk("sns").get_topic_attributes(TopicArn=topic)["Attributes"].get("Policy", "{}"))
-    if any(one["Effect"] == "Deny" and "Condition" not in one for one in policy.get("Statement", ())):
+    if any(statement["Effect"] == "Deny" and "Condition" not in statement for statement in policy.get("Statement", ())):
         yield f"The policy of the topic {topic} denies access, so alarms may notify nobody: remove its Deny statement."
     subscriptions = stage.sdk("sns").list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
-    if not any(one["SubscriptionArn"].startswith("arn:") for one in subscriptions):
+    if not any(subscription["SubscriptionArn"].startswith("arn:") for subscription in subscriptions):
         yield Note(f"nobody receives the alarms: {topic} has no confirmed subscription (docs/operate.md, Deploy)")
 
 

@@ -75,7 +75,7 @@ def difference(response: Response, step: Step) -> str | None:
     envelope = response.body if isinstance(response.body, dict) else {}
     if (response.status, envelope.get("code")) == (step.status, step.code):
         return None
-    actual = " ".join(str(one) for one in (response.status, envelope.get("code"), envelope.get("message")) if one)
-    expected = " ".join(str(one) for one in (step.status, step.code) if one)
+    actual = " ".join(str(part) for part in (response.status, envelope.get("code"), envelope.get("message")) if part)
+    expected = " ".join(str(part) for part in (step.status, step.code) if part)
     request_id = response.headers.get("x-request-id", "none")
     return f"{step.method} {step.path} was answered with {actual} instead of {expected} (X-Request-Id {request_id})."

@@ -99,7 +99,7 @@ def begin(stage: Deployment, workspace: NewWorkspace, patience: float) -> tuple[
     The endpoint is the API itself, which rejects the webhook or answers it: its list of deliveries shows either.
     """
     client = Client(stage.address, workspace.workspace_key)
-    events = [one for one in _EVENTS if one != "webhook_test"]
+    events = [event for event in _EVENTS if event != "webhook_test"]
     url = f"https://{stage.address.partition('://')[2]}/v3/agents"
     response = client.send("POST", "/v3/webhooks", {"webhook": {"url": url, "events": events}})
     webhook_id = (response.body or {}).get("data", {}).get("id", "")
@@ -147,7 +147,13 @@ def check_webhooks(visit: Visit) -> Iterator[str]:
     path, outcomes = f"/v3/webhooks/{visit.webhook_id}/deliveries?limit=100", dict[str, Any]()
 
     def kinds() -> set[str]:
-        outcomes.update({one["type"]: one for one in visit.list_page(path) if one["status"] in ("delivered", "failed")})
+        outcomes.update(
+            {
+                delivery["type"]: delivery
+                for delivery in visit.list_page(path)
+                if delivery["status"] in ("delivered", "failed")
+            }
+        )
         return set(outcomes)
 
     for event, function in visit.wait_for(_EVENTS, kinds):
