@@ -15,6 +15,7 @@ from botocore.loaders import Loader
 from botocore.model import ListShape, MapShape, ServiceModel, Shape, StructureShape
 from botocore.regions import EndpointResolver
 
+from infra import extension_parts
 from infra.local.children import Engine
 from infra.package import build, interpreters, trim, wheels
 from tests import extensions, package_index
@@ -181,7 +182,7 @@ def test_a_build_replaces_the_staged_files_and_keeps_the_state_of_chalice(tmp_pa
     assert (tmp_path / "requirements.txt").read_text() == ""
 
 
-def test_a_later_build_keeps_the_packages_until_their_versions_change(
+def test_a_later_build_keeps_the_packages_until_their_versions_names_or_services_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unpacked = []
@@ -200,8 +201,14 @@ def test_a_later_build_keeps_the_packages_until_their_versions_change(
     lock.write_text(wheels.LOCK.read_text() + "# changed")
     monkeypatch.setattr(wheels, "LOCK", lock)
     build.stage(tmp_path)
-    assert len(unpacked) == 3
-    assert [one.stem for one in (tmp_path / "vendor" / "package").iterdir()] == ["version3"]
+    requirements = tmp_path / "other.txt"
+    requirements.touch()
+    monkeypatch.setattr(extension_parts, "requirements", lambda _: [requirements])
+    build.stage(tmp_path)
+    monkeypatch.setattr(trim, "services", lambda _: {})
+    build.stage(tmp_path)
+    assert len(unpacked) == 5
+    assert [one.stem for one in (tmp_path / "vendor" / "package").iterdir()] == ["version5"]
 
 
 @pytest.fixture
