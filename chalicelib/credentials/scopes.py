@@ -25,7 +25,7 @@ Scope = Literal[
     "webhooks:write",
 ]
 ALL: tuple[str, ...] = get_args(Scope)
-READ = frozenset(one for one in ALL if one.endswith(":read"))
+READ = frozenset(scope for scope in ALL if scope.endswith(":read"))
 
 
 def scope_for(resource: str, method: str) -> str:

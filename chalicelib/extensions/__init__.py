@@ -101,7 +101,7 @@ def followers(table: str) -> tuple[str, ...]:
 @cache
 def follower(name: str, table: str) -> Any:
     """Return the `stream_batches.Follower` of an extension for a table."""
-    (extension,) = (one for one in enabled() if one.name == name)
+    (extension,) = (candidate for candidate in enabled() if candidate.name == name)
     return extension.load(extension.follows[table])
 
 

@@ -93,7 +93,9 @@ def _ignored_members(body: Any) -> list[errors.MemberIssue]:
     """Return an issue for each member without effect, up to 20."""
     from chalicelib.http.wire import find_ignored_members
 
-    return [{"path": dotted(one), "message": IGNORED} for one in islice(find_ignored_members(body), _MAX_ISSUES)]
+    return [
+        {"path": dotted(location), "message": IGNORED} for location in islice(find_ignored_members(body), _MAX_ISSUES)
+    ]
 
 
 def _unknown_members(body: Any) -> list[errors.MemberIssue]:

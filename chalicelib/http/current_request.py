@@ -67,4 +67,4 @@ def require_known_query(names: Sequence[str]) -> None:
 def is_strict() -> bool:
     """Return whether the caller prefers an error to a warning: `Prefer: handling=strict` (RFC 7240)."""
     preferences = request().headers.get("prefer", "").lower().split(",")
-    return any(one.partition(";")[0].replace(" ", "").replace('"', "") == "handling=strict" for one in preferences)
+    return any(text.partition(";")[0].replace(" ", "").replace('"', "") == "handling=strict" for text in preferences)

@@ -57,7 +57,7 @@ def _project(
     kept = {name: value for name, value in document.items() if name in known}
     for name in kept.keys() & nested.keys():
         if isinstance(kept[name], list):
-            kept[name] = [_project(nested[name], one, members) for one in kept[name] if isinstance(one, dict)]
+            kept[name] = [_project(nested[name], item, members) for item in kept[name] if isinstance(item, dict)]
         elif isinstance(kept[name], dict):
             kept[name] = _project(nested[name], kept[name], members)
         else:

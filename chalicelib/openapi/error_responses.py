@@ -17,7 +17,7 @@ from chalicelib.openapi.text import without_sections
 
 # One response component per status: the first class with that status in `errors`. The base class is the 500.
 _ALL_ERRORS: list[type[errors.ApiError]] = [*errors.ApiError.__subclasses__(), errors.ApiError]
-_CLASSES = {one.STATUS_CODE: one for one in reversed(_ALL_ERRORS)}
+_CLASSES = {error.STATUS_CODE: error for error in reversed(_ALL_ERRORS)}
 _STRING = {"schema": {"type": "string"}}
 _CHALLENGE = "`Bearer`. A deployed stage sends it as `x-amzn-Remapped-WWW-Authenticate`."
 _HEADERS = {
@@ -111,7 +111,7 @@ def responses(path: str, error_statuses: list[int], operation: Operation, *, rep
         causes = _conflicts(operation)
         if repeatable:
             causes.append(idempotency.KeyReused)
-        answers["409"]["description"] = " ".join(f"`{one.code}`: {one.sentence}" for one in causes)
+        answers["409"]["description"] = " ".join(f"`{cause.code}`: {cause.sentence}" for cause in causes)
     return answers
 
 
@@ -127,7 +127,7 @@ def shared_responses(used: set[str]) -> dict[str, Schema]:
 
 def _conflicts(operation: Operation) -> list[type[errors.ApiError]]:
     """Return the causes of a 409 of an operation, each with its own code."""
-    return [one for one in operation.raises if issubclass(one, errors.Conflict)]
+    return [error for error in operation.raises if issubclass(error, errors.Conflict)]
 
 
 def schemas(operations: Iterable[Operation]) -> dict[str, Schema]:

@@ -21,7 +21,7 @@ PARAMETERS: dict[str, Schema] = {
 
 def webhooks() -> dict[str, Any]:
     """Return the `webhooks` of the document, one per event type. The first word of a type names its payload."""
-    return {one: {"post": _request(one, COMPONENTS["payloads"][one.partition("_")[0]])} for one in events.TYPES}
+    return {type_: {"post": _request(type_, COMPONENTS["payloads"][type_.partition("_")[0]])} for type_ in events.TYPES}
 
 
 def _payload(of_event: Schema) -> Schema:

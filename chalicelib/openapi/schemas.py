@@ -53,8 +53,8 @@ def references(node: Any) -> Iterator[str]:
             yield node["$ref"]
         node = list(node.values())
     if isinstance(node, list):
-        for one in node:
-            yield from references(one)
+        for element in node:
+            yield from references(element)
 
 
 def build(types: Mapping[Hashable, Any]) -> Schemas:

@@ -23,4 +23,4 @@ def summary_and_description(view: Any) -> tuple[str, str]:
     first, _, rest = without_sections(view.__doc__ or "").partition("\n")
     summary, _, clause = _STOP.sub("\n", first, count=1).partition("\n")
     paragraphs = (clause[:1].upper() + clause[1:], rest.strip())
-    return summary.rstrip(".").replace("`", ""), "\n\n".join(one for one in paragraphs if one)
+    return summary.rstrip(".").replace("`", ""), "\n\n".join(paragraph for paragraph in paragraphs if paragraph)

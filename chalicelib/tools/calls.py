@@ -144,7 +144,7 @@ def _secrets(tool: Document, masked_tool: Document) -> Iterator[str]:
         for name in (name for name in field if hidden[name] != field[name]):
             text = _text(field[name])
             # A response may echo only the token of `Bearer …`.
-            yield from (one for one in {text, text.rpartition(" ")[2]} if len(one) >= _SHORTEST)
+            yield from (part for part in {text, text.rpartition(" ")[2]} if len(part) >= _SHORTEST)
 
 
 def _spellings(text: str) -> Iterator[bytes]:

@@ -155,8 +155,8 @@ def _patch_nodes(model: Any, before: list[Document], after: list[Any]) -> list[A
     ids = {node.get("id") for node in after if isinstance(node, dict)}
     if missing := stored.keys() - ids:
         issues: list[errors.MemberIssue] = [
-            {"path": "nodes", "message": f"must keep the node {one}: nodes cannot be removed one by one"}
-            for one in sorted(missing)
+            {"path": "nodes", "message": f"must keep the node {path}: nodes cannot be removed one by one"}
+            for path in sorted(missing)
         ]
         raise errors.Invalid("", issues)
     known = [node if not isinstance(node, dict) else stored.get(str(node.get("id"))) for node in after]

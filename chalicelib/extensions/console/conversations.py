@@ -192,7 +192,11 @@ def _waiting(session: Session, filters: dict[str, Any]) -> Any:
     page = {"nextCursor": filters["cursor"]}
     for _ in range(_MAX_INBOX_REQUESTS):
         page = calls.get("/v3/convos", {**filters, "cursor": page["nextCursor"]})
-        own = [one for one in page["data"] if session.agent_ids is None or one["agentId"] in session.agent_ids]
+        own = [
+            conversation
+            for conversation in page["data"]
+            if session.agent_ids is None or conversation["agentId"] in session.agent_ids
+        ]
         if own or not page.get("nextCursor"):
             break
     return {**page, "data": own}
@@ -209,7 +213,10 @@ def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
         following = page.get("nextCursor")
         if not following:
             break
-    named = [(one["ID"], truncate(display_name(one, "name", "email", "ID"), _MAX_COLLEAGUE)) for one in colleagues]
+    named = [
+        (colleague["ID"], truncate(display_name(colleague, "name", "email", "ID"), _MAX_COLLEAGUE))
+        for colleague in colleagues
+    ]
     return sorted(named, key=lambda one: one[1].casefold()), bool(following)
 
 
@@ -267,7 +274,7 @@ def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
     """
     if session.organisation.get("disallowAnyTags"):
         raise errors.Forbidden("Your organisation lets nobody change tags.")
-    tags = [one.strip() for one in fields.get("tags", "").split(",") if one.strip()]
+    tags = [tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()]
     record, etag = calls.read(_PATH, **values)
     stored = record["conversation"].get("tags") or []
     if stored != tags and _digest(stored) != fields.get("shown"):

@@ -78,7 +78,7 @@ def at(document: Document, path: str) -> Any:
 
 def _value(field: Field, value: Any) -> Any:
     if field.kind in (TEXTS, LINES):
-        texts = [one for one in value or () if isinstance(one, str)]
+        texts = [text for text in value or () if isinstance(text, str)]
         return texts if field.kind == TEXTS else "\n".join(texts)
     if field.kind == FLAG:
         return "on" if value else ""
@@ -87,7 +87,7 @@ def _value(field: Field, value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
-        return [_plain(one) for one in value if one.strip()]
+        return [_plain(text) for text in value if text.strip()]
     return value.replace("\r\n", "\n")
 
 

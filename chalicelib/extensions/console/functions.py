@@ -24,7 +24,7 @@ def notify_people(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
     telemetry.begin_invocation(event)
     records = event.to_dict()["Records"]
     failed = [record["messageId"] for record in records if not _is_done(record["body"])]
-    return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
 def _is_done(text: str) -> bool:

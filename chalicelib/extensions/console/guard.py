@@ -86,8 +86,8 @@ def rules(session: Session, error: errors.ApiError | None) -> list[tuple[str, st
     """Return the rules in an error, in the language of the page, each with the path of its member."""
     issues, t = error.issues if error else [], texts(session)
     return [
-        (truncate(_RECORD.sub("", one["path"]), _MAX_PATH), truncate(t.of_rule(one["message"]), _MAX_RULE))
-        for one in issues
+        (truncate(_RECORD.sub("", issue["path"]), _MAX_PATH), truncate(t.of_rule(issue["message"]), _MAX_RULE))
+        for issue in issues
     ]
 
 

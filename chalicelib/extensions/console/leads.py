@@ -88,7 +88,7 @@ def _page(session: Session, titles: dict[str, str], query: LeadQuery, first: str
     """Return the leads of a page, and the cursor of the next page."""
     examined = examine(_rows(session, titles, query, first), lambda row, lead: _listed(row, lead, query))
     records, position = take_bounded(examined, PAGE_SIZE)
-    return [json.loads(one) for one in records], position
+    return [json.loads(record) for record in records], position
 
 
 def _all(session: Session, titles: dict[str, str], query: LeadQuery) -> Iterator[Document]:
@@ -103,7 +103,7 @@ def _rows(
 ) -> Iterator[tuple[str, LeadRow | None]]:
     if query.agent_id is not None or session.agent_ids is None:
         return listing.rows(session.workspace_id, query, PAGE_SIZE)
-    return _of_agents(session, sorted(one for one in titles if one >= first), query, first)
+    return _of_agents(session, sorted(agent_id for agent_id in titles if agent_id >= first), query, first)
 
 
 def _of_agents(

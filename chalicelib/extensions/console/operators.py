@@ -92,7 +92,7 @@ def _token(sent: dict[str, str]) -> Document:
     days = sent.get("days", "")
     if days not in map(str, LIFETIMES):
         raise errors.Invalid.member("days", f"must be one of {', '.join(map(str, LIFETIMES))}")
-    granted = [one for one in scopes.ALL if sent.get(f"scopes.{one}")]
+    granted = [scope for scope in scopes.ALL if sent.get(f"scopes.{scope}")]
     token: Document = {"name": sent.get("name", "").strip(), "expiresInSeconds": int(days) * _DAY_SECONDS}
     return {**token, **({"readOnly": True} if sent.get("readOnly") else {}), **({"scopes": granted} if granted else {})}
 

@@ -48,10 +48,14 @@ def visible_agents(session: Session) -> VisibleAgents:
     """Return the first 50 agents that the person sees; an untitled agent has its id as title."""
     if session.agent_ids is None:
         entries = agents.list_entries(session.workspace_id, None, MAX_AGENTS + 1)
-        titles = [(one.agent_id, _title(one, agents.summary_of(one))) for one in entries]
+        titles = [(entry.agent_id, _title(entry, agents.summary_of(entry))) for entry in entries]
         return VisibleAgents(dict(titles[:MAX_AGENTS]), len(titles) > MAX_AGENTS)
     ids = session.agent_ids
-    keyed = [agents.row_for_key(session.workspace_id, one) for one in ids[:MAX_AGENTS] if IDENTIFIER.fullmatch(one)]
+    keyed = [
+        agents.row_for_key(session.workspace_id, agent_id)
+        for agent_id in ids[:MAX_AGENTS]
+        if IDENTIFIER.fullmatch(agent_id)
+    ]
     rows = [row for _, row in agents.read_entries(keyed) if row is not None]
     return VisibleAgents({row.agent_id: _title(row, row.open()) for row in rows}, len(ids) > MAX_AGENTS)
 

@@ -53,7 +53,7 @@ def _by_agent(period: Any, titles: dict[str, str], of_agents: dict[str, list[Any
 
 
 def _by_dimensions(session: Session, period: Any, agent_ids: list[str]) -> dict[str, list[tuple[str, int]]]:
-    return {one: _by_dimension(session, period, agent_ids, one) for one in DIMENSIONS}
+    return {dimension: _by_dimension(session, period, agent_ids, dimension) for dimension in DIMENSIONS}
 
 
 def _by_dimension(session: Session, period: Any, agent_ids: list[str], dimension: str) -> list[tuple[str, int]]:

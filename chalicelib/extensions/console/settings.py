@@ -131,7 +131,7 @@ def _choices(language: str, organisation: Document) -> dict[str, list[tuple[str,
     ):
         stored = organisation.get(name)
         others = [stored] if stored and stored not in known else []
-        choices[name] = [("", t("default")), *((one, t.named(group, one)) for one in (*known, *others))]
+        choices[name] = [("", t("default")), *((choice, t.named(group, choice)) for choice in (*known, *others))]
     return choices
 
 

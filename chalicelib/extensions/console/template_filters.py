@@ -76,7 +76,7 @@ def card(item: Any) -> dict[str, Any]:
     text = description.get("text") if isinstance(description, dict) else description
     buttons = content.get("buttons") or content.get("choices")
     names = (
-        [one.get("name") or one.get("label") for one in buttons if isinstance(one, dict)]
+        [button.get("name") or button.get("label") for button in buttons if isinstance(button, dict)]
         if isinstance(buttons, list)
         else []
     )
@@ -85,7 +85,7 @@ def card(item: Any) -> dict[str, Any]:
         "text": text if isinstance(text, str) else "",
         "image": link(content.get("image") or content.get("imageUrl")),
         "link": link(content.get("url")),
-        "choices": [one for one in names if isinstance(one, str)],
+        "choices": [name for name in names if isinstance(name, str)],
     }
 
 
@@ -114,7 +114,7 @@ def compact_json(value: Any) -> str:
 
 def display_name(record: dict[str, Any], *members: str) -> str:
     """Return the first of these members with a visible character, at most 200 characters; empty without any."""
-    texts = (str(record.get(one) or "") for one in members)
+    texts = (str(record.get(member) or "") for member in members)
     return next((truncate(text, _MAX_NAME) for text in texts if _shows_anything(text)), "")
 
 
@@ -124,7 +124,7 @@ def agent_title(agent: dict[str, Any]) -> str:
 
 
 def _shows_anything(text: str) -> bool:
-    return any(one.isprintable() and not one.isspace() for one in text)
+    return any(character.isprintable() and not character.isspace() for character in text)
 
 
 def size(text: str) -> int:
@@ -133,4 +133,4 @@ def size(text: str) -> int:
 
 
 _FILTERS = (day, moment, number, short, change, indented_json, display_name, agent_title)
-FILTERS = {one.__name__: one for one in _FILTERS}
+FILTERS = {function.__name__: function for function in _FILTERS}

@@ -71,6 +71,6 @@ def second_of(position: str) -> int:
 def titles(workspace_id: str, agent_ids: Collection[str]) -> dict[str, str]:
     """Return the titles of agents by id; the id itself for an agent without a title. One request."""
     ids = sorted(agent_ids)
-    rows = find_many([agents.key(workspace_id, one) for one in ids])
+    rows = find_many([agents.key(workspace_id, agent_id) for agent_id in ids])
     known = {one: row.open().get("title") for one, row in zip(ids, rows, strict=True) if agents.is_active(row)}
-    return {one: known.get(one) or one for one in ids}
+    return {agent_id: known.get(agent_id) or agent_id for agent_id in ids}

@@ -86,16 +86,20 @@ def send(message: bytes, address: str) -> None:
 
 
 def _lines(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingConversation]) -> list[_Line]:
-    titles = inbox.titles(workspace_id, {one.agent_id for one in waiting})
+    titles = inbox.titles(workspace_id, {conversation.agent_id for conversation in waiting})
     return [
         _Line(
-            _plain(one.metadata.get("userName") or one.metadata.get("userEmail") or one.conversation_id),
-            _plain(one.metadata.get("title")),
-            _plain(titles[one.agent_id]),
-            one.changed_at,
-            _link(workspace_id, recipient, one),
+            _plain(
+                conversation.metadata.get("userName")
+                or conversation.metadata.get("userEmail")
+                or conversation.conversation_id
+            ),
+            _plain(conversation.metadata.get("title")),
+            _plain(titles[conversation.agent_id]),
+            conversation.changed_at,
+            _link(workspace_id, recipient, conversation),
         )
-        for one in waiting
+        for conversation in waiting
     ]
 
 
@@ -112,8 +116,8 @@ def _text(
     t: Callable[..., str], subject: str, lines: Sequence[_Line], more: Sequence[str], closing: Sequence[str]
 ) -> str:
     blocks = [
-        "\n".join(filter(None, (one.name, one.title, f"{one.agent} · {moment(one.changed_at, t)} UTC", one.link)))
-        for one in lines
+        "\n".join(filter(None, (line.name, line.title, f"{line.agent} · {moment(line.changed_at, t)} UTC", line.link)))
+        for line in lines
     ]
     return "\n\n".join([subject, *blocks, *more, "-- \n" + "\n".join(closing)]) + "\n"
 
@@ -124,6 +128,8 @@ def _plain(text: str | None) -> str:
     Mail programs make links of text such as `evil.example`. A space replaces each dot and colon inside a word, each
     slash and each `@`. NFKC comes first, because it makes dots and slashes of other characters, as browsers do.
     """
-    printable = "".join(one if one.isprintable() else " " for one in normalize("NFKC", (text or "")[:_MAX_READ]))
+    printable = "".join(
+        character if character.isprintable() else " " for character in normalize("NFKC", (text or "")[:_MAX_READ])
+    )
     line = " ".join(_LINKING.sub(" ", " ".join(printable.split())).split())
     return line if len(line) <= _MAX_TEXT else f"{line[: _MAX_TEXT - 1]}…"

@@ -60,7 +60,7 @@ def _send(message: Notify, recipient: Recipient, row: NoticeRow | None) -> None:
     workspace_id, _, requested_at, cursor = message
     listed_at, since = clock.milliseconds(), row.covered_until if row else 0
     waiting, rest = inbox.find_waiting(workspace_id, recipient.agent_ids, cursor)
-    if not any(_is_after(one.changed_at, since) for one in waiting):
+    if not any(_is_after(conversation.changed_at, since) for conversation in waiting):
         if rest and _is_after(inbox.second_of(rest), max(since, requested_at - _SEARCHED_MILLISECONDS)):
             queue.send(workspace_id, [message._replace(cursor=rest)])
         return

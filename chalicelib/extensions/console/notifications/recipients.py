@@ -47,7 +47,7 @@ def list_page(workspace_id: str, agent_ids: Iterable[str], after: str) -> tuple[
     """
     rows = [*clients.list_page(workspace_id, after or None, PORTION)]
     recipients = _with_organisations(workspace_id, {row.client_id: row.open() for row in rows})
-    client_ids = [one.client_id for one in recipients if not one.agent_ids.isdisjoint(agent_ids)]
+    client_ids = [recipient.client_id for recipient in recipients if not recipient.agent_ids.isdisjoint(agent_ids)]
     return client_ids, rows[-1].client_id if len(rows) == PORTION else None
 
 
@@ -79,7 +79,7 @@ def _with_organisations(workspace_id: str, documents: dict[str, Document]) -> li
     rows = find_many([organisations.key(workspace_id, one) for one in org_ids])
     known = {org_id: row.open() for org_id, row in zip(org_ids, rows, strict=True) if row}
     recipients = [Recipient(one, client, known.get(client["orgId"], {})) for one, client in clients.items()]
-    return [one for one in recipients if one.agent_ids and one.page]
+    return [recipient for recipient in recipients if recipient.agent_ids and recipient.page]
 
 
 def _is_notified(client: Document) -> bool:
