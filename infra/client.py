@@ -40,7 +40,7 @@ def build(directory: Path) -> Path:
     directory.mkdir(parents=True)
     described = document.build(app.routes)
     _generate(described, directory)
-    # These replace what the generator has of its own: its client and its errors.
+    # These replace the client and the errors of the generator.
     shutil.copytree(SOURCE / _PACKAGE, directory / _PACKAGE, dirs_exist_ok=True)
     _write_generated_modules(described, directory / _PACKAGE)
     for file in (SOURCE / "pyproject.toml", ROOT / "LICENSE"):

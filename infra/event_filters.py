@@ -18,7 +18,7 @@ Filter = Callable[[Mapping[str, Any]], bool]
 
 
 def of_function(name: str) -> Filter:
-    """Return a function that tells whether Lambda passes a record to the function `name`.
+    """Return a function that returns whether Lambda passes a record to the function `name`.
 
     Raise ValueError for an unknown function, and for a rule that this module does not implement.
     """

@@ -19,7 +19,7 @@ _MAX_BYTES = 3_000_000
 
 
 class TimeRange(NamedTuple):
-    """The times from `since` on and before `until`, in Unix seconds; None is no bound."""
+    """The times from `since` on and before `until`, in Unix seconds; None means unbounded."""
 
     since: int | None
     until: int | None

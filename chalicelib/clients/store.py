@@ -19,7 +19,7 @@ class ClientRow(storage.AuthoredRow, DocumentRow):
     """A client. Its document has the writable members of the wire model.
 
     `created` is a ULID of the first write. It distinguishes a client from a later one with the same id. A client that a
-    release without sessions created has none.
+    release without sessions created lacks `created`.
     """
 
     class Meta:

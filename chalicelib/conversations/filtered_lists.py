@@ -24,7 +24,7 @@ def of_agent(
 ) -> Iterator[pages.Examined]:
     """Yield an agent's conversations that were created from `since` on and before `until`, newest first.
 
-    The record of an entry is its row, None if it was deleted. Both times are Unix seconds; None is no bound. One
+    The record of an entry is its row, None if it was deleted. Both times are Unix seconds; None means unbounded. One
     request for `limit` entries, then one per 100 entries. Each costs another request if it has long entries.
     """
 

@@ -15,7 +15,7 @@ class Filters(NamedTuple):
     """The conditions that every listed conversation fulfils.
 
     It was created from `since` on and before `until`, and was active from `active_since` on; all in Unix seconds, None
-    is no bound. `equal` maps members of the metadata to their values. `text` is case-folded.
+    means unbounded. `equal` maps members of the metadata to their values. `text` is case-folded.
     """
 
     since: int | None

@@ -71,7 +71,7 @@ def _delete(conversation: str, batch: list[ConversationPartRow]) -> None:
 
 
 def _delete_earlier(conversation: str, batch: list[ConversationPartRow]) -> None:
-    """Delete the parts of an earlier conversation: those that were written before this one began.
+    """Delete the parts of an earlier conversation: those that were written before the current one began.
 
     Keep its own index items, even those of a replaced chunk: an append relies on them (`message_index`).
     """

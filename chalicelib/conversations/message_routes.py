@@ -172,7 +172,7 @@ def _load(agent_id: str, conversation_id: str) -> _Addition:
 
 
 def _append(addition: _Addition) -> Response:
-    """Stage the new messages, in a new conversation if there is no row; answer the whole request as it is stored."""
+    """Stage the new messages, in a new conversation if `row` is None; answer the whole request as it is stored."""
     agent, row, now = addition.agent, addition.records.row, clock.seconds()
     new = transcript.new_turns(addition.messages, now)
     before = transcript.read_end(row) if row else empty_state(addition.records.conversation_id)

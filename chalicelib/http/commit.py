@@ -38,7 +38,8 @@ def commit(routes: Mapping[str, Container[str]], request: Request, get_response:
         except idempotency.AlreadyCommitted as error:
             stored_response = error.stored_response
         except errors.ApiError:
-            # An identical request, or an earlier attempt of this one whose outcome was lost, may have been committed.
+            # An identical request, or an earlier attempt of this request whose outcome was lost, may have been
+            # committed.
             stored_response = idempotency.find_committed(key) if key else None
             if stored_response is None:
                 raise

@@ -57,7 +57,7 @@ def query_value(name: str) -> str | None:
 
 
 def require_known_query(names: Sequence[str]) -> None:
-    """Raise Invalid if the query has a parameter that is not one of these."""
+    """Raise Invalid if the query contains another parameter."""
     for name in request().query_params or ():
         if name not in names:
             rule = f"is not a query parameter of this route; it has {', '.join(names) or 'none'}"

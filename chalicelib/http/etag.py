@@ -82,7 +82,7 @@ def pin(row: storage.TaggedRow | None) -> None:
 
 
 def _pins_a_version() -> bool:
-    """Return whether `If-Match` requires certain versions, or `If-None-Match: *` that there is no record."""
+    """Return whether the request requires certain versions (`If-Match`), or no record (`If-None-Match: *`)."""
     headers = current_request.request().headers
     return bool(headers.get(IF_MATCH, _ANY).strip() != _ANY or headers.get(IF_NONE_MATCH, "").strip() == _ANY)
 

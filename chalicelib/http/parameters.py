@@ -18,7 +18,7 @@ _SECONDS = re.compile(r"0|[1-9][0-9]{0,10}")
 
 
 def identifier(name: str, encoded: str) -> str:
-    """Decode a percent-encoded identifier. Raise Invalid if it is not one; `name` is the path in the error."""
+    """Decode a percent-encoded identifier. Raise Invalid if it is invalid; `name` is the path in the error."""
     try:
         value = unquote_to_bytes(encoded).decode()
     except UnicodeDecodeError:

@@ -33,7 +33,7 @@ def declare(
 
 
 def require(kind: str, workspace_id: str, record_id: str) -> None:
-    """Raise NotFound if there is no such record. One strongly consistent read."""
+    """Raise NotFound if the record does not exist. One strongly consistent read."""
     _require(kind, workspace_id, record_id, consistent=True)
 
 

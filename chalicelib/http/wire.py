@@ -194,7 +194,7 @@ def _objects(value: Any, location: Location) -> Iterator[tuple[Location, "WireMo
             if not isinstance(inner, _LEAVES) and name not in read_only_members(type(value)):
                 yield from _objects(inner, (*location, name))
     elif isinstance(value, list) and value and isinstance(value[0], WireModel):
-        # All entries of a list have one type. The 30,000 messages of a state are no models.
+        # All entries of a list have one type. The 30,000 messages of a state are dictionaries, not models.
         for index, inner in enumerate(value):
             yield from _objects(inner, (*location, index))
 

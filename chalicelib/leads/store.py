@@ -63,7 +63,7 @@ def list_captured(
 ) -> Iterator[LeadRow]:
     """Yield up to `limit` leads of an agent before the ULID `before`, newest first. One request per MB.
 
-    They were captured from `since` on and before `until`, both in Unix seconds; None is no bound. Without an agent,
+    They were captured from `since` on and before `until`, both in Unix seconds; None means unbounded. Without an agent,
     yield those of all agents, eventually consistent.
     """
     lowest = ids.id_at((since or 0) * 1000, 0)

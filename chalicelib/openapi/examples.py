@@ -14,7 +14,7 @@ from chalicelib import extensions
 
 
 class Example(NamedTuple):
-    """A request and its response. `request` is None if there is no body."""
+    """A request and its response. `request` is None without a body."""
 
     summary: str
     request: dict[str, Any] | None = None

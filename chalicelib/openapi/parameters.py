@@ -28,8 +28,8 @@ SCHEMAS: dict[str, Schema] = {
     },
 }
 
-# Ids that the caller chooses have an example. Generated ids have none: viewers would send it, and its record does not
-# exist.
+# Ids that the caller chooses have an example. Generated ids have no example: viewers would send it, and its record does
+# not exist.
 _PATH: dict[str, Schema] = {
     "agent_id": {"description": "The agent id.", "example": "support"},
     "client_id": {"description": "The client id.", "example": "client-1"},

@@ -67,7 +67,7 @@ def build(types: Mapping[Hashable, Any]) -> Schemas:
 
 
 def inline(kind: Any) -> Schema:
-    """Return the schema of a type that is no component. Its members may be."""
+    """Return the schema of a type that is not a component. Its members may be components."""
     schema = TypeAdapter(kind).json_schema(ref_template=_PREFIX + "{model}", schema_generator=_Generator)
     return {key: value for key, value in schema.items() if key not in ("$defs", "title")}
 

@@ -74,7 +74,7 @@ _embeddings = [ip_network(network) for network in IPV4_EMBEDDINGS]
 
 @lru_cache(1024)
 def blocked_reason(address: str) -> str | None:
-    """Return why the sender may not reach an address, or None for a public one. Text that is no address is blocked."""
+    """Return why the sender may not reach an address, None for a public one. Any other text is blocked."""
     try:
         parsed: IPv4Address | IPv6Address = ip_address(address)
     except ValueError:

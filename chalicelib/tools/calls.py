@@ -46,8 +46,8 @@ class NotCallable(errors.Conflict):
 def call(tool: Document, arguments: Mapping[str, Any]) -> Document:
     """Call a tool's server once, and return the request, the response and the error as `models.ToolTest`.
 
-    `error` says why there is no complete response: a refused address, a timeout. Raise NotCallable if the tool cannot
-    be called, and Invalid if it cannot be called with these arguments.
+    `error` is the reason for a missing or incomplete response: a refused address, a timeout. Raise NotCallable if the
+    tool cannot be called, and Invalid if it cannot be called with these arguments.
     """
     masked_tool, response = _with_masks(tool), Response()
     request, masked_request = build_request(tool, arguments), build_request(masked_tool, arguments)

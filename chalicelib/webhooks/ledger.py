@@ -170,7 +170,7 @@ def stage_event(event: Event) -> None:
 
 
 class _AlreadyClaimed(errors.Conflict):
-    """Another message, or an earlier attempt at this one, already holds the claim."""
+    """Another message, or an earlier attempt at this message, already holds the claim."""
 
 
 def claim(row: DeliveryRow) -> bool:

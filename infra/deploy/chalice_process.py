@@ -1,7 +1,7 @@
 """Chalice's command line in a child process, and everything that changes its behaviour.
 
 The parent calls `run`. The child is `python -m infra.deploy.chalice_process`; it runs in `build/<stage>` and imports
-the app with the stage's environment variables. It ends when the parent dies or stops, because it would go on to create
+the app with the stage's environment variables. It ends when the parent dies or stops; otherwise it would create
 functions and an API next to those of the next deployment. The child imports no `chalicelib` of the checkout.
 """
 

@@ -1,4 +1,4 @@
-"""Rebuilds Chalice's record of a stage, `.chalice/deployed/<stage>.json`, from the account.
+"""Rebuild Chalice's record of a stage, `.chalice/deployed/<stage>.json`, from the account.
 
 Chalice finds functions and roles by name, but the API and the event source mappings only through this file. It writes
 the file at the end of a deployment, so after a failed first deployment or on another machine there is none. Chalice

@@ -128,7 +128,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def require_region(session: Session) -> str:
-    """Return the region of the session. Raise NotReady without one, because there is no default."""
+    """Return the region of the session. Raise NotReady if it is not set: it has no default."""
     if not session.region_name:
         raise NotReady(sdk_errors.NO_REGION)
     return str(session.region_name)

@@ -1,8 +1,7 @@
-"""Restores the tables of a stage, as they were at one moment, as the tables of a new stage.
+"""Restore the tables of a stage, as they were at one moment, as the tables of a new stage.
 
-DynamoDB restores into new tables, so the live stage stays in service. A restored table has its items and indexes, but
-none of its settings. Both stages use one KMS key: the documents stay encrypted with the data keys in the keyring
-table.
+DynamoDB restores into new tables, so the live stage stays in service. A restored table contains the items and indexes,
+but not the settings. Both stages use one KMS key: the documents stay encrypted with the data keys in the keyring table.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ def _check_origin(table: dict[str, Any], source: str, when: datetime) -> None:
 
 
 def _enable_recovery(dynamodb: Any, name: str, specification: dict[str, Any]) -> None:
-    """Repeat while DynamoDB refuses it, because it still sets up the backups of the new table."""
+    """Repeat the request while DynamoDB rejects it, because the backups of the new table are being set up."""
     while True:
         try:
             dynamodb.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=specification)

@@ -1,7 +1,7 @@
-"""Lambda's recursive loop detection, which some functions must not have.
+"""Lambda's recursive loop detection, which is switched off for some functions.
 
-A function that has more work than fits into one invocation sends the rest to its own queue. Lambda takes such a chain
-for a mistake: after about 16 invocations it stops invoking the function, and the message becomes a dead letter.
+A function that has more work than fits into one invocation sends the rest to its own queue. Lambda treats this chain as
+an error: after about 16 invocations it stops invoking the function, and the message becomes a dead letter.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from botocore.exceptions import ClientError
 from infra.deploy.function import Function
 
 _ALLOW = "Allow"
-# Lambda's answer to a call that it does not have in the region. Its code is that of a missing permission. A few regions
-# have neither the detection nor its calls.
+# Lambda's response to a call that a region does not support. Its code is that of a missing permission. A few regions
+# support neither the detection nor its calls.
 _UNKNOWN_CALL = "Unable to determine service/operation name"
 
 

@@ -2,7 +2,7 @@
 
 A stack is created without deletion protection of its tables; an update then enables it. So a failed creation rolls back
 completely. Protected tables would survive the rollback and block the next attempt. A complete stack has termination
-protection, so nobody deletes it by mistake.
+protection, against an accidental deletion.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Imports what a deleted stack has left, its tables and its keys, into a new stack of the same name.
+"""Import the tables and keys that a deleted stack has left into a new stack of the same name.
 
 CloudFormation retains tables and keys when it deletes a stack, and deletes the aliases of the keys. Functions, their
 roles and the API are Chalice's, and stay. The policies of the roles name the keys. Without roles, a key is found by its

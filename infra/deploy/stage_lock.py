@@ -2,7 +2,7 @@
 
 The lock is an item of the stage's table `idempotency`, written with a condition. No index contains it, so exports,
 erasures and reports never read it. Its holder renews it each second. A killed holder cannot delete it: the next command
-watches it for some seconds, and takes it over if nobody renews it. No clocks are compared.
+watches it for some seconds, and takes it over if it is not renewed. No clocks are compared.
 """
 
 from __future__ import annotations

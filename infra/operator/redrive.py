@@ -33,7 +33,7 @@ _MAX_MESSAGES = 10  # the limit of a request
 _MAX_EVENT_BYTES = 5_000_000  # Lambda accepts 6 MB
 _LAMBDA = Config(read_timeout=90, retries={"mode": "standard", "total_max_attempts": 3})  # functions take at most 60 s
 _REPLAYED, _EXPIRED, _LEFT, _OTHERS = "replayed", "expired", "left", "others"
-# What the records of each kind of function that are no longer in the stream mean.
+# The consequence of records that are no longer in the stream, by the kind of function.
 _LOSSES = {
     "fan_out": "no webhook is sent for these changes",
     "follow": "history and reports lack these changes; `python -m infra.cams tallies recount` counts the lists again",

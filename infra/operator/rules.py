@@ -43,7 +43,7 @@ MILLISECONDS = whole(0, 99_999_999_999_999, " of milliseconds")
 DAYS = whole(1, 3_650, " of days")
 COUNT = whole(0, 2**32 - 1)
 DIGESTS = text("up to 30,000 times 12 hexadecimal digits", r"([0-9a-f]{12}){0,30000}")
-# Of a clock that is ahead. Without a limit, a time could be after the year 9999, which is no date.
+# The limit for a clock that is ahead. Without a limit, a time could be after the year 9999, which a date cannot represent.
 _AHEAD_MILLISECONDS = 24 * 60 * 60 * 1000
 
 

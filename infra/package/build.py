@@ -1,6 +1,6 @@
 """Stage the project for deployment, in a directory for `chalice deploy --project-dir`.
 
-Chalice copies `app.py`, `chalicelib/` and the contents of `vendor/` into the zip, and adds two modules of its own. The
+Chalice copies `app.py`, `chalicelib/` and the contents of `vendor/` into the zip, and adds two modules. The
 staged requirements.txt is empty, so that Chalice installs nothing; the packages are in `vendor/`. They are trimmed
 (`trim`) and compiled (`bytecode`), because Lambda's file system is read-only: Python would compile them at every cold
 start.

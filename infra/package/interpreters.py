@@ -15,7 +15,7 @@ _PRINT_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 def find(version: str) -> str | None:
-    """Return the path of a Python of this version, such as `3.13`; None if the machine has none."""
+    """Return the path of a Python of this version, such as `3.13`; None if the machine has no such Python."""
     return next((python for python in _candidates(version) if _version(python) == version), None)
 
 

@@ -37,7 +37,7 @@ _EXCLUDED = (
     "*.dist-info/*",
     "*.pyi",
     "*/py.typed",
-    "pycparser/*", "cffi/*",  # build tools; cryptography needs only the backend, which is a module of its own
+    "pycparser/*", "cffi/*",  # build tools; cryptography needs only the backend, which is a separate module
     "cryptography/x509/*", "cryptography/fernet.py", "cryptography/hazmat/asn1/*",
     "cryptography/hazmat/primitives/asymmetric/*", "cryptography/hazmat/primitives/serialization/*",
     "cryptography/hazmat/primitives/kdf/*", "cryptography/hazmat/primitives/twofactor/*",

@@ -61,7 +61,7 @@ def _compare(path: str, before: Any, after: Any, levels: int) -> Iterator[tuple[
 
 
 def _by_id(entries: list[Any]) -> dict[str, Any] | None:
-    """Return the entries of a list by their ids; None if not all entries have an id of their own."""
+    """Return the entries of a list by their ids; None unless each entry has a different id."""
     by_id = {entry["id"]: entry for entry in entries if _has_id(entry)}
     return by_id if len(by_id) == len(entries) else None
 

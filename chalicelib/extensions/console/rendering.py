@@ -50,7 +50,7 @@ class Texts:
         return self._by_key.get(f"{group}.{key}", key)
 
     def of_rule(self, rule: str) -> str:
-        """Return the translation of a rule of the API; the rule itself, in English, if it has none."""
+        """Return the translation of a rule of the API; the rule itself, in English, without a translation."""
         for key, pattern in _rules() if len(rule) <= _MAX_RULE else ():
             if match := pattern.fullmatch(rule):
                 return self(key, **match.groupdict())

@@ -48,7 +48,7 @@ def require(session: Session, org_id: str, before: Document, after: Document) ->
 
 
 def require_limits(session: Session, before: Document, after: Document) -> None:
-    """Raise Forbidden if a person who is no administrator changes a limit or the retention of an agent."""
+    """Raise Forbidden if a person who is not an administrator changes a limit or the retention of an agent."""
     stored, changed = ({name: agent.get(name) for name in _OF_ADMINISTRATORS} for agent in (before, after))
     if not session.is_admin and not storage.json_equal(stored, changed):
         raise guard.form_error(session, "limits", errors.Forbidden)

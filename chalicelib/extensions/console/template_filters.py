@@ -59,7 +59,7 @@ def link(value: Any) -> str:
 
 
 def text_of(item: Any) -> str:
-    """Return the text of a message's item; empty if it has none."""
+    """Return the text of a message's item; empty without a text."""
     payload = item.get("payload") if isinstance(item, dict) else None
     content: Any = payload if isinstance(payload, dict) else item
     for name in ("message", "text", "label"):

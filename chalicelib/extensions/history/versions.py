@@ -58,5 +58,5 @@ def _nested(model: Any, then: Any, now: Any) -> Any:
 
 
 def _position(entry: Any, index: int) -> Any:
-    """Return the id of a list entry, or its index if it has none."""
+    """Return the id of a list entry, or its index without an id."""
     return entry.get("id", index) if isinstance(entry, dict) else index

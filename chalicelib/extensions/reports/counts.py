@@ -31,10 +31,10 @@ _DAY_SECONDS = 24 * 60 * 60
 _KEPT_SECONDS = 7 * _DAY_SECONDS
 # A stream keeps a change for a day. Rows for an older change would already have expired.
 _RECENT_SECONDS = 2 * _DAY_SECONDS
-# Between the clocks of two processes. No process writes for a deleted agent in the last four seconds before its id is
-# free (`deletion.cascade`).
+# The difference between the clocks of two processes. No process writes for a deleted agent in the last four seconds
+# before its id is free (`deletion.cascade`).
 _SKEW_SECONDS = 2
-# After it, an eventually consistent read has a row.
+# After this time, an eventually consistent read contains a row.
 _LAG_SECONDS = 60
 
 
@@ -74,18 +74,18 @@ class DayRow(storage.DocumentRow):
 
 
 def record_changes(changes: Iterable[CountedChange]) -> None:
-    """Store the counts of changes, and ask to count their hours again. Requests: those of `save_rows`."""
+    """Store the counts of changes, and request a recount of their hours. Requests: those of `save_rows`."""
     save_rows([row for change in changes if (row := change_row(change))])
 
 
 def change_row(change: CountedChange) -> ChangeRow | None:
-    """Return the row of a change, not stored yet; None for a change whose row would have expired."""
+    """Return the unstored row of a change; None for a change whose row would have expired."""
     is_recent = abs(clock.seconds() - _second(change.version_tag)) <= _RECENT_SECONDS
     return _row(change) if is_recent else None
 
 
 def save_rows(changes: Iterable[ChangeRow]) -> None:
-    """Store rows of changes, and ask to count their hours again. Requests: one per 25 changes, and the queue's."""
+    """Store rows of changes, and request a recount of their hours. Requests: one per 25 changes, and the queue's."""
     rows = {row.keys: row for row in changes}
     storage.save_many([*rows.values()])
     agent_hours = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
@@ -129,7 +129,7 @@ def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str 
 
 
 def read_days(workspace_id: str, agent_id: str, start: int, end: int) -> dict[int, list[int]]:
-    """Return the counts of each day of UTC that has any, by its first second. One request per MB."""
+    """Return the counts of each day of UTC with counts, by its first second. One request per MB."""
     days: dict[int, list[int]] = {}
     for hour in read(workspace_id, agent_id, start, end, None):
         hours.add(days.setdefault(hour.start - hour.start % _DAY_SECONDS, [0] * len(hours.NAMES)), hour.counts)
@@ -156,7 +156,7 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
         return
     now = clock.seconds()
     created = owner.open().get(agents.CREATED) if has_agent else 0
-    # A stored time that is no number must not stop the counts of its agent.
+    # A stored time that is not a number must not stop the counts of its agent.
     since = created - _SKEW_SECONDS if isinstance(created, int | float) else 0
     sums = hours.add_up(_changes(agent, hour, since))
     if not any(sums.counts) and number not in counts_before["hours"]:

@@ -1,6 +1,6 @@
 """The followers of the reports: they store the changes of tables that count.
 
-They skip what an import wrote, because its rows keep the time at which they happened elsewhere.
+They skip imported rows, which keep the time of another stage.
 """
 
 from typing import Any
@@ -53,7 +53,7 @@ def _delivery(record: dict[str, Any]) -> ChangeRow | None:
     new, old = (record["dynamodb"].get(name, {}) for name in ("NewImage", "OldImage"))
     if "outcome" not in new or "outcome" in old or new["outcome"]["S"] not in _SENT:
         return None
-    # A delivery of the release before this one has no agent.
+    # A delivery of the previous release has no agent.
     workspace_id, *_ = storage.split_key(new["webhook"]["S"])
     agent_id = new.get("agent_id", {"S": counts.NO_AGENT})["S"]
     agent, tag = storage.join_key(workspace_id, agent_id), new["version_tag"]["S"]

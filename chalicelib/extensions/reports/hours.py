@@ -1,6 +1,7 @@
 """The counts of an agent per hour, as sums of changes. Pure.
 
-A list of counts has a number for each name in `NAMES`. Stored lists have this order too: a new name goes to the end.
+A list of counts has a number for each name in `NAMES`. Stored lists have the same order, so a new name is added at the
+end.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +34,7 @@ class HourlyCounts(NamedTuple):
 
 
 class HourTotals(NamedTuple):
-    """The counts of an hour, and the same by the values of each dimension."""
+    """The counts of an hour, and the counts by the values of each dimension."""
 
     counts: list[int]
     groups: Groups
@@ -45,7 +46,7 @@ def numbers_of(change: CountedChange) -> list[int]:
 
 
 def values_of(change: CountedChange) -> list[str]:
-    """Return a value for each of `DIMENSIONS`, cut to its limit; empty if it is unknown, or no text."""
+    """Return a value for each of `DIMENSIONS`, truncated to its limit; empty if it is unknown or not a text."""
     texts = (value if isinstance(value := change.values.get(name), str) else "" for name in DIMENSIONS)
     return [text.encode(errors="ignore")[:MAX_BYTES].decode(errors="ignore") for text in texts]
 

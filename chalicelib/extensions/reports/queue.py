@@ -7,12 +7,13 @@ from chalicelib import queues
 from chalicelib.extensions.reports.extension import QUEUE
 from chalicelib.queues import messages
 
-# The longest delay of a queue. One count answers all requests of this time, so it is cheap beside the changes.
+# The longest delay of a queue. One count serves all requests of this time, so it costs little compared with the
+# changes.
 _DELAY_SECONDS = 900
 
 
 class RecountHour(NamedTuple):
-    """The queue message that asks to count an hour of an agent again: the arguments of `counts.recount`."""
+    """The queue message that requests a recount of an hour of an agent: the arguments of `counts.recount`."""
 
     agent: str
     hour: int

@@ -26,7 +26,7 @@ class TooManyAgents(errors.Conflict):
 
 
 def respond(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Response:
-    """Return the report of agents together, in the format that the request prefers.
+    """Return one report of all these agents, in the format that the request prefers.
 
     One request per agent, and one for each further MB.
     """

@@ -14,7 +14,7 @@ from chalicelib.extensions.reports.hours import HourlyCounts
 
 INTERVALS = ("hour", "day", "month")
 INEXACT = "Counts are kept per full hour of UTC: days of this zone were cut at the nearest hour."
-# The most groups of a report, besides one for all other values.
+# The most groups of a report, without the group of all other values.
 MAX_GROUPS = 50
 _HOUR = hours.SECONDS
 
@@ -38,7 +38,7 @@ class ReportPeriod(NamedTuple):
         return cls(start, max(end, start + _HOUR), zone)
 
     def intervals(self, interval: str) -> Iterator[int]:
-        """Yield the starts of the intervals: that of the period, then those of the intervals of the zone."""
+        """Yield the starts of the intervals: first the start of the period, then those in the zone."""
         yield self.start
         last = self.start
         for start in self._hours() if interval == "hour" else map(self._midnight, self._dates(interval)):

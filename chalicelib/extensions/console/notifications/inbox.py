@@ -31,9 +31,8 @@ def find_waiting(
 ) -> tuple[list[WaitingConversation], str | None]:
     """Return the conversations of the agents that have requested a person and that nobody has taken, newest first.
 
-    Up to 21, one more than a mail lists.
-    Examine up to 2,000 entries after the cursor. Return also the cursor with which a search continues, None at the
-    end of the inbox.
+    The list has up to 21 conversations, one more than a mail. Examine up to 2,000 entries after the cursor. Also return
+    the cursor with which a search continues, None at the end of the inbox.
     """
     waiting: list[WaitingConversation] = []
     examined, has_more = 0, True

@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 class NotSent(Exception):
-    """SES does not take mails now; it may take this one later."""
+    """SES does not accept mails now, and may accept this mail later."""
 
 
 class _Line(NamedTuple):

@@ -62,7 +62,7 @@ def analytics(
     """Draw the report of an agent.
 
     It shows totals with their change since the period before, sparklines and bars, by days, or by hours for at most two
-    days. The output has no colours if it is no terminal or NO_COLOR is set.
+    days. The output has no colours if it is not a terminal or NO_COLOR is set.
     """
     from chalicelib.extensions.reports.deploy import drawing  # the other commands do not wait for the import of Rich
 

@@ -1,4 +1,4 @@
-"""What `make verify` checks of the reports: the tour of the temporary workspace was counted."""
+"""The check of the reports in `make verify`: the tour of the temporary workspace was counted."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
 """The drawing of a report in the terminal with Rich: totals with sparklines, and bars.
 
 A report is the `data` of `GET /v3/agents/{agent_id}/analytics`. A drawing is 80 columns wide. In a terminal with 47 to
-79 columns, sparklines and bars are shorter. Rich omits the colours if the output is no terminal, or with NO_COLOR.
+79 columns, sparklines and bars are shorter. Rich omits the colours if the output is not a terminal, or with NO_COLOR.
 """
 
 import re

@@ -73,7 +73,7 @@ class _RequestLine(NamedTuple):
 
 
 def _parse(text: str) -> _RequestLine | None:
-    """Return the line of a request with a workspace, otherwise None. Without a valid credential, it has none."""
+    """Return the line of a request, None without a workspace, as after an invalid credential."""
     try:
         line = json.loads(text)
         workspace, seconds = line["workspace"], line["_aws"]["Timestamp"] / 1000

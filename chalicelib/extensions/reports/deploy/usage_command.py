@@ -33,9 +33,9 @@ from infra.operator.output import Record, print_list
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @options.as_json
 def usage(last: int, workspace_id: str | None, logs: tuple[Path, ...], as_csv: bool, as_json: bool) -> None:
-    """Show the usage of each workspace, and what it costs.
+    """Show the usage of each workspace, and its cost.
 
-    Counts and requests are those of full days of UTC. The cost is that of requests at list prices: the gateway, the
+    Counts and requests are those of full days of UTC. The cost is the list price of the requests: the gateway, the
     function, its log and the database. It does not include webhooks, storage and traffic.
     """
     end = clock.seconds() + 1
