@@ -1,4 +1,4 @@
-"""The commands. Each calls a store of `chalicelib`, which has all rules, and prints the result."""
+"""The commands. Each calls a store of `chalicelib`, which enforces all rules, and prints the result."""
 
 import os
 
@@ -249,7 +249,7 @@ def rotate_data_key() -> None:
 
 
 def _refusing(command: click.Command, extension: str) -> click.Command:
-    """Return a command that takes the place of one whose extension is off."""
+    """Return a command that replaces a command whose extension is off."""
 
     @click.command(command.name, context_settings={"ignore_unknown_options": True, "help_option_names": []})
     @click.argument("arguments", nargs=-1)

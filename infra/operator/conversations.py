@@ -1,6 +1,6 @@
 """The command that writes the conversations of an agent to a file.
 
-Beside the file, `FILE.progress` says how far it is written, so that an interrupted export continues there.
+`FILE.progress` contains the position of the export, so that an interrupted export continues there.
 """
 
 import json
@@ -47,8 +47,8 @@ def export(workspace_id: str, agent_id: str, form: str, file: Path) -> None:
     """Write all conversations of an agent to a file, newest first.
 
     As NDJSON, a line has a conversation with all of its messages. As CSV, for a spreadsheet, a row has a conversation
-    with the beginning of its transcript. Only the owner of the file can read it. An interrupted export continues where
-    it was, if you repeat the command.
+    with the beginning of its transcript. Only the owner of the file can read it. To continue an interrupted export,
+    repeat the command.
     """
     agents.read(workspace_id, agent_id)
     start = {"workspace": workspace_id, "agent": agent_id, "format": form, "cursor": None, "size": 0, "count": 0}
@@ -98,7 +98,7 @@ def _pages(progress: Progress) -> Iterator[exports.ExportPage]:
 
 
 def _resume(file: Path, start: Progress) -> Progress:
-    """Return how far an earlier run has written the file, or `start`. Raise Conflict for any other file."""
+    """Return the position of an earlier run in the file, or `start`. Raise Conflict for any other file."""
     progress = _progress_of(file)
     if progress.exists():
         saved: Progress = json.loads(progress.read_text("utf-8"))

@@ -1,7 +1,7 @@
-"""The messages about streams on the dead-letter queue: whose records they are, and where to read these.
+"""The messages about streams on the dead-letter queue, and the places of their records in the streams.
 
-Lambda writes one for a batch that it has given up. It names a range of the stream, and has no records. A function
-writes one for a record that it cannot process (`chalicelib.queues.stream_batches`).
+Lambda writes a message for a batch that it has given up. The message names a range of the stream, without its records.
+A function writes a message for a record that it cannot process (`chalicelib.queues.stream_batches`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Letter(NamedTuple):
 
 
 def from_text(text: str) -> Letter | None:
-    """Return what a message says, or None if it is not about a stream. Raise Unreadable."""
+    """Return the content of a message, or None if it is not about a stream. Raise Unreadable."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):

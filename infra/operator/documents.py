@@ -1,4 +1,4 @@
-"""What the documents of an export must be: the forms of the wire models of their kinds.
+"""The rules for the documents of an export: the forms of the wire models of their kinds.
 
 The functions of streams and the pages of lists read documents that only the service has written. An import must not
 give them another form, so each member has the type that its model declares. `shapes` checks what no model declares.
@@ -32,7 +32,7 @@ _MODELS: dict[str, dict[str, Any]] = {
     "conversation": {"metadata": ConvoMetaV3, "turns": list[TurnOut]},
     "webhook": {"document": NewWebhook},
 }
-# Members that no answer shows, which `shapes` checks.
+# Members that responses omit, and that `shapes` checks.
 _STORED_ONLY = {"conversation": {"retentionDays"}, "webhook": {"secrets"}}
 
 
@@ -59,7 +59,7 @@ def _problems(kind: str, record: dict[str, Any]) -> Iterator[str]:
 
 
 def _nulls(member: str, model: Any, value: Any) -> Iterator[str]:
-    """Yield a sentence for each null. The service stores none: in a request, null clears a member."""
+    """Yield a sentence for each null. The service stores no null: in a request, null clears a member."""
     if isinstance(value, dict):
         yield from (
             f"record.{member}.{name} must not be null" for name in model.model_fields if value.get(name, 0) is None

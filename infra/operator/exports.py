@@ -5,8 +5,8 @@
     {"kind": "lead", "agent": "support", "key": "…", "record": {"document": {…}, "version_tag": "…"}}
     {"kind": "end", "records": 2}
 
-A record has the attributes of its row, decrypted. The order of the records is fixed, so the last complete line says
-where an interrupted export continues.
+A record has the attributes of its row, decrypted. The order of the records is fixed, so an interrupted export continues
+after the last complete line.
 """
 
 import json
@@ -31,7 +31,7 @@ from infra.operator import records
 
 FORMAT = 1
 _BATCH = 25
-# Attributes that no record has. An import sets them: they depend on where the workspace is, or follow from the rest of
+# Attributes that records omit. An import sets them: they depend on where the workspace is, or follow from the rest of
 # the line. Tombstones and visitor tokens are not exported, and suspending the workspace changes its tag.
 _HIDDEN = {"workspace", "status", "imported", "suspended", "deleted_at", "changed_by"}
 _HIDDEN_OF = {
@@ -46,7 +46,7 @@ Record = dict[str, Any]
 
 
 class ExportProgress(NamedTuple):
-    """What a file holds: its number of complete lines, their bytes, and the last one."""
+    """The content of a file: the number of complete lines, their bytes, and the last line."""
 
     lines: int
     size: int

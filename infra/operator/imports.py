@@ -30,7 +30,7 @@ from chalicelib.workspaces import store as workspaces
 from infra.operator import exports, records, shapes
 from infra.operator.exports import Record
 
-# Lines between two marks of how far the import is. Each may have megabytes.
+# The lines between two marks of the progress of the import. A line may have megabytes.
 _PORTION = 25
 _NO_EXPORT = "The file is no export of a workspace."
 _INCOMPLETE = "The export is incomplete; repeat the command that wrote it."

@@ -24,7 +24,7 @@ _SECRET = {tokens.WORKSPACE: "workspace_key", tokens.ACCESS: "access_token"}
 
 
 class Commands(click.Group):
-    """The top-level group. Prints an expected error in one line; only a bug shows a traceback."""
+    """The top-level group. Print an expected error in one line; only a bug shows a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -54,7 +54,7 @@ def _reason(error: BaseException) -> str | None:
 
 
 def _hint(error: BotoCoreError) -> str:
-    """Return what to do about an environment that leads to no database."""
+    """Return the advice for an environment without a database."""
     if isinstance(error, EndpointConnectionError) and "//127.0.0.1:" in str(error):
         return f" Start `make run`, then `{_LOCAL}`."
     if isinstance(error, (NoCredentialsError, NoRegionError)):

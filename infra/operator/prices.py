@@ -1,4 +1,4 @@
-"""What a request costs, at the list prices of docs/operate.md, in dollars."""
+"""The cost of a request, at the list prices of docs/operate.md, in dollars."""
 
 from infra.deploy.function import API
 from infra.deploy.functions import declared_functions

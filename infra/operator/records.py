@@ -1,4 +1,4 @@
-"""Where the records of a workspace are, for commands that read or delete all of them."""
+"""The places of the records of a workspace, for commands that read or delete all of them."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -96,7 +96,7 @@ def steps(workspace_id: str) -> list[tuple[str, str]]:
 
 
 def find_rows(name: str, workspace_id: str, agent_id: str, after: str = "") -> Iterator[Any]:
-    """Return the rows of a step after the sort key `after`. Of conversations, these are entries of an index."""
+    """Return the rows of a step after the sort key `after`; for conversations, entries of an index."""
     row, place = KINDS[name], partition(name, workspace_id, agent_id)
     if row is ConversationRow:
         created = ConversationRow.created > after if after else None

@@ -1,8 +1,8 @@
 """The command that replays stream records from the dead-letter queue.
 
-A message is deleted after its function has processed all of its records. So an interrupted command loses nothing, and
-the next one repeats what is left. A function may process a record twice, as with any stream: what it writes has an id
-that follows from the record.
+A message is deleted after its function has processed all of its records. So an interrupted command loses no record, and
+the next command continues with the remaining messages. A function may process a record twice, as with any stream: the
+ids of its writes follow from the record.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def redrive_streams(is_list: bool, discard_expired: bool) -> None:
 
 
 def _replay(letter: Letter, replayed: set[tuple[str, str]]) -> tuple[str, str]:
-    """Invoke the function of a letter with its records; return what became of the letter, and why.
+    """Invoke the function of a letter with its records; return the outcome, and its reason.
 
     `replayed` has the function and the id of each record that this run has replayed.
     """
@@ -156,7 +156,7 @@ def _awslambda() -> Any:
 
 @contextmanager
 def _held_messages(sqs: Any, url: str) -> Iterator[tuple[Iterator[Message], Callable[[Message], None]]]:
-    """Provide each message of a queue once, and a function that deletes one. Releases the others at the end."""
+    """Provide each message of a queue once, and a function that deletes one. Release the others at the end."""
     receipts: dict[str, str] = {}
 
     def delete(message: Message) -> None:
@@ -183,7 +183,7 @@ def _receive(sqs: Any, url: str, receipts: dict[str, str]) -> Iterator[Message]:
     known: set[str] = set()
     while messages := sqs.receive_message(QueueUrl=url, AttributeNames=["SentTimestamp"], **limits).get("Messages"):
         receipts.update((message["MessageId"], message["ReceiptHandle"]) for message in messages)
-        # In a longer run, SQS returns again what is left: its receipts are new, and other messages may follow.
+        # In a longer run, SQS returns the remaining messages again, with new receipts, and perhaps further messages.
         new = [message for message in messages if message["MessageId"] not in known]
         known.update(message["MessageId"] for message in new)
         yield from new

@@ -1,11 +1,11 @@
-"""The deletion of a workspace with everything that belongs to it. It can be interrupted and repeated.
+"""The deletion of a workspace with all of its records. It can be interrupted and repeated.
 
-Webhook endpoints are disabled first, so that the deletions make no webhook. An agent follows its records, an endpoint
+Webhook endpoints are disabled first, so that the deletions cause no webhook. An agent follows its records, an endpoint
 its deliveries, and the workspace itself is last, so that a repeated deletion finds what is left. Deliveries to an
-endpoint that was deleted before expire after 30 days, unless the history is on, which has its id.
+endpoint that was deleted before expire after 30 days, unless the history is on, which contains the id of the endpoint.
 
-Visitor tokens stay until they expire, after at most 30 days: nothing lists them, they name no person, and they open
-nothing without the credential that issued them.
+Visitor tokens stay until they expire, after at most 30 days: no index lists them, they name no person, and they work
+only with the credential that issued them.
 """
 
 import sys

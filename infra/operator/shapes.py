@@ -1,4 +1,4 @@
-"""What a line of an export must be, by its kind: its members, their types and its place.
+"""The shapes of the lines of an export, by kind: the members, their types, and the place of the line.
 
 An import checks every line before it writes anything. The members of a document are checked where the import or a
 function relies on them; the others are stored as they are. A problem names the member and the rule, never a value.
@@ -100,7 +100,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
 
 
 def parse(raw: bytes) -> Any:
-    """Return the JSON value of a line; None if it is cut, too long or no JSON."""
+    """Return the JSON value of a line; None if it is truncated, too long or invalid."""
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
@@ -110,7 +110,7 @@ def parse(raw: bytes) -> Any:
 def find_problem(line: Any, number: int, before: Record) -> str | None:
     """Return what is wrong with a line after the line `before`, or None. The workspace is in the second line only.
 
-    Otherwise a file could write what its kind does not own, or into a workspace that exists.
+    Otherwise a file could write records of another kind, or into an existing workspace.
     """
     if not isinstance(line, dict):
         return f"it must be a JSON object of at most {MAX_LINE:,} bytes"
@@ -141,7 +141,7 @@ def _of_row(name: str) -> dict[str, Shape]:
     for member, attribute in exports.members(name).items():
         is_optional = (attribute.null or attribute.default is not None) and member not in _MEMBERS.get(name, {})
         shape = next(shape for class_, shape in _ATTRIBUTES if isinstance(attribute, class_))
-        # Functions and later saves read the time of a write in its tag.
+        # Functions and later saves read the time of a write from its tag.
         shape = rules.ULID if member == "version_tag" else shape
         shapes[f"{member}{'?' * is_optional}"] = shape
     return shapes
@@ -195,7 +195,7 @@ def _unstorable(line: Record) -> str | None:
 
 
 def _dependent(line: Record) -> str | None:
-    """Return what is missing because of another member."""
+    """Return the violated rule between several members of a line, or None."""
     record = line["record"]
     if line["kind"] == "credential" and record["kind"] == tokens.AGENT and "agent_id" not in record:
         return "record.agent_id is missing"

@@ -30,7 +30,7 @@ class StreamUnavailable(Exception):
 
 
 class _NoRecords(StreamUnavailable):
-    """The stream has returned empty pages only."""
+    """The stream has returned only empty pages."""
 
 
 def read_range(stream_arn: str, shard: str, first: str, last: str) -> Iterator[Record]:
@@ -78,7 +78,7 @@ def read_one(stream_arn: str, number: str) -> Iterator[Record]:
 
 
 def _list_shards(stream_arn: str) -> Iterator[str]:
-    """Yield the ids of the shards of a stream; none if the stream no longer exists."""
+    """Yield the ids of the shards of a stream. A deleted stream has no shards."""
     streams = storage.sdk_client("dynamodbstreams")
     start: dict[str, str] = {}
     while True:

@@ -1,4 +1,4 @@
-"""The command that counts the tallies of conversations, and what extensions count, again."""
+"""The command that recounts the tallies of conversations and the counts of extensions."""
 
 from collections.abc import Iterator
 
@@ -57,7 +57,7 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
 def _recount(workspace_id: str, agent_id: str) -> tuple[int, int]:
     """Count an agent again. Return the number of its quarter hours, and of the periods that extensions count.
 
-    Without an agent id, it counts what belongs to no agent.
+    Without an agent id, count the records that belong to no agent.
     """
     quarters = listing.list_quarters(workspace_id, agent_id) if agent_id else []
     for quarter in quarters:

@@ -49,7 +49,7 @@ def show(workspace_id: str, as_json: bool) -> None:
 def list_workspaces(as_json: bool) -> None:
     """List all workspaces, oldest first.
 
-    Scans the whole table of workspaces and credentials, and consumes its read units.
+    The command scans the whole table of workspaces and credentials, and consumes its read units.
     """
     print_list([workspace_record(row) for row in workspaces.list_all()], as_json)
 
@@ -82,7 +82,7 @@ def suspend(workspace_id: str, yes: bool) -> None:
     _each_credential("Suspending credentials", workspace_id, credentials.suspend)
     click.echo("Waiting for the last requests to end …", err=True)
     clock.sleep(_LAST_REQUEST_SECONDS)
-    workspaces.change_status(workspace_id, (workspaces.SUSPENDING,), workspaces.SUSPENDING)  # not resumed in between
+    workspaces.change_status(workspace_id, (workspaces.SUSPENDING,), workspaces.SUSPENDING)  # unless it was resumed
     # Suspend the credentials that a last request has issued, or has written back as it had read them.
     _each_credential("Suspending credentials", workspace_id, credentials.suspend)
     workspaces.change_status(workspace_id, (workspaces.SUSPENDING,), workspaces.SUSPENDED)

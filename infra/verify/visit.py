@@ -110,7 +110,7 @@ def begin(stage: Deployment, workspace: NewWorkspace, patience: float) -> tuple[
 
 
 def check_encryption(visit: Visit) -> Iterator[str]:
-    """Check that the stored records of the tour are sealed: each decrypts, and contains no text of the tour in plain."""
+    """Check that the stored records of the tour are sealed: each decrypts, and contains no plain text of the tour."""
     dynamodb, workspace_id = visit.stage.sdk("dynamodb"), visit.workspace.workspace_id
     of_agent = parent_scoped_ids.partition(workspace_id, tour.AGENT)
     partitions: tuple[tuple[type[storage.Row], str], ...] = (
