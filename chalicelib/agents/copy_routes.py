@@ -70,8 +70,8 @@ def read_template(agent_id: str) -> Response:
 def import_agent() -> Response:
     """Create an agent and its tools from a template, as `GET /v3/agents/{agent_id}/template` returns it in `data`.
 
-    No member gets a default, so the template of the new agent equals this one. The service generates the ids and,
-    unless the template has one, the `SECRET_API_KEY`. That key does not expire: if the caller is an access token,
+    No member gets a default, so the template of the new agent equals the sent template. The service generates the ids
+    and, unless the template has one, the `SECRET_API_KEY`. That key does not expire: if the caller is an access token,
     `warnings` lists it. You may add secrets to a template. Members that the service does not know are stored as sent,
     and `warnings` lists them.
     """

@@ -76,7 +76,7 @@ def email_key(workspace_id: str, email: str) -> storage.Key:
 
 
 def find_owner(workspace_id: str, claim: EmailRow | None) -> ClientRow | None:
-    """Return the client with the claim of an email, or None. One request, also without a claim."""
+    """Return the client with the claim of an email, or None. One request, even without a claim."""
     return find(workspace_id, claim.owner if claim else _NO_CLIENT)
 
 

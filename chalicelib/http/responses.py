@@ -26,7 +26,7 @@ def text_response(text: str) -> Response:
 
     Raise TooLarge beyond `RESPONSE_LIMIT`.
     """
-    # Only a list requested without `limit` can become that large.
+    # Only the response of a list without `limit` can exceed the size.
     if not fits(text):
         raise too_large()
     return Response(text, headers=dict(_JSON))

@@ -97,8 +97,7 @@ QUERY: dict[str, Schema] = {
     },
     "origin": {"description": "Only what has this origin.", "schema": _TEXT},
     "q": {
-        "description": "Only what has this text, in the members that the operation names. Upper and lower case are the "
-        "same.",
+        "description": "Only records with this text in the members that the operation names; case-insensitive.",
         "schema": _TEXT,
     },
     "sort": {
@@ -130,7 +129,7 @@ _REQUIRED: dict[str, tuple[str, Any, Schema]] = {
     ),
     "from": ("Only what was written at this time or later, Unix seconds.", _NOW - 86_400, _SECONDS),
     "inbox": ("`true`: this is a list of what waits for a person only.", "true", {"type": "string", "const": "true"}),
-    "q": ("The text to find. Upper and lower case are the same.", "1010", _TEXT),
+    "q": ("The text to find; case-insensitive.", "1010", _TEXT),
     "start_ts": ("Only what was last written at this time or later, Unix seconds.", _NOW - 86_400, _SECONDS),
     "stop_ts": ("Only what was last written before this time, Unix seconds.", _NOW, _SECONDS),
     "to": ("Only what was written before this time, Unix seconds.", _NOW, _SECONDS),

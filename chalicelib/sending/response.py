@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from chalicelib.sending.connection import MAX_LINE, AttemptFailed, Connection
 
-# Bytes of a body that are read at most.
+# The most bytes of a body that are read.
 MAX_BODY = 128 * 1024
 
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: .*)?")

@@ -12,7 +12,7 @@ _SHORTEST_NAME = 6
 
 
 class Identity(NamedTuple):
-    """The id, email and phone number of a person. Only the email is compared without regard to case."""
+    """The id, email and phone number of a person. Only the email is compared case-insensitively."""
 
     user_id: str | None
     email: str | None

@@ -13,7 +13,7 @@ _Value = Annotated[str, Field(min_length=1, max_length=1_000)]
 
 
 class Person(WireModel):
-    """The person to erase: at least one member. Emails are compared without regard to case, the others exactly."""
+    """The person to erase: at least one member. Emails are compared case-insensitively, the other members exactly."""
 
     model_config = ConfigDict({**STRICT, "json_schema_extra": {"anyOf": _ANY}})
 
