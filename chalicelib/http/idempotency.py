@@ -124,7 +124,7 @@ def _fingerprint(request: Request) -> str:
 
 
 def _matching(key: RequestKey, stored_response: StoredResponseRow | None) -> StoredResponseRow | None:
-    """Return the stored response, None if it is absent or expired. Raise KeyReused if it belongs to another one."""
+    """Return the stored response, None if it is absent or expired. Raise KeyReused if it belongs to another request."""
     if stored_response is None or stored_response.expires_at <= clock.to_datetime(clock.seconds()):
         return None
     if stored_response.open()["fingerprint"] != key.fingerprint:
