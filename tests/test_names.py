@@ -25,11 +25,13 @@ def vague_names(module: Path) -> Iterator[str]:
     names = [module.stem]
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef):
-            names += [node.name, *(one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)), *lasting(node)]
+            names += [node.name, *lasting(node)]
         elif isinstance(node, ast.Module | ast.ClassDef):
             names += [node.name] if isinstance(node, ast.ClassDef) else []
             assignments = (one for one in node.body if isinstance(one, ast.Assign | ast.AnnAssign))
             names += [name.id for assignment in assignments for name in assigned(assignment)]
+        elif isinstance(node, ast.arg):
+            names.append(node.arg)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             names.append(node.attr)
     yield from sorted({name for name in names if name.strip("_").lower() in VAGUE})

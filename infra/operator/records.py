@@ -104,7 +104,7 @@ def find_rows(name: str, workspace_id: str, agent_id: str, after: str = "") -> I
     sort_key, form = getattr(row, str(row._range_keyname)), row.lifecycle.sort
     start = form.partition("{")[0]
     condition = sort_key > after if after else sort_key.startswith(start) if start else None
-    rows = takewhile(lambda one: one.keys[1].startswith(start), storage.iterate(row, place, condition))
+    rows = takewhile(lambda entry: entry.keys[1].startswith(start), storage.iterate(row, place, condition))
     # Other classes, and another agent, may have the same partition.
     own = (one for one in rows if key_pattern(form).fullmatch(one.keys[1]))
     return (one for one in own if getattr(one, "agent_id", agent_id) == agent_id)

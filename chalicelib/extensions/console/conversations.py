@@ -217,7 +217,7 @@ def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
         (colleague["ID"], truncate(display_name(colleague, "name", "email", "ID"), _MAX_COLLEAGUE))
         for colleague in colleagues
     ]
-    return sorted(named, key=lambda one: one[1].casefold()), bool(following)
+    return sorted(named, key=lambda pair: pair[1].casefold()), bool(following)
 
 
 def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
