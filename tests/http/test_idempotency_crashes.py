@@ -15,7 +15,7 @@ import pytest
 from moto.dynamodb.models import dynamodb_backends
 
 from chalicelib import storage
-from chalicelib.conversations.store import HEAD, read_received
+from chalicelib.conversations.store import CONVERSATION_ITEM, read_received
 from chalicelib.storage import encryption
 from chalicelib.webhooks import queue
 from tests.api import Answer
@@ -120,9 +120,9 @@ def decrypted(world: World, name: str, item: dict[str, Any]) -> dict[str, Any]:
     documents = {
         attribute: encryption.unseal(world.workspace.workspace_id, f"{place}/{attribute}", item[attribute])
         for attribute in SEALED & item.keys()
-        if (item.get("item"), attribute) != (HEAD, "received")
+        if (item.get("item"), attribute) != (CONVERSATION_ITEM, "received")
     }
-    if item.get("item") == HEAD and "received" in item:
+    if item.get("item") == CONVERSATION_ITEM and "received" in item:
         image = {attribute: {"B" if isinstance(value, bytes) else "S": value} for attribute, value in item.items()}
         documents["received"] = storage.encode_json(read_received(image)[1])
     return {**item, **documents}
