@@ -1,7 +1,7 @@
 """Every operation of the API, with a valid body and path values, from `contract/routes.json`.
 
 For tests of all operations, and for tests that only need a record of some kind. A new operation needs a change here
-only if its path has a new variable.
+only if its path has a new variable, or a new resource (`_RESOURCES`).
 """
 
 import json

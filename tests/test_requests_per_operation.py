@@ -1,4 +1,4 @@
-"""The number of requests per operation , counted at the SDK's clients, in one table.
+"""The number of requests per operation, counted at the SDK's clients, in one table.
 
 This counts requests to the database, KMS and the queues. The credential is cached, as in a warm process; tests below
 the table count a cold one. For capacity, see `capacity.py`.

@@ -32,7 +32,7 @@ OPEN_ROUTES = frozenset({"/", "/openapi.json", "/docs", "/docs/{asset}"})
 _OPEN_PREFIXES = tuple(prefix for extension in extensions.enabled() for prefix in extension.open_prefixes)
 
 # The table of §5. The first prefix that matches a path decides which credentials it accepts. Only the workspace key
-# issues credentials; otherwise a token that expires could issue one that does not.
+# issues access tokens; otherwise a token that expires could issue another one before its end.
 ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
     *(
         (prefix, frozenset({tokens.WORKSPACE}))

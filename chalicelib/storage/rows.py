@@ -1,6 +1,7 @@
 """The base classes of all rows: keys, deserialisation, associated data and version tags.
 
-Every partition key begins with the workspace id of the credential, so records of other workspaces cannot be found.
+The partition key of a workspace's row begins with the workspace id of the credential, so that no request finds a record
+of another workspace. Credentials and sign-in attempts are found by a hash, data keys by their id.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The event catalogue: which events follow from a change of a row, and their payloads (§6).
 
-To add an event, add its type to `Type`, and a function for its table to `_CATALOGUE`. The function derives the event
-from the change alone and reads nothing else. `delivery` adds `workspaceSecret` to the payload.
+To add an event, add its type to `Type`, and derive it in the function that `_CATALOGUE` has for its table. The function
+derives events from the change alone and reads nothing else. `delivery` adds `workspaceSecret` to the payload.
 """
 
 from collections.abc import Callable, Iterator

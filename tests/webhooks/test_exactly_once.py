@@ -19,7 +19,7 @@ from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
 from chalicelib.leads import store as leads
 from chalicelib.organisations import store as organisations
-from chalicelib.webhooks import events, fan_out, hosts, ledger, queue
+from chalicelib.webhooks import events, fan_out, hosts, ledger, queue, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import clear_caches
@@ -31,8 +31,8 @@ from tests.webhooks.crashes import POST, Process, Queues, Step, watched
 # Members of a payload that identify the event: their texts are unique to one write.
 LABELS = ("messageContent", "leadName", "agentName", "organisationName", "clientName")
 FEW = ("organisation_deleted", "client_deleted", "agent_updated")
-# How often the same work may crash; the queues of the template give up after ten.
-MOST_CRASHES = 8
+# How often the same work may crash before the queue gives up.
+MOST_CRASHES = retry_policy.MAX_RECEIVES - 2
 # The share of invocations that run in a cold process.
 COLD = 0.2
 LATER = 61_000
