@@ -28,7 +28,7 @@ _DEFAULTS = {"agentPlatform": "vg"}
 _KEY = f"agent.{privileges.AGENT_KEY}"
 
 
-@routes.route("/v3/agents/{agent_id}", methods=["GET"])
+@routes.route("/v3/agents/{agent_id}", methods=["GET"])  # §4.1
 @Operation(data="record.AgentV3", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_agent(agent_id: str) -> Response:
     """Read an agent in the v3 form, with its tools.
@@ -126,7 +126,7 @@ def list_organisation_agents(org_id: str) -> Response:
     return pages.bounded_page("Agents retrieved successfully", examined, limit)
 
 
-@routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=cors.CORS)
+@routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=cors.CORS)  # §4.2
 @Operation(bare="record.AgentV2", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_agent_v2(agent_id: str) -> Response:
     """Read an agent in the v2 form. The response is the agent itself, without envelope."""
@@ -134,7 +134,7 @@ def read_agent_v2(agent_id: str) -> Response:
     return etag.tagged(responses.json_response(_v2_form(row.open())), row)
 
 
-@routes.route("/v2/agents/{agent_id}", methods=["POST"], cors=cors.CORS)
+@routes.route("/v2/agents/{agent_id}", methods=["POST"], cors=cors.CORS)  # §4.2
 @Operation(
     body="record.AgentV2",
     data="record.AgentV2",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 routes = Blueprint(__name__)
 
 
-@routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["POST"], cors=cors.CORS)
+@routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["POST"], cors=cors.CORS)  # §4.2
 @Operation(
     body="models.AnalyticsRecord",
     headers=("If-Match", "If-None-Match"),
@@ -35,7 +35,7 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
     return etag.tagged(responses.success("Analytics added successfully"), row)
 
 
-@routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"], cors=cors.CORS)
+@routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"], cors=cors.CORS)  # §4.2
 @Operation(data="models.AnalyticsRecord", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_analytics(agent_id: str, convo_id: str) -> Response:
     """Read the analytics of a conversation: its conversation record, merged over its page load record.

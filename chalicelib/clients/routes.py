@@ -24,7 +24,7 @@ _LISTED = "Clients retrieved successfully"
 _SEARCHED = ("name", "email")
 
 
-@routes.route("/v2/clients", methods=["GET"])
+@routes.route("/v2/clients", methods=["GET"])  # §4.2
 @Operation(data="list[models.Client]", query=("limit", "cursor"))
 def list_clients() -> Response:
     """List the clients of the workspace, ordered by id.
@@ -48,7 +48,7 @@ def put_client() -> Response:
     return _create(bodies.read(), "")
 
 
-@routes.route("/v2/clients/{client_id}", methods=["GET"])
+@routes.route("/v2/clients/{client_id}", methods=["GET"])  # §4.2
 @Operation(data="models.Client", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_client(client_id: str) -> Response:
     """Read a client. The response contains `dashboardPassword` as it was sent."""
@@ -56,7 +56,7 @@ def read_client(client_id: str) -> Response:
     return etag.tagged(responses.success("Client retrieved successfully", _render(row, row.open())), row)
 
 
-@routes.route("/v2/clients/{client_id}", methods=["POST"])
+@routes.route("/v2/clients/{client_id}", methods=["POST"])  # §4.2
 @Operation(
     body="models.Client",
     warns=True,

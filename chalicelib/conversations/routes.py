@@ -30,7 +30,7 @@ else:
 routes = Blueprint(__name__)
 
 
-@routes.route("/agents/{agent_id}/interact/{user_id}/state", methods=["POST"], cors=cors.VISITORS)
+@routes.route("/agents/{agent_id}/interact/{user_id}/state", methods=["POST"], cors=cors.VISITORS)  # §4.3
 @Operation(
     body="models.StateIn",
     body_optional=True,
@@ -76,7 +76,7 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     return etag.tagged(answer, row)
 
 
-@routes.route("/v3/agents/{agent_id}/convos", methods=["POST"])
+@routes.route("/v3/agents/{agent_id}/convos", methods=["POST"])  # §4.1
 @Operation(
     body="models.ConversationIn",
     data="models.CreatedConversation",
@@ -98,7 +98,7 @@ def create_conversation(agent_id: str) -> Response:
     return etag.tagged(responses.success("Conversation created successfully", created), row)
 
 
-@routes.route("/v2/agents/{agent_id}/convos", methods=["GET"], cors=cors.CORS)
+@routes.route("/v2/agents/{agent_id}/convos", methods=["GET"], cors=cors.CORS)  # §4.2
 @Operation(data="list[models.ConvoMeta]", query=("page", "cursor"), raises=(errors.NotFound,))
 def list_conversations(agent_id: str) -> Response:
     """List the conversations of an agent, newest first, 20 per page.

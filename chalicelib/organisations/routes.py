@@ -45,7 +45,7 @@ def put_organisation() -> Response:
     return _create(bodies.read(), "")
 
 
-@routes.route("/v2/orgs/{org_id}", methods=["GET"])
+@routes.route("/v2/orgs/{org_id}", methods=["GET"])  # §4.2
 @Operation(data="models.Organisation", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_organisation(org_id: str) -> Response:
     """Read an organisation. `userId` is the id of the workspace."""
@@ -53,7 +53,7 @@ def read_organisation(org_id: str) -> Response:
     return etag.tagged(responses.success("Organization retrieved successfully", _render(row, row.open())), row)
 
 
-@routes.route("/v2/orgs/{org_id}", methods=["POST"])
+@routes.route("/v2/orgs/{org_id}", methods=["POST"])  # §4.2
 @Operation(
     body="models.Organisation",
     warns=True,

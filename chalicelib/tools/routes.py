@@ -21,7 +21,7 @@ else:
 routes = Blueprint(__name__)
 
 
-@routes.route("/v3/agents/{agent_id}/tools", methods=["GET"])
+@routes.route("/v3/agents/{agent_id}/tools", methods=["GET"])  # §4.1
 @Operation(data="list[models.Tool]", query=("limit", "cursor"), raises=(errors.NotFound,))
 def list_tools(agent_id: str) -> Response:
     """List the tools of an agent, oldest first.
@@ -33,7 +33,7 @@ def list_tools(agent_id: str) -> Response:
     return pages.all_or_page("Tools retrieved successfully", fetch, lambda row: _render(row.tool_id, row.open()))
 
 
-@routes.route("/v3/agents/{agent_id}/tools", methods=["POST"])
+@routes.route("/v3/agents/{agent_id}/tools", methods=["POST"])  # §4.1
 @Operation(
     body="models.ToolIn", data="models.Tool", creates=True, warns=True, raises=(errors.NotFound, errors.TooLarge)
 )
@@ -46,7 +46,7 @@ def create_tool(agent_id: str) -> Response:
     return etag.tagged(responses.success("Tool created successfully", _render(row.tool_id, row.open())), row)
 
 
-@routes.route("/v3/tools/{tool_id}", methods=["GET"])
+@routes.route("/v3/tools/{tool_id}", methods=["GET"])  # §4.1
 @Operation(data="models.Tool", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_tool(tool_id: str) -> Response:
     """Read a tool. The tools of an agent are also in its v3 form."""
@@ -54,7 +54,7 @@ def read_tool(tool_id: str) -> Response:
     return etag.tagged(responses.success("Tool retrieved successfully", _render(tool_id, row.open())), row)
 
 
-@routes.route("/v3/tools/{tool_id}", methods=["PATCH"])
+@routes.route("/v3/tools/{tool_id}", methods=["PATCH"])  # §4.1
 @Operation(
     body="models.ToolChange",
     data="models.Tool",

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from chalice.test import Client
 
+import chalicelib
 from app import app
 from chalicelib.http import auth
 from tests import operations
@@ -32,6 +33,14 @@ def served() -> set[tuple[str, str]]:
     """The operations of the API that the app serves, as (method, path)."""
     api = {path: methods for path, methods in app.routes.items() if not auth.is_open(path) or path in auth.OPEN_ROUTES}
     return {(method, path) for path, methods in api.items() for method in methods}
+
+
+def test_a_route_of_the_specification_and_no_other_names_its_section() -> None:
+    """A reader of a `routes.py` sees which operations the specification asks for."""
+    pattern = re.compile(r'^@routes\.route\("(.+?)", methods=\["(\w+)"\].*\)  # §(.+)$', re.MULTILINE)
+    sources = (Path(chalicelib.__file__).parent).rglob("*.py")
+    marked = [mark for source in sources for mark in pattern.findall(source.read_text(encoding="utf-8"))]
+    assert sorted(marked) == sorted((one["path"], one["method"], one["section"]) for one in ROUTES["specification"])
 
 
 def variable_conflicts(paths: Iterable[str]) -> set[frozenset[str]]:
