@@ -3,8 +3,8 @@
 Every start is a process with one package and the standard library. The floor is the SDK's published core, compiled. It
 creates the database's client, and reads one item where the others read an agent. CAMS also looks up the credential and
 decrypts the data key in that read. The package of CAMS has a trimmed SDK (`infra.package.trim`), so the same client is
-also measured with the trimmed SDK; the goals compare with the published one. CAMS has all extensions; its core alone is
-measured beside it.
+also measured with the trimmed SDK; the goals compare with the published one. CAMS has all extensions; a further
+row measures core without them.
 """
 
 import json

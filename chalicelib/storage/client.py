@@ -132,7 +132,7 @@ class ConditionFailed(errors.Stale, ChaliceUnhandledError):
 
 
 class RejectedWrite(Exception):
-    """The database rejected a write, of which a condition failed. Only `storage.unit` handles it.
+    """The database rejected a write because one of its conditions failed. Only `storage.unit` handles it.
 
     `reasons` has one entry per item of the request, in order; `None` for an item whose condition held.
     """

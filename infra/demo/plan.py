@@ -68,7 +68,7 @@ class Talk(NamedTuple):
 
 
 def draw(moment: int, conversations: int, seed: int = SEED) -> list[Visit]:
-    """Return the visits of the 90 days before `moment` (Unix seconds), oldest first, `conversations` of which talk."""
+    """Return the visits of the 90 days before `moment` (Unix seconds), oldest first; `conversations` of them talk."""
     chance = random.Random(seed)
     hours = [*range((moment - DAYS * _DAY) // _HOUR * _HOUR + _HOUR, moment - _QUIET, _HOUR)]
     weights = [_weight(hour, (hour - hours[0]) / (DAYS * _DAY), chance) for hour in hours]

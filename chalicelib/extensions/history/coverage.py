@@ -8,7 +8,7 @@ from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 
 from chalicelib import storage
 
-KEY = "coverage"  # the keys of records have three parts, of which the first is a workspace
+KEY = "coverage"  # differs from every record's key, which has three parts
 _known: dict[str, int] = {}
 
 
