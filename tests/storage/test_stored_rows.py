@@ -3,7 +3,6 @@
 `CAMS_UPDATE_DOCS=1 make test ARGS=tests/storage/test_stored_rows.py` writes the page.
 """
 
-import inspect
 import os
 import re
 from collections.abc import Iterable
@@ -14,8 +13,7 @@ from pynamodb.attributes import BinaryAttribute, TTLAttribute
 
 from chalicelib import extensions, storage
 from chalicelib.conversations.rows import ChunkRow, ConversationRow, MessageIndexRow
-from chalicelib.storage import encryption, keyring, layouts
-from infra.deploy.functions import declared_functions
+from chalicelib.storage import encryption
 from infra.extension_parts import modules
 from infra.operator import records
 from infra.tables import declared, table_name
@@ -29,32 +27,28 @@ ENABLED = [extension.name for extension in extensions.enabled()]
 TABLES = {table_name(one, ""): one for one in declared("AWS::DynamoDB::Table", ENABLED)}
 CORE_TABLES = {table_name(one, ""): one for one in declared("AWS::DynamoDB::Table", [])}
 INDEXES = "GlobalSecondaryIndexes"
-WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"}
 OWNERS = {"agent", "conversation", "workspace", "stage"}
-COLUMNS = ("Row", "Partition key", "Sort key", "Sealed", "Plain", "TTL", "Layout", "Owner", "Export", "Erasure")
+COLUMNS = ("Table", "Row", "Keys", "Sealed", "Plain", "TTL", "Deleted with")
 CORE, EXTENSION = "# Storage", "## Extension"
 INTRODUCTION = f"""{CORE}
 
-The tables and the classes of their rows. `CAMS_UPDATE_DOCS=1 make test ARGS=tests/storage/test_stored_rows.py` writes
-this page from the row classes, the template and the permissions of the functions.
+The tables and their row classes. `CAMS_UPDATE_DOCS=1 make test ARGS=tests/storage/test_stored_rows.py` writes this page
+from the classes and the template.
 
-- **Sealed** attributes are encrypted documents. The first byte is the [layout](architecture.md#layouts) in the column
-  **Layout**; KMS wraps the data keys. **Plain** attributes are for keys, indexes, conditions, expiry,
-  numbers, names of credentials and outcomes of deliveries. A row may lack an attribute with `?`.
-- **TTL**: DynamoDB deletes `every` row of the class, or `some` rows, after `expires_at`.
-- **Writers** are the functions that may write the table.
-- **Owner**: a cascade deletes the rows of an agent and of its conversations. The deletion of a workspace deletes these
-  and its own rows, except visitor tokens, which expire. Rows of the stage stay or expire.
-- **Export** and **Erasure** are the kinds of an export and of an erasure that include the row, or why none does.
+- **Sealed** attributes are encrypted with a data key, which KMS wraps (`wrapped`). An attribute with `?` may be absent.
+- **TTL**: DynamoDB deletes `every` row of the class, or `some`, after `expires_at`.
+- **Deleted with**: the deletion of this agent, conversation or workspace also deletes the row. Visitor tokens and rows
+  of the stage expire or stay.
+- The member `lifecycle` of a class says whether exports and erasures include its rows.
 """
 
 CONVERSATION = [
-    "The items of a conversation of 281 messages, decrypted: `chalicelib/conversations/transcript/turns.py`.",
+    "A conversation of 281 messages has these items, here decrypted (`chalicelib/conversations/transcript/turns.py`).",
     "",
-    "| Item and attribute | Example | Content |",
-    "| --- | --- | --- |",
+    "| Attribute | Example | Content |",
+    "|---|---|---|",
 ]
-MARKS = "marks: the messages before this byte have index items, and the length of their text as a JSON string"
+MARKS = "the messages before this byte have index items; the length of their text as a JSON string"
 
 
 def test_every_row_class_declares_its_lifecycle() -> None:
@@ -98,11 +92,6 @@ def ttl(row: RowClass) -> str:
     return "" if not expiry else "some" if expiry[0].null else "every"
 
 
-def layout(row: RowClass, sealed: list[str]) -> str:
-    """The layout of the sealed attributes of a class; none without any."""
-    return "KMS" if row is keyring.KeyRow else str(layouts.CURRENT) if sealed else ""
-
-
 def test_the_page_lists_every_row(api: Api, agent_id: str) -> None:
     """The page keeps the sections of extensions that are off."""
     stored = sections(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
@@ -122,17 +111,8 @@ def sections(page: str) -> dict[str, str]:
 
 
 def core() -> list[str]:
-    lines = []
-    for table, declaration in CORE_TABLES.items():
-        lines += [
-            f"## {table}",
-            "",
-            *described(declaration),
-            f"Writers: {names(writers(table, [])) or 'the operator'}.",
-            "",
-        ]
-        lines += row_table(row for row in row_classes() if table_of(row) == table and not extension_of(row))
-    return lines
+    rows = [row for row in row_classes() if not extension_of(row)]
+    return [*row_table(sorted(rows, key=lambda row: [*CORE_TABLES].index(table_of(row)))), *index_table(CORE_TABLES)]
 
 
 def conversation(api: Api) -> list[str]:
@@ -151,15 +131,15 @@ def conversation(api: Api) -> list[str]:
     size = 16 * len(row.chunks.split())
     later = min((one for one in indexed if one.start), key=lambda one: one.start)
     lines = [
-        ("`conversation`: `chunks`", row.chunks, "write id and bytes of each chunk"),
-        ("`conversation`: `indexed`", row.indexed, MARKS),
-        ("`conversation`: `turns`", ends(turns), "the last turns: the end of the JSON list, cut at any byte"),
+        ("conversation: `chunks`", row.chunks, "write id and size of each chunk"),
+        ("`indexed`", row.indexed, MARKS),
+        ("`turns`", ends(turns), "the last turns: the end of the JSON list, cut at any byte"),
         ("… after a zero byte", rest[:size].hex()[:12] + "…", "a digest of 16 bytes of each chunk"),
         ("… then", rest[size:].hex(" ", 4), "messages of the user, all messages, digests of removed ones"),
         ("`turns#00`: `part`", ends(opened(chunk, "part")), "the first bytes of the JSON list"),
-        ("`turns#00`: `writing`", chunk.writing, "the write id, as in `chunks`"),
+        ("`writing`", chunk.writing, "the write id, as in `chunks`"),
         ("`mid#…`: `start`, `length`", f"{later.start}, {later.length}", "the bytes of a message in the JSON list"),
-        ("`mid#…`: `writing`", later.writing, "the write id of the chunk in which it begins"),
+        ("`writing`", later.writing, "the write id of its first chunk"),
     ]
     shown = [table_line(name, f"`{re.sub('01[0-9a-z]{24}', '01…', str(value))}`", form) for name, value, form in lines]
     return ["## A conversation of two chunks", "", *CONVERSATION, *shown, ""]
@@ -170,65 +150,54 @@ def opened(row: storage.Row, attribute: str) -> bytes:
 
 
 def ends(text: bytes) -> str:
-    return f"{text[:40].decode()}…{text[-20:].decode()}"
+    return f"{text[:24].decode()}…{text[-12:].decode()}"
 
 
 def of(extension: str) -> list[str]:
     rows = [row for row in row_classes() if extension_of(row) == extension]
-    if not rows:
-        return []
-    lines = [f"{EXTENSION} {extension}", ""]
-    for table in dict.fromkeys(map(table_of, rows)):
-        own = described(TABLES[table]) if table not in CORE_TABLES else []
-        extra = [one for one in writers(table, [extension]) if one not in writers(table, [])]
-        lines += [f"### {table}: {extension}", "", *own, *([f"Writers: {names(extra)}.", ""] if extra else [])]
-        lines += row_table(row for row in rows if table_of(row) == table)
-    return lines
-
-
-def described(table: dict[str, Any]) -> list[str]:
-    lines = []
-    for index in table.get(INDEXES, ()):
-        projection = index["Projection"]
-        others = names(projection.get("NonKeyAttributes", ())) or projection["ProjectionType"].lower().replace("_", " ")
-        lines.append(
-            f"Index `{index['IndexName']}`: {names(key['AttributeName'] for key in index['KeySchema'])}; {others}."
-        )
-    return [line for one in lines for line in (one, "")]
-
-
-def writers(table: str, extensions_on: list[str]) -> list[str]:
-    """The functions that may write a table; none if only the operator writes it."""
-    return [one.name for one in declared_functions(extensions_on) if WRITES & {*one.tables.get(table, "").split()}]
+    own = {table_of(row): TABLES[table_of(row)] for row in rows if table_of(row) not in CORE_TABLES}
+    return [f"{EXTENSION} {extension}", "", *row_table(rows), *index_table(own)] if rows else []
 
 
 def row_table(rows: Iterable[RowClass]) -> list[str]:
-    return [table_line(*COLUMNS), table_line(*["---"] * len(COLUMNS)), *(table_line(*cells(row)) for row in rows), ""]
+    return [*heading(*COLUMNS), *(table_line(*cells(row)) for row in rows), ""]
+
+
+def index_table(tables: dict[str, dict[str, Any]]) -> list[str]:
+    lines = []
+    for table, declaration in tables.items():
+        for index in declaration.get(INDEXES, ()):
+            keys = names(key["AttributeName"] for key in index["KeySchema"])
+            projection = index["Projection"]
+            kind = projection["ProjectionType"].lower().replace("_", " ")
+            content = names(projection.get("NonKeyAttributes", ())) or kind
+            lines.append(table_line(table, f"`{index['IndexName']}`", keys, content))
+    return [*heading("Table", "Index", "Keys", "Contains"), *lines, ""] if lines else []
 
 
 def cells(row: RowClass) -> list[str]:
     attributes = row.get_attributes()
-    forms = [
-        f"`{name}`: {names(form.split(' or '))}" for name, form in zip(keys_of(row), row.lifecycle[:2], strict=False)
-    ]
+    forms = zip(keys_of(row), row.lifecycle[:2], strict=False)
     others = {name: f"{name}{'?' * bool(one.null)}" for name, one in sorted(attributes_of(row).items())}
     sealed = [shown for name, shown in others.items() if isinstance(attributes[name], BinaryAttribute)]
     plain = [shown for shown in others.values() if shown not in sealed]
-    path = Path(inspect.getfile(row)).relative_to(ROOT)
     return [
-        f"`{row.__name__}`<br>`{path}`",
-        forms[0],
-        *(forms[1:] or [""]),
+        table_of(row),
+        f"`{row.__name__}`",
+        "<br>".join(f"`{name}`: {names(form.split(' or '))}" for name, form in forms),
         names(sealed),
         names(plain),
         ttl(row),
-        layout(row, sealed),
-        *row.lifecycle[2:],
+        row.lifecycle.owner,
     ]
 
 
 def names(values: Iterable[str]) -> str:
     return ", ".join(f"`{value}`" for value in values)
+
+
+def heading(*columns: str) -> list[str]:
+    return [table_line(*columns), f"|{'---|' * len(columns)}"]
 
 
 def table_line(*values: str) -> str:
