@@ -1,17 +1,11 @@
 """The table of costs in docs/benchmarks.md has the counted requests, and capacity by DynamoDB's rules."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from chalicelib import clock
-from tests import extensions
+from tests import extensions, generated_docs
 from tests.capacity import metered
 from tests.test_requests_per_operation import CASES, Service, path_of, service  # noqa: F401 - the fixture
-
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
-START, END = "<!-- costs -->\n", "<!-- end of costs -->"
 
 # Case of test_requests_per_operation -> the operation's name in the table.
 SHOWN = {
@@ -90,18 +84,13 @@ def test_the_table_has_the_counted_costs(service: Service, monkeypatch: pytest.M
     # A change in the second of the previous one would not change the times in the index.
     milliseconds = clock.milliseconds
     monkeypatch.setattr(clock, "milliseconds", lambda: milliseconds() + 5_000)
-    lines = ["| Operation | Requests | Read units | Write units |", "|---|---|---|---|"]
+    rows = []
     for case in CASES:
         if case.id in SHOWN:
             method, path = case.operation.split()[0], path_of(case, service)
             service.api.get("/v2/clients")
             with metered() as meter:
                 assert service.api.call(method, path, case.body).status == 200
-            lines.append(f"| {SHOWN[case.id]} | {meter.total} | {meter.reads:g} | {meter.writes:g} |")
-    text = PAGE.read_text(encoding="utf-8")
-    before, after = text.split(START)[0], text.split(END)[1]
-    counted = "\n".join(lines) + "\n"
-    if os.environ.get("CAMS_UPDATE_DOCS"):
-        PAGE.write_text(f"{before}{START}{counted}{END}{after}", encoding="utf-8")
-    elif text != f"{before}{START}{counted}{END}{after}":
-        pytest.fail(f"The table of costs in docs/benchmarks.md should be:\n{counted}")
+            rows.append([SHOWN[case.id], str(meter.total), f"{meter.reads:g}", f"{meter.writes:g}"])
+    table = generated_docs.table(["Operation", "Requests", "Read units", "Write units"], rows)
+    generated_docs.check("docs/benchmarks.md", "costs", table)

@@ -1,20 +1,17 @@
 """What adding a message costs at 10, 1,000 and 10,000 messages: the table of docs/conversations.md."""
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from chalicelib import clock
 from chalicelib.workspaces import store as workspaces
+from tests import generated_docs
 from tests.api import Api
 from tests.capacity import Meter, metered
 from tests.selection import whole
 
-PAGE = Path(__file__).parents[2] / "docs" / "conversations.md"
-START, END = "<!-- append -->\n", "<!-- end of append -->"
 SIZES = (10, 1_000, 10_000)
 # As many as a chunk has, so that a chunk is cut once.
 ADDED = 500
@@ -55,18 +52,13 @@ def test_an_append_costs_the_same_at_any_length(engine: None, pass_time: Callabl
     pass_time(FROM - clock.seconds())
     api = Api(workspaces.create("Costs").workspace_key)
     assert api.post("/v2/agents/support", {}).status == 200
-    lines = ["| Messages before | Requests | Read units | Write units | Most requests |", "|---|---|---|---|---|"]
+    rows = []
     for size in SIZES:
         costs = cost_of(api, size, pass_time)
         reads, writes = (sum(getattr(one, what) for one in costs) / ADDED for what in ("reads", "writes"))
         requests = [one.total for one in costs]
         # All but the one that cuts a chunk, and those in the 90 seconds after.
         assert requests.count(2) >= ADDED - 10
-        lines.append(f"| {size:,} | {sum(requests) / ADDED:.2f} | {reads:.1f} | {writes:.1f} | {max(requests)} |")
-    text = PAGE.read_text(encoding="utf-8")
-    before, after = text.split(START)[0], text.split(END)[1]
-    counted = "\n".join(lines) + "\n"
-    if os.environ.get("CAMS_UPDATE_DOCS"):
-        PAGE.write_text(f"{before}{START}{counted}{END}{after}", encoding="utf-8")
-    elif text != f"{before}{START}{counted}{END}{after}":
-        pytest.fail(f"The table of docs/conversations.md should be:\n{counted}")
+        rows.append([f"{size:,}", f"{sum(requests) / ADDED:.2f}", f"{reads:.1f}", f"{writes:.1f}", str(max(requests))])
+    heading = ["Messages before", "Requests", "Read units", "Write units", "Most requests"]
+    generated_docs.check("docs/conversations.md", "append", generated_docs.table(heading, rows))

@@ -5,10 +5,8 @@ is searched for all of these values, and for generated keys and tokens. `pytest 
 docs/credentials.md is the result; `CAMS_UPDATE_DOCS=1` writes it.
 """
 
-import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,6 +14,7 @@ import pytest
 from chalicelib.credentials import scopes
 from chalicelib.webhooks import events
 from chalicelib.workspaces import store as workspaces
+from tests import generated_docs
 from tests.api import Api
 from tests.contract.test_members import alone, members
 from tests.guarantees import CaseCounter
@@ -25,9 +24,6 @@ from tests.shared_engine import shared_engine
 from tests.webhooks import pipeline
 
 pytestmark = pytest.mark.guarantee("isolated")
-
-PAGE = Path(__file__).parents[2] / "docs" / "credentials.md"
-START, END = "<!-- secrets -->\n", "<!-- end of secrets -->"
 
 CREDENTIALS = (
     "workspace key",
@@ -143,18 +139,12 @@ def found_in(text: str, values: dict[str, str]) -> set[str]:
 
 
 def test_the_page_says_who_is_shown_which_secret(observed: Observed, count_cases: CaseCounter) -> None:
-    lines = [f"| Secret | {' | '.join(CREDENTIALS)} |", "|---" * (1 + len(CREDENTIALS)) + "|"]
+    rows = []
     for member, by_credential in sorted(observed.shows.items()):
         print(member, *(f"\n    {one}: {', '.join(sorted(names)) or '-'}" for one, names in by_credential.items()))  # noqa: T201
         cells = [cell(observed, member, credential) for credential in CREDENTIALS]
-        lines.append(f"| {' | '.join([f'`{member}`', *cells])} |")
-    text = PAGE.read_text(encoding="utf-8")
-    table = "\n".join(lines) + "\n"
-    expected = f"{text.split(START)[0]}{START}{table}{END}{text.split(END)[1]}"
-    if os.environ.get("CAMS_UPDATE_DOCS"):
-        PAGE.write_text(expected, encoding="utf-8")
-    elif text != expected:
-        pytest.fail(f"The table of secrets in docs/credentials.md should be:\n{table}")
+        rows.append([f"`{member}`", *cells])
+    generated_docs.check("docs/credentials.md", "secrets", generated_docs.table(["Secret", *CREDENTIALS], rows))
     count_cases(states=sum(map(len, observed.opened.values())))
 
 

@@ -6,22 +6,17 @@ from benchmarks.results import PRICES
 from infra.deploy import idle_price
 from infra.operator import prices
 from tests.extensions import are_all_on
+from tests.generated_docs import rows
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 0.05
 
 
-def rows(document: str) -> list[list[str]]:
-    """The rows of the cost table of a document, without the header."""
-    table = (ROOT / document).read_text("utf-8").split("<!-- costs -->\n")[1].split("<!-- end of costs -->")[0]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
-
-
 def test_the_costs_follow_from_the_counted_units() -> None:
-    units = {name: (float(reads), float(writes)) for name, _, reads, writes in rows("docs/benchmarks.md")}
+    units = {name: (float(reads), float(writes)) for name, _, reads, writes in rows("docs/benchmarks.md", "costs")}
     assert PRICES == {**PRICES, "read units": prices.READ_UNIT * 1e6, "write units": prices.WRITE_UNIT * 1e6}
     overhead = prices.requests(1e6, 1e6 * SECONDS)
-    documented = rows("docs/operate.md")
+    documented = rows("docs/operate.md", "costs")
     assert documented
     for name, database, total in documented:
         reads, writes = units[name]

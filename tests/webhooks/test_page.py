@@ -2,14 +2,12 @@
 
 import http.client
 import json
-import os
 import re
 import shutil
 import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +15,7 @@ import pytest
 from chalicelib import clock
 from chalicelib.webhooks import events, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
+from tests import generated_docs
 from tests.api import Api
 from tests.builders import message
 from tests.openapi.document import broken_rules, document, resolved
@@ -25,8 +24,8 @@ from tests.reliability import sweep
 from tests.webhooks.pipeline import Inbox, Posted, Stream, drain, events_of, fan_out, inbox
 from tests.webhooks.story import STORY
 
-PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
-START, END = "<!-- events -->\n", "<!-- end of events -->"
+PAGE = "docs/webhooks.md"
+TEXT = (generated_docs.ROOT / PAGE).read_text(encoding="utf-8")
 SHOWN_TIME, SHOWN_SECRET = 1795228530123, "cams_events_…"
 
 
@@ -55,7 +54,7 @@ def receiving(api: Api, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def code(language: str) -> list[str]:
     """Return the code blocks of one language."""
-    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
 
 
 def as_shown(post: Posted, workspace: NewWorkspace) -> str:
@@ -70,13 +69,7 @@ def as_shown(post: Posted, workspace: NewWorkspace) -> str:
 def test_the_example_of_every_type_is_the_body_that_is_sent(receiving: Receiving, workspace: NewWorkspace) -> None:
     assert set(receiving.posts) == set(events.TYPES)
     shown = [f"`{one}`\n\n```json\n{as_shown(receiving.posts[one], workspace)}\n```\n\n" for one in events.TYPES]
-    text = PAGE.read_text(encoding="utf-8")
-    before, after = text.split(START)[0], text.split(END)[1]
-    sent = before + START + "".join(shown) + END + after
-    if os.environ.get("CAMS_UPDATE_DOCS"):
-        PAGE.write_text(sent, encoding="utf-8")
-    elif text != sent:
-        pytest.fail(f"The examples of docs/webhooks.md should be:\n{''.join(shown)}")
+    generated_docs.check(PAGE, "events", "".join(shown))
 
 
 def test_the_table_lists_every_operation_that_causes_an_event(stream: Stream, api: Api, agent_id: str) -> None:
@@ -89,7 +82,7 @@ def test_the_table_lists_every_operation_that_causes_an_event(stream: Stream, ap
     caused = {(event.type, operation) for event in events_of(stream.read())}
     caused |= {(type_, case.operation) for case in sweep.EVERY for type_ in sweep.event_types(case)}
     caused.add((events.TEST, "POST /v3/webhooks/{webhook_id}/test"))
-    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", PAGE.read_text(encoding="utf-8").split(START)[0], re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", TEXT, re.MULTILINE)
     listed = {(type_, name) for type_, cell in rows for name in re.findall("`([A-Z]+ /[^`]+)`", cell)}
     assert {(type_, name) for type_, name in listed if name in ROUTES} == caused
     assert {type_ for type_, _ in listed} == set(events.TYPES)
@@ -171,7 +164,7 @@ def posted_to(port: int) -> int:
 
 
 def test_the_page_has_the_numbers_of_the_retry_policy() -> None:
-    text, policy = " ".join(PAGE.read_text(encoding="utf-8").split()), retry_policy
+    text, policy = " ".join(TEXT.split()), retry_policy
     for phrase in (
         f"Answer with status 200 within {policy.POST_SECONDS:.0f} seconds.",
         f"a delivery after {policy.MAX_RECEIVES} failed claims, {policy.VISIBILITY_SECONDS // 60} minutes apart.",

@@ -1,15 +1,13 @@
 """The table of docs/console.md: bytes, requests and capacity units of each page."""
 
 import html
-import os
-from pathlib import Path
 
 import pytest
 
 from chalicelib import clock
 from chalicelib.extensions.console import rendering
 from chalicelib.workspaces.store import NewWorkspace
-from tests import extensions
+from tests import extensions, generated_docs
 from tests.api import Api
 from tests.capacity import metered
 from tests.extensions.console.browser import Browser
@@ -19,8 +17,6 @@ extensions.require("history", "reports")
 
 from tests.extensions.console.stored_counts import count
 
-PAGE = Path(__file__).parents[3] / "docs" / "console.md"
-START, END = "<!-- costs -->\n", "<!-- end of costs -->"
 NOW = 1_795_435_200  # noon, so that the days are the same in each run
 LIVE = "live"
 PAGES = {
@@ -67,24 +63,19 @@ def test_the_table_has_the_counted_costs(signed_in: Browser) -> None:
     transcript = signed_in.open("/convos/support/ann-0").text
     live = transcript.partition('data-live="')[2].partition('"')[0].removeprefix(signed_in.home)
     tag = html.unescape(transcript.partition('data-tag="')[2].partition('"')[0])
-    lines = ["| Page | KB | Requests | Read units |", "|---|---|---|---|"]
+    rows = []
     for path, name in PAGES.items():
         with metered() as meter:
             answer = signed_in.open(live, **{"If-None-Match": tag}) if path == LIVE else signed_in.open(path)
         assert (answer.status, meter.writes) == (304 if path == LIVE else 200, 0)
         size = len(answer.text.encode())
         assert size < 100_000 or path != "/overview"
-        lines.append(f"| {name} | {kilobytes(answer.text)} | {meter.total} | {meter.reads:g} |")
+        rows.append([name, kilobytes(answer.text), str(meter.total), f"{meter.reads:g}"])
     for name, text in (("stylesheet", ".css"), ("script", ".js")):
         (content,) = (one for file, one in rendering.assets().items() if file.suffix == text)
-        lines.append(f"| {name}, once | {kilobytes(content)} | 0 | 0 |")
-    text = PAGE.read_text(encoding="utf-8")
-    before, after = text.split(START)[0], text.split(END)[1]
-    counted = "\n".join(lines) + "\n"
-    if os.environ.get("CAMS_UPDATE_DOCS"):
-        PAGE.write_text(f"{before}{START}{counted}{END}{after}", encoding="utf-8")
-    elif text != f"{before}{START}{counted}{END}{after}":
-        pytest.fail(f"The table of costs in docs/console.md should be:\n{counted}")
+        rows.append([f"{name}, once", kilobytes(content), "0", "0"])
+    table = generated_docs.table(["Page", "KB", "Requests", "Read units"], rows)
+    generated_docs.check("docs/console.md", "costs", table)
 
 
 def kilobytes(text: str) -> str:

@@ -3,10 +3,8 @@
 Capacity is computed from the sizes of items by DynamoDB's published rules.
 """
 
-import os
 import random
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -18,6 +16,7 @@ from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.queues import messages
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator import prices
+from tests import generated_docs
 from tests.api import Api
 from tests.capacity import Meter, metered
 from tests.direct_writes import put_now
@@ -25,7 +24,7 @@ from tests.old_agents import create_old_agent
 
 pytestmark = pytest.mark.long
 
-PAGE = Path(__file__).parents[3] / "docs" / "analytics.md"
+PAGE = "docs/analytics.md"
 HOUR, DAYS, AGENTS = 3_600, 61, 4
 START = 1_795_348_800
 READS = {
@@ -135,23 +134,6 @@ def read_rows(api: Api) -> list[list[str]]:
     return found
 
 
-def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heading, ["---"] * len(heading), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def compare(name: str, expected: str) -> None:
-    """Compare a table of the page, or write it with CAMS_UPDATE_DOCS."""
-    start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-    text = PAGE.read_text("utf-8")
-    before, after = text.split(start)[0], text.split(end)[1]
-    wanted = f"{before}{start}{expected}{end}{after}"
-    if os.environ.get("CAMS_UPDATE_DOCS"):
-        PAGE.write_text(wanted, encoding="utf-8")
-    elif text != wanted:
-        pytest.fail(f"The table {name} of docs/analytics.md should be:\n{expected}")
-
-
 @pytest.fixture
 def ten_agents(api: Api) -> list[str]:
     agents = [f"a{number}" for number in range(AGENTS)]
@@ -188,7 +170,7 @@ def test_a_read_costs_as_documented_however_much_was_counted(
         for name, few, many, worst in zip(READS, *columns, strict=True)
     ]
     heading = ["Read", "Requests", "Read units, 1,000 events", "1,000,000 events", "Units in requests, at worst"]
-    compare("reads", table(heading, rows))
+    generated_docs.check(PAGE, "reads", generated_docs.table(heading, rows))
 
 
 def changes_of_an_hour(agent: str, number: int, day: int) -> list[CountedChange]:
@@ -233,4 +215,5 @@ def test_counting_costs_as_documented(
         assert meter.writes / number <= 1.2 or number < 100
         dollars = prices.units(meter.reads, meter.writes) / number * 1e6
         rows.append([f"{number:,}", f"{meter.writes / number:.2f}", f"{meter.reads / number:.2f}", f"{dollars:.2f}"])
-    compare("counting", table(["Changes in an hour", "Write units", "Read units", "Dollars per million"], rows))
+    heading = ["Changes in an hour", "Write units", "Read units", "Dollars per million"]
+    generated_docs.check(PAGE, "counting", generated_docs.table(heading, rows))

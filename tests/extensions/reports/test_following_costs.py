@@ -3,9 +3,7 @@
 Capacity is computed from the sizes of items by DynamoDB's published rules.
 """
 
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +11,7 @@ from chalicelib import clock, ids, queues, storage
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator import prices
-from tests import extensions
+from tests import extensions, generated_docs
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.capacity import Meter, metered
@@ -24,8 +22,6 @@ extensions.require("history")
 from tests.extensions.history.conftest import History, history  # noqa: F401 - the fixture
 from tests.extensions.reports.test_counting_costs import HOUR, START, changes_of_an_hour, cost_of_an_hour
 
-PAGE = Path(__file__).parents[3] / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- following -->\n", "<!-- end of following -->"
 KILOBYTE = "".join(f"{number * 7_919 % 9_973:04}" for number in range(250))
 DELIVERIES = 300
 
@@ -36,20 +32,20 @@ def test_the_table_has_what_follows_a_write(
     api: Api,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lines = ["| What follows | Requests | Read units | Write units | Dollars per million |", "|---|---|---|---|---|"]
     create_old_agent(api)
-    lines += [_line(f"history: {name}", meter, 1) for name, meter in _kept(api, history)]
+    rows = [_cells(f"history: {name}", meter, 1) for name, meter in _kept(api, history)]
     agent, wanted = storage.join_key(workspace.workspace_id, "support"), list[str]()
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))
     for day, number in enumerate((20, 100, 300)):
         counted = changes_of_an_hour(agent, number, day)
         meter = cost_of_an_hour(agent, counted, day, _clock(monkeypatch), wanted)
-        lines.append(_line(f"reports and usage: one of {number} changes in an hour", meter, number))
+        rows.append(_cells(f"reports and usage: one of {number} changes in an hour", meter, number))
     times = (START + 3 * 86_400 + number * HOUR // DELIVERIES for number in range(DELIVERIES))
     sent = [CountedChange(agent, ids.id_at(time * 1000, time), {"deliveries": 1}, {}) for time in times]
     meter = cost_of_an_hour(agent, sent, 3, _clock(monkeypatch), wanted)
-    lines.append(_line(f"usage: one of {DELIVERIES} deliveries in an hour", meter, DELIVERIES))
-    _compare("\n".join(lines) + "\n")
+    rows.append(_cells(f"usage: one of {DELIVERIES} deliveries in an hour", meter, DELIVERIES))
+    heading = ["What follows", "Requests", "Read units", "Write units", "Dollars per million"]
+    generated_docs.check("docs/benchmarks.md", "following", generated_docs.table(heading, rows))
 
 
 def _kept(api: Api, history: History) -> Iterator[tuple[str, Meter]]:  # noqa: F811
@@ -78,21 +74,11 @@ def _kept(api: Api, history: History) -> Iterator[tuple[str, Meter]]:  # noqa: F
         yield name, meter
 
 
-def _line(name: str, meter: Meter, number: int) -> str:
+def _cells(name: str, meter: Meter, number: int) -> list[str]:
     figures = [f"{one / number:.2f}".removesuffix(".00") for one in (meter.total, meter.reads, meter.writes)]
     dollars = prices.units(meter.reads, meter.writes) / number * 1e6
-    return f"| {' | '.join([name, *figures, f'{dollars:.2f}'])} |"
+    return [name, *figures, f"{dollars:.2f}"]
 
 
 def _clock(patch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return lambda seconds: patch.setattr(clock, "milliseconds", lambda: (START + seconds) * 1000)
-
-
-def _compare(expected: str) -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    wanted = f"{before}{BEGIN}{expected}{END}{after}"
-    if os.environ.get("CAMS_UPDATE_DOCS"):
-        PAGE.write_text(wanted, encoding="utf-8")
-    elif text != wanted:
-        pytest.fail(f"The table of what follows a write in docs/benchmarks.md should be:\n{expected}")
