@@ -13,15 +13,14 @@ guarantee is broken.
 
 import os
 from collections import Counter, defaultdict
-from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
+from tests import generated_docs
 from tests.selection import runs_part
 
-PAGE = Path(__file__).parent.parent / "docs" / "guarantees.md"
-START, END = "<!-- guarantees -->\n", "<!-- end of guarantees -->"
+PAGE = "docs/guarantees.md"
 
 COUNTED = {
     "faults": "faults injected",
@@ -98,8 +97,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(line)
     is_complete = figures.keys() == GUARANTEES.keys() and not any(one[BROKEN] for one in figures.values())
     if os.environ.get("CAMS_UPDATE_GUARANTEES") and is_complete:
-        text = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(text.split(START)[0] + START + _markdown(figures) + END + text.split(END)[1], encoding="utf-8")
+        generated_docs.write(PAGE, "guarantees", _markdown(figures))
 
 
 def _add(report: Any, figures: dict[str, Counter[str]]) -> None:
@@ -125,9 +123,9 @@ def _table(figures: dict[str, Counter[str]]) -> list[str]:
 
 
 def _markdown(figures: dict[str, Counter[str]]) -> str:
-    lines = ["| Guarantee | Last result |", "|---|---|"]
+    rows = []
     for name, guarantee in GUARANTEES.items():
         counts = {one: figures[name][one] for one in ("tests", *COUNTED)}
         result = [f"{count:,} {one if count > 1 else one[:-1]}" for one, count in counts.items() if count]
-        lines.append(f"| {guarantee} | {', '.join(result)} |")
-    return "\n".join(lines) + "\n"
+        rows.append([guarantee, ", ".join(result)])
+    return generated_docs.table(["Guarantee", "Last result"], rows)

@@ -1,16 +1,14 @@
 """docs/guarantees.md lists every guarantee with its last result, and each one has a test."""
 
-import re
-
 import pytest
 
-from tests.guarantees import END, GUARANTEES, PAGE, START
+from tests import generated_docs
+from tests.guarantees import GUARANTEES, PAGE
 from tests.test_locks import ROOT
 
 
 def test_the_page_lists_exactly_the_guarantees() -> None:
-    table = PAGE.read_text(encoding="utf-8").split(START)[1].split(END)[0]
-    assert re.findall(r"^\| (.+) \| .+ \|$", table, re.MULTILINE)[1:] == list(GUARANTEES.values())
+    assert [guarantee for guarantee, _ in generated_docs.rows(PAGE, "guarantees")] == list(GUARANTEES.values())
 
 
 @pytest.mark.parametrize("name", GUARANTEES)

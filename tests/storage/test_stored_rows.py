@@ -1,14 +1,14 @@
 """Each row class declares what exports, erases and deletes its rows. docs/storage.md lists it.
 
-`CAMS_UPDATE_DOCS=1 make test ARGS=tests/storage/test_stored_rows.py` writes the page.
+`CAMS_UPDATE_DOCS=1 make test ARGS=tests/storage/test_stored_rows.py` writes the tables.
 """
 
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pynamodb.attributes import BinaryAttribute, TTLAttribute
 
 from chalicelib import extensions, storage
@@ -17,37 +17,19 @@ from chalicelib.storage import encryption
 from infra.extension_parts import modules
 from infra.operator import records
 from infra.tables import declared, table_name
+from tests import generated_docs
 from tests.api import Api
 from tests.builders import message
 from tests.storage.row_classes import RowClass, attributes_of, extension_of, keys_of, row_classes, table_of
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "storage.md"
+PAGE = "docs/storage.md"
 ENABLED = [extension.name for extension in extensions.enabled()]
 TABLES = {table_name(one, ""): one for one in declared("AWS::DynamoDB::Table", ENABLED)}
 CORE_TABLES = {table_name(one, ""): one for one in declared("AWS::DynamoDB::Table", [])}
 INDEXES = "GlobalSecondaryIndexes"
 OWNERS = {"agent", "conversation", "workspace", "stage"}
 COLUMNS = ("Table", "Row", "Keys", "Sealed", "Plain", "TTL", "Deleted with")
-CORE, EXTENSION = "# Storage", "## Extension"
-INTRODUCTION = f"""{CORE}
-
-The tables and their row classes. `CAMS_UPDATE_DOCS=1 make test ARGS=tests/storage/test_stored_rows.py` writes this page
-from the classes and the template.
-
-- **Sealed** attributes are encrypted with a data key, which KMS wraps (`wrapped`). An attribute with `?` may be absent.
-- **TTL**: DynamoDB deletes `every` row of the class, or `some`, after `expires_at`.
-- **Deleted with**: the deletion of this agent, conversation or workspace also deletes the row. Visitor tokens and rows
-  of the stage expire or stay.
-- The member `lifecycle` of a class says whether exports and erasures include its rows.
-"""
-
-CONVERSATION = [
-    "A conversation of 281 messages has these items, here decrypted (`chalicelib/conversations/transcript/turns.py`).",
-    "",
-    "| Attribute | Example | Content |",
-    "|---|---|---|",
-]
 MARKS = "the messages before this byte have index items; the length of their text as a JSON string"
 
 
@@ -92,30 +74,25 @@ def ttl(row: RowClass) -> str:
     return "" if not expiry else "some" if expiry[0].null else "every"
 
 
-def test_the_page_lists_every_row(api: Api, agent_id: str) -> None:
-    """The page keeps the sections of extensions that are off."""
-    stored = sections(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
-    current = sections(
-        "\n".join([INTRODUCTION, *core(), *conversation(api), *(line for name in ENABLED for line in of(name))])
-    )
-    if os.environ.get("CAMS_UPDATE_DOCS"):
-        stored |= current
-        PAGE.write_text("".join(stored[name] for name in sorted(stored)), encoding="utf-8")
-    assert {name: stored.get(name) for name in current} == current
-
-
-def sections(page: str) -> dict[str, str]:
-    """The text about core and about each extension, by the first line."""
-    parts = re.split(rf"^(?={EXTENSION})", page.strip() + "\n", flags=re.MULTILINE)
-    return {part.partition("\n")[0]: part.rstrip("\n") + "\n\n" for part in parts}
-
-
-def core() -> list[str]:
+def test_the_page_lists_every_row_of_core() -> None:
     rows = [row for row in row_classes() if not extension_of(row)]
-    return [*row_table(sorted(rows, key=lambda row: [*CORE_TABLES].index(table_of(row)))), *index_table(CORE_TABLES)]
+    rows.sort(key=lambda row: [*CORE_TABLES].index(table_of(row)))
+    generated_docs.check(PAGE, "core", "\n".join([row_table(rows), index_table(CORE_TABLES)]))
 
 
-def conversation(api: Api) -> list[str]:
+def test_the_page_shows_the_items_of_a_conversation(api: Api, agent_id: str) -> None:
+    generated_docs.check(PAGE, "conversation", conversation(api))
+
+
+@pytest.mark.parametrize("extension", ENABLED)
+def test_the_page_lists_every_row_of_an_extension(extension: str) -> None:
+    rows = [row for row in row_classes() if extension_of(row) == extension]
+    own = {table_of(row): TABLES[table_of(row)] for row in rows if table_of(row) not in CORE_TABLES}
+    if rows:
+        generated_docs.check(PAGE, extension, "\n".join(filter(None, [row_table(rows), index_table(own)])))
+
+
+def conversation(api: Api) -> str:
     """The items of a conversation with two chunks, decrypted."""
     human = {"from": "human", "ts": 1}
     texts = [message("Hello " * 100, mid=f"m{number}", **human) for number in range(280)]
@@ -141,8 +118,8 @@ def conversation(api: Api) -> list[str]:
         ("`mid#…`: `start`, `length`", f"{later.start}, {later.length}", "the bytes of a message in the JSON list"),
         ("`writing`", later.writing, "the write id of its first chunk"),
     ]
-    shown = [table_line(name, f"`{re.sub('01[0-9a-z]{24}', '01…', str(value))}`", form) for name, value, form in lines]
-    return ["## A conversation of two chunks", "", *CONVERSATION, *shown, ""]
+    rows = [(name, f"`{re.sub('01[0-9a-z]{24}', '01…', str(value))}`", content) for name, value, content in lines]
+    return generated_docs.table(["Attribute", "Example", "Content"], rows)
 
 
 def opened(row: storage.Row, attribute: str) -> bytes:
@@ -153,26 +130,20 @@ def ends(text: bytes) -> str:
     return f"{text[:24].decode()}…{text[-12:].decode()}"
 
 
-def of(extension: str) -> list[str]:
-    rows = [row for row in row_classes() if extension_of(row) == extension]
-    own = {table_of(row): TABLES[table_of(row)] for row in rows if table_of(row) not in CORE_TABLES}
-    return [f"{EXTENSION} {extension}", "", *row_table(rows), *index_table(own)] if rows else []
+def row_table(rows: Iterable[RowClass]) -> str:
+    return generated_docs.table(COLUMNS, map(cells, rows))
 
 
-def row_table(rows: Iterable[RowClass]) -> list[str]:
-    return [*heading(*COLUMNS), *(table_line(*cells(row)) for row in rows), ""]
-
-
-def index_table(tables: dict[str, dict[str, Any]]) -> list[str]:
-    lines = []
+def index_table(tables: dict[str, dict[str, Any]]) -> str:
+    rows = []
     for table, declaration in tables.items():
         for index in declaration.get(INDEXES, ()):
             keys = names(key["AttributeName"] for key in index["KeySchema"])
             projection = index["Projection"]
             kind = projection["ProjectionType"].lower().replace("_", " ")
             content = names(projection.get("NonKeyAttributes", ())) or kind
-            lines.append(table_line(table, f"`{index['IndexName']}`", keys, content))
-    return [*heading("Table", "Index", "Keys", "Contains"), *lines, ""] if lines else []
+            rows.append([table, f"`{index['IndexName']}`", keys, content])
+    return generated_docs.table(["Table", "Index", "Keys", "Contains"], rows) if rows else ""
 
 
 def cells(row: RowClass) -> list[str]:
@@ -194,11 +165,3 @@ def cells(row: RowClass) -> list[str]:
 
 def names(values: Iterable[str]) -> str:
     return ", ".join(f"`{value}`" for value in values)
-
-
-def heading(*columns: str) -> list[str]:
-    return [table_line(*columns), f"|{'---|' * len(columns)}"]
-
-
-def table_line(*values: str) -> str:
-    return f"| {' | '.join(values)} |"
