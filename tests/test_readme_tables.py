@@ -45,22 +45,20 @@ def test_the_table_of_core_counts_the_operations() -> None:
             if "extension" not in one and one["path"] in described:
                 counts[described[one["path"]][one["method"].lower()]["tags"][0]][column] += 1
     assert {name: [int(cell) for cell in cells[1:]] for name, cells in table.items()} == counts
-    assert f"the specification's {len(ROUTES['specification'])} operations" in README
+
+
+def test_the_table_of_parts_has_the_functions_and_the_price_of_core() -> None:
+    _, *numbers = rows("| Part |")["core"]
+    assert numbers == [str(len(declared_functions([]))), f"{idle_price.of_stage([]).dollars:.2f}"]
 
 
 @pytest.mark.parametrize("name", present())
-def test_the_table_of_extensions_has_what_each_adds(name: str) -> None:
+def test_the_table_of_parts_has_what_each_extension_adds(name: str) -> None:
     added = len(declared_functions([name])) - len(declared_functions([]))
     price = idle_price.of_stage([name]).dollars - idle_price.of_stage([]).dollars
-    description, *numbers = rows("| Extension |")[name]
+    description, *numbers = rows("| Part |")[name]
     assert numbers == [str(added), f"{price:.2f}"]
     described = document()["paths"]
     for path in re.findall(r"`(/v3/[^`]+)`", description):
         marks = {operation.get("x-extension") for operation in described[path].values()}
         assert marks == {name}, path
-
-
-def test_the_figures_of_core_alone_are_those_of_the_template() -> None:
-    price = idle_price.of_stage([])
-    figures = f"{len(declared_functions([]))} functions and {price.alarms} alarms, {price.dollars:.2f} dollars a month"
-    assert figures in " ".join(README.split())

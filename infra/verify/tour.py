@@ -1,4 +1,4 @@
-"""The requests of the tour: those of the README, and one for each kind of record that the README omits."""
+"""The requests of the tour: those of the README, and others for the records and errors that the README omits."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ TOUR = (
     Step("POST", f"/v3/agents/{AGENT}/tools", _HOTELS, headers=_REPEAT),
     Step("POST", f"/v3/agents/{AGENT}/tools", _HOTELS, headers=_REPEAT),
     Step("POST", f"/v3/agents/{AGENT}/tools", _FLIGHTS, 409, "IDEMPOTENCY_KEY_REUSED", _REPEAT),
-    # Not in the README.
     Step("POST", "/v3/leads", {"lead": {"agentId": AGENT, "email": "lead@example.com"}}),
     Step("POST", f"/v2/agents/{AGENT}/analytics/{PERSON}", {"record": "load", "userID": PERSON, "origin": "web-chat"}),
     Step("POST", "/v3/tokens", {"token": {"name": "verify", "scopes": ["agents:read"]}}),

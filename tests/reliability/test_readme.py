@@ -1,6 +1,7 @@
 """Every command of the README's tour gives the printed answer on a real local run."""
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -17,12 +18,11 @@ MARK = "== end of an answer =="
 
 
 def steps() -> tuple[str, list[tuple[str, Any]]]:
-    """The tour's definition of `api`, and its commands with their printed answers, or None."""
+    """The README's definition of `api`, and its commands with their printed answers, or None."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    tour = text[text.index("## Five minutes with curl") : text.index("## Credentials")]
-    (definition,) = re.findall(r"```sh\n(api\(\).*?)```", tour, re.DOTALL)
+    (definition,) = re.findall(r"```sh\n(api\(\).*?)```", text, re.DOTALL)
     commands = []
-    for block in re.findall(r"```console\n(.*?)```", tour, re.DOTALL):
+    for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
         for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, *answer = re.split(r"\n(?=\{)", step, maxsplit=1)
             commands.append((command, json.loads(answer[0]) if answer else None))
@@ -41,12 +41,23 @@ def matches(printed: Any, real: Any) -> bool:
     return abs(real - printed) < 10**9 if is_time else bool(printed == real and type(printed) is type(real))
 
 
-def test_every_command_of_the_tour_gives_the_printed_answer(run: Run) -> None:  # noqa: F811
+def output(run: Run, *lines: str) -> str:  # noqa: F811
+    """The output of a shell that has the variables of a reader with another port and directory."""
+    environment = {**os.environ, "PORT": str(run.port), "STATE": str(run.directory)}
+    return subprocess.run(
+        ["bash", "-c", "\n".join(lines)], capture_output=True, text=True, check=True, env=environment
+    ).stdout
+
+
+def test_every_command_gives_the_printed_answer_with_another_port_and_state(run: Run) -> None:  # noqa: F811
     definition, commands = steps()
-    script = definition.replace(".local", str(run.directory)).replace(":8000", f":{run.port}")
-    script += "".join(f"\n{command}\necho; echo '{MARK}'" for command, _ in commands)
-    ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    answers = [json.loads(answer) if answer.strip() else None for answer in ran.stdout.split(MARK)[:-1]]
+    printed_text = output(run, definition, *(f"{command}\necho '{MARK}'" for command, _ in commands))
+    answers = [json.loads(answer) if answer.strip() else None for answer in printed_text.split(f"{MARK}\n")[:-1]]
     assert len(answers) == len(commands) > 8
     for (command, printed), real in zip(commands, answers, strict=True):
         assert matches(printed, real), (command, real)
+
+
+def test_every_answer_ends_with_a_newline(run: Run) -> None:  # noqa: F811
+    definition, commands = steps()
+    assert output(run, definition, commands[0][0]).endswith("}\n")
