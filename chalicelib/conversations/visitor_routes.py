@@ -23,8 +23,8 @@ routes = Blueprint(__name__)
 def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
     """Issue a visitor token of an existing conversation. Only this response contains `token`.
 
-    A visitor token is safe in a browser: it opens one conversation, through the state route. It expires after a day by
-    default, and never works longer than the credential that issued it. It ends when the conversation is deleted.
+    A visitor token is safe in a browser: it opens one conversation, to read it and to add messages. It expires after a
+    day by default, and never works longer than the credential that issued it. It ends when the conversation is deleted.
     """
     body: models.VisitorTokenIn = bodies.read()
     loaded = records.load(agent_id, convo_id)

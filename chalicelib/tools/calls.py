@@ -1,4 +1,4 @@
-"""Calls of tools: the request that an agent sends to a tool's server, and a test of it. docs/tools.md describes both.
+"""Calls of tools: the request that an agent sends to a tool's server, and a test of it. docs/guide.md describes both.
 
 Secrets are masked in two ways. The request that is shown is built from the tool with its secret members masked. In the
 response, which may echo the request, each occurrence of a secret is replaced.

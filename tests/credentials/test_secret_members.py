@@ -2,7 +2,7 @@
 
 Each secret member of the specification has a value of its own. Each credential sends every operation, and every answer
 is searched for all of these values, and for generated keys and tokens. `pytest -s` prints the operations. The table in
-docs/credentials.md is the result; `CAMS_UPDATE_DOCS=1` writes it.
+docs/guide.md is the result; `CAMS_UPDATE_DOCS=1` writes it.
 """
 
 import re
@@ -138,14 +138,28 @@ def found_in(text: str, values: dict[str, str]) -> set[str]:
     return generated | {member for member, value in values.items() if value in text}
 
 
-def test_the_page_says_who_is_shown_which_secret(observed: Observed, count_cases: CaseCounter) -> None:
-    rows = []
+def test_the_guide_lists_which_credential_is_shown_which_secret(observed: Observed, count_cases: CaseCounter) -> None:
+    members_by_credentials: dict[tuple[str, str], list[str]] = {}
     for member, by_credential in sorted(observed.shows.items()):
         print(member, *(f"\n    {one}: {', '.join(sorted(names)) or '-'}" for one, names in by_credential.items()))  # noqa: T201
-        cells = [cell(observed, member, credential) for credential in CREDENTIALS]
-        rows.append([f"`{member}`", *cells])
-    generated_docs.check("docs/credentials.md", "secrets", generated_docs.table(["Secret", *CREDENTIALS], rows))
+        cells = {credential: cell(observed, member, credential) for credential in CREDENTIALS}
+        shown, hidden = (
+            ", ".join(one for one, text in cells.items() if text == wanted) for wanted in ("shown", "hidden")
+        )
+        members_by_credentials.setdefault((shown, hidden), []).append(member)
+    rows = [(by_record(names), *credentials) for credentials, names in members_by_credentials.items()]
+    table = generated_docs.table(["Secret members", "Shown to", "Hidden from"], rows)
+    generated_docs.check("docs/guide.md", "secrets", table)
     count_cases(states=sum(map(len, observed.opened.values())))
+
+
+def by_record(members: list[str]) -> str:
+    """Return these members, grouped by their record: ``tool: `serverUrlSecret` ``."""
+    paths: dict[str, list[str]] = {}
+    for member in members:
+        record, _, path = member.partition(": ")
+        paths.setdefault(record, []).append(f"`{path}`")
+    return "; ".join(f"{record}: {', '.join(names)}" for record, names in paths.items())
 
 
 def cell(observed: Observed, member: str, credential: str) -> str:
