@@ -6,11 +6,14 @@
     @first_case                                 selects the first case
 
 `pytest.param(..., marks=whole)` deselects a single row of parameters.
+
+A rule that does not depend on the combination of its parameters needs no matrix: `zip_cycled` pairs them.
 """
 
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
+from itertools import cycle, islice
 from typing import Any
 
 import pytest
@@ -26,6 +29,11 @@ def one_of_each(rule: Callable[..., Hashable]) -> pytest.MarkDecorator:
 
 
 first_case = one_of_each(lambda: None)
+
+
+def zip_cycled(*axes: Collection[Any]) -> list[tuple[Any, ...]]:
+    """Return as many rows as the longest axis has values; the values of shorter axes repeat."""
+    return list(islice(zip(*map(cycle, axes), strict=False), max(map(len, axes))))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,4 +1,4 @@
-"""What no route accepts, whatever its model: bodies, content types and path values."""
+"""Bodies, content types and path values that every route refuses, whatever its model."""
 
 from tests.bad_input.service import CANARY
 
@@ -52,24 +52,30 @@ CONTENT_TYPES: dict[str, dict[str, str]] = {
     "a list": {"Content-Type": "text/plain, application/json"},
 }
 
-# Percent-encoded path values.
+# Percent-encoded path values that are not identifiers, each with the rule that it breaks.
+_CHARACTERS = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -."
+# A client removes these segments: a browser that deletes the conversation `..` would delete its agent.
+_DOTS = 'must not be "." or "..".'
 INVALID_IDENTIFIERS = {
-    "encoded twice": "a%2540x.test",
-    "invalid UTF-8": "%ff",
-    "truncated UTF-8": "a%e2%82",
-    "a surrogate": "%ed%a0%80",
-    "a byte that is not hexadecimal": "a%zz",
-    "a lone percent sign": "a%",
-    "129 characters": "a" * 129,
-    "a slash": "a%2Fb",
-    "a number sign": "a%23b",
-    "a question mark": "a%3Fb",
-    "a space": "%20",
-    "blanks around": "%20a%20",
-    "a zero byte": "a%00",
-    "a line break": "a%0A",
-    "a letter beyond ASCII": "caf%C3%A9",
-    "invisible": "%E2%80%8B",
-    "quotes": "%22a%22",
-    "a backslash": "a%5Cb",
+    "a%2540x.test": _CHARACTERS,  # encoded twice
+    "%ff": _CHARACTERS,  # invalid UTF-8
+    "a%e2%82": _CHARACTERS,  # truncated UTF-8
+    "%ed%a0%80": _CHARACTERS,  # a surrogate
+    "a%zz": _CHARACTERS,
+    "a%": _CHARACTERS,
+    "a" * 129: _CHARACTERS,
+    "a%2Fb": _CHARACTERS,  # a slash
+    "a%23b": _CHARACTERS,  # a number sign, which separates the parts of keys
+    "a%3Fb": _CHARACTERS,  # a question mark
+    "%20": _CHARACTERS,
+    "%20a%20": _CHARACTERS,
+    "a%00": _CHARACTERS,
+    "a%0A": _CHARACTERS,
+    "caf%C3%A9": _CHARACTERS,  # a letter beyond ASCII
+    "%E2%80%8B": _CHARACTERS,  # an invisible character
+    "%22a%22": _CHARACTERS,
+    "a%5Cb": _CHARACTERS,  # a backslash
+    "%2E": _DOTS,
+    "%2e%2E": _DOTS,
+    "..": _DOTS,
 }
