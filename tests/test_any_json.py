@@ -19,7 +19,7 @@ from chalicelib.http.projections import without_secrets
 from chalicelib.webhooks import change, events
 from tests.api import Api
 from tests.assertions import canonical, refused
-from tests.contract.test_members import TABLE, document
+from tests.contract.member_table import TABLE, document
 from tests.guarantees import CaseCounter
 from tests.moto_tables import drop_history
 from tests.openapi.document import operations

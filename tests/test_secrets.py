@@ -35,7 +35,8 @@ from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
 from tests.assertions import logged, stored
 from tests.builders import lead_body, webhook_body
-from tests.contract.test_members import MODELS, Member, alone, document, members
+from tests.contract.member_table import Member, alone, document, members
+from tests.contract.wire_models import MODELS
 from tests.engine_requests import refuse_operation
 from tests.guarantees import CaseCounter
 from tests.selection import first_case, one_of_each

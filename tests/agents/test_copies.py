@@ -12,7 +12,7 @@ from tests.agents.records import without
 from tests.api import Api
 from tests.assertions import refused
 from tests.capacity import metered
-from tests.contract.test_members import document, members
+from tests.contract.member_table import document, members
 
 Document = dict[str, Any]
 

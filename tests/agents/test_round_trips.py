@@ -9,7 +9,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import NOT_STORED, NOW, Hold, row_of, stored_agent, without
 from tests.api import Api
 from tests.assertions import canonical, stored
-from tests.contract.test_members import document
+from tests.contract.member_table import document
 from tests.selection import one_of_each
 
 

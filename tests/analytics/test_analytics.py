@@ -10,7 +10,7 @@ from chalicelib.analytics import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import canonical, refused, stored
-from tests.contract.test_members import document
+from tests.contract.member_table import document
 from tests.selection import first_case, one_of_each
 
 PATH = "/v2/agents/support/analytics/user-1"

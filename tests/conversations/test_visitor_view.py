@@ -13,7 +13,7 @@ from chalicelib.http import projections
 from chalicelib.http.wire import WireModel, marked
 from tests import generated_docs
 from tests.api import Api
-from tests.contract.test_members import document
+from tests.contract.member_table import document
 
 STATE = "/agents/support/interact/ann/state"
 

@@ -16,7 +16,7 @@ from chalicelib.webhooks import events
 from chalicelib.workspaces import store as workspaces
 from tests import generated_docs
 from tests.api import Api
-from tests.contract.test_members import alone, members
+from tests.contract.member_table import alone, members
 from tests.guarantees import CaseCounter
 from tests.moto_tables import restore, snapshot
 from tests.operations import GUARDED, STATE, populate, send

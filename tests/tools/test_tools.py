@@ -14,7 +14,7 @@ from chalicelib.tools import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import canonical, refused, stored
-from tests.contract.test_members import document
+from tests.contract.member_table import document
 from tests.direct_writes import before_each_commit
 from tests.selection import first_case, one_of_each
 

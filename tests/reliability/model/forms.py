@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from tests.assertions import canonical
-from tests.contract.test_members import TABLE
+from tests.contract.member_table import TABLE
 from tests.reliability.model.answers import MADE, Document, Refused
 
 _ROWS = TABLE["resources"]["agent_v3"]["members"]
