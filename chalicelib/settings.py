@@ -1,6 +1,6 @@
 """The settings: one function per environment variable, which reads it on each call.
 
-To add a setting, add a function with a one-sentence docstring here and a row to a table in docs/operate.md.
+To add a setting, add a function with a one-sentence docstring here. docs/operate.md lists those that an operator sets.
 The SDK's own variables (`AWS_ENDPOINT_URL`, `AWS_DEFAULT_REGION`, credentials) choose the database and the rights.
 """
 

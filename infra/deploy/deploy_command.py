@@ -119,7 +119,8 @@ def _deploy(
         stage.generate(project, stage_name, name, settings, outputs, variables)
     if not has_bytecode:
         click.echo(
-            f"    no Python {python} on this machine compiles the package: cold starts take longer (docs/operate.md)"
+            f"    no Python {python} on this machine compiles the package: cold starts take longer "
+            "(docs/operate.md, Settings)"
         )
     with step("functions"):
         child = {"CAMS_PACKAGES_BUCKET": outputs["PackagesBucket"], "CAMS_PYTHON_VERSION": python}

@@ -1,4 +1,4 @@
-"""The price of an idle stage per month, at the list prices of docs/operate.md, in dollars."""
+"""The price of an idle stage per month in dollars, at the list prices of us-east-1 as of 2025."""
 
 from __future__ import annotations
 

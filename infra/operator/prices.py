@@ -1,4 +1,4 @@
-"""The cost of a request, at the list prices of docs/operate.md, in dollars."""
+"""The cost of a request in dollars, at the list prices of us-east-1 as of 2025."""
 
 from infra.deploy.function import API
 from infra.deploy.functions import declared_functions

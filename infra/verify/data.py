@@ -35,7 +35,7 @@ def check_tables(stage: Deployment) -> Iterator[str]:
         table = resolve(properties["TableName"], stage.name)
         response = sdk_errors.unless_missing(dynamodb.describe_table, TableName=table)
         if response is None:
-            yield f"The table {table} does not exist: restore the stage (docs/operate.md)."
+            yield f"The table {table} does not exist: restore the stage (docs/operate.md, Restore)."
             continue
         yield from _table_problems(table, response["Table"], properties)
         yield from _recovery_problems(dynamodb, table, properties)

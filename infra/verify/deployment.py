@@ -15,7 +15,7 @@ from infra.deploy.functions import declared_functions
 from infra.deploy.policies import Outputs
 
 Sdk = Callable[[str], Any]
-NOT_BY_DEPLOYMENT = "`chalice deploy` does not repair it: docs/operate.md, Verify, Changes behind CloudFormation"
+NOT_BY_DEPLOYMENT = "`chalice deploy` does not repair it: docs/operate.md, Verify"
 """What to do about a change of a resource whose template is unchanged, for which CloudFormation does nothing."""
 
 

@@ -1,6 +1,5 @@
 """The concurrent executions of a stage, scaled to the account."""
 
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -9,7 +8,6 @@ import pytest
 from infra.deploy import concurrency, template
 from infra.deploy.functions import declared_functions
 from tests.deployment import throttling
-from tests.extensions import are_all_on
 from tests.selection import one_of_each
 
 QUEUES = (
@@ -110,24 +108,12 @@ def test_what_the_last_deployment_reserved_is_available_again() -> None:
     assert concurrency.available_executions(Account(500), {}) == 500
 
 
-def test_another_stage_lowers_the_defaults_as_documented() -> None:
-    """The numbers of docs/operate.md."""
+def test_another_stage_lowers_the_defaults() -> None:
     first = concurrency.with_defaults({}, 1_000)
     second = concurrency.with_defaults({}, concurrency.available_executions(Account(1_000 - 250), {}))
     unreserved = 1_000 - 250 - sum(concurrency.reservations(second).values())
     again = concurrency.with_defaults({}, concurrency.available_executions(Account(unreserved), first))
     assert [one["throttle"]["rate"] for one in (first, second, again)] == [1_000, 750, 813]
-
-
-@pytest.mark.skipif(not are_all_on(), reason="The documentation has the numbers with all extensions.")
-def test_the_table_of_the_documentation_has_these_numbers() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "operate.md").read_text("utf-8")
-    for executions, ((fast, slow, *others), reserved, throttle, factor) in SIZES.items():
-        kept = f"{fast}, {slow}" if reserved else "none"
-        streams = sum(1 for one in declared_functions() if one.stream) - 1 + factor
-        cells = (f"{fast}, {slow}", str(sum(others)), kept, f"{throttle:,}", str(streams))
-        name = "1,000 and more" if executions >= 1_000 else str(executions)
-        assert f"| {name} | {' | '.join(cells)} |" in text
 
 
 @pytest.mark.parametrize(("executions", "refused", "warned"), [(5, True, True), (9, True, True), (10, False, True)])

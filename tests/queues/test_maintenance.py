@@ -1,8 +1,6 @@
 """The queue of maintenance: its order, its time, its continuations and its failures."""
 
-import re
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,12 +30,6 @@ TASKS = (
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_is_read_as_it_was_packed(task: Any) -> None:
     assert parse(pack(task), maintenance._HANDLERS) == task
-
-
-def test_the_documentation_has_each_kind_of_message() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "operate.md").read_text("utf-8")
-    table = text.partition("| Message of `maintenance-dead` |")[2].partition("\n\n")[0]
-    assert re.findall(r'^\| `\["(\w+)"', table, re.MULTILINE) == [kind.__name__ for kind in maintenance._HANDLERS]
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,8 @@
-"""The kinds of records that an erasure searches are those that the row classes declare; the documented message."""
+"""The kinds of records that an erasure searches are those that the row classes declare."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from chalicelib.extensions.erasures import kinds, store
-from chalicelib.extensions.erasures.queue import Erase
-from chalicelib.queues import messages
 from tests.storage.row_classes import RowClass, extension_of, row_classes
 
 
@@ -20,8 +17,3 @@ def test_a_new_erasure_counts_the_kinds_of_core() -> None:
 def declared(rows: Iterable[RowClass]) -> set[str]:
     """The kinds of an erasure that these classes declare."""
     return {row.lifecycle.erasure for row in rows if not row.lifecycle.erasure.startswith("no: ")}
-
-
-def test_the_documentation_of_a_restore_has_the_message_of_an_erasure() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "operate.md").read_text("utf-8")
-    assert f"`{messages.pack(Erase('workspace', 'erasure'))}`" in text
