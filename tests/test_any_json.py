@@ -29,7 +29,7 @@ from tests.webhooks.pipeline import Stream
 pytestmark = pytest.mark.guarantee("any")
 
 STATE = "/agents/support/interact/ann/state"
-# The limits of nesting and of the digits of an integer (docs/decisions.md, "Any JSON").
+# The limits of nesting and of the digits of an integer.
 LEVELS, DIGITS = 200, 4_300
 
 AWKWARD = [

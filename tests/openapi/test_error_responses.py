@@ -22,7 +22,7 @@ from chalicelib.storage.unit import Unit
 from chalicelib.tools import calls
 from chalicelib.webhooks import endpoints
 from chalicelib.workspaces import store as workspaces
-from tests import extensions
+from tests import extensions, generated_docs
 from tests.api import Answer, Api
 from tests.builders import webhook_body
 from tests.openapi.document import ExampleValues, Operation, broken_rules, document, operations, resolved
@@ -57,15 +57,19 @@ def test_an_operation_describes_each_of_its_conflicts_by_a_known_code(name: str)
     assert described <= set(whole["components"]["schemas"]["Error"]["properties"]["code"]["examples"])
 
 
-def test_the_page_of_decisions_explains_each_conflict() -> None:
-    """It also explains those of extensions that are off."""
-    page = (Path(__file__).parents[2] / "docs" / "decisions.md").read_text("utf-8")
-    section = page.partition("\n## Conflicts\n")[2].partition("\n## ")[0]
-    listed = set(re.findall(r"^\| `([A-Z_]+)` \|", section, re.MULTILINE))
-    views = [app.routes[one.path][one.method].view_function for one in operations()]
-    conflicts = [one for view in views for one in view.operation.raises if issubclass(one, errors.Conflict)]
-    codes = {one.code for one in (*conflicts, idempotency.KeyReused)}
-    assert listed == codes if extensions.are_all_on() else listed >= codes
+@pytest.mark.skipif(not extensions.are_all_on(), reason="The table has the conflicts of all extensions.")
+def test_the_table_of_conflicts_follows_from_the_operations() -> None:
+    declared = (app.routes[one.path][one.method].view_function.operation.raises for one in operations())
+    conflicts = {
+        idempotency.KeyReused,
+        *(one for raised in declared for one in raised if issubclass(one, errors.Conflict)),
+    }
+    rows = [
+        (f"`{one.code}`", str(one.__doc__).partition("\n")[0], f"`{one.__module__.replace('.', '/')}.py`")
+        for one in sorted(conflicts, key=lambda one: one.code)
+    ]
+    table = generated_docs.table(["`code`", "Cause", "Declared in"], rows)
+    generated_docs.check("docs/decisions.md", "conflicts", table)
 
 
 # Too large for one item, even compressed.
