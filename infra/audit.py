@@ -34,7 +34,7 @@ class Failed(Exception):
 
 
 def main(locks: list[str]) -> int:
-    """Audit the packages of the lock files and print the findings. Return the exit status."""
+    """Audit the packages in the lock files and print the findings. Return the exit status."""
     try:
         packages = {(package["name"], package["version"]): package for lock in locks for package in _audit(lock)}
     except Unreachable as reason:

@@ -2,8 +2,7 @@
 
     python -m infra.client [DIRECTORY]
 
-Uses no network. `clients/python` has what is not generated: the modules next to the operations and records, and the
-templates of the generator. Needs Python 3.11.
+It needs Python 3.11, but no network. `clients/python` contains the hand-written modules and the generator's templates.
 """
 
 import json
@@ -35,12 +34,12 @@ def main() -> None:
 
 
 def build(directory: Path) -> Path:
-    """Build in `directory`, which is replaced. Return the path of the wheel in its folder `dist`."""
+    """Replace `directory` with a new build. Return the path of the wheel in its folder `dist`."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     described = document.build(app.routes)
     _generate(described, directory)
-    # These replace the client and the errors of the generator.
+    # These files replace the generated client and errors.
     shutil.copytree(SOURCE / _PACKAGE, directory / _PACKAGE, dirs_exist_ok=True)
     _write_generated_modules(described, directory / _PACKAGE)
     for file in (SOURCE / "pyproject.toml", ROOT / "LICENSE"):
@@ -51,7 +50,7 @@ def build(directory: Path) -> Path:
 
 
 def _generate(described: dict[str, Any], directory: Path) -> None:
-    """Generate operations that return successes: the client raises all other answers."""
+    """Generate operations that return only successful responses: the client raises an error for all others."""
     successes = json.loads(json.dumps(described))
     for path in successes["paths"].values():
         for operation in path.values():
@@ -69,7 +68,7 @@ def _generate(described: dict[str, Any], directory: Path) -> None:
 
 
 def _write_generated_modules(described: dict[str, Any], package: Path) -> None:
-    """Write the version, and an exception for each code of the envelope of errors."""
+    """Write the version, and an exception class for each error code."""
     version = described["info"]["version"]
     (package / "version.py").write_text(f'"""The version."""\n\n__version__ = "{version}"\n', encoding="utf-8")
     codes = described["components"]["schemas"]["Error"]["properties"]["code"]["examples"]
@@ -83,7 +82,7 @@ def _write_generated_modules(described: dict[str, Any], package: Path) -> None:
 
 
 def _run(directory: Path, *command: str) -> str:
-    """Return the output of a command that must succeed, in this directory."""
+    """Run a command in this directory and return its output. Raise ClickException if it fails."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "SOURCE_DATE_EPOCH": _MODIFIED_AT}
     done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)

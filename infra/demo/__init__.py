@@ -1,1 +1,1 @@
-"""Demonstration data for a local run: `make demo`. Nothing of it ships."""
+"""Demonstration data for a local run (`make demo`). It is not part of the deployed package."""

@@ -1,4 +1,4 @@
-"""The demonstration: fill the workspace of the local run that uses a state directory.
+"""`make demo`: fill the workspace of the local run that uses a state directory.
 
     python -m infra.demo --state .local
 
@@ -25,7 +25,7 @@ _EXTENSIONS = ("console", "reports")
 
 
 class Service:
-    """The API of a run, as its `credentials.json` names it."""
+    """The API of the local run, with the address and key in its `credentials.json`."""
 
     def __init__(self, directory: Path) -> None:
         credentials = json.loads((directory / "credentials.json").read_text("utf-8"))
@@ -34,7 +34,7 @@ class Service:
         self._headers = {
             "Authorization": f"Bearer {credentials['workspace_key']}",
             "Content-Type": "application/json",
-            "User-Agent": USER_AGENT,  # the run prints no line for these requests
+            "User-Agent": USER_AGENT,  # the run does not log these requests
         }
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
@@ -81,7 +81,7 @@ def main(directory: Path, conversations: int) -> None:
         print(f"Two agents with {conversations:,} conversations and {len(visits):,} visitors in {seconds:.0f} s.")
     path = directory / "credentials.json"
     members = json.loads(path.read_text("utf-8"))
-    if "client" not in members:  # once per start of the run, which writes the file
+    if "client" not in members:  # each start of the run writes the file again
         state.write(path, json.dumps({**members, "client": fill.let_sign_in(service)}, indent=2) + "\n")
     print(
         f"\n  In a browser: http://{service.address}/console/{service.workspace_id}\n"

@@ -1,4 +1,4 @@
-"""Fill the workspace of a run: agents, tools and people through the API, their history through the stores."""
+"""Fill the workspace of a run: agents, tools and people through the API, and their history through the stores."""
 
 import secrets
 from typing import Any, Protocol
@@ -38,9 +38,9 @@ def is_filled(service: Service) -> bool:
 
 
 def fill(service: Service, conversations: int) -> list[plan.Visit]:
-    """Create everything that is missing; return the visits.
+    """Create all missing records. Return the visits.
 
-    The history ends when the agents were created, so an interrupted run continues with the same records.
+    The history ends at the creation of the agents, so an interrupted run continues with the same records.
     """
     keyring.ensure_data_key()
     moment = min(_create_agent(service, agent_id) for agent_id in texts.AGENTS)
@@ -54,7 +54,7 @@ def fill(service: Service, conversations: int) -> list[plan.Visit]:
 
 
 def let_sign_in(service: Service) -> dict[str, str]:
-    """Give the first client another password for the console; return its email and the password."""
+    """Set a new console password for the first client. Return the client's email and the password."""
     client_id, client = next(iter(texts.CLIENTS.items()))
     password = secrets.token_urlsafe(_PASSWORD_BYTES)
     service.call("POST", f"/v2/clients/{client_id}", {"dashboardPassword": password, "isOrgAdmin": True})
@@ -71,7 +71,7 @@ def _create_agent(service: Service, agent_id: str) -> int:
         for tool in texts.TOOLS[agent_id]:
             service.call("POST", f"{path}/tools", {"tool": tool})
     created: int = service.call("GET", path)["createdAtUNIX"]
-    if created + _SECONDS // 2 < clock.seconds():  # an earlier, interrupted run has backdated the agent
+    if created + _SECONDS // 2 < clock.seconds():  # an interrupted run already backdated the agent
         return created + _SECONDS
     history.backdate(service.workspace_id, agent_id, created - _SECONDS)
     return created

@@ -1,8 +1,8 @@
 """Write planned visits into the stores, with their times, and count them.
 
-The service counts at the time of a write, so the history of 90 days cannot come from requests of today. As in an
-import, each record is an absolute write with ids and version tags of its own time, and no webhook follows from it. The
-counts of each day are added up by the functions that the streams use. Writing a plan again changes nothing.
+The service counts a record at the time of its write, so requests made today cannot create 90 days of history. As in an
+import, each record is written with ids and version tags of its own time, and sends no webhook. The functions behind the
+streams count each day. Writing the same plan again changes nothing.
 """
 
 import json
@@ -24,7 +24,7 @@ from infra.demo.plan import Talk, Visit
 
 
 def write(workspace_id: str, moment: int, visits: Sequence[Visit]) -> None:
-    """Write the records of visits before `moment` (Unix seconds), and then what they count."""
+    """Write the records of the visits before `moment` (Unix seconds), and then their counts."""
     changes: list[CountedChange] = []
     loads, talks, leads = [], [], []
     created: dict[str, list[str]] = defaultdict(list)
@@ -50,7 +50,7 @@ def write(workspace_id: str, moment: int, visits: Sequence[Visit]) -> None:
 
 @storage.in_unit_of_work
 def backdate(workspace_id: str, agent_id: str, second: int) -> None:
-    """Save an agent as created at a Unix second: counts omit the changes before the creation of their agent."""
+    """Set an agent's creation time (Unix seconds): counts omit changes from before the agent existed."""
     row = agents.read(workspace_id, agent_id)
     before = row.open()
     agents.save(row, before, {**before, "createdAtUNIX": second})
@@ -128,7 +128,7 @@ def _lead_row(workspace_id: str, visit: Visit, talk: Talk) -> lead_store.LeadRow
     return row
 
 
-# ---- what the streams would have counted ----------------------------------------------------------
+# ---- counts that the streams would have made ----------------------------------------------------------
 
 
 def _agent(workspace_id: str, visit: Visit) -> str:
@@ -162,7 +162,7 @@ def _changes_of(row: conversations.ConversationRow, visit: Visit, talk: Talk) ->
 
 
 def _day_rows(moment: int, changes: Iterable[CountedChange]) -> Iterator[counts.DayRow]:
-    """Yield the counts of all days. No visit is in the hour of `moment`, which the streams count."""
+    """Yield the counts of all days. No visit is in the hour of `moment`, because the streams count that hour."""
     days: dict[tuple[str, str], dict[str, list[CountedChange]]] = defaultdict(lambda: defaultdict(list))
     for change in changes:
         time = clock.iso(ids.timestamp_of(change.version_tag) // 1_000)
@@ -182,7 +182,7 @@ def _day_rows(moment: int, changes: Iterable[CountedChange]) -> Iterator[counts.
 
 
 def _tally_rows(moment: int, created: dict[str, list[str]]) -> Iterator[tallies.TallyRow]:
-    """Yield the tallies of months and days, by which `page` of a list finds its place."""
+    """Yield the tallies of months and days, from which a list computes where `page` begins."""
     for agent, ulids in created.items():
         sums: dict[tuple[str, str], list[int]] = {}
         for quarter in map(page_position.quarter_of, ulids):

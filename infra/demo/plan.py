@@ -1,7 +1,7 @@
-"""What happened in the 90 days before a moment, drawn from a seed. Pure: the same arguments give the same plan.
+"""A random plan of the visits in the 90 days before a moment. The same arguments always return the same plan.
 
-Visits follow the clock and the week: busy days, quiet nights, slower weekends, and slow growth. Some visitors talk to
-the agent, a few of those ask for a person, and some leave their address.
+Visits vary with the hour and the weekday, and grow slowly. Some visitors talk to the agent, a few of them ask for a
+person, and some leave their address.
 """
 
 import random
@@ -14,7 +14,7 @@ DAYS = 90
 SEED = 7
 _HOUR = 3_600
 _DAY = 24 * _HOUR
-# The last planned hour begins this long before the moment, so that nothing is planned in the hour of the moment.
+# The last planned hour begins this long before the moment, so that no visit is in the hour of the moment.
 _QUIET = 3 * _HOUR
 # By the hour of UTC.
 _CLOCK = (2, 1, 1, 1, 2, 4, 9, 18, 34, 48, 54, 50, 40, 44, 52, 54, 50, 42, 36, 38, 40, 30, 16, 7)
@@ -23,7 +23,7 @@ _VISITS = 2.6  # per conversation
 _LOADS = (70, 22, 8)  # the weights of no, one and two further page loads
 _AGAIN = (20_000, 40 * 60 * 1_000)  # milliseconds later
 _LEADS, _HANDOFFS, _ENDED = 0.12, 0.07, 0.8
-# The newest handoffs wait for a person, or are with one.
+# The newest handoffs are still open: they wait for a person, or a person has taken over.
 _WAITING, _WITH_PERSON = 8, 6
 
 
@@ -68,7 +68,7 @@ class Talk(NamedTuple):
 
 
 def draw(moment: int, conversations: int, seed: int = SEED) -> list[Visit]:
-    """Return the visits of the 90 days before `moment` (Unix seconds), oldest first; `conversations` of them talk."""
+    """Return the visits of the 90 days before `moment` (Unix seconds), oldest first. `conversations` of them chat."""
     chance = random.Random(seed)
     hours = [*range((moment - DAYS * _DAY) // _HOUR * _HOUR + _HOUR, moment - _QUIET, _HOUR)]
     weights = [_weight(hour, (hour - hours[0]) / (DAYS * _DAY), chance) for hour in hours]
@@ -80,7 +80,7 @@ def draw(moment: int, conversations: int, seed: int = SEED) -> list[Visit]:
 
 
 def _pick(weights: dict[str, int], chance: random.Random) -> str:
-    """Draw a name by its weight."""
+    """Return a random name, chosen by weight."""
     return chance.choices([*weights], [*weights.values()])[0]
 
 
@@ -127,7 +127,7 @@ def _talk(agent: str, language: str, start: int, chance: random.Random) -> Talk:
 
 
 def _open_handoffs(visits: list[Visit]) -> list[Visit]:
-    """Return the same visits, but the last handoffs are open: they wait for a person, or are with a person."""
+    """Return the visits with the last handoffs open: they wait for a person, or a person has taken over."""
     handoffs = [number for number, visit in enumerate(visits) if visit.talk and visit.talk.handoff_at][::-1]
     states: list[tuple[str, str | None]] = [("requested_chat", None)] * _WAITING
     states += [("human-chatting", person) for person in texts.CLIENTS] * (_WITH_PERSON // 2)

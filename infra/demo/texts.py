@@ -1,4 +1,4 @@
-"""The content of the demonstration: its agents, tools and people, and what they say (`dialogues.txt`)."""
+"""The content of the demonstration: agents, tools, people and their dialogues (`dialogues.txt`)."""
 
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""The command `adopt`: creates the stack of a stage again, around the tables and keys of a deleted one."""
+"""The command `adopt`: recreates a deleted stack around its tables and keys."""
 
 from __future__ import annotations
 

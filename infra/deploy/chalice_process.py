@@ -1,4 +1,4 @@
-"""Chalice's command line in a child process, and everything that changes its behaviour.
+"""Chalice's command line in a child process, with the changes that we make to its behaviour.
 
 The parent calls `run`. The child is `python -m infra.deploy.chalice_process`; it runs in `build/<stage>` and imports
 the app with the stage's environment variables. It ends when the parent dies or stops; otherwise it would create
@@ -58,7 +58,7 @@ def run(project: Path, verb: str, stage: str, **variables: str) -> str:
         process = subprocess.Popen(
             command,
             cwd=_ROOT,
-            # The app's guard hands `chalice deploy` over to `infra.deploy`, except in this child.
+            # The app's guard runs `infra.deploy` instead of `chalice deploy`, except in this child.
             env={**os.environ, **variables, "CAMS_DEPLOYER": "1"},
             stdin=subprocess.PIPE,  # the lifeline
             stdout=output,
@@ -76,7 +76,7 @@ def run(project: Path, verb: str, stage: str, **variables: str) -> str:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Return the status of the child when it has ended. Write to its lifeline until then."""
+    """Wait for the child and return its exit status. Keep writing to its lifeline until then."""
     end = cast("IO[bytes]", process.stdin).fileno()
     while True:
         try:
@@ -92,7 +92,7 @@ def _last_line(log: Path) -> str:
 
 
 def main() -> None:
-    """Run Chalice's command line. The last line of the output of a failure is its error."""
+    """Run Chalice's command line. If it fails, print its error as the last line."""
     lifeline.end_with_parent(_LONGEST_SILENCE_SECONDS)
     from chalice.cli import cli
 
@@ -112,7 +112,7 @@ def main() -> None:
 
 
 def _pin_runtime(runtime: str) -> None:
-    """Make Chalice deploy functions with this runtime. It would choose the Python that it runs on."""
+    """Make Chalice deploy functions with this runtime. By default, Chalice chooses the Python that it runs on."""
     from chalice.config import Config
 
     Config.lambda_python_version = property(lambda _: runtime)  # type: ignore[assignment,method-assign]
@@ -125,7 +125,7 @@ def _handlers() -> dict[str, str]:
 
 
 def _sentence(error: Exception) -> str:
-    """Return the error of the SDK, which Chalice wraps, in one line."""
+    """Return the SDK error that Chalice has wrapped, in one line."""
     cause = error
     while original := getattr(cause, "original_error", None):
         cause = original

@@ -1,11 +1,11 @@
 """Rebuild Chalice's record of a stage, `.chalice/deployed/<stage>.json`, from the account.
 
-Chalice finds functions and roles by name, but the API and the event source mappings only through this file. It writes
-the file at the end of a deployment, so after a failed first deployment or on another machine there is none. Chalice
-would then create a second API with another URL, and duplicate mappings, which invoke each function twice. It also
-never deletes the mapping of a stream that no longer exists. So `reconcile` runs before Chalice does, and never reads an
-older file: it may be missing, truncated or outdated. Chalice deletes what is in the file and not in the application:
-`reconcile` adds the functions and roles that the application no longer has.
+Chalice finds functions and roles by name, but finds the API and the event source mappings only in this file. It writes
+the file at the end of a deployment, so the file is missing after a failed first deployment or on another machine.
+Chalice would then create a second API with another URL, and duplicate mappings, which invoke each function twice. It
+also never deletes the mapping of a stream that no longer exists. Therefore `reconcile` runs before Chalice, and ignores
+the old file, which may be missing, truncated or outdated. Chalice deletes the functions and roles that are in the file
+but not in the application, so `reconcile` adds those that the stage no longer needs.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Sdk = Callable[[str], Any]
 Resource = dict[str, str]
 """One entry of the file."""
 
-# API Gateway accepts 5 GetResources in 2 seconds per account. A page of 500, its maximum, has all resources of an API;
+# API Gateway accepts 5 GetResources in 2 seconds per account. A page of 500, its maximum, holds all resources of an API;
 # the default of 25 would need five requests.
 _LARGE_PAGES = {"PageSize": 500}
 
 
 def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs, functions: Collection[Function]) -> list[str]:
-    """Write the file, and delete every mapping to a wrong event source and every duplicate.
+    """Write the file, and delete duplicate mappings and mappings to wrong event sources.
 
-    `functions` are those of the stage. Chalice deletes the others.
+    `functions` are the functions of the stage. Chalice deletes all others.
 
     Return one line of text for each deleted mapping, for each leftover that Chalice deletes, and for each other API.
     """
@@ -122,7 +122,7 @@ def _replace(path: Path, text: str) -> None:
 def _find_leftovers(
     sdk: Sdk, stage: str, name: str, functions: Collection[Function]
 ) -> tuple[list[Resource], list[str]]:
-    """Return the entries of leftovers with Chalice's names, and a line for each."""
+    """Return the entries of leftovers under Chalice's names, and a line of text for each."""
     resources, lines = [], []
     for role, arn in leftovers.roles(sdk, stage, name, functions).items():
         entry = "default-role" if role == name else f"{role.removeprefix(f'{name}-')}_role"
@@ -145,7 +145,7 @@ def _delete_mapping(awslambda: Any, mapping: dict[str, Any]) -> None:
 def _keep_one_mapping(
     awslambda: Any, function: Function, name: str, outputs: Outputs
 ) -> tuple[dict[str, Any] | None, list[str]]:
-    """Delete a function's mappings except one to its own event source. Return it, and a line for each deleted one."""
+    """Keep one mapping to the function's own event source. Return it, and a line of text for each deleted mapping."""
     source_arn = event_sources.event_source_arn(function, name, outputs)
     kept: dict[str, Any] | None = None
     deleted = []
@@ -168,7 +168,7 @@ def _mapping_resource(function: Function, name: str, function_arn: str, mapping:
 
 
 def locate_api(sdk: Sdk, stage: str, name: str) -> Resource | None:
-    """Return the entry of the stage's API, from the account; None if there is none. `name` is the stack's."""
+    """Find the stage's API in the account. Return its entry, or None. `name` is the name of the stack."""
     arn = _find_function(sdk, name)
     entries, _ = _find_apis(sdk("apigateway"), stage, arn) if arn else ([], [])
     return entries[0] if entries else None
@@ -188,7 +188,7 @@ def _find_function(sdk: Sdk, function: str) -> str | None:
 
 
 def _find_apis(gateway: Any, stage: str, function_arn: str) -> tuple[list[Resource], list[str]]:
-    """Return the entry of the oldest API that invokes the function, and a line for each other one.
+    """Return the entry of the oldest API that invokes the function, and a line of text for each other API.
 
     The name of an API does not contain its stage, so only the function identifies the API.
     """
@@ -214,7 +214,7 @@ def _find_apis(gateway: Any, stage: str, function_arn: str) -> tuple[list[Resour
 
 
 def _invokes(gateway: Any, api_id: str, function_arn: str) -> bool:
-    """Return whether a method of the API invokes this function, not one whose name begins with this function's name."""
+    """Return whether a method of the API invokes exactly this function, not one with a longer name."""
     paginator = gateway.get_paginator("get_resources")
     pages = paginator.paginate(restApiId=api_id, embed=["methods"], PaginationConfig=_LARGE_PAGES)
     methods = [

@@ -1,4 +1,4 @@
-"""The checks before a deployment changes anything. Each failure is one sentence that says what to do."""
+"""The checks that run before a deployment changes anything. Each failure is a sentence that names the remedy."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class NotReady(click.ClickException):
 
 
 def validate_stage_name(_: click.Context, __: click.Parameter, value: str) -> str:
-    """Return the value of an option with a stage. Resource names contain the stage; `local` is the local run's.
+    """Return the value of the option `--stage`. Resource names contain it; `local` is reserved for the local run.
 
-    Raise NotReady instead of BadParameter, whose text has the usage of `infra.deploy`, not of `chalice deploy`.
+    Raise NotReady, because BadParameter would print the usage of `infra.deploy` instead of `chalice deploy`.
     """
     if not _STAGE_NAME.fullmatch(value) or value == "local":
         raise NotReady(
@@ -60,7 +60,7 @@ def validate_stage_name(_: click.Context, __: click.Parameter, value: str) -> st
 
 
 def run_all(session: Session, name: str, stage_name: str) -> None:
-    """Run every check; those that call AWS come last. `name` is the stack's. Raise NotReady."""
+    """Run every check, those that call AWS last. `name` is the name of the stack. Raise NotReady if one fails."""
     _check_python()
     _check_packages()
     require_cloud(session)
@@ -135,7 +135,7 @@ def require_region(session: Session) -> str:
 
 
 def require_own_region(session: Session, name: str) -> None:
-    """Raise NotReady if the roles of the stage, whose names are unique in the account, serve another region."""
+    """Raise NotReady if the roles of the stage serve another region: role names are unique per account."""
     region, iam = require_region(session), session.client("iam")
     for role in (f"{name}-{function.name}" for function in declared_functions()):
         others = {arn.split(":", 5)[3] for arn in _policy_resources(iam, role)} - {region, "", "*"}
@@ -154,7 +154,7 @@ def _policy_resources(iam: Any, role: str) -> list[str]:
 
 
 def require_restorable(cloudformation: Any, source: str, target: str) -> None:
-    """Raise NotReady without a stack `source`, and with a stack `target` unless an interrupted restore created it."""
+    """Raise NotReady if `source` is missing, or if `target` exists and was not left by an interrupted restore."""
     if stack.status(cloudformation, source) is None:
         raise NotReady(f"There is no stack {source} in this account and region.")
     state = stack.status(cloudformation, target)

@@ -1,4 +1,4 @@
-"""What the commands share: the option `--stage`, and a line with the duration of each step."""
+"""Parts shared by the commands: the option `--stage`, and a line with the duration of each step."""
 
 from __future__ import annotations
 

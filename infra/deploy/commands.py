@@ -14,7 +14,7 @@ from infra.deploy.verify_command import verify
 
 
 class Commands(click.Group):
-    """Reports an error of the SDK, and an interruption, in one line."""
+    """Report SDK errors and interruptions in one line."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command."""

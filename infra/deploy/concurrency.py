@@ -1,8 +1,8 @@
-"""The concurrent executions of a stage, scaled to those that the account has for it.
+"""The concurrency settings of a stage, scaled to the account's limit of concurrent executions.
 
-All functions of an account share its concurrent executions: usually 1,000 in a region, but 10 in a new account. Queues
-that may invoke more functions than that receive messages that Lambda then throttles. Each such receive counts, so after
-ten of them a message is in the dead-letter queue, although nothing is wrong with it.
+All functions of an account share its concurrent executions: usually 1,000 in a region, but 10 in a new account. If the
+queues may invoke more functions than that, Lambda throttles the invocation after the message has been received. Each
+receive counts, so after ten throttled receives an intact message is moved to the dead-letter queue.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _QUOTA = "L-B99A9384"
 
 
 def available_executions(awslambda: Any, current: Settings) -> int:
-    """Return the concurrent executions of the account that no function of others reserves.
+    """Return the concurrent executions of the account that other applications' functions do not reserve.
 
-    `current` are the deployed settings of the stage: the next deployment may use the executions that the last one has
-    reserved.
+    `current` contains the deployed settings of the stage: the next deployment may reuse the executions that the last
+    one reserved.
     """
     unreserved = awslambda.get_account_settings()["AccountLimit"]["UnreservedConcurrentExecutions"]
     return int(unreserved) + sum(reservations(current).values())
 
 
 def problem(settings: Settings, executions: int) -> str:
-    """Return a sentence if the API would lack executions or AWS would refuse a reservation; otherwise an empty text."""
+    """Return a sentence if the API would lack executions or AWS would reject a reservation, otherwise an empty text."""
     if executions < MINIMUM:
         return (
             f"The account has {executions} concurrent executions for this stage, which needs at least {MINIMUM}: "
@@ -73,7 +73,7 @@ def with_defaults(settings: Settings, executions: int) -> dict[str, Any]:
     }
     if executions - sum(reservations(settings).values()) - sum(missing.values()) < _MIN_UNRESERVED:
         missing = {}
-    # If each request takes 0.5 s, as the longest does, they use half of the concurrent executions.
+    # If each request took 0.5 s, like the longest, the requests would use half of the concurrent executions.
     throttle = dict.fromkeys(("rate", "burst"), min(_FULL_SIZE, executions))
     functions = {name: {RESERVED: value} for name, value in missing.items()}
     return merge({"throttle": throttle, "lambda_functions": functions}, settings)

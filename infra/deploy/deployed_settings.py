@@ -1,10 +1,10 @@
 """The settings of the deployed stage, read from the account.
 
-What `.chalice/config.json` does not mention stays as it is deployed, so a stage can be deployed from any clone. The
-first step of a deployment writes the operator's settings into the stack's parameter `OperatorSettings`. So the next
-deployment completes what an interrupted one began. Without it, as in a stack that was adopted, the settings are read
-from the functions. The limits are left out: those of the operator cannot be distinguished from those that depend on the
-size of the account. A stage that was restored takes over the settings of the stage that its tables come from.
+Settings that `.chalice/config.json` does not mention keep their deployed values, so a stage can be deployed from any
+clone. The first step of a deployment writes the operator's settings into the stack's parameter `OperatorSettings`, so
+the next deployment completes an interrupted one. An adopted stack lacks the parameter: its settings are read from the
+functions, except the limits, because the operator's cannot be distinguished from those derived from the account's size.
+A restored stage takes over the settings of the stage that its tables come from.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ _READABLE = (
 class DeployedSettings:
     """The settings of the deployed stage, in the form of `.chalice/config.json`.
 
-    `current` has those of the functions and the API, empty without functions. `own` has the operator's, which a
-    deployment keeps. `origin` is the stack of another stage that `own` comes from, if any.
+    `current` contains the settings of the functions and the API; it is empty if the stage has no functions. `own`
+    contains the operator's settings, which a deployment keeps. `origin` is the stack that a restored `own` comes from.
     """
 
     current: Settings = field(default_factory=dict)
@@ -83,7 +83,7 @@ def reservations(awslambda: Any, name: str) -> dict[str, dict[str, int]]:
 
 
 def combine(deployed: DeployedSettings, configured: Settings) -> dict[str, Any]:
-    """Return the settings to deploy: the operator's, and the deployed ones that they do not mention.
+    """Return the settings to deploy: the operator's, and every deployed setting that they do not mention.
 
     An empty variable is removed. Chalice, which reads `.chalice/config.json` first, fails for a variable that is null.
     """
@@ -132,7 +132,7 @@ def parameters(own: Settings) -> dict[str, str]:
 
 
 def _comparable(flat: Mapping[tuple[str, ...], Any]) -> dict[tuple[str, ...], Any]:
-    """Return what `_current` reads, too."""
+    """Return only the settings that `_current` also reads."""
     return {
         path: value
         for path, value in flat.items()
@@ -170,7 +170,7 @@ def _flat(settings: Settings, keep_null: bool = False) -> dict[tuple[str, ...], 
 
 
 def _current(sdk: Sdk, name: str) -> dict[str, Any]:
-    """Return the settings that the functions and the API have; empty without the function behind the API."""
+    """Return the settings of the functions and the API, or an empty object if there is no function behind the API."""
     configuration = unless_missing(sdk("lambda").get_function_configuration, FunctionName=name)
     if not configuration:
         return {}
@@ -208,14 +208,14 @@ def _tags(awslambda: Any, arn: str) -> dict[str, str]:
 
 
 def _notifications(sdk: Sdk, name: str) -> dict[str, Any]:
-    """Return the settings that have parameters of their own (`operator_email`)."""
+    """Return the settings that have separate parameters (`operator_email`)."""
     stored = stack.parameters_of(sdk("cloudformation"), name, ("AlarmsEmail", "MonthlyBudget"))
     settings = {"alarms_email": stored.get("AlarmsEmail"), "monthly_budget": int(stored.get("MonthlyBudget") or 0)}
     return {key: value for key, value in settings.items() if value}
 
 
 def _own(sdk: Sdk, name: str, current: Settings) -> dict[str, Any]:
-    """Return the operator's settings; empty for a stage without settings."""
+    """Return the operator's settings, or an empty object if the stage has none."""
     if stored := stack.parameters_of(sdk("cloudformation"), name, (_PARAMETER,)).get(_PARAMETER):
         return {**json.loads(stored), **_notifications(sdk, name)}
     own = {key: value for key, value in current.items() if key not in _LIMITS}

@@ -1,7 +1,7 @@
 """The event source mappings of the functions, and the settings that Chalice cannot express.
 
-These are filters, retries, bisecting, the on-failure destination and concurrency. A later `chalice deploy` updates
-only batch size and batching window, so it keeps the settings made here.
+Chalice cannot express filters, retries, bisecting, the on-failure destination and concurrency. It updates only batch
+size and batching window, so the settings made here survive its deployments.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def configure(
 ) -> int:
     """Apply the settings of `functions` to every mapping that differs. Return the number of changed mappings.
 
-    `scaled` has those that depend on the size of the account, by function (`concurrency`).
+    `scaled` contains the settings that depend on the size of the account, by function (`concurrency`).
 
-    Raise ClickException if a function does not have exactly one mapping, the one to its own event source.
+    Raise ClickException unless each function has exactly one mapping, to its own event source.
     """
     changed = 0
     for function in functions:
@@ -59,7 +59,7 @@ def list_mappings(awslambda: Any, function: str) -> list[dict[str, Any]]:
 
 
 def wait_until_stable(awslambda: Any, uuid: str) -> None:
-    """Wait until a mapping can be changed or deleted: Lambda refuses both during a state change.
+    """Wait until a mapping can be changed or deleted: Lambda rejects both during a state change.
 
     Raise ClickException after 10 minutes.
     """
@@ -74,7 +74,7 @@ def wait_until_stable(awslambda: Any, uuid: str) -> None:
 
 
 def matches(actual: Any, settings: Any) -> bool:
-    """Return whether a mapping's description contains these settings. AWS adds members, and omits empty ones."""
+    """Return whether a mapping's description contains these settings. AWS adds members and omits empty ones."""
     if isinstance(settings, dict):
         return all(matches((actual or {}).get(key), value) for key, value in settings.items())
     return bool(actual == settings or (not actual and settings == []))

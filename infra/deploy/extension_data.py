@@ -1,7 +1,7 @@
-"""The data that a deployment removes: the tables, queues, keys and rows of an extension that is switched off.
+"""Removal of the data of an extension that is switched off: its tables, queues, keys and rows.
 
-`ROWS` of `data.py` in the folder `deploy` of an extension declares its rows in tables of core. A deployment refuses to
-leave data behind, because no erasure would reach it. It deletes the data if the operator asks for it.
+`ROWS` in an extension's `deploy/data.py` declares its rows in core's tables. A deployment fails if it would leave data
+behind, because no erasure would reach that data. It deletes the data if the operator asks for it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _MESSAGES = tuple(f"ApproximateNumberOfMessages{state}" for state in ("", "NotVi
 
 
 def disabled_extensions(cloudformation: Any, name: str, extensions: Collection[str]) -> list[str]:
-    """Return the extensions that the stack `name` has and a stage with these extensions has not."""
+    """Return the extensions of the stack `name` that are not among these extensions."""
     if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
         return []
     return sorted({*stack.extensions(cloudformation, name)} - {*extensions})
 
 
 def check(sdk: Sdk, name: str, stage_name: str, extensions: Collection[str], deleted: Collection[str]) -> None:
-    """Raise NotReady if a deployment with these extensions would leave data behind, except that of `deleted` ones."""
+    """Raise NotReady if a deployment with these extensions would leave data behind. Ignore the `deleted` extensions."""
     off = disabled_extensions(sdk("cloudformation"), name, extensions)
     for extension in deleted:
         if extension not in off:
@@ -93,7 +93,7 @@ def _find_data(sdk: Sdk, name: str, resource: Mapping[str, Any]) -> str:
 
 
 def _own_resources(extension: str) -> dict[str, Any]:
-    """Return the declared resources that only this extension has, by their logical ids."""
+    """Return the resources that only this extension declares, by their logical ids."""
     core = template([])["Resources"]
     return {key: resource for key, resource in template([extension])["Resources"].items() if key not in core}
 

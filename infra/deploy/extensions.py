@@ -23,7 +23,7 @@ def problems(settings: Settings, stage_name: str) -> Iterator[str]:
 
 
 def describe_disabled(extensions: Collection[str]) -> list[str]:
-    """Return a line for each extension that is off, with what it would cost per month without any use."""
+    """Return a line for each extension that is off, with the monthly price that it would add to an idle stage."""
     base = idle_price.of_stage(extensions).dollars
     return [
         f"extension {name} is off: if enabled, it costs "

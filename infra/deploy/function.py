@@ -22,7 +22,7 @@ READ_KEYRING = {"keyring": "GetItem"}
 PARTIAL_FAILURES = ["ReportBatchItemFailures"]
 """FunctionResponseTypes of a function that reports the failed records of a batch."""
 
-# Lambda repeats a failing batch until its records have this age. The stream keeps them for 24 hours, so an operator has
+# Lambda retries a failing batch until its records have this age. The stream keeps them for 24 hours, so an operator has
 # the 18 hours after the dead letter to replay them (`infra.cams redrive-streams`). The number of attempts has no limit:
 # AWS does not document the time between two of them, so a number would not bound the length of an outage.
 _MAX_RECORD_AGE_SECONDS = 6 * 60 * 60
@@ -71,7 +71,7 @@ class Function:
         return replace(self, tables=joined, sends_to=tuple(dict.fromkeys([*self.sends_to, *sends_to])))
 
     def merge(self, other: Function) -> Function:
-        """Return the function that reads a stream for two extensions: the permissions of both, and their records."""
+        """Return a function that reads a stream for two extensions, with the permissions and the filters of both."""
         filters = [one.mapping_settings[_FILTERS]["Filters"] for one in (self, other)]
         # Lambda passes a record that matches one of the filters, and without a filter all records.
         patterns = [] if [] in filters else [one for listed in filters for one in listed]

@@ -1,9 +1,9 @@
 """The updates of the functions during a deployment: one upload of the package, then all functions at once.
 
-Chalice sends the package with each function, and updates one function after the other. The event handlers of this
-module let `CreateFunction` take the code from a bucket. They hold the updates back until Chalice has finished. A
-function that already has the code and the settings is not updated. Chalice never changes the handler of a function, so
-`apply` does.
+Chalice uploads the package once per function, and updates the functions one after the other. The event handlers of this
+module make `CreateFunction` take the code from a bucket, and hold the updates back until Chalice has finished. A
+function that already has the code and the settings is not updated. `apply` also changes the handlers of functions,
+because Chalice never does.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ class FunctionUpdates:
         context[_CONTEXT] = deployed
 
     def _location(self, package: bytes) -> Parameters:
-        """Return the place of the package in the bucket, after uploading it once.
+        """Upload the package once, and return its location in the bucket.
 
-        An object that an earlier deployment has uploaded is replaced: it might expire before Lambda reads it.
+        An object from an earlier deployment is replaced, because it might expire before Lambda reads it.
         """
         key = f"{hashlib.sha256(package).hexdigest()}.zip"
         if key not in self._uploaded:
@@ -112,7 +112,7 @@ class FunctionUpdates:
         return {"S3Bucket": self._bucket, "S3Key": key}
 
     def _update(self, name: str) -> None:
-        """Update one function: the code first, since its settings name the stored layouts that the code reads."""
+        """Update one function: first the code, because the settings list the stored layouts that the code reads."""
         self._wait(name)
         if name in self._code:
             self._awslambda.update_function_code(**self._code[name])
@@ -128,7 +128,7 @@ class FunctionUpdates:
             raise click.ClickException(f"Lambda could not update the function {name}: {reason}")
 
     def _wait(self, name: str) -> Parameters:
-        """Return the configuration of a function, once no update of it is running."""
+        """Wait until no update of a function is running. Return its configuration."""
         deadline, pause = time.monotonic() + _TIMEOUT_SECONDS, _FIRST_POLL_SECONDS
         while True:
             # GetFunction, because its limit is 100 calls a second.
@@ -140,7 +140,7 @@ class FunctionUpdates:
 
 
 def _has(deployed: Parameters, settings: Parameters) -> bool:
-    """Return whether a function has these settings. Lambda omits an empty one, or returns it with empty members."""
+    """Return whether a function has these settings. Lambda omits an empty setting, or returns it with empty members."""
     return all(_compact(value) == _compact(deployed.get(name)) for name, value in settings.items())
 
 
@@ -150,5 +150,5 @@ def _compact(setting: Any) -> Any:
 
 
 def _answer(context: Parameters, **_: Any) -> tuple[AWSResponse, Parameters]:
-    """Answer a call that is held back, in place of Lambda. Chalice then waits for no update."""
+    """Return a response to a call that is held back, in place of Lambda. Chalice then does not wait for the update."""
     return AWSResponse("", 200, {}, None), {**context[_CONTEXT], "LastUpdateStatus": "Successful"}

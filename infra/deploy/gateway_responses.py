@@ -1,8 +1,8 @@
 """The gateway responses of API Gateway, in the service's error envelope.
 
-API Gateway answers by itself when a request does not reach the function, or when the function returns no response.
+API Gateway itself responds when a request does not reach the function, or when the function returns no response.
 Chalice uploads the whole API at every deployment, which resets these responses, so `put` runs after each deployment.
-Until then, for some seconds, clients see the defaults of API Gateway. No response echoes any part of the request.
+Until then, clients see API Gateway's default responses for some seconds. No response echoes any part of the request.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ RESPONSES: dict[str, GatewayResponse] = {
     # Includes an unknown route called with a bearer token: API Gateway parses the token as a signature, and sends 403.
     "DEFAULT_4XX": GatewayResponse(None, errors.Invalid.code, "The request is not valid, or there is no such route."),
 }
-"""Keyed by API Gateway's response type. The two defaults apply to every case without a type of its own."""
+"""Keyed by API Gateway's response type. The two defaults apply to all other types."""
 
 
 # Any page may read them: API Gateway cannot set it for single routes, a page with a visitor token has to know why its
@@ -81,7 +81,7 @@ _CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "R
 
 
 def put(sdk: Callable[..., Any], api_id: str, stage: str) -> int:
-    """Put every response that differs, then redeploy the stage. Return the number of responses put."""
+    """Put every response that differs, and redeploy the stage. Return the number of changed responses."""
     # API Gateway allows one CreateDeployment in five seconds per account, and Chalice has just called it.
     gateway = sdk("apigateway", config=Config(retries={"mode": "standard", "max_attempts": 10}))
     changed = outdated(gateway, api_id)

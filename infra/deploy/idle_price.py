@@ -16,7 +16,7 @@ _POLLING = _POLLERS * _SECONDS_OF_MONTH / _SECONDS_OF_POLL * _QUEUE_REQUEST
 
 
 class IdlePrice(NamedTuple):
-    """The resources of a stage that cost money without any use: their numbers."""
+    """The numbers of those resources of a stage that cost money even when idle."""
 
     keys: int
     alarms: int
@@ -25,7 +25,7 @@ class IdlePrice(NamedTuple):
 
     @property
     def polling(self) -> float:
-        """The dollars for the requests of Lambda to empty queues."""
+        """The dollars for Lambda's requests to empty queues."""
         return self.queues * _POLLING
 
     @property
@@ -35,7 +35,7 @@ class IdlePrice(NamedTuple):
 
 
 def of_stage(extensions: Collection[str] | None = None) -> IdlePrice:
-    """Return what core costs with these extensions, by default with all that are present."""
+    """Return the price of core with these extensions, by default with all that are present."""
     alarms = template.declared("AWS::CloudWatch::Alarm", extensions)
     return IdlePrice(
         keys=len(template.key_ids(extensions)),

@@ -1,7 +1,7 @@
-"""The stored layout that a deployment lets the functions write: the newest that this version and they all read.
+"""The stored layout that the functions write: the newest that both this version and the deployed functions read.
 
-While a deployment replaces the functions, old and new ones run side by side. The environment of each function has the
-layouts that it reads. The parameters of the stack have the layout that was last written; they stay with the tables.
+While a deployment replaces the functions, old and new ones run side by side. The environment of each function lists the
+layouts that it reads. A stack parameter records the layout that was last written; it remains with the tables.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def parameters(layout: int) -> dict[str, str]:
 
 
 def recorded(layout: int) -> dict[str, str]:
-    """Return the parameters for a layout that functions write. Raise NotReady if this version does not read it."""
+    """Return the stack parameters for a layout that functions write. Raise NotReady if this version cannot read it."""
     if layout not in READABLE:
         raise NotReady(f"The functions write layout {layout}, which version {__version__} does not read: use theirs.")
     return parameters(layout)
@@ -57,7 +57,7 @@ def variables(layout: int) -> dict[str, str]:
 
 
 def next_step(layout: int, stage: str) -> str:
-    """Return a sentence for the operator if the stage does not write the current layout yet, otherwise empty."""
+    """Return a sentence for the operator if the stage does not write the current layout yet, otherwise an empty text."""
     if layout == CURRENT:
         return ""
     return (

@@ -1,8 +1,8 @@
-"""The leftovers of a stage: its functions and roles that it does not need.
+"""The leftovers of a stage: functions and roles that the stage no longer needs.
 
-An earlier version had them, or an extension that is off now. Or the plain `chalice deploy` of an earlier version failed
-halfway: Chalice then records nothing of what it created, a role for all functions such as `cams-prod`, and the first
-function. The marks that Chalice sets identify them, so that Chalice deletes them.
+Leftovers come from an earlier version, or from an extension that is now off. They also come from a plain `chalice
+deploy` that failed halfway: Chalice then has no record of the role and the first function that it created. Chalice's
+tags and policy names identify leftovers, which are then handed to Chalice for deletion.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Sdk = Callable[[str], Any]
 
 
 def functions(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> dict[str, str]:
-    """Return the ARN of each function of the stage by its deployed name, without those that the stage needs."""
+    """Return the ARN of each function of the stage that is not `needed`, by its deployed name."""
     awslambda = sdk("lambda")
     return {
         function["FunctionName"]: function["FunctionArn"]
@@ -26,7 +26,7 @@ def functions(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> 
 
 
 def roles(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> dict[str, str]:
-    """Return the ARN of each role of the stage by its name, without those of the needed functions.
+    """Return the ARN of each role of the stage that no needed function uses, by its name.
 
     A role that another function uses does not belong to the stage, even if its name and its policy match.
     """
@@ -46,7 +46,7 @@ def roles(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> dict
 
 
 def _functions_of_others(awslambda: Any, name: str, needed: Collection[Function]) -> list[dict[str, Any]]:
-    """Return all functions of the account without those that the stage needs."""
+    """Return all functions of the account that are not `needed`."""
     own = {function.deployed_name(name) for function in needed}
     pages = awslambda.get_paginator("list_functions").paginate()
     return [one for page in pages for one in page["Functions"] if one["FunctionName"] not in own]
@@ -58,7 +58,7 @@ def _is_of_stage(awslambda: Any, arn: str, stage: str) -> bool:
 
 
 def _is_of_chalice(iam: Any, role: dict[str, Any]) -> bool:
-    """Return whether only functions may assume the role, and it has one policy, inside it, with the role's name."""
+    """Return whether only functions may assume the role, and its only policy is inline and has the role's name."""
     trusted = [statement.get("Principal") for statement in role["AssumeRolePolicyDocument"]["Statement"]]
     if trusted != [{"Service": "lambda.amazonaws.com"}]:
         return False

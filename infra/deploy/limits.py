@@ -1,4 +1,4 @@
-"""The limits of a stage, which protect the account from the stage, and its callers from each other.
+"""The limits of a stage, which protect the account from the stage and the callers from each other.
 
 An operator sets them in the stage of `.chalice/config.json` (docs/operate.md):
 
@@ -6,8 +6,8 @@ An operator sets them in the stage of `.chalice/config.json` (docs/operate.md):
     "requests_per_credential": 0,
     "lambda_functions": {"deliver": {"reserved_concurrency": 200}, "deliver_slow": {"reserved_concurrency": 50}}
 
-The throttle is a setting of the API's stage, which Chalice cannot express. The limit of a credential is a rule of AWS
-WAF in `infra/template.yaml`. Chalice reserves the concurrency. `concurrency` has the defaults.
+The throttle is a setting of the API's stage, which Chalice cannot express. The limit per credential is an AWS WAF rule
+in `infra/template.yaml`. Chalice reserves the concurrency. `concurrency` computes the defaults.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _concurrency_problems(functions: Any, stage_name: str) -> Iterator[str]:
 
 
 def _reserved_problems(function: Function, value: Any, stage_name: str) -> Iterator[str]:
-    """Yield a sentence for an invalid reserved concurrency. It limits the queue of the function, too."""
+    """Yield a sentence for an invalid reserved concurrency, which also limits the function's queue."""
     valid = value is None or (_is_number(value) and (value in _CONCURRENCIES if function.queue else value > 0))
     if not valid:
         allowed = "a whole number from 2 to 1000" if function.queue else "a whole number from 1"
@@ -75,7 +75,7 @@ def unknown_functions(settings: Settings, functions: Iterable[Function]) -> list
 
 
 def requests_per_credential(settings: Settings) -> int:
-    """Return the requests that one credential may send in five minutes; 0 for no limit."""
+    """Return the number of requests that a credential may send in five minutes, or 0 for no limit."""
     return int(settings.get("requests_per_credential", 0))
 
 

@@ -1,7 +1,7 @@
 """The log groups and the alarms of the stack, generated from the table of functions. docs/operate.md explains them.
 
-Only failures of the service raise an alarm. A failing receiver of a workspace raises none: its failures are a metric,
-and entries of the lists of deliveries. Names keep the parameter of the template: `${Name}` is the name of the stack.
+Only failures of the service raise an alarm. A workspace's failing receiver does not: a metric and the lists of
+deliveries show its failures. In names, `${Name}` is a template parameter, the name of the stack.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _late_readers(alarm: tuple[str, str], functions: Iterable[Function]) -> Reso
 
 
 def _late(name: str, description: str, metrics: list[dict[str, Any]], threshold: int) -> Resources:
-    """Return an alarm that rings after 3 late minutes of 15. A function that is not invoked in a minute has no age."""
+    """Return an alarm that rings after 3 late minutes of 15. A minute without an invocation has no value."""
     combined = {**_combined("MAX", "Maximum", metrics, _MINUTE), "DatapointsToAlarm": 3}
     return {name: _alarm(name, f"{description} {_DOC}", combined, threshold=threshold, periods=15)}
 

@@ -1,4 +1,4 @@
-"""The address that is notified of alarms, and the budget of the account: settings of a stage in `.chalice/config.json`.
+"""Two settings of a stage in `.chalice/config.json`: the email address for alarms, and the account's budget.
 
     "alarms_email": "ops@example.com",
     "monthly_budget": 200
@@ -20,7 +20,7 @@ from infra.deploy import stack, stage
 _EMAIL, _BUDGET = "AlarmsEmail", "MonthlyBudget"
 # The statuses of a stack that no deployment has updated yet.
 _NEW = (None, *stack.NEVER_CREATED, "CREATE_COMPLETE", "IMPORT_COMPLETE")
-# One address, without a display name, quotes or comments. SNS accepts no others.
+# SNS accepts only a plain address, without a display name, quotes or comments.
 _ADDRESS = re.compile(r"[^\s@\"'(),:;<>\[\\\]]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
 
 
@@ -51,7 +51,7 @@ def parameters(cloudformation: Any, name: str, settings: stage.Settings) -> dict
 
 
 def notice(sdk: Callable[[str], Any], name: str) -> str:
-    """Return a sentence that names the recipient of alarms, and says how to confirm the subscription."""
+    """Return a sentence that names the recipient of alarms and how to confirm the subscription."""
     email = _email(sdk("cloudformation"), name)
     if not email:
         return 'Alarms notify nobody: set "alarms_email" of the stage in .chalice/config.json, and deploy again.'
