@@ -1,7 +1,7 @@
 """Applies the event filters of the deployment, in the local run and to records that are replayed. Pure.
 
-The tables of functions declare the filters as patterns in Lambda's language. This module implements the part of it
-that they use: exact strings, `prefix`, and `exists` with the value true. It refuses every other rule.
+The tables of functions declare the filters as Lambda event patterns. This module implements the rules that they use:
+exact strings, `prefix`, and `exists` with the value true. It rejects every other rule.
 https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html documents the language.
 """
 
@@ -18,7 +18,7 @@ Filter = Callable[[Mapping[str, Any]], bool]
 
 
 def of_function(name: str) -> Filter:
-    """Return a function that returns whether Lambda passes a record to the function `name`.
+    """Return a predicate: whether Lambda passes a record to the function `name`.
 
     Raise ValueError for an unknown function, and for a rule that this module does not implement.
     """
@@ -28,7 +28,7 @@ def of_function(name: str) -> Filter:
         if function.name == name
     ]
     if not declared:
-        raise ValueError(f"{name} is in no table of functions (infra/deploy/functions.py).")
+        raise ValueError(f"{name} is not a declared function (infra/deploy/functions.py).")
     patterns = [json.loads(filter_["Pattern"]) for filter_ in declared[0].get("Filters", [])]
     for pattern in patterns:
         require_supported(pattern, name)

@@ -1,6 +1,6 @@
-"""What extensions add to a deployment: the folder `deploy` of each folder in `chalicelib/extensions`. It never ships.
+"""The parts that extensions add to a deployment: the folder `deploy` of each extension in `chalicelib/extensions`.
 
-Every file of it is optional.
+These folders are not part of the package. Each file in them is optional.
 
 `functions.py` declares functions, permissions and alarms:
 - `FUNCTIONS`: a tuple of `infra.deploy.function.Function`. `follow(table, …)` makes one that reads the stream of a
@@ -12,11 +12,11 @@ Every file of it is optional.
 - `DEAD_LETTER_ALARMS`: the description of an alarm for each dead-letter queue in `template.yaml`. The name is that of
   the resource without `Queue`: `{"DeadErasures": "An erasure has failed."}`.
 
-`data.py` has `ROWS`: the rows of the extension in tables of core, each as a table, an attribute and its prefix, such as
-`("workspaces", "item", "erasure#")`; `infra.operator.records.row_prefixes` returns those of row classes. All rows of
-the extension's own tables are its data.
+`data.py` declares `ROWS`: the rows of the extension in tables of core. Each entry is a table, an attribute and its
+prefix, such as `("workspaces", "item", "erasure#")`. `infra.operator.records.row_prefixes` derives entries from row
+classes. All rows of the extension's own tables are its data.
 
-`requirements.txt` has the packages that the extension needs and core does not, with their versions. The build adds them
+`requirements.txt` lists the packages that only the extension needs, with their versions. The build adds them
 to those of the project's requirements.txt, and `make lock` locks them.
 
 `package.py` declares what the extension adds to the package:
@@ -25,9 +25,9 @@ to those of the project's requirements.txt, and `make lock` locks them.
 - `prepare(directory)` changes the copy of the extension in the package `directory` and returns the folders whose
   modules ship as bytecode only.
 
-`settings.py` has `problems(settings, stage_name)`, which yields a sentence for each invalid setting of a stage.
+`settings.py` defines `problems(settings, stage_name)`, which yields a sentence for each invalid setting of a stage.
 
-`commands.py` declares `COMMANDS`: click commands that `python -m infra.cams` has beside those of core.
+`commands.py` declares `COMMANDS`: click commands that are added to `python -m infra.cams`.
 
 `local.py` adds to a local run: `variables(url)` for its functions, `paths(workspace_id)` of pages that a person opens
 first, and `FOLDERS` of the state directory, by what they contain.
@@ -35,8 +35,8 @@ first, and `FOLDERS` of the state directory, by what they contain.
 `checks.py` declares `CHECKS` of `make verify`: by name, a function that takes an `infra.verify.visit.Visit` and yields
 a sentence for each problem. They run after those of core, before the records of the visit are deleted.
 
-`template.yaml` has the members of a CloudFormation template that the extension adds to `infra/template.yaml`, such as
-`Resources` and `Outputs`. It may add members to a resource of core, such as a stream to a table, but change none.
+`template.yaml` contains the parts of a CloudFormation template that the extension adds to `infra/template.yaml`, such
+as `Resources` and `Outputs`. It may add members to a resource of core, such as a stream to a table, but change none.
 """
 
 from __future__ import annotations
@@ -101,5 +101,5 @@ def _merge(base: Template, added: Template, place: str) -> Template:
         if isinstance(base[key], dict) and isinstance(added[key], dict):
             merged[key] = _merge(base[key], added[key], f"{place}: {key}")
         elif base[key] != added[key]:
-            raise ValueError(f"{place}: {key} has another value in a template that is merged before.")
+            raise ValueError(f"{place}: {key} has a different value in an earlier template.")
     return merged

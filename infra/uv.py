@@ -1,12 +1,12 @@
-"""uv in the version that `requirements/uv.lock` names, configured as pip is.
+"""uv in the version that `requirements/uv.lock` pins, with pip's configuration.
 
     python3 -m infra.uv pip compile ...
 
 uv installs the environments (`infra.local.install`), resolves the locks (`make lock`) and fetches the packages that
 ship (`infra.package.wheels`). This module runs before anything is installed: it imports the standard library only.
 
-uv reads neither `pip.conf` nor `PIP_*`: behind a mirror it would silently use the public index. So each option of pip
-becomes the variable that uv reads. A `UV_*` variable that is set takes precedence.
+uv reads neither `pip.conf` nor `PIP_*`: behind a mirror it would silently use the public index. Therefore pip's options
+are passed to uv as environment variables. A `UV_*` variable that is already set takes precedence.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def command(*arguments: str) -> tuple[list[str], dict[str, str]]:
     install()
     settings = parse_settings(_pip("read its configuration", "config", "list"))
     if arguments[:2] == ("pip", "compile"):
-        # An extra index that has a version hides that version's files of the index: the lock would not contain them.
+        # If an extra index has a version, uv ignores the main index's files of that version: the lock would lack them.
         settings = {name: text for name, text in settings.items() if name not in ("extra-index-url", "find-links")}
     options = ["--no-index"] if arguments[:1] == ("pip",) and settings.get("no-index", "").lower() in _TRUE else []
     line = [str(_DIRECTORY / "bin" / "uv"), "--no-config", "--no-python-downloads", *arguments, *options]
@@ -55,7 +55,7 @@ def command(*arguments: str) -> tuple[list[str], dict[str, str]]:
 
 
 def variables(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that give uv the settings of pip, except where `environment` has uv's own variable."""
+    """Return uv's variables for pip's settings, except those that `environment` already sets."""
     lists = {name: settings.get(name, "").split() for name in ("extra-index-url", "find-links", "trusted-host")}
     proxy = settings.get("proxy", "")
     values = {
@@ -67,7 +67,7 @@ def variables(settings: Mapping[str, str], environment: Mapping[str, str]) -> di
         "UV_INSECURE_HOST": " ".join(lists["trusted-host"]),
         "UV_HTTP_TIMEOUT": settings.get("timeout") or settings.get("default-timeout"),
         "UV_KEYRING_PROVIDER": "subprocess" if settings.get("keyring-provider") == "subprocess" else "",
-        # These are not uv's own; pip's options take precedence over them for pip, too.
+        # These variables are not specific to uv. pip's options take precedence over them, as they do for pip.
         "SSL_CERT_FILE": settings.get("cert"),
         "SSL_CLIENT_CERT": settings.get("client-cert"),
         **dict.fromkeys(("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY"), proxy),
@@ -82,7 +82,7 @@ def parse_settings(text: str) -> dict[str, str]:
     for line in text.splitlines():
         name, _, value = line.partition("=")
         section, _, option = name.partition(".")
-        # pip ignores an empty option, and takes that of the section before.
+        # pip ignores an empty option, and uses the value of the previous section.
         if section in sections and (parsed := str(ast.literal_eval(value))):
             sections[section][option] = parsed
     return {option: value for section in _SECTIONS for option, value in sections[section].items()}
@@ -108,14 +108,14 @@ def _pip(action: str, *arguments: str) -> str:
 
 
 def _run(failure: str, *line: str) -> str:
-    # pip refuses `user` in an environment.
+    # pip rejects `user` in a virtual environment.
     environment = {**os.environ, "PIP_USER": "0"}
     try:
         ran = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
     except OSError as error:
         raise UvError(f"{failure}: {error}") from error
     if ran.returncode:
-        # pip lists every version that exists if none fits.
+        # If no version matches, pip lists every existing version.
         last = "\n".join(text[:200] for text in (ran.stdout + ran.stderr).strip().splitlines()[-15:])
         raise UvError(f"{last}\n{failure}; the lines above have the reason.")
     return ran.stdout
@@ -123,12 +123,12 @@ def _run(failure: str, *line: str) -> str:
 
 @contextmanager
 def hold(path: Path) -> Iterator[None]:
-    """Exclude other processes of this machine from the block: two terminals on a fresh clone share one folder."""
+    """Lock out other processes during the block, because two terminals on a fresh clone share one folder."""
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print("Another terminal sets up this project; waiting for it.", flush=True)
+            print("Another terminal is setting up this project; waiting for it.", flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

@@ -1,4 +1,4 @@
-"""The attributes of the webhooks' queues that follow from their retry policy, as a part of the template."""
+"""The attributes of the webhooks' queues that follow from the retry policy, as a part of the template."""
 
 from typing import Any
 

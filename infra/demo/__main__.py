@@ -20,7 +20,7 @@ from infra.local import children, state
 from infra.local.demonstration import USER_AGENT
 
 _SECONDS_TO_ANSWER = 30
-# One shows the data, the other counts them.
+# The console shows the data; the reports count it.
 _EXTENSIONS = ("console", "reports")
 
 

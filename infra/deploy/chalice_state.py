@@ -25,8 +25,8 @@ Sdk = Callable[[str], Any]
 Resource = dict[str, str]
 """One entry of the file."""
 
-# API Gateway accepts 5 GetResources in 2 seconds per account. A page of 500, its maximum, holds all resources of an API;
-# the default of 25 would need five requests.
+# API Gateway accepts 5 GetResources in 2 seconds per account. A page of 500, the maximum, holds all resources of an
+# API; the default of 25 would need five requests.
 _LARGE_PAGES = {"PageSize": 500}
 
 

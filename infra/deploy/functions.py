@@ -103,7 +103,7 @@ _CORE = (
     _fan_out("clients"),
     _fan_out("organisations"),
     _fan_out("leads", event_filter={"eventName": ["INSERT"]}),
-    # This function moves deliveries to a slow host to the slow queue, which never returns them.
+    # This function moves the deliveries for a slow host to the slow queue. They never come back.
     _deliver("deliver", "deliveries", sends_to=("deliveries-slow", DEAD_LETTER_QUEUE), max_concurrency=200),
     # The bulkhead: hanging receivers occupy at most 50 concurrent executions of the account.
     _deliver("deliver_slow", "deliveries-slow", sends_to=(DEAD_LETTER_QUEUE,), max_concurrency=50),

@@ -34,8 +34,7 @@ def choose(sdk: Callable[[str], Any], name: str, stage: str) -> int:
             f"Stage {stage} has records of layout {written}, but version {__version__} reads only {known}: deploy "
             f"version {first} {'or a later one instead' if written > CURRENT else 'first'}."
         )
-    # It is never less than `written`. Otherwise a deployment would accept an earlier version that cannot read the
-    # records.
+    # Never less than `written`: otherwise a deployment would accept an earlier version that cannot read the records.
     return max({written}.union(set(READABLE).intersection(*deployed)))
 
 
@@ -57,7 +56,7 @@ def variables(layout: int) -> dict[str, str]:
 
 
 def next_step(layout: int, stage: str) -> str:
-    """Return a sentence for the operator if the stage does not write the current layout yet, otherwise an empty text."""
+    """Return a sentence for the operator if the stage still writes an older layout, otherwise an empty text."""
     if layout == CURRENT:
         return ""
     return (

@@ -36,9 +36,9 @@ def problems(settings: stage.Settings, stage_name: str) -> Iterator[str]:
 
 
 def parameters(cloudformation: Any, name: str, settings: stage.Settings) -> dict[str, str]:
-    """Return the parameters of the stack that the settings determine.
+    """Return the stack parameters that follow from the settings.
 
-    The first deployment asks for the address if neither the settings nor the stack have one, and it runs in a terminal.
+    The first deployment asks for an address if it runs in a terminal and neither the settings nor the stack have one.
     """
     chosen = {}
     if "alarms_email" in settings:
@@ -83,7 +83,7 @@ def _ask() -> str:
         typed = str(click.prompt("Email address for alarms (Enter for none)", default="", show_default=False)).strip()
         if not typed or _is_address(typed):
             return typed
-        click.echo("This is no email address.")
+        click.echo("This is not an email address.")
 
 
 def _is_address(text: Any) -> bool:

@@ -1,7 +1,7 @@
 """The IAM policy of each function, generated from `functions`: named actions on named resources.
 
-A resource ends with `*` only where AWS generates the rest of its name, or a condition limits it. These are the log
-streams of a log group, the streams of a table for `ListStreams`, which takes no stream ARN, and the identities of SES.
+A resource ends with `*` only if AWS generates the rest of its name or a condition limits it: the log streams of a log
+group, the streams of a table for `ListStreams`, which accepts no stream ARN, and SES identities.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SEND_ACTIONS = ("GetQueueUrl", "SendMessage")
 def policy(function: Function, name: str, outputs: Outputs, sender: str = "") -> dict[str, Any]:
     """Return the policy document of a function's role. `name` is the stack's, such as `cams-prod`.
 
-    `sender` is the address that mails are from; without it, no function may send mail.
+    `sender` is the From address of mails. Without it, no function may send mail.
     """
     tables = outputs["TablesArn"]
     partition, region, account = _parse_arn(tables)
@@ -35,7 +35,7 @@ def policy(function: Function, name: str, outputs: Outputs, sender: str = "") ->
         statements.append(_allow("kms", ("Decrypt",), outputs["EncryptionKeyArn"]))
     statements += [_allow("kms", (action,), outputs[key]) for key, action in function.keys.items()]
     if function.sends_mail and sender:
-        # In the sandbox of SES, the identities are also those of the recipients.
+        # In the SES sandbox, sending also requires permission for the recipients' identities.
         allowed = _allow("ses", ("SendRawEmail",), f"arn:{partition}:ses:{region}:{account}:identity/*")
         statements.append({**allowed, "Condition": {"StringEquals": {"ses:FromAddress": sender}}})
     if function.stream:
@@ -50,7 +50,7 @@ def policy(function: Function, name: str, outputs: Outputs, sender: str = "") ->
 
 
 def deployed_statements(iam: Any, role: str) -> list[dict[str, Any]]:
-    """Return the statements of the policy that Chalice puts into a role, empty without the role."""
+    """Return the statements of the policy that Chalice puts into a role, or an empty list if there is no such role."""
     response = unless_missing(iam.get_role_policy, RoleName=role, PolicyName=role)
     statements: list[dict[str, Any]] = response["PolicyDocument"]["Statement"] if response else []
     return statements

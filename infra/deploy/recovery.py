@@ -1,4 +1,4 @@
-"""Restore the tables of a stage, as they were at one moment, as the tables of a new stage.
+"""Restore the tables of a stage to one moment, as the tables of a new stage.
 
 DynamoDB restores into new tables, so the live stage stays in service. A restored table contains the items and indexes,
 but not the settings. Both stages use one KMS key: the documents stay encrypted with the data keys in the keyring table.
@@ -22,9 +22,9 @@ _POLL_SECONDS = 2.0
 
 
 def moment(dynamodb: Any, source: str, at: str, extensions: Collection[str] | None = None) -> datetime:
-    """Return the second `at` (ISO 8601 with a time zone), or for `latest` the last one to which all tables can return.
+    """Return the time `at` (ISO 8601 with a time zone), or for `latest` the last second that all tables can restore.
 
-    `source` is the name of the stack, with the tables of these extensions. Raise NotReady if one cannot be restored.
+    `source` is the name of the stack. Raise NotReady if a table of core or of these extensions cannot be restored.
     """
     windows = [
         dynamodb.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"][
@@ -52,9 +52,9 @@ def moment(dynamodb: Any, source: str, at: str, extensions: Collection[str] | No
 def restore(
     dynamodb: Any, source: str, target: str, when: datetime, extensions: Collection[str] | None = None
 ) -> Iterator[str]:
-    """Restore every table of the stack `source` to a moment, under the names of `target`. Yield each finished one.
+    """Restore every table of the stack `source` to a moment, under the names of `target`. Yield each finished table.
 
-    An interrupted restore can be repeated with the same moment. Raise NotReady if a target table is of another origin.
+    An interrupted restore can be repeated with the same moment. Raise NotReady if a target table has another origin.
     """
     pairs = [(name, f"{target}{name.removeprefix(source)}") for name, _ in _tables(source, extensions)]
     existing = list_names(dynamodb)
@@ -97,7 +97,7 @@ def _tables(name: str, extensions: Collection[str] | None) -> Iterator[tuple[str
 def _check_origin(table: dict[str, Any], source: str, when: datetime) -> None:
     summary = table.get("RestoreSummary", {})
     if not summary.get("SourceTableArn", "").endswith(f"table/{source}"):
-        raise NotReady(f"The table {table['TableName']} exists and is no restore of {source}: choose another TO.")
+        raise NotReady(f"The table {table['TableName']} exists and was not restored from {source}: choose another TO.")
     if summary["RestoreDateTime"] != when:
         raise NotReady(
             f"The table {table['TableName']} was restored to another moment: choose another TO, or continue with "
@@ -106,7 +106,7 @@ def _check_origin(table: dict[str, Any], source: str, when: datetime) -> None:
 
 
 def _enable_recovery(dynamodb: Any, name: str, specification: dict[str, Any]) -> None:
-    """Repeat the request while DynamoDB rejects it, because the backups of the new table are being set up."""
+    """Enable point-in-time recovery. Repeat the request while DynamoDB still sets up the backups of the new table."""
     while True:
         try:
             dynamodb.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=specification)
@@ -118,6 +118,6 @@ def _enable_recovery(dynamodb: Any, name: str, specification: dict[str, Any]) ->
 
 
 def _wait_until_active(dynamodb: Any, name: str) -> None:
-    """Wait without a limit: a restore of a large table takes hours."""
+    """Wait until the table is active, without a limit: restoring a large table takes hours."""
     while dynamodb.describe_table(TableName=name)["Table"]["TableStatus"] != "ACTIVE":
         time.sleep(_POLL_SECONDS)

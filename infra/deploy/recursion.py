@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from infra.deploy.function import Function
 
 _ALLOW = "Allow"
-# Lambda's response to a call that a region does not support. Its code is that of a missing permission. A few regions
+# Lambda's response to a call that a region does not support has the code of a missing permission. A few regions
 # support neither the detection nor its calls.
 _UNKNOWN_CALL = "Unable to determine service/operation name"
 

@@ -1,4 +1,4 @@
-"""The command `restore`: creates a stage with the data that another stage had at one moment."""
+"""The command `restore`: creates a new stage from another stage's data at one moment."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ RUNTIMES = {
     "3.13": Runtime(date(2029, 6, 30), date(2029, 7, 31), date(2029, 8, 31)),
     "3.14": Runtime(date(2029, 6, 30), date(2029, 7, 31), date(2029, 8, 31)),
 }
-# No version is supported longer. 3.14 ends on the same day, and fewer machines have it to compile the package.
+# No version is supported for longer. 3.14 ends on the same day, and fewer machines have it to compile the package.
 DEFAULT = "3.13"
 _DAYS_TO_WARN = 365
 

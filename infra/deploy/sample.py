@@ -23,7 +23,7 @@ from chalicelib.storage import ConditionFailed, encryption, keyring, layouts, ro
 from infra.deploy import sdk_errors
 from infra.tables import declared, table_name
 
-# The parts of a table that are sampled, by the hash of the partition key: one partition does not fill the sample.
+# The sampled parts of a table, by the hash of the partition key, so that no single partition fills the sample.
 _SEGMENTS = 10
 # Each part is read until this number of its records has a sealed attribute, and up to this number of megabytes.
 _RECORDS, _PAGES = 20, 8
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _check(table: str, name: str, schema: list[dict[str, str]]) -> tuple[int, Counter[str]]:
-    """Decrypt a sample of a table; return its number of records, and that of its decrypted attributes by name."""
+    """Decrypt a sample of a table. Return the numbers of records and, by name, of decrypted attributes."""
     records, decrypted = 0, Counter[str]()
     for item in _sample(name):
         records += 1

@@ -1,4 +1,4 @@
-"""Run the check of a sample of a stage's records (`sample`)."""
+"""Run the check that decrypts a sample of a stage's records (`sample`)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def run(name: str, key_arn: str, extensions: Collection[str]) -> None:
     done = subprocess.run(command, cwd=stage.ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"The check of the sample ended with {done.returncode}."]
-        raise click.ClickException(lines[-1])  # of a traceback, this is the error
+        raise click.ClickException(lines[-1])  # in a traceback, the last line is the error
     for line in done.stdout.splitlines():
         click.echo(f"    {line}")

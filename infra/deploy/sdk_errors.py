@@ -1,4 +1,4 @@
-"""Errors of the AWS SDK: those that a command expects, and one sentence for the operator about all others."""
+"""Errors of the AWS SDK: expected ones can be ignored, all others become one sentence for the operator."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def code(error: ClientError) -> str:
 
 @contextmanager
 def ignore(*codes: str) -> Iterator[None]:
-    """Ignore an error with one of these codes, which ends the block."""
+    """Suppress an error with one of these codes. The error ends the block."""
     try:
         yield
     except ClientError as error:

@@ -11,13 +11,13 @@ from typing import Any
 
 import boto3
 
-# The result of a failed function. A quiet stream would keep it for days, and other alarms watch failing functions. No
-# other alarm reports a mapping that cannot invoke its function, for example without a permission.
+# The last result of a mapping whose function failed. It is ignored, because it stays for days if the stream is quiet,
+# and other alarms watch failing functions. All other results mean that the mapping cannot invoke its function.
 _FAILED_CALL = "PROBLEM: Function call failed"
 
 
 def check(event: Any, context: Any) -> list[str]:
-    """Log the number of parts that do not work as the metric `brokenParts`, and a sentence for each; return them."""
+    """Log the number of broken parts as the metric `brokenParts`, and a sentence for each. Return the sentences."""
     problems = mapping_problems(boto3.client("lambda"), os.environ["FUNCTIONS"].split())
     problems += key_problems(boto3.client("kms"), os.environ["KEYS"].split())
     metric = {"Namespace": os.environ["NAME"], "Dimensions": [[]], "Metrics": [{"Name": "brokenParts"}]}

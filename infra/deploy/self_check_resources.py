@@ -59,7 +59,7 @@ def _function(functions: Iterable[Function], keys: list[dict[str, Any]]) -> dict
 def _role(keys: list[dict[str, Any]]) -> dict[str, Any]:
     log = "arn:${AWS::Partition}:logs:${AWS::Region}:${AWS::AccountId}:log-group:/aws/lambda/"
     statements = [
-        # Lambda has no permission for only the mappings of some functions.
+        # IAM cannot restrict this permission to the mappings of some functions.
         {"Effect": "Allow", "Action": "lambda:ListEventSourceMappings", "Resource": "*"},
         {"Effect": "Allow", "Action": "kms:DescribeKey", "Resource": keys},
         {

@@ -33,7 +33,7 @@ _TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "python_version": (_is_text, 'a text, such as "3.13"'),
     "xray": (lambda value: isinstance(value, bool), "true or false"),
 }
-# A deployment replaces these, so a value of the operator would have no effect.
+# A deployment replaces these, so an operator's value would have no effect.
 _DECLARED = ("lambda_memory_size", "lambda_timeout", "iam_policy_file")
 
 
@@ -45,7 +45,7 @@ def problems(settings: Settings, stage_name: str) -> Iterator[str]:
         for name, value in part.items() if isinstance(part, dict) else ():
             is_valid, description = _TYPES.get(name, (None, ""))
             if is_valid and not is_valid(value):
-                yield f"{place}{name} of stage {stage_name} has another type: use {description}."
+                yield f"{place}{name} of stage {stage_name} has the wrong type: use {description}."
             elif name in _DECLARED:
                 yield f"{place}{name} of stage {stage_name} is set by CAMS (infra/deploy/functions.py): remove it."
             elif name == "environment_variables":

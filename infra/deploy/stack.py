@@ -1,8 +1,8 @@
 """The CloudFormation stack of `template`: create, update, reduce to its data, delete, read its outputs.
 
-A stack is created without deletion protection of its tables; an update then enables it. So a failed creation rolls back
-completely. Protected tables would survive the rollback and block the next attempt. A complete stack has termination
-protection, against an accidental deletion.
+A stack is created without deletion protection of its tables, so that a failed creation rolls back completely: protected
+tables would survive the rollback and block the next attempt. An update then enables the protection. A complete stack
+has termination protection against accidental deletion.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ IDENTIFIERS = {
     "AWS::KMS::Key": "KeyId",
     "AWS::KMS::Alias": "AliasName",
 }
-"""The property by which CloudFormation finds a resource of each type that can be imported here."""
+"""The property that identifies a resource for an import, by resource type."""
 # The check of the stage has a role. CloudFormation requires this for the previous template, too.
 _CAPABILITIES = ["CAPABILITY_IAM"]
 NEVER_CREATED = ("ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS")
-"""The statuses of a stack that has nothing in it."""
+"""The statuses of a stack without resources."""
 
 
 def status(cloudformation: Any, name: str) -> str | None:
@@ -177,7 +177,7 @@ def import_resources(
         cloudformation.get_waiter("change_set_create_complete").wait(**change, WaiterConfig={"Delay": 2})
     except WaiterError as error:
         reason = cloudformation.describe_change_set(**change).get("StatusReason", error)
-        raise click.ClickException(f"CloudFormation refuses the import into {name}: {reason}") from error
+        raise click.ClickException(f"CloudFormation rejects the import into {name}: {reason}") from error
     cloudformation.execute_change_set(**change)
     _wait(cloudformation, name)
 
@@ -195,7 +195,7 @@ def outputs(cloudformation: Any, name: str) -> dict[str, str]:
 
 
 def parameters_of(cloudformation: Any, name: str, names: Collection[str]) -> dict[str, str]:
-    """Return those of these parameters that the stack has."""
+    """Return the values of these parameters, without those that the stack lacks."""
     parameters = (_describe(cloudformation, name) or {}).get("Parameters", ())
     return {
         parameter["ParameterKey"]: parameter["ParameterValue"]
@@ -211,7 +211,7 @@ def extensions(cloudformation: Any, name: str) -> tuple[str, ...]:
 
 
 def extensions_parameter(names: Iterable[str]) -> dict[str, str]:
-    """Return the parameter with which a stack gets the resources of these extensions."""
+    """Return the parameter that adds the resources of these extensions to a stack."""
     return {_EXTENSIONS: ",".join(sorted(names)) or _NO_EXTENSION}
 
 
@@ -246,7 +246,7 @@ def _request(
     whole = template.build(_parse_extensions(values[_EXTENSIONS]))
     whole["Resources"] = {**(unused or {}), **whole["Resources"]}
     if values.get("MonthlyBudget", "0") == "0":
-        # CloudFormation rejects a type that the region lacks, also of a resource whose condition is false.
+        # CloudFormation rejects a resource type that the region lacks, even if the resource's condition is false.
         del whole["Resources"]["Budget"]
     return {
         "StackName": name,
@@ -273,7 +273,7 @@ def _conflict(name: str) -> str:
 
 @contextmanager
 def _reported_conflicts(name: str) -> Iterator[None]:
-    """Report in one sentence that another process has begun an operation since the checks."""
+    """Raise one sentence if another process has begun an operation since the checks."""
     try:
         yield
     except ClientError as error:

@@ -1,8 +1,8 @@
 """Import the tables and keys that a deleted stack has left into a new stack of the same name.
 
-CloudFormation retains tables and keys when it deletes a stack, and deletes the aliases of the keys. Functions, their
-roles and the API are Chalice's, and stay. The policies of the roles name the keys. Without roles, a key is found by its
-alias, or by the tags that CloudFormation has put on it.
+When CloudFormation deletes a stack, it retains tables and keys, but deletes the aliases of the keys. The functions,
+roles and API belong to Chalice, and stay. Keys are found in the policies of the roles; if there are no roles, by alias,
+or by the tags that CloudFormation added.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENCRYPTION = "EncryptionKey"
 def tables(dynamodb: Any, name: str, extensions: Collection[str] | None = None) -> dict[str, str]:
     """Return the names of the stage's tables by their logical id. Raise NotReady if one is missing.
 
-    `name` is the stack's. A deployment would create a missing table again, empty.
+    `name` is the name of the stack. A deployment would recreate a missing table without its records.
     """
     declared = {
         logical_id: table_name(one["Properties"], f"{name}-")
@@ -45,7 +45,7 @@ def tables(dynamodb: Any, name: str, extensions: Collection[str] | None = None) 
 
 
 def keys(sdk: Sdk, name: str, extensions: Collection[str] | None = None) -> dict[str, str]:
-    """Return the ARN of each key that is left, by its logical id. Raise NotReady if the data cannot be decrypted."""
+    """Return the ARN of each remaining key, by its logical id. Raise NotReady if the data cannot be decrypted."""
     used, arns = _keys_in_use(sdk("iam"), name), dict[str, str]()
     for logical_id, (_, alias) in _aliases(name, extensions).items():
         candidates = [used.get(logical_id) or alias, *_tagged_keys(sdk("kms"), name, logical_id)]
@@ -125,13 +125,13 @@ def _describe(kms: Any, key: str) -> dict[str, Any] | None:
 
 
 def _is_owned(cloudformation: Any, key: str) -> bool:
-    """Return whether a stack has the key.
+    """Return whether the key belongs to an existing stack.
 
-    CloudFormation lists the resources of a deleted stack for 90 days, and a retained key among them. So each stack is
+    CloudFormation lists the resources of a deleted stack for 90 days, including retained keys. Each stack is therefore
     looked up by its id: a new stack may have the same name.
     """
     resources = []
-    with ignore("ValidationError"):  # no stack has it
+    with ignore("ValidationError"):  # the key belongs to no stack
         resources = cloudformation.describe_stack_resources(PhysicalResourceId=key)["StackResources"]
     owners = {
         resource["StackId"]
@@ -142,6 +142,6 @@ def _is_owned(cloudformation: Any, key: str) -> bool:
 
 
 def _layout(awslambda: Any, name: str) -> dict[str, str]:
-    """Return the parameters with the layout that the functions write; empty without functions."""
+    """Return the stack parameters for the layout that the functions write, or none if there are no functions."""
     configuration = unless_missing(awslambda.get_function_configuration, FunctionName=name)
     return layouts.recorded(int(configuration["Environment"]["Variables"][layouts.VARIABLE])) if configuration else {}

@@ -24,7 +24,7 @@ CHALICE_DIRECTORY = ROOT / ".chalice"
 Settings = Mapping[str, Any]
 """The settings of one stage, as in `.chalice/config.json`."""
 RESERVED = "reserved_concurrency"
-"""The name of Chalice's setting."""
+"""Chalice's setting for reserved concurrency."""
 
 _CONFIG = "config.json"
 _MINIMUM_COMPRESSION_BYTES = 1024
@@ -59,7 +59,7 @@ def read(stage: str) -> dict[str, Any]:
 
 
 def merge(base: Settings, preferred: Settings) -> dict[str, Any]:
-    """Return both settings, objects merged by member; `preferred` wins."""
+    """Merge two settings. Nested objects are merged by member; `preferred` takes precedence."""
     merged = {**base, **preferred}
     for key in base.keys() & preferred.keys():
         if isinstance(base[key], dict) and isinstance(preferred[key], dict):

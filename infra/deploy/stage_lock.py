@@ -45,9 +45,9 @@ _RENEWED = {"UpdateExpression": "ADD renewals :one SET expires_at = :expiry"}
 
 @contextmanager
 def hold(sdk: Sdk, name: str, command: str) -> Iterator[None]:
-    """Keep other commands on the stage out of the block. `name` is the stack's; other users read the `command`.
+    """Hold the lock of a stage during the block. `name` is the name of the stack; waiting users see `command`.
 
-    Raise ClickException if another command holds the lock. Do not lock a stage without tables.
+    Raise ClickException if another command holds the lock. A stage without tables is not locked.
     """
     # A slow request must not delay the next renewal.
     quick = Config(connect_timeout=2, read_timeout=2, retries={"max_attempts": 1})
@@ -91,7 +91,7 @@ def _acquire(dynamodb: Any, lock: dict[str, Any], owner: str, command: str, name
         if current == seen and _write(dynamodb.put_item, **put, **_AS_SEEN, ExpressionAttributeValues=values):
             return
         if current and current["owner"]["S"] == owner:
-            return  # the response to the own write was lost
+            return  # the response to this process's write was lost
         if current and current != seen:
             raise click.ClickException(
                 f"Another command is changing {name}: {current['holder']['S']}. Wait until it has ended, then repeat."
@@ -99,7 +99,7 @@ def _acquire(dynamodb: Any, lock: dict[str, Any], owner: str, command: str, name
 
 
 def _watch(dynamodb: Any, lock: dict[str, Any], seen: Any) -> Any:
-    """Return the lock when it has changed, or after some seconds."""
+    """Poll the lock until it changes, or for some seconds. Return it."""
     deadline = time.monotonic() + _WATCH_SECONDS
     while (current := dynamodb.get_item(**lock, ConsistentRead=True).get("Item")) == seen:
         if time.monotonic() > deadline:
@@ -144,7 +144,7 @@ def _release(dynamodb: Any, lock: dict[str, Any], owner: str) -> None:
 
 
 def _write(operation: Callable[..., Any], **request: Any) -> bool:
-    """Return whether the condition of the write holds."""
+    """Send a conditional write. Return whether its condition was met."""
     with sdk_errors.ignore("ConditionalCheckFailedException"):
         operation(**request)
         return True

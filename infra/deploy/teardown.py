@@ -1,8 +1,8 @@
-"""Delete a stage's data: its tables, its keys, and the stack. Empty its bucket of packages.
+"""Delete a stage's data: its tables, its keys and the stack. Empty its bucket of packages.
 
 Point-in-time recovery makes DynamoDB keep a system backup of each deleted table for 35 days. KMS deletes the key after
-30 days; until then the deletion can be cancelled. A key that another stage uses stays. The stack goes last, so an
-interrupted deletion can be repeated.
+30 days; until then the deletion can be cancelled. A key that another stage uses is kept. The stack is deleted last, so
+an interrupted deletion can be repeated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def delete_data(sdk: Callable[[str], Any], name: str) -> None:
 
 def empty_packages(sdk: Callable[[str], Any], name: str) -> None:
     """Delete every package in the bucket of the stack `name`, because CloudFormation deletes only an empty bucket."""
-    # The stack of an earlier version, and one that keeps the data only, have no such bucket.
+    # The stack of an earlier version has no such bucket, nor has a stack that was reduced to its data.
     bucket = stack.outputs(sdk("cloudformation"), name).get("PackagesBucket")
     pages = sdk("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket) if bucket else ()
     for package in (item for page in pages for item in page.get("Contents", ())):
@@ -46,7 +46,7 @@ def schedule_key_deletion(kms: Any, key: str) -> None:
 
 
 def key_to_delete(cloudformation: Any, name: str) -> str | None:
-    """Return the ARN of the stack's key; None if it belongs to another stage, or another stage was restored with it."""
+    """Return the ARN of the stack's key, or None if another stage owns the key or was restored with it."""
     key = stack.outputs(cloudformation, name)["EncryptionKeyArn"]
     is_shared = stack.parameters_of(cloudformation, name, ("KeyArn",)).get("KeyArn") or stack.list_users(
         cloudformation, key

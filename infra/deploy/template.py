@@ -23,13 +23,13 @@ def build(extensions: Collection[str] | None = None) -> dict[str, Any]:
 
 
 def key_ids(extensions: Collection[str] | None = None) -> list[str]:
-    """Return the logical ids of the keys. The output of the stack with the ARN of each is `<logical id>Arn`."""
+    """Return the logical ids of the keys. The stack output `<logical id>Arn` contains the ARN of a key."""
     resources = extension_parts.template(extensions)["Resources"]
     return [logical_id for logical_id, resource in resources.items() if resource["Type"] == "AWS::KMS::Key"]
 
 
 def body(template: dict[str, Any]) -> str:
-    """Return a template as the text of a request. CloudFormation accepts at most 51,200 bytes."""
+    """Return a template as JSON text. CloudFormation accepts at most 51,200 bytes."""
     return json.dumps(template, separators=(",", ":"))
 
 

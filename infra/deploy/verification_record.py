@@ -1,7 +1,7 @@
 """The record that a stage has passed its verification, so that a deployment knows whether to begin one.
 
-It is an item next to the lock (`stage_lock`), in the table `idempotency`. It names the API of the stage: a stage that
-was destroyed and deployed again has another API, and is verified again.
+The record is an item in the table `idempotency`, like the lock (`stage_lock`). It contains the id of the API: a stage
+that was destroyed and deployed again has another API, and is verified again.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from infra.deploy.command_line import stage_option
 @stage_option
 @click.option("--only", multiple=True, metavar="CHECK", help="Run this check only, such as mappings; repeatable.")
 @click.option("--url", metavar="URL", help="The address of the API behind a domain of your own.")
-@click.option("--patience", metavar="SECONDS", help="How long to wait for the functions, 600 by default.")
+@click.option("--patience", metavar="SECONDS", help="Seconds to wait for the functions, 600 by default.")
 def verify(stage_name: str, only: tuple[str, ...], url: str | None, patience: str | None) -> None:
     """Check a deployed stage, and use it in a temporary workspace, which is removed. Exit with 1 if a check fails."""
     session = Session()

@@ -77,7 +77,7 @@ def start(
     log: Path | None = None,
     stdout: int | None = None,
 ) -> Child:
-    """Start a child that stops when this process dies: it watches its standard input (`lifeline`)."""
+    """Start a child that stops when this process dies, because it watches its standard input (`lifeline`)."""
     with _block_interrupts(), _open(log) as stderr:
         process = subprocess.Popen(
             command,
@@ -156,7 +156,7 @@ def clean_environment() -> dict[str, str]:
 
 @contextmanager
 def _block_interrupts() -> Iterator[None]:
-    """Block SIGINT, also in children started inside the block: Ctrl-C reaches all processes, but only the run acts."""
+    """Block SIGINT in this process and in children started inside the block. Only the run reacts to Ctrl-C."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

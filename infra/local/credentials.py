@@ -1,9 +1,8 @@
 """The engine's credentials: each request must name the access key, which is random.
 
 Any process and any web page on the machine can reach a port on 127.0.0.1. The credentials are in the state directory,
-which only its owner can read. They stay the same as long as it exists, so a shell that has loaded `environment` also
-works after a restart. The access key alone identifies the owner: signatures, for which an SDK needs the secret key, are
-not checked.
+which only its owner can read. They never change, so a shell that has loaded `environment` still works after a restart.
+The access key alone identifies the owner. Signatures are not checked, although an SDK needs the secret key to sign.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def find_or_create(directory: Path) -> Credentials:
     path = directory / _FILE
     if path.exists():
         return Credentials(*json.loads(path.read_text(encoding="ascii")))
-    # Not 12 digits: MiniStack would take those for an account.
+    # Not 12 digits, which MiniStack would interpret as an account.
     created = Credentials(f"LOCAL{secrets.token_hex(16).upper()}", secrets.token_urlsafe(30))
     state.write(path, json.dumps(created))
     return created

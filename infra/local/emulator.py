@@ -26,8 +26,8 @@ from infra.local.persistence import Persistence
 
 VERSION = "1.5.33"
 
-# The writing calls: all that are not known to be reads. An unknown call is saved rather than lost. Receiving a message
-# is none: after a restart, a received message is visible at once, because its receiver has stopped, too.
+# Every call that is not known to be a read counts as a write, so that no change is lost. Receiving a message is not a
+# write: after a restart, a received message is visible at once, because its receiver has stopped, too.
 _WRITES = {
     "dynamodb": re.compile(r"(?!Get|List|Describe|Query|Scan|BatchGet|TransactGet|Search)\w"),
     "kms": re.compile(r"(?!Get|List|Describe|Encrypt|Decrypt|Sign|Verify|Generate)\w"),
@@ -62,9 +62,9 @@ def wrong_version() -> str | None:
 
 
 def load(state: Path) -> Application:
-    """Import MiniStack; return its ASGI application. Mails go to files in `state`."""
+    """Import MiniStack and return its ASGI application. Mails are written to files in `state`."""
     os.environ.update(_ENVIRONMENT)
-    # No thread is started: that of DynamoDB's TTL deletes items without a stream record.
+    # Start no threads: MiniStack's TTL thread would delete items without a stream record.
     with mock.patch.object(threading.Thread, "start"):
         _modules.update({service: importlib.import_module(f"ministack.services.{service}") for service in _WRITES})
     # MiniStack parses an expression again for each item. Caching halves the time for a page of a long list.
@@ -101,7 +101,7 @@ def _saved(writes: re.Pattern[str], handler: Handler, persistence: Persistence) 
 
 
 def _run_synchronously(call: Coroutine[Any, Any, Answer]) -> Answer:
-    """Run a call to its end without a switch to another task, so that its changes are saved before those of another."""
+    """Run a call to its end without switching tasks, so that its changes are saved before the next call's."""
     try:
         call.send(None)
     except StopIteration as done:

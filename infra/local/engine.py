@@ -2,9 +2,9 @@
 
     python -m infra.local.engine --state DIR [--port N]
 
-When it is ready, it prints one line of JSON: `port`, and the credentials that a request must have. It runs with the
-interpreter of `.venv-engine`, without the application's packages. This module has the life cycle (check, lock, load,
-listen, stop); `data_file` stores the state, `emulator` adapts MiniStack, `persistence` connects the two.
+When the engine is ready, it prints one line of JSON: `port`, and the credentials that requests need. It runs with the
+interpreter of `.venv-engine`, without the application's packages. This module manages the life cycle (check, lock,
+load, listen, stop); `data_file` stores the state, `emulator` adapts MiniStack, `persistence` connects the two.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# An engine that is stopping needs this time.
+# Seconds that an engine needs to stop.
 _SECONDS_FOR_PREDECESSOR = 10.0
 
 
@@ -82,7 +82,7 @@ async def _serve(
 
 
 def _guard(application: Application, credentials: Credentials) -> Application:
-    """Refuse requests without the credentials, and administration, which changes state that is not saved."""
+    """Reject requests without the credentials, and administrative requests, whose changes would not be saved."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" or (scope["type"] == "http" and _is_allowed(scope, credentials)):
@@ -120,7 +120,7 @@ async def _expire(persistence: Persistence, arguments: argparse.Namespace) -> No
 
 
 def _forget(persistence: Persistence, directory: Path) -> None:
-    """Drop what the worker's functions have processed."""
+    """Drop the stream records that the worker's functions have processed."""
     try:
         positions = json.loads((directory / "positions.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
 """Fair queues for the local engine, which otherwise hands out messages in the order of their arrival.
 
-Groups of messages, which are workspaces, take turns, the one with the fewest messages in flight first. An eighth of the
-worker's slots is kept for groups with little in flight: however many receivers of one workspace hang, the messages of
-the others are handed out at once. SQS gives the turns, too, but keeps no slots.
+Groups of messages (workspaces) take turns, starting with the group that has the fewest messages in flight. An eighth of
+the worker's slots is reserved for groups with few messages in flight. However many receivers of one workspace hang, the
+messages of other workspaces are handed out at once. SQS also takes turns, but reserves no slots.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from itertools import zip_longest
 from typing import Any
 
 SLOTS = 64
-"""Invocations that the worker runs at a time for a queue. One may have a single message."""
+"""The invocations that the worker runs at a time for a queue. An invocation may process a single message."""
 
 _KEPT = SLOTS // 8
-# A group with fewer messages in flight has little in flight.
+# A group with fewer messages in flight may use the reserved slots.
 _LITTLE = 30
 
 Message = dict[str, Any]
@@ -25,7 +25,7 @@ Collect = Callable[[dict[str, Any], int, int], list[Message]]
 
 
 def in_turn(collect: Collect) -> Collect:
-    """Wrap the engine's function that takes up to a number of messages from a queue."""
+    """Wrap the engine's function that takes messages from a queue, so that groups take turns."""
 
     def collect_in_turn(queue: dict[str, Any], max_messages: int, visibility_timeout: int) -> list[Message]:
         chosen = choose(queue["messages"], max_messages, time.time())
@@ -35,13 +35,13 @@ def in_turn(collect: Collect) -> Collect:
 
 
 def choose(messages: list[Message], max_messages: int, now: float) -> list[Message]:
-    """Return up to `max_messages` visible messages, of each group in turn."""
+    """Return at most `max_messages` visible messages, from each group in turn."""
     in_flight: Counter[str] = Counter()
     waiting: dict[str, list[Message]] = defaultdict(list)
     for message in messages:
         group = message.get("group_id") or ""
         if message["visible_at"] > now:
-            in_flight[group] += message["receive_count"] > 0  # otherwise it is delayed
+            in_flight[group] += message["receive_count"] > 0  # later ones are delayed
         elif len(waiting[group]) < max_messages:
             waiting[group].append(message)
     are_taken = sum(count for count in in_flight.values() if count >= _LITTLE) >= SLOTS - _KEPT

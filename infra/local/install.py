@@ -1,14 +1,14 @@
-"""Creates a virtual environment from a lock file, once, and shows how far it is.
+"""Create a virtual environment from a lock file, once, and show the progress.
 
     python3 -m infra.local.install .venv requirements/run.lock [requirements/dev.lock ...]
 
-The lock names every package with its version and the hashes of its wheels (`make lock` writes it); what has another
-hash, or is no wheel and would run code to be built, is not installed. Does nothing when the environment was made by the
-same Python from the same lock. The locks that follow contain the first one: an environment that was made from one of
-them is kept up to date with that one, so that `make run` removes nothing that `make test` needs.
+The lock, which `make lock` writes, lists every package with its version and the hashes of its wheels. A file with
+another hash is not installed, nor is a source distribution, which would run code during its build. Nothing happens if
+the same Python has created the environment from the same lock. The further locks contain the first one: an environment
+from one of them is kept up to date with that lock, so that `make run` removes nothing that `make test` needs.
 
-Runs before anything is installed: standard library only. Where packages come from is pip's own configuration (see
-`infra.uv`), never a file of this project.
+This module runs before anything is installed, so it imports only the standard library. pip's configuration determines
+the package index (see `infra.uv`), never a file of this project.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def main() -> None:
-    """Make the environment that the arguments describe, unless it exists."""
+    """Create the environment that the arguments describe, unless it exists."""
     if len(sys.argv) < 3:
         sys.exit("usage: python3 -m infra.local.install DIRECTORY LOCK [LARGER_LOCK ...]")
     directory, *locks = map(Path, sys.argv[1:])
@@ -48,7 +48,7 @@ def _install(directory: Path, locks: list[Path]) -> None:
     uv.install()
     started = time.monotonic()
     print(f"Setting up {directory} from {lock.name} (Python {_PYTHON})", flush=True)
-    # The stamp goes first and comes back last: whatever interrupts this, the next run starts over.
+    # The stamp is removed first and written last, so that the next run repeats an interrupted installation.
     stamp.unlink(missing_ok=True)
     if current.partition(" ")[0] != _PYTHON:
         _run(f"Creating {directory}", "venv", "--clear", "--python", sys.executable, str(directory))
@@ -61,13 +61,13 @@ def _install(directory: Path, locks: list[Path]) -> None:
 
 
 def _run(action: str, *arguments: str) -> None:
-    """Run uv and show what it does; exit with its last lines when it fails."""
+    """Run uv and show its progress. If it fails, exit with its last lines."""
     line, environment = uv.command(*arguments)
     process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     last: deque[str] = deque(maxlen=15)
     for text in process.stdout or ():
         last.append(text[:200].rstrip())
-        if not text.startswith(" + "):  # a package that is installed, of a list at the end
+        if not text.startswith(" + "):  # a line for each installed package, printed at the end
             _show(f"  {last[-1].strip()}")
     _show("")
     if process.wait():
@@ -75,7 +75,7 @@ def _run(action: str, *arguments: str) -> None:
 
 
 def _show(text: str) -> None:
-    """Replace the line in a terminal. A log gets the first and the last line of a set-up only."""
+    """Replace the line in a terminal. A log contains only the first and the last line of a set-up."""
     if sys.stdout.isatty():
         print(f"\r\x1b[K{text}", end="", flush=True)
 

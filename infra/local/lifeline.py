@@ -1,8 +1,8 @@
-"""Stop a child process when its parent process dies, however it dies.
+"""Stop a child process when its parent process dies for any reason.
 
 The parent holds the write end of the child's standard input. The operating system closes it when the parent dies, even
-after `kill -9`, on every platform. A parent-death signal exists only on Linux. A child that must not outlive a stopped
-parent (SIGSTOP) either also names the longest silence: its parent writes from time to time.
+after `kill -9`, on every platform. A parent-death signal exists only on Linux. A child that must also stop when its
+parent hangs (SIGSTOP) sets a maximum silence, and its parent writes at intervals.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """SES in the local run: each mail becomes a file in the state's folder `mail`, which a mail program opens.
 
-MiniStack's own SES wants verified senders, and loses headers. This handler takes `SendRawEmail` only.
+MiniStack's own SES requires verified senders, and loses headers. This handler supports only `SendRawEmail`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 def install(module: ModuleType, state: Path) -> None:
-    """Make MiniStack's module of SES write mails to the folder of a state."""
+    """Make MiniStack's SES module write mails to the state's folder."""
 
     async def handle_request(_: str, __: str, ___: dict[str, str], body: bytes, ____: dict[str, Any]) -> Answer:
         fields = parse_qs(body.decode("utf-8", "replace"))
@@ -40,7 +40,7 @@ def install(module: ModuleType, state: Path) -> None:
 
 def _write(folder: Path, name: str, content: bytes) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
-    # Under its name when it is complete.
+    # Renamed when it is complete.
     partial = folder / f".{name}"
     partial.touch(mode=0o600)
     partial.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Saves what each call has changed in the emulator's memory to the data file, and loads it at the start.
+"""Saves each call's changes to the emulator's memory in the data file, and loads the data file at the start.
 
 MiniStack keeps its state in dictionaries. After a writing call and before its answer, the changed entries are saved in
 one transaction: items, stream records and messages one by one, everything else (descriptions of tables and queues,
@@ -33,7 +33,7 @@ Scoped = tuple[str, str, str]
 
 
 class Persistence:
-    """The emulator's state in memory and what of it is in the data file. The modules are MiniStack's, by service."""
+    """The emulator's state in memory, and its saved copy in the data file. `modules` are MiniStack's, by service."""
 
     def __init__(self, data: DataFile, modules: dict[str, ModuleType], version: str) -> None:
         self._data, self._modules = data, modules
@@ -136,7 +136,7 @@ class Persistence:
     def _record_rows(self) -> Iterator[Row]:
         for scoped, records in self._dynamodb._stream_records.all_items():
             last, count = self._last_records.get(scoped), len(records)
-            # Compared by identity, because a clock that steps back leads to lower numbers.
+            # Compared by identity, because numbers decrease when the clock steps back.
             saved = next((n for n in range(count, 0, -1) if records[n - 1] is last), 0)
             for record in records[saved:]:
                 self._last_records[scoped] = record

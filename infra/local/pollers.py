@@ -26,14 +26,14 @@ Function = Callable[[dict[str, Any], Any], Any]
 Sdk = Callable[[str], Any]
 """Returns the process's SDK client for a service name."""
 
-# Concurrent invocations of a function that takes one message at a time: it works, and does not wait for receivers.
+# Concurrent invocations of a function that takes one message at a time. Such functions do not wait for receivers.
 _SLOTS_FOR_WORK = 2
 _MAX_MESSAGES = 10  # the limit of ReceiveMessage
 _MAX_RECORDS = 1_000  # the limit of GetRecords, which also returns at most 1 MB
 _MAX_PAGES = 6  # Lambda passes at most 6 MB to a function
 # Delayed messages, and those of a failed batch, become visible without a new row.
 _SECONDS_BETWEEN_RECEIVES = 1.0
-# Nothing comes without a new row. A step keeps the iterator of a stream valid, which expires after 15 minutes.
+# Without a new row there is nothing to read. A step keeps the stream's iterator valid, which expires after 15 minutes.
 _SECONDS_WITHOUT_NEWS = 60.0
 _COUNTS = [f"ApproximateNumberOfMessages{kind}" for kind in ("", "Delayed", "NotVisible")]
 

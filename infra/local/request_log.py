@@ -1,7 +1,8 @@
-"""What the HTTP server of `chalice local` prints and answers by itself: no value of a request.
+"""Keeps values of requests out of the output and the own responses of `chalice local`'s HTTP server.
 
-Without `hide_values`, it prints the path of each request, in which an id may be an email, and the traceback of one that
-fails, and answers an unknown route with the Authorization header. `server` and `chalice_guard` call it.
+By default, that server prints the path of each request, in which an id may be an email, and the traceback of a failed
+request. Its response to an unknown route echoes the Authorization header. `server` and `chalice_guard` call
+`hide_values`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _MOST_BYTES = 100_000_000
 
 
 def hide_values() -> None:
-    """Replace the methods of the server's classes in this process, before or while it serves."""
+    """Replace the methods of the server's classes in this process. A running server changes at once."""
     ChaliceRequestHandler._send_error_response = _answer_unknown_route  # type: ignore[method-assign,assignment]
     ChaliceRequestHandler.log_request = _log_route
     ChaliceRequestHandler.log_error = _log_no_message
@@ -41,8 +42,8 @@ def _answer_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayExcepti
 
 
 def _log_route(handler: ChaliceRequestHandler, code: int | str = "-", _: int | str = "-") -> None:
-    """Print the route of a request, not its path: an id in it may be an email. Omit the requests of the run itself."""
-    headers = getattr(handler, "headers", None)  # a refused request may have none
+    """Print the route of a request, not its path, in which an id may be an email. Omit the run's own requests."""
+    headers = getattr(handler, "headers", None)  # a rejected request may have no path
     if headers and headers.get("User-Agent") == demonstration.USER_AGENT:
         return
     try:
@@ -53,11 +54,11 @@ def _log_route(handler: ChaliceRequestHandler, code: int | str = "-", _: int | s
 
 
 def _log_no_message(handler: ChaliceRequestHandler, *_: Any) -> None:
-    """Print no message about a refused request: it repeats the request. `_log_route` prints its status."""
+    """Print no message about a rejected request: it would repeat the request. `_log_route` prints the status."""
 
 
 def _report(server: BaseServer, request: Any, address: Any) -> None:
-    """Print where a request failed, without its values. Nothing if the client has closed the connection."""
+    """Print where a request failed, without its values. Print nothing if the client has closed the connection."""
     error = sys.exc_info()[1]
     if isinstance(error, Exception) and not isinstance(error, ConnectionError):
         where = traceback.extract_tb(error.__traceback__)[-1]
@@ -68,7 +69,7 @@ def _report(server: BaseServer, request: Any, address: Any) -> None:
 class SplitOutput(TextIOBase):
     """A standard output that appends the lines of requests to a file that only its owner can read.
 
-    A file of more than 100 MB is begun anew.
+    A file of more than 100 MB is replaced by a new one.
     """
 
     def __init__(self, output: TextIO, path: Path) -> None:
@@ -77,10 +78,10 @@ class SplitOutput(TextIOBase):
         self._file = path.open("w" if path.stat().st_size > _MOST_BYTES else "a", encoding="utf-8")
 
     def write(self, text: str) -> int:
-        """Write to the file what begins as a line of telemetry does, otherwise to the output."""
+        """Write lines of telemetry to the file, and all other text to the output."""
         self._last = self._file if text.startswith(_METRIC) else self._output
         return self._last.write(text)
 
     def flush(self) -> None:
-        """Flush what was written last: a request does not flush the terminal."""
+        """Flush the stream of the last write, so that a request does not flush the terminal."""
         self._last.flush()

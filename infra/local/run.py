@@ -38,7 +38,9 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.command(help="Run the service on this machine.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
 @click.option("--state", "directory", default=".local", show_default=True, type=click.Path())
-@click.option("--extensions", metavar="NAMES", help="Those to enable, with commas, or `none`.  [default: all]")
+@click.option(
+    "--extensions", metavar="NAMES", help="Extensions to enable, separated by commas, or `none`.  [default: all]"
+)
 def main(port: int, directory: str, extensions: str | None) -> None:
     """Run until a signal, or until one of the processes ends. On failure, print one line and exit with 1."""
     if extensions is not None:
@@ -89,7 +91,7 @@ def _run(port: int, directory: Path) -> None:
     finally:
         for number in _STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-        # In reverse order, so that the engine stops last and no writer loses it.
+        # In reverse order, so that the engine stops last, after every writer.
         children.stop(reversed(running))
 
 

@@ -19,7 +19,7 @@ from infra.local.children import ROOT
 def main(port: str, log: str) -> None:
     """Serve on this port of 127.0.0.1 until a signal stops the process; append the lines of requests to a file."""
     lifeline.end_with_parent()
-    # The server sends headers and body in two packets. With Nagle's algorithm, the second would wait for the client's
+    # The server sends headers and body in two packets. With Nagle's algorithm, the body would wait for the client's
     # delayed acknowledgement: 40 ms for each response on a keep-alive connection.
     ChaliceRequestHandler.disable_nagle_algorithm = True
     request_log.hide_values()

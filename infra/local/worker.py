@@ -6,7 +6,7 @@
 mappings from the same list. Like Lambda, the worker invokes at least once, keeps the order of a stream, and retries
 after a failure. This module manages threads, failures and shutdown; `pollers` reads and invokes.
 
-It prints one line when it is ready. Afterwards it logs failures only, to standard error.
+It prints one line when it is ready. Afterwards it logs only failures, to standard error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from infra.local import data_file, lifeline
 from infra.local.data_file import Watch
 from infra.local.pollers import PartialFailure, Positions, QueuePoller, Sdk, StreamPoller, stream_table
 
-# Seconds between two looks at the data file.
+# Seconds between two checks of the data file.
 _WATCH_INTERVAL = 0.02
 _PAUSE_AFTER_FAILURE = 1.0
 _PAUSE_AFTER_TRANSIENT_ERROR = 0.1
@@ -57,7 +57,7 @@ class Poller(Protocol):
         """Process the next batch; return False at the end."""
 
     def seconds_to_wait(self) -> float:
-        """Return how long to wait at the end without news from the engine."""
+        """Return the seconds to wait at the end if the engine saves nothing new."""
 
 
 def main() -> None:
@@ -72,7 +72,7 @@ def main() -> None:
     logging.basicConfig(format="  worker     %(message)s")
     # urllib3 warns if there are more concurrent deliveries than pooled connections. That is expected here.
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
-    # The list of deliveries has the successful ones; the terminal shows failures only.
+    # The list of deliveries shows the successful ones; the terminal shows only failures.
     logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)
     watch = Watch(arguments.state / data_file.NAME)
     queues = start_pollers(client.sdk_client, arguments.state, watch, stopped)
@@ -111,13 +111,13 @@ def start_pollers(sdk: Sdk, directory: Path, watch: Watch, stopped: threading.Ev
 
 
 def poll_until_stopped(name: str, poller: Poller, news: threading.Event, stopped: threading.Event) -> None:
-    """Step until `stopped` is set, whatever a step raises. Reports a repeated failure once.
+    """Step until `stopped` is set, even if a step raises an exception. Report a repeated failure once.
 
-    After the last record or message, waits for `news`, at most as long as the poller allows.
+    After the last record or message, wait for `news`, at most as long as the poller allows.
     """
     reported = ""
     while not stopped.is_set():
-        news.clear()  # before the step, so that news during the step cause another one
+        news.clear()  # cleared before the step, so that news during the step causes another one
         try:
             seconds = 0.0 if poller.step() else poller.seconds_to_wait()
         except Exception as error:

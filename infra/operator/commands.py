@@ -42,7 +42,7 @@ def cams() -> None:
     \b
         set -a; . .local/environment; set +a
 
-    The command that creates a secret shows it once. A duration is a number of seconds, or like 30m, 24h, 7d.
+    The command that creates a secret shows it once. Durations are seconds, or values such as 30m, 24h and 7d.
     """
     is_local = os.environ.get("AWS_ENDPOINT_URL")
     if "CAMS_TABLE_PREFIX" in os.environ and "CAMS_EXTENSIONS" not in os.environ and not is_local:
@@ -123,7 +123,7 @@ def token() -> None:
 @click.option("--expires-in", type=options.Duration(), default="30d", show_default=True, help="At most a year.")
 @click.option("--read-only", is_flag=True, help="Allow reads only: all read scopes.")
 @click.option(
-    "--scope", "granted", type=click.Choice(scopes.ALL), multiple=True, help="Allow only this; give it several times."
+    "--scope", "granted", type=click.Choice(scopes.ALL), multiple=True, help="Allow only this scope; repeatable."
 )
 @options.as_json
 def issue_token(
@@ -230,7 +230,7 @@ def revoke_agent_key(agent_id: str, workspace_id: str, yes: bool) -> None:
     click.echo(_REVOKED)
 
 
-# ---- the data key ---------------------------------------------------------------------------------
+# ---- data key ---------------------------------------------------------------------------------
 
 
 @cams.group("data-key")
@@ -249,7 +249,7 @@ def rotate_data_key() -> None:
 
 
 def _refusing(command: click.Command, extension: str) -> click.Command:
-    """Return a command that replaces a command whose extension is off."""
+    """Return a command that fails with a sentence, in place of a command whose extension is off."""
 
     @click.command(command.name, context_settings={"ignore_unknown_options": True, "help_option_names": []})
     @click.argument("arguments", nargs=-1)

@@ -46,9 +46,9 @@ def conversations() -> None:
 def export(workspace_id: str, agent_id: str, form: str, file: Path) -> None:
     """Write all conversations of an agent to a file, newest first.
 
-    As NDJSON, a line has a conversation with all of its messages. As CSV, for a spreadsheet, a row has a conversation
-    with the beginning of its transcript. Only the owner of the file can read it. To continue an interrupted export,
-    repeat the command.
+    In NDJSON, each line is a conversation with all of its messages. In CSV, for spreadsheets, each row is a
+    conversation with the beginning of its transcript. Only the owner of the file can read it. To continue an
+    interrupted export, repeat the command.
     """
     agents.read(workspace_id, agent_id)
     start = {"workspace": workspace_id, "agent": agent_id, "format": form, "cursor": None, "size": 0, "count": 0}
@@ -104,7 +104,9 @@ def _resume(file: Path, start: Progress) -> Progress:
         saved: Progress = json.loads(progress.read_text("utf-8"))
         if all(saved[name] == start[name] for name in ("workspace", "agent", "format")):
             if (file.stat().st_size if file.exists() else 0) < saved["size"]:
-                raise errors.Conflict(f"The file is shorter than its export was; delete {progress} to start again.")
+                raise errors.Conflict(
+                    f"The file is shorter than the interrupted export; delete {progress} to start again."
+                )
             return saved
     elif not file.exists():
         return start

@@ -1,6 +1,6 @@
-"""The messages about streams on the dead-letter queue, and the places of their records in the streams.
+"""The messages about streams on the dead-letter queue, and the positions of their records in the streams.
 
-Lambda writes a message for a batch that it has given up. The message names a range of the stream, without its records.
+Lambda writes a message for a batch that it has given up. The message contains a range of the stream, not the records.
 A function writes a message for a record that it cannot process (`chalicelib.queues.stream_batches`).
 """
 
@@ -26,7 +26,7 @@ class Unreadable(Exception):
 class Letter(NamedTuple):
     """A message about a stream. `read` yields the records that its function gets.
 
-    `number` counts the records that the function got at once. `record_id` is None for the message of a batch.
+    `number` is the size of the batch that the function received. `record_id` is None for the message of a batch.
     """
 
     function: Function
@@ -56,7 +56,7 @@ def _of_batch(content: dict[str, Any]) -> Letter:
     function = _find_function(name, batch["streamArn"])
     numbers = batch["startSequenceNumber"], batch["endSequenceNumber"]
     read = partial(stream_ranges.read_range, batch["streamArn"], batch["shardId"], *numbers)
-    passes = event_filters.of_function(name)  # the range also has the records that Lambda dropped
+    passes = event_filters.of_function(name)  # the range includes records that the event filter dropped
     number, reason = max(1, int(batch["batchSize"])), str(context["condition"])
     return Letter(function, number, None, reason, lambda: filter(passes, read()))
 

@@ -1,7 +1,7 @@
-"""The rules for the documents of an export: the forms of the wire models of their kinds.
+"""The rules for the documents of an export, derived from the wire models of their kinds.
 
-The functions of streams and the pages of lists read documents that only the service has written. An import must not
-give them another form, so each member has the type that its model declares. `shapes` checks what no model declares.
+The functions of streams and the pages of lists expect documents that the service has written. An import therefore
+accepts a member only with the type that its model declares. `shapes` checks the members that no model declares.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ _LIMITS = ("string_too_short", "string_too_long", "string_pattern_mismatch", "to
 
 
 def find_problem(kind: str, record: dict[str, Any]) -> str | None:
-    """Return path and rule of the first member of a record that has another form than its model, without a value."""
+    """Return the path and the rule of the first member that violates its model, without the value."""
     return next(_problems(kind, record), None)
 
 
@@ -68,7 +68,7 @@ def _nulls(member: str, model: Any, value: Any) -> Iterator[str]:
 
 def _sentence(member: str, issue: errors.MemberIssue) -> str:
     steps = ["record", member, *issue["path"].split(".")] if issue["path"] else ["record", member]
-    if issue["message"] == bodies.UNKNOWN:  # its name is text of the file
+    if issue["message"] == bodies.UNKNOWN:  # the name comes from the file and may be sensitive
         return f"{'.'.join(steps[:-1])} has a member that is not in its model"
     return f"{'.'.join(steps)} {issue['message']}"
 

@@ -5,8 +5,8 @@
     {"kind": "lead", "agent": "support", "key": "…", "record": {"document": {…}, "version_tag": "…"}}
     {"kind": "end", "records": 2}
 
-A record has the attributes of its row, decrypted. The order of the records is fixed, so an interrupted export continues
-after the last complete line.
+A record contains the decrypted attributes of its row. The order of the records is fixed, so an interrupted export
+continues after the last complete line.
 """
 
 import json
@@ -31,7 +31,7 @@ from infra.operator import records
 
 FORMAT = 1
 _BATCH = 25
-# Attributes that records omit. An import sets them: they depend on where the workspace is, or follow from the rest of
+# Attributes that records omit. An import sets them: they depend on the workspace's account, or follow from the rest of
 # the line. Tombstones and visitor tokens are not exported, and suspending the workspace changes its tag.
 _HIDDEN = {"workspace", "status", "imported", "suspended", "deleted_at", "changed_by"}
 _HIDDEN_OF = {
@@ -96,7 +96,7 @@ def _read_progress(file: BinaryIO, first_line: bytes) -> ExportProgress:
     lines, size, last = 0, 0, b"{}"
     for line in file:
         if not lines and not first_line.startswith(line):
-            raise errors.Conflict("The file is no export of this workspace; name another file.")
+            raise errors.Conflict("The file is not an export of this workspace; choose another file.")
         if line.endswith(b"\n"):
             lines, size, last = lines + 1, size + len(line), line
     return ExportProgress(lines, size, json.loads(last))
@@ -133,7 +133,7 @@ def _records(name: str, workspace_id: str, agent_id: str, after: str) -> Iterato
 
 
 def _described(name: str, rows: Iterator[Any]) -> Iterator[tuple[str, Record]]:
-    """Yield the sort key and the other members of each row."""
+    """Yield the sort key of each row, with its other members."""
     for row in rows:
         if getattr(row, "deleted_at", None) is None:  # no tombstone
             yield row.keys[1], _record(name, row)

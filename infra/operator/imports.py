@@ -1,7 +1,7 @@
 """The import of a workspace from a file that `exports` wrote. It can be repeated: each line is an absolute write.
 
-No webhook follows from an import. An imported conversation has no new messages, and an imported endpoint gets no event
-of a change before its import (`endpoints.existed_at`): the other records keep the version tags of their last change.
+An import sends no webhooks. An imported conversation has no new messages, and an imported endpoint receives no events
+of changes before its import (`endpoints.existed_at`), because other records keep the version tags of their last change.
 There is no other writer, because the workspace and its credentials are suspended.
 """
 
@@ -30,9 +30,9 @@ from chalicelib.workspaces import store as workspaces
 from infra.operator import exports, records, shapes
 from infra.operator.exports import Record
 
-# The lines between two marks of the progress of the import. A line may have megabytes.
+# Lines between two saves of the import's progress. A line may be several megabytes long.
 _PORTION = 25
-_NO_EXPORT = "The file is no export of a workspace."
+_NO_EXPORT = "The file is not an export of a workspace."
 _INCOMPLETE = "The export is incomplete; repeat the command that wrote it."
 
 
@@ -65,7 +65,7 @@ def import_file(path: Path) -> int:
 
 
 def _check(path: Path) -> _File:
-    """Read a file once, before anything is written: it must be a complete export, and each line a record of it."""
+    """Read a file before anything is written. It must be a complete export, and each line must be a valid record."""
     digest, count = hashlib.sha256(), 0
     header, before = Record(), Record()
     line: Any = None
@@ -73,7 +73,7 @@ def _check(path: Path) -> _File:
         for raw in iter(partial(file.readline, shapes.MAX_LINE), b""):
             if count > 1:
                 if problem := shapes.find_problem(line, count, before):
-                    raise errors.Invalid(f"Line {count} of the file is no record of an export: {problem}.")
+                    raise errors.Invalid(f"Line {count} of the file is not a record of an export: {problem}.")
                 before = line
             line = shapes.parse(raw)
             digest.update(raw)
@@ -92,7 +92,7 @@ def _check(path: Path) -> _File:
 
 @storage.in_unit_of_work
 def _start(file: _File, settings: Record) -> int:
-    """Stage the workspace, or find its interrupted import; return how many lines after the settings are done."""
+    """Stage the workspace, or find its interrupted import. Return the number of imported lines after the settings."""
     row = storage.find(workspaces.WorkspaceRow, file.workspace_id, settings["key"])
     if row is None:
         new = _row(workspaces.WorkspaceRow(file.workspace_id, settings["key"]), settings["record"])
@@ -154,7 +154,7 @@ def _conversation(workspace_id: str, agent_id: str, created: str, record: Record
     row.version_tag = record["version_tag"]
     seen = record["seen"]
     totals = new_messages.Totals(seen["interactions"], seen["messages"], bytes.fromhex(seen["gone"]))
-    # The encoder that wrote them first: the stored text is the same.
+    # The same encoder as for the first write, so that the stored text is the same.
     return conversations.restore(row, State(record["metadata"], to_json(record["turns"]), totals))
 
 
@@ -167,7 +167,7 @@ def _save_credential(workspace_id: str, record: Record) -> None:
 
 
 def _row(row: Any, record: Record) -> Any:
-    """Return `row` with the attributes of a line that its class has."""
+    """Return `row` with those attributes of a line that its class declares."""
     for name, attribute in type(row).get_attributes().items():
         if name in record and not (attribute.is_hash_key or attribute.is_range_key):
             setattr(row, name, _value(row, name, attribute, record[name]))

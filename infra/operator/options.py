@@ -32,7 +32,11 @@ class Duration(click.ParamType[int | None]):
         seconds = int(match[1]) * _UNITS[match[2]] if match else -1
         if not self._least <= seconds <= YEAR:
             never = " or never" if self._never else ""
-            self.fail(f"must be seconds, or like 30m, 24h, 7d{never}; from {self._least}s to 365d.", param, ctx)
+            self.fail(
+                f"must be seconds, or a duration such as 30m, 24h or 7d{never}; from {self._least}s to 365d.",
+                param,
+                ctx,
+            )
         return seconds
 
 
@@ -53,7 +57,7 @@ workspace = click.option(
     "--workspace", "workspace_id", required=True, metavar="WORKSPACE_ID", callback=printable_text, help="The workspace."
 )
 overlap = click.option(
-    "--overlap", type=Duration(least=0), default="1d", show_default=True, help="How long the old one keeps working."
+    "--overlap", type=Duration(least=0), default="1d", show_default=True, help="How long the old secret keeps working."
 )
 yes = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -7,14 +7,14 @@ READ_UNIT, WRITE_UNIT = 0.125 / 1e6, 0.625 / 1e6
 # A request of the gateway, and an invocation of its function.
 GATEWAY, CALL = 3.50 / 1e6, 0.20 / 1e6
 GB_SECOND = 16.6667 / 1e6
-# A GB of log, and the GB of log of a request: the service's line and the three of Lambda.
+# Dollars for a GB of logs, and the GB of logs that a request writes: the service's line and Lambda's three.
 LOG_GB, REQUEST_LOG_GB = 0.50, 0.9 / 1e6
 
 (_MEMORY_GB,) = (function.memory_mb / 1024 for function in declared_functions() if function.name == API)
 
 
 def requests(number: float, seconds: float) -> float:
-    """Return the price of requests that took `seconds` together, without that of the database."""
+    """Return the price of requests that took `seconds` in total, without the database."""
     return number * (GATEWAY + CALL + LOG_GB * REQUEST_LOG_GB) + seconds * _MEMORY_GB * GB_SECOND
 
 

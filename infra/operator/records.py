@@ -1,4 +1,4 @@
-"""The places of the records of a workspace, for commands that read or delete all of them."""
+"""The locations of a workspace's records, for commands that read or delete all of them."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -105,6 +105,6 @@ def find_rows(name: str, workspace_id: str, agent_id: str, after: str = "") -> I
     start = form.partition("{")[0]
     condition = sort_key > after if after else sort_key.startswith(start) if start else None
     rows = takewhile(lambda entry: entry.keys[1].startswith(start), storage.iterate(row, place, condition))
-    # Other classes, and another agent, may have the same partition.
+    # Rows of other classes and of other agents may be in the same partition.
     own = (one for one in rows if key_pattern(form).fullmatch(one.keys[1]))
     return (one for one in own if getattr(one, "agent_id", agent_id) == agent_id)

@@ -90,9 +90,9 @@ def redrive_streams(is_list: bool, discard_expired: bool) -> None:
 
 
 def _replay(letter: Letter, replayed: set[tuple[str, str]]) -> tuple[str, str]:
-    """Invoke the function of a letter with its records; return the outcome, and its reason.
+    """Invoke the function of a letter with its records. Return the outcome and its reason.
 
-    `replayed` has the function and the id of each record that this run has replayed.
+    `replayed` contains the function and the id of each record that this run has replayed.
     """
     function, number = letter.function, 0
     if (function.name, letter.record_id) in replayed:
@@ -111,9 +111,9 @@ def _replay(letter: Letter, replayed: set[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _batches(letter: Letter) -> Iterator[list[Record]]:
-    """Yield the records of a letter, at most as many at once as the function got, and at most 5 MB.
+    """Yield the records of a letter in batches no larger than the original batch, and of at most 5 MB.
 
-    Raise RecordsExpired after the last of them.
+    Raise RecordsExpired after the last batch if records are missing.
     """
     batch: list[Record] = []
     size, expired = 0, None
@@ -183,7 +183,7 @@ def _receive(sqs: Any, url: str, receipts: dict[str, str]) -> Iterator[Message]:
     known: set[str] = set()
     while messages := sqs.receive_message(QueueUrl=url, AttributeNames=["SentTimestamp"], **limits).get("Messages"):
         receipts.update((message["MessageId"], message["ReceiptHandle"]) for message in messages)
-        # In a longer run, SQS returns the remaining messages again, with new receipts, and perhaps further messages.
+        # In a longer run, SQS returns the remaining messages again with new receipts, and possibly new messages.
         new = [message for message in messages if message["MessageId"] not in known]
         known.update(message["MessageId"] for message in new)
         yield from new
@@ -198,7 +198,7 @@ def _attribute(sqs: Any, url: str, name: str) -> str:
 
 
 def _print_end(sqs: Any, url: str, counts: Counter[str]) -> None:
-    """Print the numbers of messages, and the command for those that are not about streams."""
+    """Print the numbers of messages, and the command for messages that are not about streams."""
     about_streams = ", ".join(f"{counts[kind]} {kind}" for kind in (_REPLAYED, _EXPIRED, _LEFT))
     click.echo(f"{about_streams}, {counts[_OTHERS]} not about streams.")
     if counts[_EXPIRED]:

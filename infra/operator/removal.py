@@ -1,11 +1,12 @@
 """The deletion of a workspace with all of its records. It can be interrupted and repeated.
 
-Webhook endpoints are disabled first, so that the deletions cause no webhook. An agent follows its records, an endpoint
-its deliveries, and the workspace itself is last, so that a repeated deletion finds what is left. Deliveries to an
-endpoint that was deleted before expire after 30 days, unless the history is on, which contains the id of the endpoint.
+Webhook endpoints are disabled first, so that the deletions cause no webhook. An agent is deleted after its records, an
+endpoint after its deliveries, and the workspace last, so that a repeated deletion finds the rest. Deliveries to an
+endpoint that was deleted earlier expire after 30 days. If the history is on, it lists such endpoints, and their
+deliveries are deleted, too.
 
-Visitor tokens stay until they expire, after at most 30 days: no index lists them, they name no person, and they work
-only with the credential that issued them.
+Visitor tokens expire after at most 30 days and are not deleted: no index lists them, they contain no personal data, and
+they work only with the credential that issued them.
 """
 
 import sys
@@ -28,8 +29,8 @@ from chalicelib.webhooks import endpoints, hosts, ledger
 from chalicelib.workspaces import store as workspaces
 from infra.operator import records
 
-# The timeout of the functions that fan out and deliver: one that began later finds no endpoint, and writes nothing.
-# Then the time for which the stream gathers a batch of deliveries, and its function counts them.
+# The timeout of the functions that fan out and deliver (a later invocation finds no endpoint and writes nothing), plus
+# the time in which the stream collects a batch of deliveries, and its function counts them.
 _LAST_WEBHOOK_SECONDS = 60 + 60 + 10
 _BATCH = 100
 # Kinds of the workspace that are not deleted by their keys alone.
@@ -51,7 +52,7 @@ def delete(workspace_id: str) -> Receipt:
 
 
 def begin(workspace_id: str) -> None:
-    """Disable the endpoints of a suspended workspace, so that nothing else causes a webhook. Raise as `delete`."""
+    """Disable the endpoints of a suspended workspace, so that no further webhook is sent. Raise as `delete`."""
     allowed = (workspaces.SUSPENDED, workspaces.DELETING, workspaces.IMPORTING)
     workspaces.change_status(workspace_id, allowed, workspaces.DELETING)
     for row in endpoints.list_all(workspace_id):
@@ -121,7 +122,7 @@ def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
 
 
 def _delete_conversations(receipt: Receipt, workspace_id: str, agent_id: str) -> None:
-    """Delete the conversations of an agent, each after its chunks and received messages, which are found by its row."""
+    """Delete the conversations of an agent. Their rows lead to chunks and received messages, so they come last."""
     for entries in _batches(records.find_rows("conversation", workspace_id, agent_id), _CONVERSATIONS):
         parts = [part for entry in entries for part in storage.iterate(ChunkRow, entry.conversation)]
         storage.delete_many([part for part in parts if part.item != CONVERSATION_ITEM])
@@ -129,7 +130,7 @@ def _delete_conversations(receipt: Receipt, workspace_id: str, agent_id: str) ->
 
 
 def _delete_credentials(receipt: Receipt, workspace_id: str) -> None:
-    """Delete the credentials, then the entries that list them. Another workspace may have the token by now."""
+    """Delete the credentials, then their list entries. Skip a token that another workspace has imported since."""
     for entries in _batches(credentials.list_entries(workspace_id), _BATCH):
         rows = storage.find_many([Key(credentials.CredentialRow, entry.token_hash) for entry in entries])
         listed = [row for entry, row in zip(entries, rows, strict=True) if row and entry.lists(row)]

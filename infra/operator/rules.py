@@ -1,4 +1,4 @@
-"""The rules for the values of an export, in words, each with the function that checks it."""
+"""The rules for the values of an export, each with its words and the function that checks it."""
 
 import re
 from collections.abc import Callable
@@ -43,7 +43,7 @@ MILLISECONDS = whole(0, 99_999_999_999_999, " of milliseconds")
 DAYS = whole(1, 3_650, " of days")
 COUNT = whole(0, 2**32 - 1)
 DIGESTS = text("up to 30,000 times 12 hexadecimal digits", r"([0-9a-f]{12}){0,30000}")
-# The limit for a clock that is ahead. Without a limit, a time could be after the year 9999, which no date represents.
+# The limit for a clock that is ahead. Without it, a time could be after the year 9999, which no date can represent.
 _AHEAD_MILLISECONDS = 24 * 60 * 60 * 1000
 
 
@@ -56,7 +56,7 @@ def _is_past(value: Any) -> bool:
     return SECONDS.holds(value) and value * 1000 <= clock.milliseconds() + _AHEAD_MILLISECONDS
 
 
-# Counts omit changes that are older than their agent, so an agent of the future would have no counts.
+# Counts omit changes that are older than their agent, so an agent created in the future would have no counts.
 PAST_SECONDS = Rule("a whole number of seconds, a time that is not in the future", _is_past)
 
 

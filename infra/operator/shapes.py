@@ -1,4 +1,4 @@
-"""The shapes of the lines of an export, by kind: the members, their types, and the place of the line.
+"""The shapes of the lines of an export, by kind: the members, their types and the order of the lines.
 
 An import checks every line before it writes anything. The members of a document are checked where the import or a
 function relies on them; the others are stored as they are. A problem names the member and the rule, never a value.
@@ -30,7 +30,7 @@ MAX_LINE = 32_000_000
 
 
 class ClosedObject(dict[str, "Shape"]):
-    """The shape of an object that has no other members."""
+    """The shape of an object that allows no other members."""
 
 
 # A rule; the shape of each element of a list; or the members of an object, with `?` if they may be missing.
@@ -87,7 +87,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
         "version_tag": rules.ULID,
         "metadata": {
             "ID": rules.ANY_TEXT,
-            # Any number, because an earlier version stored what a caller sent; see `_dependent`.
+            # Any number, because an earlier version stored the caller's value unchecked; see `_dependent`.
             "messagesNum": rules.NUMBER,
             "interactionsNum": rules.COUNT,
             "lastModified": rules.SECONDS,
@@ -108,7 +108,7 @@ def parse(raw: bytes) -> Any:
 
 
 def find_problem(line: Any, number: int, before: Record) -> str | None:
-    """Return what is wrong with a line after the line `before`, or None. The workspace is in the second line only.
+    """Return the problem of a line that follows the line `before`, or None. Only the second line is the workspace.
 
     Otherwise a file could write records of another kind, or into an existing workspace.
     """

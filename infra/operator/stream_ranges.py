@@ -94,7 +94,7 @@ def _list_shards(stream_arn: str) -> Iterator[str]:
 
 @contextmanager
 def _ignore_other_shard() -> Iterator[None]:
-    """Ignore the error of a shard that never had the sequence number."""
+    """Ignore the error for a shard that never contained the sequence number."""
     try:
         yield
     except RecordsExpired:
@@ -119,7 +119,7 @@ def _read_page(streams: Any, place: dict[str, str], start: dict[str, str]) -> li
 
 
 def _get_records(streams: Any, iterator: str) -> dict[str, Any]:
-    """Return a page, as soon as the other readers of the shard let DynamoDB do so. Raise StreamUnavailable."""
+    """Return a page. Retry while other readers use up the shard's throughput. Raise StreamUnavailable."""
     for _ in range(_MAX_ATTEMPTS):
         try:
             page: dict[str, Any] = streams.get_records(ShardIterator=iterator, Limit=_MAX_RECORDS)

@@ -26,7 +26,7 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
 
     By default, count all workspaces.
 
-    Skip an agent whose records cannot be read, print its id, and end with status 1.
+    Skip agents whose records cannot be read, print their ids, and exit with status 1.
 
     Run this command after a restore without the tallies, or if `page` of a list leads to the wrong place although
     nothing has changed for two minutes. It reads the index of every conversation, and can be interrupted and repeated
@@ -51,7 +51,7 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
                 number += bool(agent)
     click.echo(f"Counted {quarters:,} quarter hours, and {others:,} other periods, of {number:,} agents.")
     if failed:
-        raise click.ClickException(f"{failed:,} could not be counted; their records cannot be read.")
+        raise click.ClickException(f"{failed:,} could not be counted, because their records cannot be read.")
 
 
 def _recount(workspace_id: str, agent_id: str) -> tuple[int, int]:

@@ -69,11 +69,11 @@ def rotate_secret(workspace_id: str, as_json: bool) -> None:
 @_workspace_id
 @options.yes
 def suspend(workspace_id: str, yes: bool) -> None:
-    """Suspend a workspace: none of its credentials opens anything.
+    """Suspend a workspace: its credentials stop working.
 
     Requests get 403 WORKSPACE_SUSPENDED within 30 seconds. Its records stay. Webhooks of earlier changes are still
-    sent. No credential can be issued or rotated. The command takes a minute longer than the suspension, until the
-    last request that began before has ended. It can be interrupted and repeated.
+    sent. No credential can be issued or rotated. The command waits a minute longer, until requests that began before
+    the suspension have ended. It can be interrupted and repeated.
     """
     row = workspaces.read(workspace_id)
     if not yes:
@@ -106,9 +106,9 @@ def resume(workspace_id: str) -> None:
 def delete(workspace_id: str, yes: bool, as_json: bool) -> None:
     """Delete a suspended workspace and all of its records.
 
-    Print a receipt: how many records of each kind it has deleted. This cannot be undone. No webhook is sent for the
-    deletions. An interrupted deletion can be repeated; the receipt then has the records of the last run. Backups of
-    the tables keep the records until they end.
+    Print a receipt with the number of deleted records of each kind. The deletion cannot be undone and sends no
+    webhooks. An interrupted deletion can be repeated; the receipt then counts the records of the last run. Backups of
+    the tables keep the records until the backups expire.
     """
     row = workspaces.read(workspace_id)
     if not yes:
@@ -124,17 +124,17 @@ def delete(workspace_id: str, yes: bool, as_json: bool) -> None:
 def export(workspace_id: str, file: Path) -> None:
     """Write all records of a workspace to a file.
 
-    It has one JSON object per line (NDJSON), decrypted. It has secrets: passwords, keys of agents and of their
-    platforms, the workspace secret, the signing secrets of webhooks. Only its owner can read it. Credentials are in
-    it as hashes, so that they keep working after an import; the tokens themselves are not. Events, deliveries, stored
-    answers, tallies, history, visitor tokens and erasures are not in it.
+    The file has one decrypted JSON object per line (NDJSON). It contains secrets: passwords, keys of agents and of
+    their platforms, the workspace secret, the signing secrets of webhooks. Only its owner can read it. It contains
+    hashes of credentials, which keep working after an import, but not the tokens themselves. It omits events,
+    deliveries, stored responses, tallies, history, visitor tokens and erasures.
 
-    Suspend the workspace first, or the file has some records from before a change and others from after it. An
-    interrupted export continues where it was.
+    Suspend the workspace first: otherwise the file may mix records from before and after a change. An interrupted
+    export continues where it stopped.
     """
     status = workspaces.read(workspace_id).status
     if status in (workspaces.IMPORTING, workspaces.DELETING):
-        raise workspaces.WrongStatus(f"The workspace is {status}; an export would not have all of its records.")
+        raise workspaces.WrongStatus(f"The workspace is {status}; an export would miss changes to its records.")
     click.echo("The file will contain secrets in plain text.", err=True)
     try:
         click.echo(f"Exported {exports.export(workspace_id, file):,} records.")
@@ -147,8 +147,8 @@ def export(workspace_id: str, file: Path) -> None:
 def import_(file: Path) -> None:
     """Import a workspace from a file that `export` wrote.
 
-    It gets the id that it had, and is suspended: `resume` opens it. Its credentials work then. No webhook is sent for
-    an imported record. Refused if the workspace exists. An interrupted import of the same file continues.
+    The workspace keeps its id and is suspended. Its credentials work after `resume`. No webhook is sent for an
+    imported record. The import fails if the workspace exists. An interrupted import of the same file continues.
     """
     click.echo(f"Imported {imports.import_file(file):,} records; the workspace is suspended until you resume it.")
 

@@ -1,1 +1,1 @@
-"""The deployment package: the tested packages, trimmed to the imported modules and compiled."""
+"""The deployment package: the application with its locked dependencies, trimmed and compiled to bytecode."""

@@ -23,10 +23,10 @@ from infra.package import bytecode, interpreters, trim, wheels
 from infra.package.wheels import BuildError as BuildError
 
 ROOT = Path(__file__).parents[2]
-# Chalice's command imports the guard with the app, and packages the rest.
+# Chalice's command imports the guard with the app. The other files are packaged.
 _GUARD = "chalice_guard.py"
 _VENDOR = "vendor"
-# Says from what the packages in `vendor` were made, so that a later build keeps them.
+# The digest of the inputs of `vendor`, so that a later build can keep its packages.
 _VENDOR_KEY = "vendor.sha256"
 _STAGED = ("app.py", _GUARD, "chalicelib", "requirements.txt")
 # 1980-01-01, the earliest time in a zip. A fixed modification time makes builds reproducible.
@@ -39,12 +39,12 @@ def stage(
     python: str = interpreters.VERSION,
     extensions: Collection[str] | None = None,
 ) -> bool:
-    """Stage the project in `directory` for a platform and a Python version. Return whether it has bytecode.
+    """Stage the project in `directory` for a platform and a Python version. Return whether it contains bytecode.
 
     It contains these extensions, by default all that are present, and the packages that they need.
 
-    Without a Python of that version on this machine, it has the sources only. Replace an earlier build, but keep
-    its packages if they are the same, and Chalice's state in `.chalice`. Raise BuildError and leave no partial build.
+    If this machine has no Python of that version, it contains only sources. An earlier build is replaced, except
+    Chalice's state in `.chalice` and unchanged packages. Raise BuildError and leave no partial build.
     """
     directory.mkdir(parents=True, exist_ok=True)
     interpreter = interpreters.find(python)
@@ -91,7 +91,7 @@ def _add_packages(
 
 
 def _vendor_key(requirements: list[Path], *parts: str) -> str:
-    """Return a digest of everything that decides what the packages contain."""
+    """Return a digest of everything that determines the contents of the packages."""
     sources = (*requirements, wheels.LOCK, *sorted(Path(__file__).parent.glob("*.py")))
     digest = hashlib.sha256("\n".join(parts).encode())
     for source in sources:
@@ -129,7 +129,7 @@ def _compile(interpreter: str, replaced: list[Path], beside: list[tuple[Path, Pa
 
 
 def _normalize(path: Path) -> None:
-    """Set fixed modification times and modes, so that equal content makes an equal zip."""
+    """Set fixed modification times and modes, so that equal contents produce an equal zip."""
     for one in [path, *path.rglob("*")]:
         one.chmod(0o755 if one.is_dir() else 0o644)
         os.utime(one, (_MODIFIED_AT, _MODIFIED_AT))

@@ -17,7 +17,7 @@ _UNCHECKED, _CHECKED = py_compile.PycInvalidationMode.UNCHECKED_HASH, py_compile
 
 
 def main() -> None:
-    """Do the job; exits with 1 after printing what does not compile."""
+    """Do the job. If a source does not compile, print its error and exit with 1."""
     job = json.load(sys.stdin)
     for directory in job["replaced"]:
         _replace(Path(directory))
@@ -44,7 +44,7 @@ def _replace(directory: Path) -> None:
 
 
 def _compile(source: Path, shipped_as: Path) -> None:
-    """Compile a source that also ships, at `shipped_as`. Python compares its hash, so it never uses stale bytecode."""
+    """Compile a source that ships as `shipped_as`. Python compares the source's hash, so bytecode is never stale."""
     compiled = cache_from_source(str(shipped_as), optimization="")
     name = str(Path(*shipped_as.parts[-2:]))
     py_compile.compile(str(source), compiled, name, doraise=True, invalidation_mode=_CHECKED, optimize=0)

@@ -1,7 +1,7 @@
-"""The files of the packages that ship, in the versions and with the hashes of the lock.
+"""The files of the packages that ship, with the versions and hashes of the lock.
 
-uv unpacks them, for the platform of the functions or for this machine, from its cache or else from where pip is
-configured to look (`infra.uv`). The tests run with the same versions: set-up installs them from the same lock.
+uv takes them from its cache, or from the index that pip is configured for (`infra.uv`), and unpacks them for the
+functions' platform or for this machine. The tests use the same versions: set-up installs them from the same lock.
 """
 
 import subprocess
@@ -21,12 +21,12 @@ LAMBDA = PLATFORMS["x86_64"]
 # The platform of this machine.
 THIS_MACHINE = ""
 LOCK = uv.ROOT / "requirements/dev.lock"
-# What uv adds to the files of the wheels, besides the commands in `bin`.
+# Files that uv adds to those of the wheels, besides the commands in `bin`.
 _OF_THE_INSTALLATION = {".lock", "INSTALLER", "RECORD", "REQUESTED", "uv_cache.json"}
 
 
 class BuildError(Exception):
-    """Why there is no package, as one sentence for the person who builds it."""
+    """The package cannot be built. The message is one sentence that names the reason."""
 
 
 class File(NamedTuple):
@@ -66,7 +66,7 @@ def _unpack(directory: Path, requirements: Sequence[Path], platform: str, lock: 
             return
     reason = ran.stderr.partition("error: ")[2].partition("\n\nhint: ")[0]
     raise BuildError(
-        f"The packages cannot be had for {platform or 'this machine'} and Python {python} as "
+        f"The packages are not available for {platform or 'this machine'} and Python {python} as "
         f"{lock.parent.name}/{lock.name} has them: "
         f"{' '.join(reason.split())[:500]}"
     )

@@ -1,4 +1,4 @@
-"""The HTTP client of the checks, with one credential or none."""
+"""The HTTP client of the checks, with at most one credential."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Client:
             names = {name.lower(): value for name, value in response.getheaders()}
             return Response(response.status, names, _parse(response.read()))
         except HTTPException as error:
-            raise OSError(f"{method} {path} was answered with no valid HTTP response.") from error
+            raise OSError(f"{method} {path} did not receive a valid HTTP response.") from error
         finally:
             connection.close()
 

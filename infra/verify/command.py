@@ -45,7 +45,7 @@ CHECKS = (*RESOURCES, _TOUR, *_visit_checks())
 
 @click.command()
 @click.option("--stage", "stage_name", required=True, metavar="STAGE")
-@click.option("--only", multiple=True, type=click.Choice(CHECKS), help="Run this check only; give it several times.")
+@click.option("--only", multiple=True, type=click.Choice(CHECKS), help="Run only this check; repeatable.")
 @click.option(
     "--url",
     envvar="CAMS_VERIFY_URL",

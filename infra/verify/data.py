@@ -1,4 +1,4 @@
-"""The checks of what a stage stores in: its keys, tables and queues."""
+"""The checks of a stage's keys, tables and queues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The deployed stage that the checks read, and the two kinds of what they report."""
+"""The deployed stage that the checks read, and the remarks that they report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from infra.deploy.policies import Outputs
 
 Sdk = Callable[[str], Any]
 NOT_BY_DEPLOYMENT = "`chalice deploy` does not repair it: docs/operate.md, Verify"
-"""What to do about a change of a resource whose template is unchanged, for which CloudFormation does nothing."""
+"""The remedy for a resource that was changed outside CloudFormation, which only compares templates."""
 
 
 class Note(str):
@@ -41,7 +41,7 @@ class Deployment(NamedTuple):
 
 
 def locate(sdk: Sdk, stage: str, address: str | None) -> Deployment:
-    """Return the stage as the account has it.
+    """Find the stage in the account.
 
     `address` replaces the URL of the API; `{api}` and `{stage}` in it stand for the ids of the API and of its stage.
     Raise ClickException if the stack or the API does not exist.

@@ -51,7 +51,7 @@ def check_functions(stage: Deployment) -> Iterator[str]:
 
 
 def _usual_variables(configurations: Iterable[dict[str, Any] | None]) -> dict[str, str | None]:
-    """Return the variables that most functions have: a deployment gives all functions the same."""
+    """Return the most frequent value of each variable: a deployment sets the same values for all functions."""
     environments = [
         configuration.get("Environment", {}).get("Variables", {}) for configuration in configurations if configuration
     ]
@@ -73,7 +73,8 @@ def _mixed_code(stage: Deployment, configurations: list[dict[str, Any]]) -> Iter
 def check_permissions(stage: Deployment) -> Iterator[str]:
     """Check that the role of each function has exactly the generated policy.
 
-    Compares documents instead of simulating them: it is exact, and one request per role. The tour then uses them.
+    Compare documents instead of simulating them, which is exact and needs one request per role. The tour then uses
+    the permissions.
     """
     iam = stage.sdk("iam")
     for function in stage.functions:

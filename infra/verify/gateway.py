@@ -37,7 +37,7 @@ def check_gateway(stage: Deployment) -> Iterator[str]:
 
 
 def _throttle_problems(stage: Deployment, settings: dict[str, Any]) -> Iterator[str]:
-    """Yield a sentence if the throttle is not the operator's, or without one, lower than the default."""
+    """Yield a sentence if the throttle differs from the operator's or, without an operator's, is below the default."""
     deployed = deployed_settings.read(stage.sdk, stage.name)
     executions = concurrency.available_executions(stage.sdk("lambda"), deployed.current)
     for name, value in concurrency.with_defaults(deployed.own, executions)["throttle"].items():

@@ -48,7 +48,7 @@ def check_alarms(stage: Deployment) -> Iterator[str]:
 
 
 def _different(alarm: dict[str, Any], declared: dict[str, Any]) -> list[str]:
-    """Return what differs of the properties that decide when the alarm rings, without its metrics."""
+    """Return the names of the different properties that decide when the alarm rings, without its metrics."""
     return [key for key in _RULES if key in declared and alarm.get(key) != declared[key]]
 
 

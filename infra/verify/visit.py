@@ -1,4 +1,4 @@
-"""The checks that use the stage: a temporary workspace, the tour, and what the functions make of its changes.
+"""The checks that use the stage: a temporary workspace, the tour, and the effects of the functions behind streams.
 
 The checks share the workspace of the tour and run in the order of `CHECKS`.
 """
@@ -96,7 +96,7 @@ def begin(stage: Deployment, workspace: NewWorkspace, patience: float) -> tuple[
 
     The checks wait for the functions until `patience` seconds after the tour.
 
-    The endpoint is the API itself, which rejects the webhook or answers it: its list of deliveries shows either.
+    The endpoint is the API itself. It rejects or accepts the webhook, and the list of deliveries shows the outcome.
     """
     client = Client(stage.address, workspace.workspace_key)
     events = [event for event in _EVENTS if event != "webhook_test"]
@@ -165,13 +165,14 @@ def check_webhooks(visit: Visit) -> Iterator[str]:
 
 
 def check_tallies(visit: Visit) -> Iterator[str]:
-    """Check that the conversation of the tour can be counted."""
+    """Check that the tour's conversation is counted."""
     workspace_id = visit.workspace.workspace_id
     agent, quarters = storage.join_key(workspace_id, tour.AGENT), listing.list_quarters(workspace_id, tour.AGENT)
     yield from visit.invoke("maintain", *(tasks.RecountQuarter(agent, *quarter) for quarter in quarters))
     if not tallies.list_months(workspace_id, tour.AGENT):
         yield f"{visit.stage.name}-maintain counted no conversation of the tour: check its log."
-    yield from visit.invoke("follow_conversations")  # without a record: it starts, and may be invoked
+    # An empty invocation shows that the function starts and may be invoked.
+    yield from visit.invoke("follow_conversations")
 
 
 def check_queue_functions(visit: Visit) -> Iterator[str]:

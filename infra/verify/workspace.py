@@ -16,9 +16,9 @@ from infra.operator import removal
 
 _NAME = "Temporary workspace of `make verify`"
 _MARKS = "verify"
-# Longer than a verification takes: a younger mark may belong to one that is running.
+# Longer than a verification takes: a younger mark may belong to a running verification.
 _LONGEST_RUN_SECONDS = 30 * 60
-# The credentials of the workspace end soon, even if nothing removes it.
+# The credentials of the workspace expire soon, even if nothing removes the workspace.
 _CREDENTIAL_SECONDS = 60 * 60
 
 
@@ -50,8 +50,8 @@ def list_abandoned() -> Iterator[str]:
 def remove(workspace_id: str) -> int:
     """Remove a temporary workspace with all of its records; return the number of deleted rows. Can be repeated.
 
-    Unlike `infra.cams workspace delete`, do not wait for the last requests and webhooks: a verification has waited
-    for its own. Rows that the functions of streams write later expire.
+    Unlike `infra.cams workspace delete`, do not wait for the last requests and webhooks: the verification has already
+    waited for them. Rows that the functions behind streams write later expire.
     """
     total = 0
     with suppress(errors.NotFound):

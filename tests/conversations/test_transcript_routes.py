@@ -268,9 +268,9 @@ def test_the_command_fills_no_gap_in_a_file_that_was_cut(
         patch.setattr(conversations, "_save", interrupt)
         assert run(workspace, file).exit_code != 0
     file.write_bytes(file.read_bytes()[:-1])
-    assert "is shorter than its export was" in run(workspace, file).stderr
+    assert "is shorter than the interrupted export" in run(workspace, file).stderr
     file.unlink()
-    assert "is shorter than its export was" in run(workspace, file).stderr
+    assert "is shorter than the interrupted export" in run(workspace, file).stderr
     (tmp_path / "file.progress").unlink()
     assert run(workspace, file).stdout == "Exported 1 conversations.\n"
 

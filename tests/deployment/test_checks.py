@@ -145,7 +145,7 @@ def test_an_unknown_architecture_is_reported() -> None:
     ],
 )
 def test_a_setting_of_another_type_is_reported(settings: dict[str, Any], place: str) -> None:
-    assert failure(**settings).startswith(f"{place} of stage prod has another type: use ")
+    assert failure(**settings).startswith(f"{place} of stage prod has the wrong type: use ")
 
 
 def test_a_setting_without_effect_is_reported() -> None:

@@ -229,7 +229,8 @@ def test_a_build_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch:
 def test_a_wheel_that_is_not_there_fails_the_build(index: Path, tmp_path: Path) -> None:
     package_index.add_wheel(index, "other")
     with pytest.raises(
-        build.BuildError, match=r"cannot be had for x86_64-manylinux2014 and Python \S+ as requirements/dev\.lock has"
+        build.BuildError,
+        match=r"are not available for x86_64-manylinux2014 and Python \S+ as requirements/dev\.lock has",
     ):
         build.stage(tmp_path / "staged")
 

@@ -127,8 +127,8 @@ def test_recovery_is_enabled_as_soon_as_dynamodb_permits_it(monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("existing", "reason"),
     [
-        ({}, "exists and is no restore of cams-prod-agents"),
-        (origin("cams-test-agents", NOW), "exists and is no restore of cams-prod-agents"),
+        ({}, "exists and was not restored from cams-prod-agents"),
+        (origin("cams-test-agents", NOW), "exists and was not restored from cams-prod-agents"),
         (origin("cams-prod-agents", NOW - timedelta(hours=1)), "continue with AT=2026-11-22T11:00:00"),
     ],
 )

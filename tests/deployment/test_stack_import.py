@@ -231,7 +231,7 @@ def test_the_key_of_the_receipts_is_never_the_key_of_the_records(created: dict[s
 
 
 def test_a_refused_import_names_the_reason(created: dict[str, str]) -> None:
-    with pytest.raises(ClickException, match="CloudFormation refuses the import into cams-prod: it belongs to a stack"):
+    with pytest.raises(ClickException, match="CloudFormation rejects the import into cams-prod: it belongs to a stack"):
         imported(CloudFormation(failure="it belongs to a stack"), created)
 
 

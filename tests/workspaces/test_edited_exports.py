@@ -65,7 +65,7 @@ def test_a_file_with_a_line_that_is_no_record_is_refused_as_a_whole(
     path, end = tmp_path / "export", {"kind": "end", "records": len(lines)}
     write_lines(path, [exports.header(workspace.workspace_id), *lines, end])
     before = items()
-    assert "is no record of an export" in run("import", str(path)).stderr
+    assert "is not a record of an export" in run("import", str(path)).stderr
     assert items() == before
 
 
@@ -241,7 +241,7 @@ def test_an_export_edited_by_hand_is_refused_with_the_line_the_member_and_the_ru
         changed[number] = edited(exported[number], member, value)
         write_lines(path, changed)
         ran = run("import", str(path))
-        assert ran.stderr.startswith(f"Error: Line {number + 1} of the file is no record of an export: "), (
+        assert ran.stderr.startswith(f"Error: Line {number + 1} of the file is not a record of an export: "), (
             kind,
             member,
         )
