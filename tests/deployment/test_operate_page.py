@@ -1,4 +1,4 @@
-"""The generated parts of docs/operate.md: settings, alarms, prices and a message.
+"""The generated parts of docs/operate.md: settings, alarms and prices.
 
 `CAMS_UPDATE_DOCS=1 make test ARGS=tests/deployment/test_operate_page.py` writes them.
 """
@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from chalicelib import settings
-from chalicelib.extensions import present
-from chalicelib.queues import messages
 from infra.deploy import deployed_settings, idle_price, template
 from infra.deploy.stage import is_generated
 from infra.operator import prices
@@ -34,7 +32,7 @@ def test_the_page_lists_the_variables_of_an_operator() -> None:
     functions = ast.parse(Path(settings.__file__).read_text(encoding="utf-8")).body
     texts = [ast.get_docstring(one) or "" for one in functions if isinstance(one, ast.FunctionDef)]
     variables = [text.partition(": ")[::2] for text in texts]
-    cells = [(f"`{name}`", " ".join(text.split())) for name, text in variables if not is_generated(name)]
+    cells = [(f"`{name}`", " ".join(text.split()).rstrip(".")) for name, text in variables if not is_generated(name)]
     generated_docs.check(PAGE, "variables", generated_docs.table(("Variable", "Meaning"), cells))
 
 
@@ -76,15 +74,3 @@ def test_the_page_has_the_price_of_requests() -> None:
         f"unit of each request adds {prices.READ_UNIT * 1e6} dollars, a write unit {prices.WRITE_UNIT * 1e6}.\n"
     )
     generated_docs.check(PAGE, "request price", sentences)
-
-
-@pytest.mark.skipif("erasures" not in present(), reason="The message is of this extension.")
-def test_the_page_has_the_message_that_continues_an_erasure() -> None:
-    from chalicelib.extensions.erasures.queue import Erase
-
-    command = (
-        'aws sqs send-message --queue-url "$(aws sqs get-queue-url --queue-name cams-prod2-erasures '
-        '--output text)" \\\n  --message-group-id WORKSPACE --message-body '
-        f"'{messages.pack(Erase('WORKSPACE', 'ERASURE'))}'"
-    )
-    generated_docs.check(PAGE, "erasure message", f"```sh\n{command}\n```\n")
