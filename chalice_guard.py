@@ -1,11 +1,11 @@
-"""Makes Chalice's commands work in this project, or stop with one sentence. Not part of the deployment package.
+"""Makes Chalice's commands work in this project, or stops them with an error message.
 
-`app.py` calls it in processes of Chalice's command line only. `chalice deploy` and `chalice delete` are handed over to
-`infra.deploy`, which creates the stack first and finds what earlier runs created. Chalice alone would create half of a
-stage, or a second API. `infra.deploy` runs Chalice itself, in `build/<stage>`. `chalice local` would otherwise use
-whatever AWS account the shell has credentials for, and print the path of each request.
+`app.py` calls this module only in processes of Chalice's command line. The deployment package omits it.
+`infra.deploy` takes over `chalice deploy` and `chalice delete`. It creates the stack first, and finds the resources of
+earlier runs. Chalice alone would create half a stage, or a second API. `infra.deploy` runs Chalice in `build/<stage>`.
+Unguarded, `chalice local` would use any AWS account that the shell has credentials for, and print request paths.
 
-The user's `chalice` may be an older version on another Python, without the packages of the project.
+The user's `chalice` may be an older version that runs on another Python, without the packages of the project.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).resolve().parent
 _ENGINE = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB")
-_USE_ENVIRONMENT = "`set -a; . .local/environment; set +a` in this shell"
+_USE_ENVIRONMENT = "run `set -a; . .local/environment; set +a` in this shell"
 _SECONDS_TO_CONNECT = 5
 _DEPLOYER = "CAMS_DEPLOYER"
 _HANDED_OVER = {"deploy": "deploy", "delete": "destroy"}
@@ -46,9 +46,9 @@ _PYTHON_VERSIONS = ((3, 10), (3, 14))
 
 
 def hand_over() -> None:
-    """Replace this process by `infra.deploy` if the command is `chalice deploy` or `chalice delete`.
+    """Replace this process with `infra.deploy` if the command is `chalice deploy` or `chalice delete`.
 
-    Call it before the imports of the app. The deployment's own Chalice process continues.
+    Call this function before the app's imports. The Chalice process that a deployment starts continues.
     """
     if _DEPLOYER in os.environ:
         return
@@ -60,11 +60,11 @@ def hand_over() -> None:
     command = context.command_path.partition(" ")[2]
     if command in _UNSUPPORTED:
         raise click.ClickException(
-            f"`chalice {command}` does not know tables, key, streams and permissions of a stage: use `chalice deploy`."
+            f"`chalice {command}` omits the tables, key, streams and permissions of a stage: use `chalice deploy`."
         )
     if command in _HANDED_OVER:
         if not (_ROOT / "infra" / "deploy").is_dir():
-            raise click.ClickException(f"Run `chalice {command}` in a checkout of CAMS; {_ROOT} is only a part of one.")
+            raise click.ClickException(f"{_ROOT} is not a whole checkout of CAMS: run `chalice {command}` in one.")
         _require_supported_options(context)
         _execute(_HANDED_OVER[command], context)
     if message := _packages_problem(command):
@@ -72,7 +72,7 @@ def hand_over() -> None:
 
 
 def require_stage(app: Chalice) -> None:
-    """Prepare the app for Chalice's command, or stop the command with one sentence. Call it after the registration."""
+    """Prepare the app for Chalice's command, or stop the command with an error. Call it after the registration."""
     context = click.get_current_context(silent=True)
     if context is None:
         if "CHALICE_WORKER" in os.environ:
@@ -89,7 +89,7 @@ def require_stage(app: Chalice) -> None:
 
 
 def declare_methods(app: Chalice) -> None:
-    """Declare the methods that `literal_paths.Service` serves: API Gateway refuses what no path declares."""
+    """Declare the methods that `literal_paths.Service` adds, because API Gateway rejects undeclared methods."""
     from chalice.app import RouteEntry
 
     from chalicelib.http import literal_paths
@@ -108,7 +108,10 @@ def _packages_problem(command: str) -> str | None:
 
 
 def _end_worker(message: str) -> NoReturn:
-    """The reloader of `chalice local` imports the app in a thread, where no exception ends the process."""
+    """Print an error and end the process.
+
+    The reloader of `chalice local` imports the app in a thread, where an exception would not end the process.
+    """
     click.echo(f"Error: {message}", err=True)
     os._exit(1)
 
@@ -124,7 +127,7 @@ def _require_supported_options(context: click.Context) -> None:
 
 
 def _execute(command: str, context: click.Context) -> NoReturn:
-    """Run a command of `infra.deploy` in the environment `.venv`, in place of this process."""
+    """Replace this process with a command of `infra.deploy` in the environment `.venv`."""
     os.chdir(_ROOT)
     python = _prepare_environment()
     arguments = [str(python), "-m", "infra.deploy", command, "--stage", context.params["stage"]]
@@ -133,12 +136,12 @@ def _execute(command: str, context: click.Context) -> NoReturn:
 
 
 def _prepare_environment() -> Path:
-    """Create or update `.venv`; returns its Python. Another Python than the one that created it would replace it."""
+    """Create or update `.venv`, and return its Python. Updating it from another Python would recreate it."""
     python = _ROOT / ".venv" / "bin" / "python"
     creator = str(python) if python.exists() else _find_python()
-    done = subprocess.run([creator, "-m", "infra.local.install", ".venv", *_LOCKS], check=False)  # noqa: S603
-    if done.returncode:
-        sys.exit(1)  # the set-up has printed why
+    result = subprocess.run([creator, "-m", "infra.local.install", ".venv", *_LOCKS], check=False)  # noqa: S603
+    if result.returncode:
+        sys.exit(1)  # the set-up has printed the reason
     return python
 
 
@@ -154,14 +157,14 @@ def _find_python() -> str:
 
 
 def _environment(context: click.Context) -> dict[str, str]:
-    """The environment of the user, without the stage's variables, which Chalice has added."""
+    """Return the user's environment, without the stage's variables that Chalice has added."""
     stage, profile = context.params["stage"], context.params.get("profile")
     config = json.loads((_ROOT / ".chalice" / "config.json").read_text(encoding="utf-8"))
-    settings = (config, config.get("stages", {}).get(stage, {}))
-    added = {"AWS_CHALICE_CLI_MODE", *(name for one in settings for name in one.get("environment_variables", {}))}
-    dropped = {*added, *(_CREDENTIALS if profile else ())}
-    kept = {name: value for name, value in os.environ.items() if name not in dropped}
-    return {**kept, "AWS_PROFILE": profile} if profile else kept
+    levels = (config, config.get("stages", {}).get(stage, {}))
+    added = {"AWS_CHALICE_CLI_MODE", *(name for level in levels for name in level.get("environment_variables", {}))}
+    removed = {*added, *(_CREDENTIALS if profile else ())}
+    environment = {name: value for name, value in os.environ.items() if name not in removed}
+    return {**environment, "AWS_PROFILE": profile} if profile else environment
 
 
 def _local_problem(app: Chalice) -> str | None:
@@ -184,15 +187,15 @@ def _answers(url: str) -> bool:
 
 
 def _hide_values() -> None:
-    """Let the server of `chalice local` print the route of a request, not its path."""
+    """Make the server of `chalice local` print the route of a request instead of its path."""
     from infra.local import request_log
 
     request_log.hide_values()
 
 
 def _has_variables(app: Chalice) -> bool:
-    """Whether the environment names the stage's tables, key and streams. Chalice takes it from the configuration."""
+    """Return whether the environment that Chalice configures names the stage's tables, key and streams."""
     from chalice.app import DynamoDBEventConfig
 
-    streams = [one.stream_arn for one in app.event_sources if isinstance(one, DynamoDBEventConfig)]
+    streams = [source.stream_arn for source in app.event_sources if isinstance(source, DynamoDBEventConfig)]
     return all([*streams, os.environ.get("CAMS_TABLE_PREFIX"), os.environ.get("CAMS_ENCRYPTION_KEY")])

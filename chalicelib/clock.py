@@ -31,10 +31,10 @@ def iso(unix_seconds: int) -> str:
 
 
 def iso_or_none(value: Any, units: int = 1) -> str | None:
-    """Return `value` in ISO 8601, with `units` per second; None for a stored value that is not a time, such as text."""
+    """Return a stored time of `units` per second in ISO 8601, or None if the value is not a time, such as text."""
     try:
         return iso(int(value // units))
-    except (TypeError, ValueError, OverflowError, OSError):  # for a year after 9999, and for infinity
+    except (TypeError, ValueError, OverflowError, OSError):  # the last two: infinity, or a year after 9999
         return None
 
 
@@ -44,5 +44,5 @@ def start_of_day(date: str) -> int:
 
 
 def sleep(duration: float) -> None:
-    """Pause for `duration` seconds. Tests of retries replace it and do not wait."""
+    """Pause for `duration` seconds. Tests of retries replace this function, so that they do not wait."""
     time.sleep(duration)

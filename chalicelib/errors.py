@@ -1,8 +1,8 @@
 """The errors of the API: one class per cause, with its HTTP status, error code and default message.
 
-Chalice turns a `ChaliceViewError` into `{"Code": class name, "Message": str(error)}` and drops everything else.
+Chalice turns a `ChaliceViewError` into `{"Code": class name, "Message": str(error)}` and discards everything else.
 Therefore `str()` of an `ApiError` is the complete error envelope as JSON, and `http.envelope` sends it as the body.
-An error names members and rules, never a value that the caller sent.
+A message names members and rules. It never contains a value that the caller sent.
 """
 
 import json
@@ -15,7 +15,7 @@ Record = TypeVar("Record")
 
 
 class MemberIssue(TypedDict):
-    """A violated rule, or a warning: `path` is the dotted path of a member, `message` the rule."""
+    """A violated rule, or a warning. `path` is the dotted path of a member, and `message` is the rule."""
 
     path: str
     message: str
@@ -79,7 +79,7 @@ class WorkspaceSuspended(Forbidden):
 
 
 class NotFound(ApiError):
-    """The resource does not exist in this workspace. Resources of other workspaces give the same response."""
+    """The resource does not exist in this workspace. A resource of another workspace gets the same response."""
 
     STATUS_CODE = 404
     code = "NOT_FOUND"
@@ -92,14 +92,14 @@ class NotFound(ApiError):
 
 
 def require(record: Record | None, kind: str) -> Record:
-    """Return a record of this `kind`, such as `agent`. Raise NotFound without one."""
+    """Return `record`. Raise NotFound if it is None; the message names its `kind`, such as `agent`."""
     if record is None:
         raise NotFound.of(kind)
     return record
 
 
 class Conflict(ApiError):
-    """The stored state does not allow the request. `code` names the cause."""
+    """The stored state does not allow the request. `code` identifies the cause."""
 
     STATUS_CODE = 409
     code = "CONFLICT"
@@ -130,7 +130,7 @@ class TooLarge(ApiError):
 
 
 class UnsupportedMediaType(ApiError):
-    """The body does not have the header `Content-Type: application/json`."""
+    """The request lacks the header `Content-Type: application/json`."""
 
     STATUS_CODE = 415
     code = "UNSUPPORTED_MEDIA_TYPE"
@@ -138,7 +138,7 @@ class UnsupportedMediaType(ApiError):
 
 
 class Limit(TypedDict):
-    """A limit by its `name`: its maximum, and how much of it is used and left."""
+    """A limit: its `name`, its maximum, and how much of it is used and left."""
 
     name: str
     max: float
@@ -147,7 +147,7 @@ class Limit(TypedDict):
 
 
 class LimitReached(ApiError):
-    """A limit of the agent record (§8) or of the service is reached. `limit` names it, with the use so far."""
+    """A limit of the agent record (§8) or of the service is reached. `limit` contains its name and its usage so far."""
 
     STATUS_CODE = 429
     code = "LIMIT_REACHED"

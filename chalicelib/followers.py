@@ -1,8 +1,8 @@
 """The Lambda entry points `follow_<table>`: each passes the records of a table's stream to the table's followers.
 
 DynamoDB serves two readers of a stream without throttling: the fan-out of webhooks, and one of these functions.
-Followers are in core (`CORE`) and in the extensions that are on (`Extension.follows`). Every follower gets each batch.
-Then the first error is raised, and the stream repeats the batch for all. A follower must therefore be idempotent.
+Core declares its followers in `CORE`, and extensions in `Extension.follows`. Every follower of a table processes each
+batch. After an outage, the stream repeats the batch for all of them, so every follower must be idempotent.
 
 The functions import neither `app.py` nor wire models.
 """
@@ -19,7 +19,7 @@ from chalicelib.queues import stream_batches
 functions = Blueprint(__name__)
 
 CORE: Mapping[str, str] = {"conversations": "chalicelib.conversations.follower:FOLLOWER"}
-"""The module and name of core's follower of a table."""
+"""Core's follower of each table, as module and name."""
 
 # Seconds for which a failing extension may delay a stream that core follows. Then its records become dead letters.
 PATIENCE_SECONDS = 60 * 60
@@ -39,19 +39,19 @@ BATCHES = {
     "organisations": Batch(100, 0),
     "webhooks": Batch(100, 0),
     "credentials": Batch(100, 0),
-    # Counts are requested once per batch, so large batches make few requests.
+    # The followers of these tables request counts once per batch, so larger batches need fewer requests.
     "conversations": Batch(10_000, 60),
     "leads": Batch(1_000, 60),
     "analytics": Batch(1_000, 60),
     "deliveries": Batch(1_000, 60),
 }
-"""The batches of each table's stream."""
+"""The size of the batches of each table's stream."""
 
 
 def follow(table: str, event: DynamoDBEvent) -> None:
-    """Pass a batch to every follower of a table. When all have run, raise the first outage.
+    """Pass a batch to every follower of a table. After all have run, raise the first outage.
 
-    A record that followers cannot process becomes one dead letter, unless the stream repeats the batch.
+    Without an outage, each record that a follower cannot process becomes one dead letter.
     """
     telemetry.begin_invocation(event)
     records = event.to_dict()["Records"]
@@ -72,7 +72,7 @@ def follow(table: str, event: DynamoDBEvent) -> None:
 
 
 def _followers(table: str) -> Iterator[tuple[str, stream_batches.Follower[Any]]]:
-    """Yield the followers of a table, each with its extension, which is empty for core."""
+    """Yield the followers of a table, each with the name of its extension, which is empty for core."""
     if table in CORE:
         module, _, name = CORE[table].partition(":")
         yield "", getattr(import_module(module), name)
@@ -82,8 +82,8 @@ def _followers(table: str) -> Iterator[tuple[str, stream_batches.Follower[Any]]]
 
 def _age(records: list[dict[str, Any]]) -> float:
     """Return the seconds since the newest record of a batch was written."""
-    written = max(float(record["dynamodb"]["ApproximateCreationDateTime"]) for record in records)
-    return clock.milliseconds() / 1000 - written
+    newest = max(float(record["dynamodb"]["ApproximateCreationDateTime"]) for record in records)
+    return clock.milliseconds() / 1000 - newest
 
 
 def _entry_point(table: str) -> Callable[[DynamoDBEvent], None]:

@@ -9,9 +9,9 @@ import secrets
 
 from chalicelib import clock
 
-# Identifiers that callers may choose. They exclude `#`, with which storage joins identifiers.
+# Identifiers that callers may choose. `#` is excluded, because storage joins identifiers with it.
 IDENTIFIER = re.compile(r"[A-Za-z0-9._~@:+=,|-]{1,128}")
-# Not allowed in a path. Clients and proxies remove these segments: `DELETE …/convos/..` would delete the agent.
+# Identifiers that are rejected in paths. Clients and proxies resolve them: `DELETE …/convos/..` would delete the agent.
 DOT_SEGMENTS = (".", "..")
 IDENTIFIER_RULE = "1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 
@@ -33,13 +33,13 @@ def new_id() -> str:
 
 
 def id_at(unix_milliseconds: int, low_bits: int) -> str:
-    """Return the ULID of a time and 80 bits. The same arguments return the same id, so repeated work is idempotent."""
+    """Return the ULID of a time and 80 bits. Equal arguments give the same id, so repeated work is idempotent."""
     number = (unix_milliseconds << 80) | low_bits
     return "".join(CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
 
 
 def timestamp_of(identifier: str) -> int:
-    """Return the creation time of a ULID in Unix milliseconds. Raise ValueError for other characters."""
+    """Return the creation time of a ULID in Unix milliseconds. Raise ValueError if it has invalid characters."""
     number = 0
     for digit in identifier:
         number = number << 5 | CROCKFORD.index(digit)
@@ -47,13 +47,13 @@ def timestamp_of(identifier: str) -> int:
 
 
 def next_id(identifier: str) -> str:
-    """Return a new ULID that is at least a millisecond later than another one, whatever the clock says."""
+    """Return a new ULID that is at least a millisecond later than `identifier`, even if the clock was set back."""
     new, earliest = new_id(), timestamp_of(identifier) + 1
     return new if timestamp_of(new) >= earliest else id_at(earliest, secrets.randbits(80))
 
 
 def highest_before(position: str) -> str:
-    """Return the highest text of identifier characters that is lower than a position."""
+    """Return the highest text of identifier characters that sorts before `position`."""
     return position[:-1] + chr(ord(position[-1]) - 1) + HIGHEST
 
 

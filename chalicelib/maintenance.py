@@ -1,11 +1,11 @@
-"""The Lambda entry point of the queue `maintenance`: the tasks of core in the background (`queues.tasks`).
+"""The Lambda entry point of the queue `maintenance`, which runs core's background tasks (`queues.tasks`).
 
-The queue is fair: while a workspace has many tasks, those of other workspaces come first. A task runs for a few
-seconds, then sends the rest of its work as a new task. So a workspace with a million records to delete does not delay
-the others.
+The queue is fair: while a workspace has many tasks, the tasks of other workspaces come first. A task runs for a few
+seconds, then sends the rest of its work as a new task. Therefore, a workspace with a million records to delete does not
+delay the others.
 
-The function's timeout (25 s) is shorter than the delay of a recount (30 s), so that no count is written after a newer
-one. The function imports neither `app.py` nor wire models.
+The function's timeout (25 s) is shorter than the delay of a recount (30 s), so that an older count never replaces a
+newer one. The function imports neither `app.py` nor wire models.
 """
 
 import logging
@@ -26,7 +26,7 @@ functions = Blueprint(__name__)
 
 _log = logging.getLogger(__name__)
 _MAX_MESSAGES = 10
-# Seconds for a batch. The rest of the timeout is for the last step of each task, a few requests.
+# Seconds for a batch. The rest of the timeout is reserved for the last step of each task, a few requests.
 _SECONDS = 12.0
 
 
@@ -35,7 +35,7 @@ def _recount(task: tasks.RecountQuarter, _: float) -> None:
     listing.recount(workspace_id, agent_id, Quarter(task.day, task.number))
 
 
-# In the order in which a batch runs them. Tasks that never continue come first.
+# The handlers in the order in which a batch runs them. Tasks without a continuation come first.
 _HANDLERS: Mapping[type[tasks.Task], Callable[[Any, float], None]] = {
     tasks.RecountQuarter: _recount,
     tasks.ContinueFanOut: fan_out.resume,
@@ -47,7 +47,10 @@ _HANDLERS: Mapping[type[tasks.Task], Callable[[Any, float], None]] = {
 
 @functions.on_sqs_message(queues.name(queues.MAINTENANCE), _MAX_MESSAGES, "maintain")
 def maintain(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
-    """Do tasks, and report the failed messages. The queue repeats only these, and then keeps them as dead letters."""
+    """Run the tasks of a batch, and report the messages that failed.
+
+    The queue delivers only these again. After the last attempt, it moves them to its dead-letter queue.
+    """
     telemetry.begin_invocation(event)
     message_ids: dict[str, list[str]] = defaultdict(list)
     for record in event.to_dict()["Records"]:
@@ -58,7 +61,7 @@ def maintain(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
         try:
             _run(messages.parse(text, _HANDLERS), (end - clock.monotonic()) / (len(message_ids) - number))
         except Exception:
-            _log.exception("Cannot do a task; the queue repeats it")
+            _log.exception("A background task failed; the queue delivers it again")
             failed += message_ids[text]
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
@@ -70,7 +73,7 @@ def _priority(text: str) -> int:
 
 
 def _run(task: tasks.Task, seconds: float) -> None:
-    """Do a task for up to `seconds`. Send it again if the time of its batch is over."""
+    """Run a task for up to `seconds`. If its batch has no time left, send the task again instead."""
     if seconds > 0:
         _HANDLERS[type(task)](task, seconds)
     else:

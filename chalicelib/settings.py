@@ -1,7 +1,7 @@
-"""The settings: one function per environment variable, which reads it on each call.
+"""The settings. Each environment variable has one function, which reads the variable on each call.
 
-To add a setting, add a function with a one-sentence docstring here. docs/operate.md lists those that an operator sets.
-The SDK's own variables (`AWS_ENDPOINT_URL`, `AWS_DEFAULT_REGION`, credentials) choose the database and the rights.
+To add a setting, add a function with a one-sentence docstring here. docs/operate.md lists the settings of operators.
+The SDK's own variables (`AWS_ENDPOINT_URL`, `AWS_DEFAULT_REGION`, credentials) select the database and permissions.
 """
 
 import os
@@ -28,13 +28,13 @@ def webhook_allow_private() -> bool:
 
 
 def extensions() -> frozenset[str] | None:
-    """CAMS_EXTENSIONS: the names of the extensions that are on, with commas; empty none, unset (None) all."""
+    """CAMS_EXTENSIONS: the enabled extensions, separated by commas; empty for none, unset (None) for all."""
     names = os.environ.get("CAMS_EXTENSIONS")
     return None if names is None else frozenset(name for name in names.split(",") if name)
 
 
 def cors_origin() -> str:
-    """CAMS_CORS_ORIGIN: the origin allowed to call an agent's routes; `*` allows all, empty none (default)."""
+    """CAMS_CORS_ORIGIN: the origin that may call an agent's routes; `*` for all, empty (default) for none."""
     return os.environ.get("CAMS_CORS_ORIGIN", "")
 
 

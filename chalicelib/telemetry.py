@@ -1,7 +1,7 @@
 """Logs and metrics: one JSON line for each request, each delivery and each error.
 
-Lines contain only names, counts, times and ids that the service has generated: no path value, no body, no token, no
-secret. A line with numbers is also a metric, in CloudWatch's embedded metric format
+Lines contain only names, counts, times and ids that the service has generated. They never contain path values, bodies,
+tokens or secrets. A line with numbers is also a metric, in CloudWatch's embedded metric format
 (https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html).
 """
 
@@ -20,33 +20,33 @@ from chalicelib import clock, errors, settings
 from chalicelib.storage import client
 
 _HEADER = "X-Request-Id"
-# The logger of this package, and that of the Chalice app, which logs the exceptions of views.
+# The loggers of this package and of the Chalice app, which logs the exceptions of views.
 _CHALICE = "cams"
 LOGGERS = ("chalicelib", _CHALICE)
-# Writes ASCII, which every encoding of the output accepts. One shared encoder saves its setup per line.
+# Writes ASCII, which is valid in every output encoding. A shared encoder avoids a setup for each line.
 _ENCODER = json.JSONEncoder(check_circular=False, separators=(",", ":"))
 
 _request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
 def _line(level: str, members: dict[str, Any]) -> str:
-    """Return one JSON object: the level, the id of the request and `members`, without those that are None."""
+    """Return one JSON object with the level, the request id and `members`. Members that are None are omitted."""
     line = {"level": level, "requestId": _request_id.get(), **members}
     return _ENCODER.encode({name: value for name, value in line.items() if value is not None})
 
 
 def _describe(error: BaseException) -> str:
-    """Return the tracebacks of an error and its causes, without messages, which may contain values of the request."""
+    """Return the tracebacks of an error and its causes, without their messages, which may contain request values."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
-    while cause and cause not in chain:  # an error may be its own cause
+    while cause and cause not in chain:  # causes may form a cycle
         chain.append(cause)
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     return "\n\nwhich led to:\n\n".join(map(_describe_one, reversed(chain)))
 
 
 def _describe_one(error: BaseException) -> str:
-    # The messages of API errors and the codes of SDK errors contain no value.
+    # The messages of API errors and the codes of SDK errors contain no request values.
     reason = error.message if isinstance(error, errors.ApiError) else _error_code(error)
     return f"{''.join(traceback.format_tb(error.__traceback__))}{type(error).__name__} {reason}".rstrip()
 
@@ -61,14 +61,14 @@ class _JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         error = record.exc_info[1] if record.exc_info else None
-        # Chalice's only message contains the path.
+        # The only message that Chalice logs contains the path.
         message = "A view failed" if record.name == _CHALICE else record.getMessage()
         members = {"logger": record.name, "message": message, "exception": _describe(error) if error else None}
         return _line(record.levelname, members)
 
 
 class _StdoutHandler(logging.StreamHandler[TextIO]):
-    """Write to `sys.stdout`, looked up for each line, because the Lambda runtime or a test may replace it."""
+    """A handler that looks up `sys.stdout` for each line, because the Lambda runtime or a test may replace it."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -82,18 +82,18 @@ class _StdoutHandler(logging.StreamHandler[TextIO]):
 _handler = _StdoutHandler()
 for _name in LOGGERS:
     logging.getLogger(_name).addHandler(_handler)
-    # The Lambda runtime would print the record again, as text, from the root logger.
+    # Otherwise, the Lambda runtime's handler of the root logger would print the line again, as text.
     logging.getLogger(_name).propagate = False
 _log = logging.getLogger(__name__)
 _log.setLevel(logging.INFO)
 
 
 def log_request(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Log each request and its cost, and put its id into the answer. This is the outermost middleware.
+    """Log each request with its cost, and return its id in a response header.
 
-    `route` is the pattern, not the path: an id in the path may be an email. Capacity is in DynamoDB's units.
+    `route` is the pattern of the path, because an id in the path may be an email. Capacity is in DynamoDB's units.
     """
-    # The gateway's id, as in its own log and header; without a gateway, the id of the invocation.
+    # API Gateway's request id, which is also in its own log and header. Without API Gateway, the invocation's id.
     request_id = request.context.get("requestId") or getattr(request.lambda_context, "aws_request_id", None)
     start = clock.monotonic()
     set_request_id(request_id)
@@ -116,23 +116,23 @@ def log_request(request: Request, get_response: Callable[[Request], Response]) -
 
 
 def begin_invocation(event: BaseLambdaEvent) -> None:
-    """Put the id of an event function's invocation into all lines that follow."""
+    """Include the id of an event function's invocation in all following lines."""
     set_request_id(getattr(event.context, "aws_request_id", None))
 
 
 def set_request_id(request_id: str | None) -> None:
-    """Put the id of a request or invocation into all lines that follow; None leaves it out."""
+    """Include the id of a request or invocation in all following lines, or no id if it is None."""
     _request_id.set(request_id)
 
 
 def log_metrics(metrics: dict[str, str], **members: Any) -> None:
-    """Log one line with `members`. Those named in `metrics`, which maps a name to its unit, are also metrics."""
+    """Log one line with `members`. `metrics` contains the names of members that are also metrics, and their units."""
     if not _log.isEnabledFor(logging.INFO):
         return
     declared = _declare_metrics(settings.table_prefix(), tuple(metrics.items()))
     described = f'{{"_aws":{{"Timestamp":{clock.milliseconds()},"CloudWatchMetrics":{declared}}},'
-    # Not through the logger: its records and its search for the caller cost more than the rest of a line.
-    # One write per line, or lines of parallel deliveries would mix.
+    # The line bypasses the logger, whose records and search for the caller take longer than the rest of a line.
+    # Each line is one write. Otherwise, the lines of parallel deliveries would mix.
     sys.stdout.write(f"{described}{_line('INFO', members)[1:]}\n")
     sys.stdout.flush()
 
@@ -141,6 +141,6 @@ def log_metrics(metrics: dict[str, str], **members: Any) -> None:
 def _declare_metrics(prefix: str, metrics: tuple[tuple[str, str], ...]) -> str:
     """Return the declaration of these metrics as JSON. It is the same in every line, so it is encoded once."""
     definitions = [{"Name": name, "Unit": unit} for name, unit in metrics]
-    # A namespace per stage, such as `cams-prod`, so that an alarm of one stage does not see metrics of another.
-    # No dimensions: a metric for each route or workspace would cost more than the requests.
+    # Each stage has its own namespace, such as `cams-prod`, so that its alarms ignore the metrics of other stages.
+    # Metrics have no dimensions: a metric for each route or workspace would cost more than the requests.
     return _ENCODER.encode([{"Namespace": prefix.removesuffix("-"), "Dimensions": [[]], "Metrics": definitions}])

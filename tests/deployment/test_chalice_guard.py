@@ -146,9 +146,9 @@ def test_another_directory_and_a_profile_are_handed_over(project: Path, tmp_path
                                                   "--api-gateway-stage."),
         (["deploy", "--autogen-policy"], "infra/deploy/functions.py declares the permissions: omit --autogen-policy."),
         (["deploy", "--connection-timeout", "9"], "A deployment sets its own timeouts: omit --connection-timeout."),
-        (["package", "out"], "`chalice package` does not know tables, key, streams and permissions of a stage: use "
+        (["package", "out"], "`chalice package` omits the tables, key, streams and permissions of a stage: use "
                              "`chalice deploy`."),
-        (["dev", "plan"], "`chalice dev plan` does not know tables, key, streams and permissions of a stage: use "
+        (["dev", "plan"], "`chalice dev plan` omits the tables, key, streams and permissions of a stage: use "
                           "`chalice deploy`."),
         (["dev", "appgraph"], "`chalice dev appgraph` needs the packages of the project: run `make install`, then "
                               "`.venv/bin/chalice`."),
@@ -185,7 +185,7 @@ def test_a_built_project_is_deployed_by_infra_deploy_only(tmp_path: Path) -> Non
     built = cloud.copy_project(tmp_path / "built", {})
     shutil.rmtree(built / "infra")
     ran = chalice(built, "deploy")
-    sentence = f"Run `chalice deploy` in a checkout of CAMS; {built} is only a part of one."
+    sentence = f"{built} is not a whole checkout of CAMS: run `chalice deploy` in one."
     assert (ran.returncode, ran.stderr) == (1, f"Error: {sentence}\n")
     ran = chalice(built, "deploy", CAMS_DEPLOYER="1", **_NOWHERE)
     assert "Could not connect to the endpoint URL" in ran.stderr  # Chalice itself
@@ -205,7 +205,9 @@ def test_without_an_engine_chalice_local_does_not_serve(project: Path, autoreloa
         ran = chalice(project, "local", autoreload, "--port", "0", **variables)
         assert ran.returncode == (0 if autoreload == "--autoreload" else 1)
         (line,) = [one for one in ran.stderr.splitlines() if one.startswith("Error")]
-        assert line == f"Error: {reason}: start `make run`, then `set -a; . .local/environment; set +a` in this shell."
+        assert (
+            line == f"Error: {reason}: start `make run`, then run `set -a; . .local/environment; set +a` in this shell."
+        )
         assert "Serving on" not in ran.stdout + ran.stderr
 
 
