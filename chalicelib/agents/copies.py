@@ -1,7 +1,7 @@
-"""Copies of an agent with its tools. All are created in one transaction, with new ids and a new agent key.
+"""Copies of an agent and its tools. One transaction creates them all, with new ids and a new agent key.
 
-`assignedToolsIds` of an agent, and `toolsIds` of its nodes, refer to tools by id. A copy refers to the copies of these
-tools. Ids that are unique inside the record only, of nodes and of fields, stay.
+`assignedToolsIds` of an agent, and `toolsIds` of its nodes, refer to tools by id. A copy refers to the copied tools.
+The ids of nodes and fields stay the same, because they are unique only within the record.
 """
 
 import json
@@ -13,18 +13,18 @@ from chalicelib.agents import store
 from chalicelib.storage import Document, DocumentRow
 from chalicelib.tools import store as tools
 
-# Tools that a transaction creates with their agent. A transaction has at most 100 items and 4 MB. The agent takes three
-# items, an `Idempotency-Key` takes one.
+# The most tools that a transaction can create with their agent. It has at most 100 items and 4 MB. The agent needs
+# three items, and an `Idempotency-Key` needs one.
 MAX_TOOLS = 96
 _MAX_TRANSACTION = 4_000_000
-# Characters of the JSON of an agent and its tools, which bound the memory of a request.
+# Maximum characters in the JSON of an agent and its tools, to limit the memory that a request uses.
 _MAX_JSON = 6_000_000
 _TOO_LARGE = "The agent and its tools are too large."
 _AGENT_KEY = "SECRET_API_KEY"
 
 
 def open_all(rows: Sequence[DocumentRow]) -> list[Document]:
-    """Return the documents of these rows. Raise TooLarge for more than 6 MB of JSON, which may be small in storage."""
+    """Return the documents of these rows. Raise TooLarge if their uncompressed JSON exceeds 6 MB."""
     documents, size = [], 0
     for row in rows:
         text = row.text()
@@ -44,9 +44,9 @@ class Copy(NamedTuple):
 
 
 def read_with_all_tools(workspace_id: str, agent_id: str) -> store.AgentAndTools:
-    """Return the agent and all its tools, if one transaction can create as much. One request per MB, 4 MB at most.
+    """Return the agent and all its tools, if one transaction can create them. Costs one request per MB, up to 4 MB.
 
-    Raise NotFound, and TooLarge for more than 96 tools or 4 MB.
+    Raise NotFound without an agent, and TooLarge for more than 96 tools or 4 MB.
     """
     first_page = store.find_with_tools(workspace_id, agent_id)
     agent, rows = store.require_agent(first_page.agent), first_page.tools
@@ -59,25 +59,22 @@ def read_with_all_tools(workspace_id: str, agent_id: str) -> store.AgentAndTools
 
 
 def clone(workspace_id: str, source: store.AgentAndTools) -> Copy:
-    """Stage a copy of an agent and its tools.
-
-    All members are copied, secret ones too, but the agent key is new.
-    """
+    """Stage a copy of an agent and its tools. It has all members, including secrets, and a new agent key."""
     agent = store.require_agent(source.agent)
     agent_id = ids.new_id()
-    whole, *tool_documents = open_all([agent, *source.tools])
-    document = {name: value for name, value in whole.items() if name != _AGENT_KEY}
-    owned = [_owned_by(agent_id, agent.agent_id, tool) for tool in tool_documents]
-    new_tools = tools.create(workspace_id, agent_id, owned)
+    agent_document, *tool_documents = open_all([agent, *source.tools])
+    document = {name: value for name, value in agent_document.items() if name != _AGENT_KEY}
+    copied_tools = [_with_agent_id(agent_id, agent.agent_id, tool) for tool in tool_documents]
+    new_tools = tools.create(workspace_id, agent_id, copied_tools)
     new_ids = {tool.tool_id: copy.tool_id for tool, copy in zip(source.tools, new_tools, strict=True)}
     document = with_references(document, lambda tool_id, path: new_ids.get(tool_id, tool_id))
     return Copy(*store.create(workspace_id, agent_id, document), new_tools)
 
 
 def with_references(document: Document, translate: Callable[[str, str], str | None]) -> Document:
-    """Return the document of an agent with other references to tools.
+    """Return an agent's document with its references to tools translated.
 
-    `translate` returns the new reference for a reference and its path, None to omit it.
+    `translate` receives a reference and its path. It returns the new reference, or None to omit it.
     """
     changed = _translated(document, "assignedToolsIds", "", translate)
     if "nodes" in document:
@@ -89,9 +86,9 @@ def with_references(document: Document, translate: Callable[[str, str], str | No
 def _while_small(
     further: Iterable[tools.ToolRow], agent: store.AgentRow, read: list[tools.ToolRow]
 ) -> Iterator[tools.ToolRow]:
-    """Yield the `further` tools of an agent. Raise TooLarge when all do not fit in one transaction.
+    """Yield the `further` tools of an agent. Raise TooLarge once the agent and its tools exceed one transaction.
 
-    The tools in `read` count as well.
+    The tools in `read` are part of that size.
     """
     size = sum(len(row.document) for row in (agent, *read))
     for tool in further:
@@ -108,10 +105,10 @@ def _translated(document: Document, name: str, path: str, translate: Callable[[s
     return {**document, name: [reference for reference in references if reference is not None]}
 
 
-def _owned_by(agent_id: str, before: str, tool: Document) -> Document:
-    """Return a tool whose fields refer to this agent instead of `before`."""
+def _with_agent_id(agent_id: str, before: str, tool: Document) -> Document:
+    """Return the tool with the agent id `agent_id` in each field that has the agent id `before`."""
     if not tool.get("fields"):
         return tool
-    own = {"agentId": agent_id}
-    fields = ({**field, **own} if field.get("agentId") == before else field for field in tool["fields"])
+    new_id = {"agentId": agent_id}
+    fields = ({**field, **new_id} if field.get("agentId") == before else field for field in tool["fields"])
     return {**tool, "fields": [*fields]}

@@ -1,4 +1,4 @@
-"""Agents as copies: a clone in the same workspace, and a template that another one imports."""
+"""Copies of agents: a clone in the same workspace, and a template for import into another workspace."""
 
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -18,20 +18,20 @@ else:
 
 routes = Blueprint(__name__)
 
-_OMITTED = "is not known to the service and may be secret; the template does not have it"
+_OMITTED = "is unknown to the service and may be secret, so the template omits it"
 _MAX_WARNINGS = 20
-# Bytes, and members, of the request body around a template.
+# Maximum bytes, and maximum values, that the request body of an import has in addition to its template.
 _AROUND = 100
 
 
 @routes.route("/v3/agents/{agent_id}/clone", methods=["POST"])
 @Operation(data="record.AgentV3", creates=True, warns=True, raises=(errors.NotFound, errors.TooLarge))
 def clone_agent(agent_id: str) -> Response:
-    """Create an agent with the members and the tools of another one. Agent and tools get new ids.
+    """Create an agent with the members and the tools of another agent. The new agent and its tools get new ids.
 
     Secret members are copied, except `SECRET_API_KEY`, which is new. That key does not expire: if the caller is an
-    access token, `warnings` lists it. References to the tools refer to their copies. An agent with more than 96 tools
-    is 413.
+    access token, `warnings` lists it. References to tools become references to their copies. The request fails with 413
+    if the agent has more than 96 tools.
     """
     workspace_id = auth.caller().workspace_id
     copy = copies.clone(workspace_id, copies.read_with_all_tools(workspace_id, agent_id))
@@ -43,9 +43,9 @@ def clone_agent(agent_id: str) -> Response:
 def read_template(agent_id: str) -> Response:
     """Read an agent and its tools without secrets and ids, for `POST /v3/agents/import`.
 
-    A reference to a tool is its place in `tools`, such as `tools.0`. Members that the service does not know may be
-    secret, so they are left out. If the credential is shown secrets, `warnings` lists them. A template that could not
-    be imported is 413: one with more than 96 tools, or more than 2 MB.
+    The template refers to a tool by its position in `tools`, such as `tools.0`. Members that are unknown to the service
+    may be secret, so they are omitted. If the credential can read secrets, `warnings` lists them. The request fails
+    with 413 if the template could not be imported, because it has more than 96 tools or more than 2 MB.
     """
     source = copies.read_with_all_tools(auth.caller().workspace_id, agent_id)
     document, *tool_documents = copies.open_all([store.require_agent(source.agent), *source.tools])
@@ -70,10 +70,10 @@ def read_template(agent_id: str) -> Response:
 def import_agent() -> Response:
     """Create an agent and its tools from a template, as `GET /v3/agents/{agent_id}/template` returns it in `data`.
 
-    No member gets a default, so the template of the new agent equals the sent template. The service generates the ids
-    and, unless the template has one, the `SECRET_API_KEY`. That key does not expire: if the caller is an access token,
-    `warnings` lists it. You may add secrets to a template. Members that the service does not know are stored as sent,
-    and `warnings` lists them.
+    No member gets a default, so the template of the new agent equals the template that you sent. The service generates
+    the ids and, unless the template has one, the `SECRET_API_KEY`. That key does not expire: if the caller is an access
+    token, `warnings` lists it. You may add secrets to a template. Members that are unknown to the service are stored as
+    sent, and `warnings` lists them.
     """
     body: record.TemplateIn = bodies.read()
     document = privileges.guard_agent_key({}, templates.members(body.template), f"template.{privileges.AGENT_KEY}")

@@ -1,8 +1,8 @@
-"""The v2 and v3 forms of an agent: how a change in either is applied to the stored document, and how both are shown.
+"""The v2 and v3 forms of an agent. Changes in either form are merged into the stored document.
 
-The document is stored in the v3 form. The v2 form is a projection: it has fewer members, renames two, and has the
-theme as an object instead of JSON text (§2.4, §2.5). A write in one form keeps the members that only the other has.
-Members that no form has are kept and shown in both, so that a newer client loses nothing.
+The document is stored in the v3 form. The v2 form is a projection: it has fewer members, renames two, and contains the
+theme as an object instead of JSON text (§2.4, §2.5). A write in one form keeps the members that exist only in the
+other. Members that neither form declares are kept and returned in both, so that newer clients lose no data.
 """
 
 import json
@@ -28,10 +28,10 @@ _V2_ONLY, _V3_ONLY = _V2 - _V3, _V3 - _V2
 def merge_v3(document: Document, change: AgentV3, path: str = "agent") -> Document:
     """Return `document` with a v3 change: objects merge, lists replace, `nodes` merge by id, null clears.
 
-    Raise Invalid, with the `path` of the change in the body.
+    Raise Invalid for a member of v2 only, or a duplicate node. `path` is the path of the change in the body.
     """
     for name in change.model_fields_set & _V2_ONLY:
-        raise errors.Invalid.member(f"{path}.{name}", f"is a member of the v2 form; here it is {_RENAMED[name]}")
+        raise errors.Invalid.member(f"{path}.{name}", f"is a member of the v2 form; use {_RENAMED[name]}")
     merged = change.merge_into(document)
     if change.nodes is not None:
         merged["nodes"] = _merge_nodes(document.get("nodes", []), change.nodes, path)
@@ -39,7 +39,7 @@ def merge_v3(document: Document, change: AgentV3, path: str = "agent") -> Docume
 
 
 def merge_v2(document: Document, change: AgentV2) -> Document:
-    """Return `document` with a v2 change: top-level members replace, null clears. Raise Invalid."""
+    """Return `document` with a v2 change: top-level members replace, null clears. Raise Invalid for v3 members."""
     for name in sorted(change.model_fields_set & _V3_ONLY):
         rule = "the service sets it" if name in _READ_ONLY else "change it at /v3/agents/{agent_id}"
         raise errors.Invalid.member(name, f"is a member of the v3 form only; {rule}")
@@ -52,7 +52,7 @@ def merge_v2(document: Document, change: AgentV2) -> Document:
 
 
 def v2_form(document: Document) -> Document:
-    """Return the document in the v2 form, without a platform or theme that v2 cannot represent."""
+    """Return the document in the v2 form. Omit a platform or theme that v2 cannot represent."""
     projection = {name: document[name] for name in SharedMembers.model_fields if name in document}
     projection |= {name: document[stored] for name, stored in _RENAMED.items() if stored in document}
     projection |= {name: value for name, value in document.items() if name not in _V3}
@@ -68,7 +68,7 @@ def platform(document: Document) -> str:
 
 
 def _theme(text: str | None) -> Document | None:
-    """Return the theme in the stored text. None if it is not a theme: v3 accepts any text."""
+    """Return the theme in the stored text, or None if it is not a theme, because v3 accepts any text."""
     theme: Document = parse_theme(text)
     try:
         Theme.model_validate(theme)
@@ -85,9 +85,9 @@ def _theme_text(theme: Document, stored: str | None) -> str:
 
 
 def _merge_nodes(stored: list[Document], changes: list[Node], path: str) -> list[Document]:
-    """Return the stored nodes in their order, merged with the changes by id, then the new nodes. Raise Invalid.
+    """Return the stored nodes in their order, merged with the changes by id, then the new nodes.
 
-    A node without an id, or with an empty one, is new and gets one.
+    A node with a missing or empty id is new, and gets an id. Raise Invalid for a duplicate id.
     """
     nodes = {node["id"]: node for node in stored}
     seen: set[str] = set()

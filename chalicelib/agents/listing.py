@@ -1,6 +1,6 @@
-"""The list of a workspace's agents, by id or by the last change. Filters apply to the summaries in the indexes.
+"""The list of a workspace's agents, ordered by id or by their last change.
 
-A summary has at most about 1 KB. Documents are read of listed agents only.
+Filters use the summaries in the indexes, of about 1 KB each. Documents are read only for the agents that match.
 """
 
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ from chalicelib.agents.rows import AgentRow
 from chalicelib.http import current_request, pages, parameters
 
 NAMES = ("q", "starred", "deployed", "sort")
-# The values of `sort`. An index needs its order in clear text, so there is no order by a sealed member.
+# The values of `sort`. An index sorts by unencrypted attributes, so the list cannot be sorted by sealed members.
 ORDERS = ("lastModified",)
 _SEARCHED = ("title", "description")
-# Agents per query after the first, which reads one page.
+# Index entries per query. The first query reads only one page.
 PORTION = 100
 
 
 class AgentQuery(NamedTuple):
-    """Members that are set or not, a case-folded text, and the order: by id, or the latest change first.
+    """The filters, order and cursor of a list of agents. `text` is case-folded.
 
-    The list continues after the agent id `cursor`, or before the version tag `cursor`.
+    `cursor` is the last agent id of the previous page, or its last version tag if `is_by_change`.
     """
 
     flags: dict[str, bool]
@@ -33,7 +33,7 @@ class AgentQuery(NamedTuple):
 
     @classmethod
     def from_request(cls) -> "AgentQuery":
-        """Return the query of the request. An absent filter matches every agent. Raise Invalid."""
+        """Return the query of the request. An absent filter matches every agent. Raise Invalid for bad parameters."""
         flags = {name: value for name in ("starred", "deployed") if (value := parameters.flag(name)) is not None}
         text, sort = parameters.search_text("q"), current_request.query_value("sort")
         if sort not in (None, *ORDERS):
@@ -44,7 +44,7 @@ class AgentQuery(NamedTuple):
         return cls(flags, text, sort is not None, cursor)
 
     def match(self, entry: AgentRow) -> bool:
-        """Return whether the agent of an entry of the index is listed."""
+        """Return whether the agent of an index entry satisfies the filters."""
         if not self.flags and not self.text:
             return True
         summary = store.summary_of(entry)
@@ -54,9 +54,10 @@ class AgentQuery(NamedTuple):
 
 
 def examine(workspace_id: str, query: AgentQuery, limit: int) -> Iterator[pages.Examined]:
-    """Yield the agents after the cursor of the query. The caller stops after `limit` listed agents.
+    """Yield the examined agents after the cursor. The caller stops after `limit` agents that match.
 
-    One request for `limit` entries of the index, then one per 100 entries, at most 500. One per 20 listed agents.
+    Costs one request for the first `limit` index entries, one per 100 further entries up to 500 in total, and one per
+    20 agents that match.
     """
     fetch = partial(store.list_changes if query.is_by_change else store.list_entries, workspace_id)
     examined, missing, portion, cursor = 0, limit, limit, query.cursor
@@ -76,7 +77,7 @@ def examine(workspace_id: str, query: AgentQuery, limit: int) -> Iterator[pages.
 
 
 def _up_to_match(entries: list[AgentRow], query: AgentQuery, number: int) -> list[tuple[AgentRow, bool]]:
-    """Return the entries up to the matching one with this number, and whether each matches."""
+    """Return the entries up to match number `number`, each with whether it matches."""
     matches = []
     for entry in entries:
         is_match = query.match(entry)

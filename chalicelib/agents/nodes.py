@@ -19,14 +19,14 @@ class ChildNode(OpenWire):
 
 
 class AutoRerouter(OpenWire):
-    """`autoRerouter`."""
+    """The member `autoRerouter` of a node."""
 
     enabled: OptionalFlag = None
     level: OptionalNumber = None
 
 
 class NodeKnowledgeBase(OpenWire):
-    """`kb`."""
+    """The member `kb` of a node."""
 
     enabled: OptionalFlag = None
     maxChunks: OptionalNumber = None
@@ -35,13 +35,13 @@ class NodeKnowledgeBase(OpenWire):
 
 
 class ConditionData(OpenWire):
-    """`conditionData`."""
+    """The member `conditionData` of a node."""
 
     condition: OptionalText = None
 
 
 class PreStart(OpenWire):
-    """`preStart`."""
+    """The member `preStart` of a node."""
 
     url: OptionalText = None
     enabled: OptionalFlag = None
@@ -70,7 +70,7 @@ class Node(OpenWire):
 
 
 class SilenceDetection(OpenWire):
-    """`silenceDetection`."""
+    """The member `silenceDetection` of `nodesSettings`."""
 
     enabled: OptionalFlag = None
     timeoutSeconds: OptionalNumber = None
@@ -78,7 +78,7 @@ class SilenceDetection(OpenWire):
 
 
 class SmartEndpointing(OpenWire):
-    """`smartEndpointing`."""
+    """The member `smartEndpointing` of `nodesSettings`."""
 
     enabled: OptionalFlag = None
     waitSeconds: OptionalNumber = None
@@ -88,13 +88,13 @@ class SmartEndpointing(OpenWire):
 
 
 class StopSpeakPlan(OpenWire):
-    """`stopSpeakPlan`."""
+    """The member `stopSpeakPlan` of `nodesSettings`."""
 
     minWords: OptionalNumber = None
 
 
 class NodesSettings(OpenWire):
-    """`nodesSettings`."""
+    """The member `nodesSettings` of an agent."""
 
     appendBeforePrompt: OptionalText = None
     routerLLmOptions: ModelOptions | None = None

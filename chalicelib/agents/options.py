@@ -20,7 +20,7 @@ from chalicelib.workspaces.models import MAX_RETENTION_DAYS
 
 
 class KnowledgeBaseModel(OpenWire):
-    """`vg_kb_llm`."""
+    """The member `vg_kb_llm` of an agent."""
 
     searchMethod: OptionalText = None
     searchPrompt: OptionalText = None
@@ -30,33 +30,33 @@ class KnowledgeBaseModel(OpenWire):
 
 
 class PhotoappOptions(OpenWire):
-    """`photoappOptions`."""
+    """The member `photoappOptions` of an agent."""
 
     pageId: OptionalOwnId = None
     accessToken: OptionalSecret = None
 
 
 class Flowtool(OpenWire):
-    """`flowtool`."""
+    """The member `flowtool` of an agent."""
 
     webhookUrl: OptionalText = None
     webhookSecret: OptionalSecret = None
 
 
 class VfSettings(OpenWire):
-    """`vfSettings`."""
+    """The member `vfSettings` of an agent."""
 
     enableIgnoreUrlPaths: OptionalFlag = None
 
 
 class VfConfig(OpenWire):
-    """`vfConfig`."""
+    """The member `vfConfig` of an agent."""
 
     alwaysEnableCardButtons: OptionalFlag = None
 
 
 class VoiceplatformConfig(OpenWire):
-    """`voiceplatformConfig`."""
+    """The member `voiceplatformConfig` of an agent."""
 
     syncKbOnSave: OptionalFlag = None
     PUBLIC_API_KEY: OptionalSecret = None
@@ -71,7 +71,7 @@ class VoiceplatformConfig(OpenWire):
 
 
 class VgOptions(OpenWire):
-    """`vgOptions`."""
+    """The member `vgOptions` of an agent."""
 
     isLlmStudio: OptionalFlag = None
     showSources: OptionalFlag = None
@@ -82,7 +82,7 @@ class VgOptions(OpenWire):
 
 
 class UiVoice(OpenWire):
-    """`ui.voice`."""
+    """The member `ui.voice` of an agent."""
 
     question: OptionalText = None
     continueBtnLabel: OptionalText = None
@@ -90,7 +90,7 @@ class UiVoice(OpenWire):
 
 
 class Ui(OpenWire):
-    """`ui`."""
+    """The member `ui` of an agent."""
 
     bgImageVisible: OptionalFlag = None
     widgetType: OptionalText = None
@@ -99,7 +99,7 @@ class Ui(OpenWire):
 
 
 class Internal(OpenWire):
-    """`internal`."""
+    """The member `internal` of an agent."""
 
     accountCreationConfig: OptionalText = None
     websocketServer: OptionalText = None
@@ -108,14 +108,14 @@ class Internal(OpenWire):
 
 
 class Community(OpenWire):
-    """`community`."""
+    """The member `community` of an agent."""
 
     channelIds: OptionalOwnIds = None
-    webhookUrls: Annotated[OptionalTexts, SECRET] = None  # posting needs only this URL
+    webhookUrls: Annotated[OptionalTexts, SECRET] = None  # the URL alone is enough to post
 
 
 class Limits(OpenWire):
-    """`limits` (§8)."""
+    """The member `limits` of an agent (§8)."""
 
     maxInteractionsPerUserId: OptionalNumber = None
     maxAnnualCreditsUsage: OptionalNumber = None
@@ -123,27 +123,27 @@ class Limits(OpenWire):
 
 
 class Retention(OpenWire):
-    """`retention`: how long conversations are kept after their last activity."""
+    """The member `retention` of an agent: how long conversations are kept after their last activity."""
 
     days: Annotated[int, Field(ge=1, le=MAX_RETENTION_DAYS), INTEGRAL_FLOAT_AS_INT] | None = None
 
 
 class Advanced(OpenWire):
-    """`advanced`."""
+    """The member `advanced` of an agent."""
 
     serverUrl: OptionalText = None
     serverUrlSecret: OptionalSecret = None
 
 
 class FallbackSettings(OpenWire):
-    """`fallbackSettings`."""
+    """The member `fallbackSettings` of an agent."""
 
     model: OptionalText = None
     creditThreshold: OptionalNumber = None
 
 
 class Marketplace(OpenWire):
-    """`marketplace`."""
+    """The member `marketplace` of an agent."""
 
     enabled: OptionalFlag = None
     priceUSD: OptionalNumber = None

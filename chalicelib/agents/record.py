@@ -91,7 +91,7 @@ class Theme(OpenWire):
 
 
 def parse_theme(value: Any) -> Any:
-    """Return the parsed theme if `value` is its JSON text, which v2 also accepts, otherwise `value`."""
+    """Return the parsed theme if `value` is JSON text, which v2 also accepts. Otherwise return `value`."""
     if not isinstance(value, str):
         return value
     raw = value.encode("utf-8", "surrogatepass")
@@ -225,9 +225,9 @@ class TemplateTool(Tool):
 
 
 class Template(AgentV3):
-    """An agent without secrets and ids, with its `tools`.
+    """An agent and its `tools`, without secrets and ids.
 
-    `assignedToolsIds`, and `toolsIds` of a node, name a tool by its place in `tools`: `tools.0` is the first.
+    `assignedToolsIds`, and `toolsIds` of a node, refer to a tool by its position in `tools`: `tools.0` is the first.
     """
 
     tools: list[TemplateTool] | None = None  # type: ignore[assignment]

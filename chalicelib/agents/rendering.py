@@ -1,4 +1,4 @@
-"""The v3 form of an agent in responses. Stored documents are copied into a response without parsing."""
+"""The v3 form of an agent in responses. Stored JSON is copied into a response without parsing."""
 
 import json
 from collections.abc import Sequence
@@ -37,45 +37,45 @@ def with_tools(
     complete = json_text.with_list(agent, "tools", tool_texts) if whole_agent.is_complete else None
     if complete is None:
         message += _WITHOUT_TOOLS
-    others = whole_agent.tools if complete else [row]  # the response without tools has another tag
+    others = whole_agent.tools if complete else [row]  # a response without tools has a different ETag
     return etag.tagged(json_text.success(message, complete or agent, warnings), row, others)
 
 
 def render(row: store.AgentRow) -> Document:
-    """Return the v3 form for a list, without tools."""
+    """Return the v3 form of an agent for a list, without its tools."""
     return v3_form(row.workspace_id, row.agent_id, row.open())
 
 
 def v3_form(workspace_id: str, agent_id: str, document: Document) -> Document:
-    """Return the v3 form of a document of an agent as the caller sees it, without tools."""
+    """Return the v3 form of an agent's document as the caller may see it, without tools."""
     members = _service_members(workspace_id, agent_id)
     return {**members, **{name: value for name, value in visible(document).items() if name not in members}}
 
 
 def visible(document: Document) -> Document:
-    """Return the members of an agent's document that the caller is shown."""
+    """Return the members of an agent's document that the caller may see."""
     return privileges.visible(document, lambda: record.AgentV3)
 
 
 def encode(document: Document) -> str:
-    """Return the JSON text of a document as the caller sees it."""
+    """Return the JSON text of an agent's document as the caller may see it."""
     return storage.encode_json(visible(document)).decode()
 
 
 def _tool_text(tool: tools.ToolRow) -> str:
-    """Return the JSON of a tool as the caller sees it."""
+    """Return the JSON text of a tool as the caller may see it."""
     if privileges.sees_secrets():
         return tool.text()
     return storage.encode_json(privileges.visible(tool.open(), lambda: models.Tool)).decode()
 
 
 def _service_members(workspace_id: str, agent_id: str) -> dict[str, str]:
-    """Return the members that follow from the key of an agent, so they are not stored."""
+    """Return the members that are derived from an agent's key instead of stored."""
     return {"ID": agent_id, "id": agent_id, _OWNER: workspace_id}
 
 
 def _without_owner(text: str) -> str:
-    """Return the JSON text of a document without `ownerID`, which earlier versions stored as the caller sent it."""
+    """Return the JSON text of a document without `ownerID`, which earlier versions stored as sent."""
     if f'"{_OWNER}"' not in text:  # the usual case
         return text
     document = json.loads(text)

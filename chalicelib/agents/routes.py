@@ -44,11 +44,11 @@ def read_agent(agent_id: str) -> Response:
 @routes.route("/v3/agents", methods=["GET"])
 @Operation(data="list[record.AgentV3]", query=("limit", "cursor", *listing.NAMES), bounded=True)
 def list_agents() -> Response:
-    """List the agents of the workspace that match all given filters, in the v3 form, ordered by id.
+    """List the agents of the workspace that match all filters, in the v3 form, ordered by id.
 
-    With `sort=lastModified`, the latest change is first. `q` is found in the title, and in the first 200 characters of
-    the description. A request examines up to 500 agents, so a page may be short, or empty: as long as `hasMore` is
-    true, continue with `nextCursor` as `cursor`. A new or changed agent may appear in the list a second later.
+    With `sort=lastModified`, the most recently changed agent comes first. `q` searches the title and the first 200
+    characters of the description. A request examines up to 500 agents, so a page may be short or empty. As long as
+    `hasMore` is true, continue with `nextCursor` as `cursor`. New and changed agents may appear a second later.
     """
     limit, query = parameters.limit(), listing.AgentQuery.from_request()
     agents = listing.examine(auth.caller().workspace_id, query, limit)
@@ -68,7 +68,7 @@ def create_agent() -> Response:
     """Create an agent, and its tools if the body has any.
 
     The service generates its id and, unless the body has one, its `SECRET_API_KEY`. That key does not expire: if the
-    caller is an access token, `warnings` lists it. Members that the service does not know are stored as sent, and
+    caller is an access token, `warnings` lists it. Members that are unknown to the service are stored as sent, and
     `warnings` lists them.
     """
     body: record.NewAgentIn = bodies.read()
@@ -93,8 +93,8 @@ def create_agent() -> Response:
 def change_agent(agent_id: str) -> Response:
     """Change an agent. Objects merge, lists replace, `nodes` merge by id, and `null` clears a member.
 
-    `tools` is ignored, and `warnings` lists it: change each tool by its own route. Members that the service does not
-    know replace the stored members of the same names, and `warnings` lists them. Only the workspace key sets
+    `tools` is ignored, and `warnings` lists it: change each tool through its own route. Members that are unknown to the
+    service replace the stored members with the same names, and `warnings` lists them. Only the workspace key can set
     `SECRET_API_KEY`.
     """
     change: record.AgentIn = bodies.read()
@@ -110,10 +110,10 @@ def change_agent(agent_id: str) -> Response:
 @routes.route("/v3/orgs/{org_id}/agents", methods=["GET"])
 @Operation(data="list[record.AgentV3]", query=("limit", "cursor"), bounded=True, raises=(errors.NotFound,))
 def list_organisation_agents(org_id: str) -> Response:
-    """List the agents of an organisation in the v3 form, those in its `widgetIDs`, ordered by id.
+    """List the agents in the `widgetIDs` of an organisation, in the v3 form, ordered by id.
 
-    Ids of agents that do not exist are left out. A request examines up to 500 ids, so a page may be short, or empty: as
-    long as `hasMore` is true, continue with `nextCursor` as `cursor`. A change may appear in the list a second later.
+    Ids of missing agents are skipped. A request examines up to 500 ids, so a page may be short or empty. As long as
+    `hasMore` is true, continue with `nextCursor` as `cursor`. Changes may appear in the list a second later.
     """
     limit, after, workspace_id = parameters.limit(), parameters.cursor() or "", auth.caller().workspace_id
     members = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
@@ -129,7 +129,7 @@ def list_organisation_agents(org_id: str) -> Response:
 @routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=cors.CORS)  # §4.2
 @Operation(bare="record.AgentV2", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_agent_v2(agent_id: str) -> Response:
-    """Read an agent in the v2 form. The response is the agent itself, without envelope."""
+    """Read an agent in the v2 form. The response is the agent itself, without an envelope."""
     row = store.read(auth.caller().workspace_id, agent_id)
     return etag.tagged(responses.json_response(_v2_form(row.open())), row)
 
@@ -145,7 +145,7 @@ def read_agent_v2(agent_id: str) -> Response:
 def save_agent(agent_id: str) -> Response:
     """Create or change an agent. Members that you leave out keep their values, and `null` clears a member.
 
-    Only the workspace key sets `SECRET_API_KEY`. Members that the service does not know are stored as sent, and
+    Only the workspace key can set `SECRET_API_KEY`. Members that are unknown to the service are stored as sent, and
     `warnings` lists them.
     """
     change: record.AgentV2 = bodies.read()
@@ -164,10 +164,10 @@ def save_agent(agent_id: str) -> Response:
 
 
 def _without_unusable_key(row: store.AgentRow, before: Document, key: str | None) -> Document:
-    """Return `before`, without its agent key if the workspace key sends it again and it is not a credential.
+    """Return `before`, without its agent key if the workspace key sends that key again and it has no credential.
 
-    Earlier versions stored keys without a credential. Saving the agent then stages one, as for a new key. One request,
-    only if `key`, that of the change, is the stored key.
+    Earlier versions stored keys without a credential. Omitting such a key makes the save stage its credential. Costs
+    one request, and only if `key`, the key in the change, is the stored key.
     """
     is_sent_back = bool(key) and key == before.get(privileges.AGENT_KEY) and auth.caller().kind == tokens.WORKSPACE
     if not is_sent_back or not tokens.is_agent_key(key or "") or store.find_key(row, key):

@@ -1,7 +1,7 @@
 """The items of the agents table: an agent and its tools share a partition, so that one query reads them together.
 
 The partition key has a prefix that is derived from the agent's id (`parent_scoped_ids`). Two agents of a workspace may
-have the same prefix, so a reader compares the agent's id, which every item has. The agent sorts before its tools.
+have the same prefix, so readers compare the agent's id, which every item contains. The agent sorts before its tools.
 """
 
 from typing import Any
@@ -44,8 +44,8 @@ class ByChange(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-cal
 class AgentRow(storage.AuthoredRow, storage.DocumentRow):
     """An agent. Its document has the members of the v3 form except the id and `tools`.
 
-    `summary` is a small sealed document for lists. A tombstone has the Unix seconds of the deletion in `deleted_at`. It
-    has no document and no summary. In the indexes, it is in a partition apart from the agents: `tombstones`.
+    `summary` is a small sealed document for lists. A tombstone has neither document nor summary; `deleted_at` is the
+    Unix time of the deletion. In the indexes, tombstones are in a separate partition (`tombstones`).
     """
 
     class Meta:
@@ -87,7 +87,7 @@ class AgentOrToolRow(storage.Row):
 
     @classmethod
     def from_raw_data(cls, data: dict[str, dict[str, Any]]) -> Any:
-        """Return the row of a stored item, of the class that its sort key names."""
+        """Return the row of a stored item. Its sort key determines the class of the row."""
         return (AgentRow if is_agent(data["item"]["S"]) else ToolRow).from_raw_data(data)
 
 
@@ -97,7 +97,7 @@ def is_agent(item: str) -> bool:
 
 
 def tombstones(workspace_id: str) -> str:
-    """Return the partition of the indexes for the tombstones of a workspace."""
+    """Return the index partition with the tombstones of a workspace."""
     return storage.join_key(workspace_id, "deleted")
 
 

@@ -1,10 +1,10 @@
 """Agents in the database: one sealed document each, in a partition with the agent's tools (`rows`).
 
 A deleted agent leaves a tombstone: its item without the document. The tombstone reserves the id until the cascading
-delete is complete (`deletion.cascade`). Except for `find_tombstone`, this module treats it as absent.
+delete is complete (`deletion.cascade`). Only `find_tombstone` and `list_tombstones` return it.
 
-Two indexes list the agents of a workspace: by id, and by the last change. Their entries have a sealed summary instead
-of the document, so that finding a page costs the same for agents of any size. They are eventually consistent.
+Two indexes list the agents of a workspace: by id, and by the last change. Their entries contain a sealed summary
+instead of the document, so reading them costs the same for agents of any size. The indexes are eventually consistent.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,26 +21,26 @@ from chalicelib.storage import Document, json_equal
 from chalicelib.tools.store import ToolRow
 from chalicelib.workspaces import store as workspaces
 
-# Characters of a title that other records copy.
+# Maximum characters of a title that is copied into other records.
 _MAX_DISPLAY_NAME = 1_000
 _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
-# The member with the Unix seconds of the creation. It distinguishes the agents that had the same id one after another.
+# The member with the creation time in Unix seconds. It distinguishes successive agents with the same id.
 CREATED = "createdAtUNIX"
-# The members of a summary. Texts are cut to this many characters, so that an entry of the index is about 1 KB.
+# The members of a summary, and the maximum characters of each text, so that an index entry has about 1 KB.
 _SUMMARY = ("title", "description", "starred", "deployed")
 _MAX_SUMMARY_TEXT = 200
-# Agents per request while reading a page; it is also the default size of a page. Each has up to 390 KB.
+# Agents per request while reading a page, and the default page size. An agent has up to 390 KB.
 _PORTION = 20
-# A transaction is limited to 100 items, and the deletion of a credential is three items.
+# A transaction has at most 100 items, and deleting a credential needs three.
 _CREDENTIALS_PER_TRANSACTION = 30
 _CACHE_MILLISECONDS = 30_000
 _CACHE_SIZE = 10_000
-# By workspace and agent id: the Unix milliseconds of the last read.
+# The time of the last read in Unix milliseconds, by workspace id and agent id.
 _known_agents: dict[tuple[str, str], int] = {}
 
 
 class AgentAndTools(NamedTuple):
-    """An agent, or None, and its tools, oldest first. `is_complete` if these are all its tools."""
+    """An agent, or None, and its tools, oldest first. `is_complete` is true if these are all its tools."""
 
     agent: AgentRow | None
     tools: list[ToolRow]
@@ -48,7 +48,7 @@ class AgentAndTools(NamedTuple):
 
 
 def find_with_tools(workspace_id: str, agent_id: str) -> AgentAndTools:
-    """Return the agent and its tools. One request; if they have more than 1 MB, tools are missing."""
+    """Return the agent and its tools, up to 1 MB in total; the other tools are missing. Costs one request."""
     partition, item = rows.keys(workspace_id, agent_id)
     items, is_complete = storage.query_once(AgentOrToolRow, partition)
     tools = [row for row in items if isinstance(row, ToolRow) and row.agent_id == agent_id]
@@ -57,40 +57,40 @@ def find_with_tools(workspace_id: str, agent_id: str) -> AgentAndTools:
 
 
 def find(workspace_id: str, agent_id: str) -> AgentRow | None:
-    """Return the agent, or None if it does not exist in the workspace. One request."""
+    """Return the agent, or None if it does not exist in the workspace. Costs one request."""
     row = storage.find(AgentRow, *rows.keys(workspace_id, agent_id))
     return row if is_active(row) else None
 
 
 def find_tombstone(workspace_id: str, agent_id: str) -> AgentRow | None:
-    """Return the tombstone of a deleted agent whose cascade is not complete, or None. One request."""
+    """Return the tombstone of a deleted agent whose cascade is not complete, or None. Costs one request."""
     row = storage.find(AgentRow, *rows.keys(workspace_id, agent_id))
     return row if row is not None and row.is_tombstone else None
 
 
 def list_tombstones(workspace_id: str) -> list[str]:
-    """Return the ids of deleted agents whose cascade is not complete, or has failed. One request per MB."""
+    """Return the ids of deleted agents whose cascade is not complete, or has failed. Costs one request per MB."""
     return [row.agent_id for row in storage.iterate(AgentRow, rows.tombstones(workspace_id), index="by_workspace")]
 
 
 def read(workspace_id: str, agent_id: str) -> AgentRow:
-    """Return the agent. One request. Raise NotFound."""
+    """Return the agent. Raise NotFound if it does not exist. Costs one request."""
     return require_agent(find(workspace_id, agent_id))
 
 
 def read_eventually(workspace_id: str, agent_id: str) -> AgentRow:
-    """Return the agent, at half the price of `read`; a change of the last second may be missing. Raise NotFound."""
+    """Return the agent at half the cost of `read`. It may lack a change of the last second. Raise NotFound."""
     row = storage.find(AgentRow, *rows.keys(workspace_id, agent_id), consistent=False)
     return reread_if_missing(row, workspace_id, agent_id)
 
 
 def reread_if_missing(row: AgentRow | None, workspace_id: str, agent_id: str) -> AgentRow:
-    """Return `row` of an eventually consistent read. Without an agent, reads again: it may be new. Raise NotFound."""
+    """Return the agent of an eventually consistent read, or read again if it is missing. Raise NotFound."""
     return read(workspace_id, agent_id) if row is None or row.is_tombstone else row
 
 
 def require_agent(row: AgentRow | None) -> AgentRow:
-    """Return `row`, if it is an agent. Raise NotFound."""
+    """Return `row`. Raise NotFound if it is None or a tombstone."""
     return errors.require(row if is_active(row) else None, "agent")
 
 
@@ -100,13 +100,13 @@ def is_active(row: AgentRow | None) -> bool:
 
 
 def display_name(agent: Document) -> str | None:
-    """Return the title for leads, conversations and events, cut to 1,000 characters; None without a title."""
+    """Return up to 1,000 characters of the title, for leads, conversations and events. Return None without a title."""
     title: str | None = agent.get("title")
     return title and title[:_MAX_DISPLAY_NAME]
 
 
 def require_cached(workspace_id: str, agent_id: str) -> None:
-    """Raise NotFound for an unknown agent. Known agents are cached for 30 seconds, which saves frequent writes a read.
+    """Raise NotFound for an unknown agent. Known agents are cached for 30 seconds, so frequent writes need fewer reads.
 
     If another process deletes the agent in that time, the second run of the cascade deletes records written for it.
     """
@@ -119,7 +119,7 @@ def require_cached(workspace_id: str, agent_id: str) -> None:
 
 
 def key(workspace_id: str, agent_id: str) -> storage.Key:
-    """Return the key of the agent for an eventually consistent read in `storage.find_many`, for `reread_if_missing`."""
+    """Return the key for an eventually consistent read of the agent, to be followed by `reread_if_missing`."""
     return storage.Key(AgentRow, *rows.keys(workspace_id, agent_id), consistent=False)
 
 
@@ -129,32 +129,32 @@ def row_for_key(workspace_id: str, agent_id: str) -> AgentRow:
 
 
 def list_entries(workspace_id: str, after: str | None, limit: int) -> Iterator[AgentRow]:
-    """Yield up to `limit` entries of the index after the agent id `after`, ordered by id; for `read_entries`."""
+    """Yield up to `limit` index entries after the agent id `after`, ordered by id, for `read_entries`."""
     condition = AgentRow.agent_id > after if after else None
     return storage.iterate(AgentRow, workspace_id, condition, index="by_workspace", limit=limit)
 
 
 def next_id(workspace_id: str, after: str | None) -> str | None:
-    """Return the id of the next agent after an id; None after the last agent. `after` is None for the first agent."""
+    """Return the id of the agent after `after`, or of the first agent if it is None. Return None after the last."""
     return next((entry.agent_id for entry in list_entries(workspace_id, after, 1)), None)
 
 
 def list_changes(workspace_id: str, before: str | None, limit: int) -> Iterator[AgentRow]:
-    """Yield up to `limit` entries of the index whose version tag is lower than `before`, the latest change first."""
+    """Yield up to `limit` index entries with a version tag lower than `before`, the latest change first."""
     condition = AgentRow.version_tag < before if before else None
     return storage.iterate(AgentRow, workspace_id, condition, index="by_change", limit=limit, newest_first=True)
 
 
 def summary_of(entry: AgentRow) -> Document:
-    """Return the summary in an entry of an index."""
+    """Return the summary in an index entry."""
     return storage.unseal(entry, "summary")
 
 
 def read_entries(entries: Iterable[AgentRow]) -> Iterator[tuple[str, AgentRow | None]]:
-    """Yield the position of each entry with its agent; None for one that was deleted in the meantime.
+    """Yield the position of each entry with its agent, or with None if the agent has been deleted.
 
-    One request per 20 agents, sent when the first of them is needed: a reader that stops does not pay for the rest.
-    Eventually consistent, as the index is.
+    Each request reads 20 agents, when the first of them is needed, so a reader that stops does not pay for the rest.
+    The reads are eventually consistent, like the index.
     """
     remaining = iter(entries)
     while portion := [*islice(remaining, _PORTION)]:
@@ -164,20 +164,20 @@ def read_entries(entries: Iterable[AgentRow]) -> Iterator[tuple[str, AgentRow | 
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentRow, Document]:
-    """Stage a new agent and its agent key; return the row and its document.
+    """Stage a new agent and its agent key. Return the row and its document.
 
     The commit raises AgentBeingDeleted while the cascade of an agent with this id runs, and KeyTaken if the
     `SECRET_API_KEY` is in use.
     """
-    issued = _credential(workspace_id, agent_id, document.get(_SECRET))
+    credential = _credential(workspace_id, agent_id, document.get(_SECRET))
     now = clock.seconds()
-    whole = {_SECRET: issued.token, **document, CREATED: now, "lastModified": now}
+    document = {_SECRET: credential.token, **document, CREATED: now, "lastModified": now}
     row = AgentRow(*rows.keys(workspace_id, agent_id), workspace=workspace_id, agent_id=agent_id)
-    row.seal(whole)
-    row.summary = storage.seal(row, "summary", _summary(whole))
+    row.seal(document)
+    row.summary = storage.seal(row, "summary", _summary(document))
     storage.put(row, error=_creation_error)
-    credentials.stage(issued, KeyTaken())
-    return row, whole
+    credentials.stage(credential, KeyTaken())
+    return row, document
 
 
 def save(row: AgentRow, before: Document, after: Document, overlap: int = credentials.OVERLAP) -> Document:
@@ -189,7 +189,7 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = creden
         return before
     after = {**after, "lastModified": clock.seconds()}
     row.seal(after)
-    if not json_equal(_summary(after), _summary(before)):  # sealing again would write an entry of the index
+    if not json_equal(_summary(after), _summary(before)):  # a new seal would rewrite the index entries
         row.summary = storage.seal(row, "summary", _summary(after))
     storage.put(row)
     _stage_key(row, before.get(_SECRET), after.get(_SECRET), overlap)
@@ -208,7 +208,7 @@ def delete(row: AgentRow) -> None:
 
 
 def find_key(row: AgentRow, token: str | None) -> credentials.CredentialRow | None:
-    """Return the credential of an agent with this key; None if the text is not a key of the agent. One request."""
+    """Return the credential of this agent key, or None if it is not a key of the agent. Costs one request."""
     key = credentials.find_active(tokens.fingerprint(token)) if token and tokens.is_agent_key(token) else None
     return key if key and (key.workspace, key.agent_id) == (row.workspace_id, row.agent_id) else None
 
@@ -243,7 +243,7 @@ def _clear_key(workspace_id: str, agent_id: str) -> None:
 
 
 class AgentBeingDeleted(errors.Conflict):
-    """An agent with this id is still being deleted, with its records."""
+    """An agent with this id, and its records, are still being deleted."""
 
     code = "AGENT_BEING_DELETED"
     sentence = (
@@ -273,10 +273,10 @@ def _credential(workspace_id: str, agent_id: str, token: str | None) -> credenti
 
 
 def _stage_key(row: AgentRow, before: str | None, after: str | None, overlap: int) -> None:
-    """Stage the change of the agent's credential that follows from a change of `SECRET_API_KEY`.
+    """Stage the changes of the agent's credentials that follow from a change of `SECRET_API_KEY`.
 
-    The replaced key works for `overlap` more seconds. Earlier versions stored texts that are not credentials. Clearing
-    the member revokes all keys of the agent.
+    A replaced key works for `overlap` more seconds. It may lack a credential, because earlier versions stored any text.
+    Clearing the member revokes all keys of the agent.
     """
     if before == after:
         return

@@ -1,6 +1,6 @@
-"""Templates: an agent and its tools as another workspace can use them, without secrets and ids.
+"""Templates: an agent and its tools without secrets and ids, for use in another workspace.
 
-A template refers to a tool by its place in `tools`, such as `tools.0`. It has no reference to a tool of another agent.
+A template refers to a tool by its position in `tools`, such as `tools.0`. It omits references to other agents' tools.
 """
 
 import re
@@ -21,7 +21,7 @@ _PLACE_RULE = "must be the place of a tool in tools, such as tools.0"
 
 
 def of(agent: Document, tool_documents: list[Document], tool_ids: list[str]) -> Document:
-    """Return the template of an agent with this document, and tools with these documents and ids."""
+    """Return the template of an agent, from its document and the documents and ids of its tools."""
     places = {tool_id: f"tools.{place}" for place, tool_id in enumerate(tool_ids)}
     members = projections.portable(AgentV3, agent)
     template = copies.with_references(members, lambda tool_id, path: places.get(tool_id))
@@ -35,16 +35,17 @@ def omitted(agent: Document) -> Iterator[Location]:
 
 
 def members(template: Template) -> Document:
-    """Return the members of the agent that a template describes, without its tools. Raise Invalid."""
+    """Return the members of the agent that a template describes, without its tools. Raise Invalid for v2 members."""
     document = forms.merge_v3({}, template, "template")
     document.pop("tools", None)
     return document
 
 
 def create(workspace_id: str, document: Document, template: Template) -> copies.Copy:
-    """Stage the agent with this document, and the tools of the template. Raise Invalid and TooLarge.
+    """Stage the agent with this document, and the tools of the template.
 
-    No member gets a default, so that the template of the agent equals the imported one.
+    No member gets a default, so that the template of the agent equals the imported one. Raise Invalid for a reference
+    to a missing tool, and TooLarge for more than 96 tools.
     """
     tool_documents = [tool.merge_into({}) for tool in template.tools or ()]
     if len(tool_documents) > copies.MAX_TOOLS:
@@ -56,12 +57,12 @@ def create(workspace_id: str, document: Document, template: Template) -> copies.
 
 
 def _with_name(tool: Document) -> Document:
-    """Return the tool with a name: an earlier version stored tools without a visible one, which no import accepts."""
+    """Return the tool with a name. An earlier version stored tools with blank names, which imports reject."""
     return tool if (tool.get("name") or "").strip() else {**tool, "name": _NAME}
 
 
 def _tool_at(new_tools: list[tools.ToolRow], place: str, path: str) -> str:
-    """Return the id of the tool at a place. Raise Invalid."""
+    """Return the id of the tool at a place such as `tools.0`. Raise Invalid if there is none."""
     match = _PLACE.fullmatch(place)
     if match is None or int(match[1]) >= len(new_tools):
         raise errors.Invalid.member(f"template.{path}", _PLACE_RULE)

@@ -13,21 +13,21 @@ from chalicelib.http.wire import (
 
 
 class SpeechFormat(OpenWire):
-    """`transcriber.speechConfig`."""
+    """The member `transcriber.speechConfig` of `voiceConfig`."""
 
     format: OptionalText = None
     sampleRate: OptionalNumber = None
 
 
 class TranscriberInternal(OpenWire):
-    """`transcriber.internal`."""
+    """The member `transcriber.internal` of `voiceConfig`."""
 
     inputAudioStream: Open = None
     debug: OptionalFlag = None
 
 
 class TranscriberA(OpenWire):
-    """`transcriber.platformSpecific.transcriberA`."""
+    """The member `transcriber.platformSpecific.transcriberA` of `voiceConfig`."""
 
     keywords: OptionalTexts = None
     language: OptionalText = None
@@ -39,20 +39,20 @@ class TranscriberA(OpenWire):
 
 
 class TranscriberB(OpenWire):
-    """`transcriber.platformSpecific.transcriberB`."""
+    """The member `transcriber.platformSpecific.transcriberB` of `voiceConfig`."""
 
     modelId: OptionalText = None
 
 
 class TranscriberPlatforms(OpenWire):
-    """`transcriber.platformSpecific`."""
+    """The member `transcriber.platformSpecific` of `voiceConfig`."""
 
     transcriberA: TranscriberA | None = None
     transcriberB: TranscriberB | None = None
 
 
 class Transcriber(OpenWire):
-    """`transcriber`: speech to text."""
+    """The member `transcriber` of `voiceConfig`: speech to text."""
 
     speechConfig: SpeechFormat | None = None
     modelId: OptionalText = None
@@ -68,14 +68,14 @@ class Transcriber(OpenWire):
 
 
 class WordReplacement(OpenWire):
-    """One entry of `speechGen.wordsReplacements`."""
+    """An entry of `speechGen.wordsReplacements`."""
 
     word: OptionalText = None
     replacement: OptionalText = None
 
 
 class SpeechA(OpenWire):
-    """`speechGen.platformSpecific.speechA`."""
+    """The member `speechGen.platformSpecific.speechA` of `voiceConfig`."""
 
     stability: OptionalNumber = None
     similarity_boost: OptionalNumber = None
@@ -85,20 +85,20 @@ class SpeechA(OpenWire):
 
 
 class SpeechB(OpenWire):
-    """`speechGen.platformSpecific.speechB`."""
+    """The member `speechGen.platformSpecific.speechB` of `voiceConfig`."""
 
     voiceId: OptionalText = None
 
 
 class SpeechPlatforms(OpenWire):
-    """`speechGen.platformSpecific`."""
+    """The member `speechGen.platformSpecific` of `voiceConfig`."""
 
     speechA: SpeechA | None = None
     speechB: SpeechB | None = None
 
 
 class AudioFormat(OpenWire):
-    """`speechGen.internal.audioConfig`."""
+    """The member `speechGen.internal.audioConfig` of `voiceConfig`."""
 
     format: OptionalText = None
     sampleRate: OptionalNumber = None
@@ -106,7 +106,7 @@ class AudioFormat(OpenWire):
 
 
 class SpeechInternal(OpenWire):
-    """`speechGen.internal`."""
+    """The member `speechGen.internal` of `voiceConfig`."""
 
     inputTextStream: Open = None
     audioConfig: AudioFormat | None = None
@@ -114,7 +114,7 @@ class SpeechInternal(OpenWire):
 
 
 class SpeechGeneration(OpenWire):
-    """`speechGen`: text to speech."""
+    """The member `speechGen` of `voiceConfig`: text to speech."""
 
     highAudioQuality: OptionalFlag = None
     provider: OptionalText = None
@@ -135,7 +135,7 @@ class SpeechGeneration(OpenWire):
 
 
 class CallConfig(OpenWire):
-    """`config`."""
+    """The member `config` of `voiceConfig`."""
 
     recordAudio: OptionalFlag = None
     backgroundNoise: OptionalText = None
@@ -145,7 +145,7 @@ class CallConfig(OpenWire):
 
 
 class VoiceConfig(OpenWire):
-    """`voiceConfig`."""
+    """The member `voiceConfig` of an agent."""
 
     transcriber: Transcriber | None = None
     speechGen: SpeechGeneration | None = None

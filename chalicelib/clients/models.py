@@ -25,7 +25,7 @@ Password = Annotated[
 
 
 class NotificationsSettings(WireModel):
-    """`notificationsSettings`."""
+    """The member `notificationsSettings` of a client."""
 
     notifyThrough: OptionalText = None
     notifyIf: OptionalText = None

@@ -6,13 +6,11 @@ from typing import Any
 
 _SECTION = re.compile(r"\s*\(§[^)]*\)")
 _STOP = re.compile(r"[.:;] ")
-_NAME_ALONE = re.compile(r"`[\w.]+`\.?")
 
 
 def without_sections(docstring: str) -> str:
-    """Return a docstring without section numbers (`§`). Empty if it is only a name."""
-    text = _SECTION.sub("", inspect.cleandoc(docstring))
-    return "" if _NAME_ALONE.fullmatch(text) else text
+    """Return a docstring without section numbers (`§`)."""
+    return _SECTION.sub("", inspect.cleandoc(docstring))
 
 
 def summary_and_description(view: Any) -> tuple[str, str]:

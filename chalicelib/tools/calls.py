@@ -1,7 +1,7 @@
-"""Calls of tools: the request that an agent sends to a tool's server, and a test of it. docs/guide.md describes both.
+"""Tool calls: the request that an agent sends to a tool's server, and a test of that request (docs/guide.md).
 
-Secrets are masked in two ways. The request that is shown is built from the tool with its secret members masked. In the
-response, which may echo the request, each occurrence of a secret is replaced.
+The result of a test contains no secrets. Its request is built from the tool with masked secret members. In its
+response, which may echo the request, each occurrence of a secret is masked.
 """
 
 import codecs
@@ -18,10 +18,10 @@ from chalicelib.sending.addresses import MAX_URL
 from chalicelib.sending.response import MAX_BODY, Response
 from chalicelib.storage import Document
 
-# One deadline for the whole call. The gateway waits for 29 s, but the commit of an `Idempotency-Key` comes after the
-# call, and starts within 18 s of the request (`storage.seconds_left`).
+# Seconds for the whole call. API Gateway waits for 29 s, but the commit of an `Idempotency-Key` follows the call, and
+# must start within 18 s of the request (`storage.seconds_left`).
 DEADLINE_SECONDS = 10.0
-# Bytes of a response's body that are shown. More are read, because masks are shorter than secrets.
+# Maximum bytes of a response's body in the result. More are read, because masks are shorter than secrets.
 MAX_SHOWN = 64 * 1024
 SECRET_HEADER = "X-Tool-Secret"  # noqa: S105 - the name of a header
 MASK = "***"
@@ -30,9 +30,9 @@ _MASK = MASK.encode()
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _PLACES = ("query", "header", "path", "body")
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
-# Fields bound the time that masking takes.
+# Maximum fields of a tool, to limit the time that masking takes.
 _MAX_FIELDS = 100
-# Characters. A shorter value of a field is a word such as `en`, which is not masked in a response.
+# Characters of the shortest value that is masked in a response. Shorter values of fields are words such as `en`.
 _SHORTEST = 8
 
 
@@ -46,8 +46,8 @@ class NotCallable(errors.Conflict):
 def call(tool: Document, arguments: Mapping[str, Any]) -> Document:
     """Call a tool's server once, and return the request, the response and the error as `models.ToolTest`.
 
-    `error` is the reason for a missing or incomplete response: a refused address, a timeout. Raise NotCallable if the
-    tool cannot be called, and Invalid if it cannot be called with these arguments.
+    `error` is the reason for a missing or incomplete response, such as a refused address or a timeout. Raise
+    NotCallable if the tool cannot be called, and Invalid if it cannot be called with these arguments.
     """
     masked_tool, response = _with_masks(tool), Response()
     request, masked_request = build_request(tool, arguments), build_request(masked_tool, arguments)
@@ -58,7 +58,7 @@ def call(tool: Document, arguments: Mapping[str, Any]) -> Document:
 
 
 def build_request(tool: Document, arguments: Mapping[str, Any]) -> sender.Request:
-    """Return the request of a call. Raise NotCallable for an unsuitable tool, Invalid for an unsuitable argument."""
+    """Return the request of a call. Raise NotCallable for an unsuitable tool, and Invalid for unsuitable arguments."""
     method = (tool.get("method") or "GET").upper()
     if method not in _METHODS:
         raise NotCallable(f"tool.method must be one of {', '.join(_METHODS)} for a call.")
@@ -96,21 +96,21 @@ def _place(fields: list[Document], arguments: Mapping[str, Any], default_place: 
 
 
 def _url(url: str, values: dict[str, Document]) -> str:
-    in_path = {key: quote(_text(value), safe="*") for key, value in values["path"].items()}
-    # Bounded, because a short URL can repeat a long value.
-    if long := next((key for key, value in in_path.items() if len(value) > MAX_URL), None):
+    path_values = {key: quote(_text(value), safe="*") for key, value in values["path"].items()}
+    # The length is limited, because a short URL can repeat a long value.
+    if long := next((key for key, value in path_values.items() if len(value) > MAX_URL), None):
         raise errors.Invalid.member(f"arguments.{long[:64]}", f"must have at most {MAX_URL} characters in a path")
-    # A server resolves them, so an argument could choose another path.
-    if dots := next((key for key, value in in_path.items() if value in (".", "..")), None):
+    # Servers resolve these segments, so an argument could lead to another path.
+    if dots := next((key for key, value in path_values.items() if value in (".", "..")), None):
         raise errors.Invalid.member(f"arguments.{dots[:64]}", "must not be . or .. in a path")
     if len(url) <= MAX_URL:
-        url = _PLACEHOLDER.sub(lambda match: in_path.get(match[1], match[0]), url)
+        url = _PLACEHOLDER.sub(lambda match: path_values.get(match[1], match[0]), url)
     query = urlencode({key: _text(value) for key, value in values["query"].items()}, safe="*")
     return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
 
 
 def _text(value: Any) -> str:
-    """Return a value in a URL or a header: a text as it is, anything else as JSON."""
+    """Return a value for a URL or a header: text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else storage.encode_json(value).decode()
 
 
@@ -132,7 +132,7 @@ def _mask(model: Any, record: Document) -> Document:
 
 
 def _find_secrets(tool: Document, masked_tool: Document) -> list[bytes]:
-    """Return the secrets of a tool in the spellings that a response may echo, the longest first."""
+    """Return the secrets of a tool in all encodings that a response may echo, longest first."""
     spellings = {spelling for text in _secrets(tool, masked_tool) for spelling in _spellings(text)}
     return sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
 
@@ -164,7 +164,7 @@ def _render_request(request: sender.Request) -> Document:
 
 
 def _render_response(response: Response, secrets: list[bytes]) -> Document:
-    """Return what has arrived of the response, with secrets masked. The values of a repeated header are joined."""
+    """Return the received part of the response, with secrets masked. The values of a repeated header are joined."""
     headers: dict[str, list[str]] = {}
     block = _hide(b"\n".join(b":".join(header) for header in response.headers), secrets)
     for line in block.decode("latin-1").split("\n") if block else ():
@@ -177,7 +177,7 @@ def _render_response(response: Response, secrets: list[bytes]) -> Document:
 def _render_body(raw: bytes, secrets: list[bytes]) -> Document:
     masked, is_cut = _hide(raw, secrets), len(raw) == MAX_BODY
     if is_cut and secrets:
-        masked = masked[: -len(secrets[0])]  # it may end with the beginning of a secret
+        masked = masked[: -len(secrets[0])]  # the end may be the beginning of a secret
     beginning, is_truncated = masked[:MAX_SHOWN], is_cut or len(masked) > MAX_SHOWN
     try:
         body = codecs.getincrementaldecoder("utf-8")().decode(beginning, final=not is_truncated)
@@ -187,7 +187,7 @@ def _render_body(raw: bytes, secrets: list[bytes]) -> Document:
 
 
 def _hide(raw: bytes, secrets: list[bytes]) -> bytes:
-    # One by one: the time of a regular expression grows with the number of secrets with the same beginning.
+    # Secrets are replaced one by one: a regular expression is slow if many secrets have the same beginning.
     for secret in secrets:
         raw = raw.replace(secret, _MASK)
     return raw

@@ -26,11 +26,11 @@ _WithIn = create_model("_WithIn", __base__=WireModel, **{"in": (OptionalText, No
 
 
 class ToolField(_WithIn):  # type: ignore[misc,valid-type]
-    """A parameter of a tool call; `in` is its position. The service generates a missing `id` (§2.3)."""
+    """A parameter of a tool call; `in` is its place in the request. The service generates a missing `id` (§2.3)."""
 
     id: OptionalOwnId = None
     type: OptionalText = None
-    # For a header, they may authorise the call.
+    # Secret, because in a header they may authorise the call.
     value: OpenSecret = None
     defaultValue: OpenSecret = None
     key: OptionalText = None
@@ -79,31 +79,31 @@ class NewTool(Tool):
 
 
 class ToolUpdate(Tool):
-    """A change of a tool. `name` may be left out, but is never null."""
+    """A change of a tool. `name` may be omitted, but must not be null."""
 
     name: ToolName = omitted()
 
 
 class ToolIn(WireModel):
-    """The body of POST."""
+    """The body of POST /v3/agents/{agent_id}/tools."""
 
     tool: NewTool
 
 
 class ToolChange(WireModel):
-    """The body of PATCH. Members that are left out keep their values; `fields` is replaced as a whole."""
+    """The body of PATCH /v3/tools/{tool_id}. Omitted members keep their values; `fields` is replaced as a whole."""
 
     tool: ToolUpdate
 
 
 class ToolTestIn(WireModel):
-    """The body of POST /v3/tools/{tool_id}/test: the arguments of the call, by their names."""
+    """The body of POST /v3/tools/{tool_id}/test: the arguments of the call, by name."""
 
     arguments: OpenObject
 
 
 class ToolRequest(WireModel):
-    """The request that was sent to a tool's server. It had `Host` and the headers of its body and connection, too."""
+    """The request that was sent to a tool's server. `headers` omits `Host`, and headers of the body and connection."""
 
     method: str
     url: str
@@ -114,7 +114,7 @@ class ToolRequest(WireModel):
 class ToolResponse(WireModel):
     """The response of a tool's server. Header names are in lower case.
 
-    `body` is the first 64 KB, as text, or in Base64 if it is not UTF-8.
+    `body` contains the first 64 KB: as text if they are UTF-8, otherwise in Base64.
     """
 
     status: int
@@ -125,7 +125,7 @@ class ToolResponse(WireModel):
 
 
 class ToolTest(WireModel):
-    """A call of a tool's server, with secrets masked as `***`. `error` says why there is no or no complete response."""
+    """A call of a tool's server, with secrets masked as `***`. `error` is the reason for an incomplete response."""
 
     request: ToolRequest
     response: ToolResponse = omitted()

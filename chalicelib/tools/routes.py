@@ -26,8 +26,8 @@ routes = Blueprint(__name__)
 def list_tools(agent_id: str) -> Response:
     """List the tools of an agent, oldest first.
 
-    Without `limit` and `cursor` the response has all tools. With either it has a page, and `nextCursor` unless it is
-    the last page.
+    Without `limit` and `cursor`, the response contains all tools. With either, it contains one page, and `nextCursor`
+    unless it is the last page.
     """
     fetch = partial(_fetch, agent_id)
     return pages.all_or_page("Tools retrieved successfully", fetch, lambda row: _render(row.tool_id, row.open()))
@@ -49,7 +49,7 @@ def create_tool(agent_id: str) -> Response:
 @routes.route("/v3/tools/{tool_id}", methods=["GET"])  # §4.1
 @Operation(data="models.Tool", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_tool(tool_id: str) -> Response:
-    """Read a tool. The tools of an agent are also in its v3 form."""
+    """Read a tool. The v3 form of an agent also contains its tools."""
     row = store.read(auth.caller().workspace_id, tool_id)
     return etag.tagged(responses.success("Tool retrieved successfully", _render(tool_id, row.open())), row)
 
@@ -65,8 +65,8 @@ def read_tool(tool_id: str) -> Response:
 def change_tool(tool_id: str) -> Response:
     """Change a tool. Members that you leave out keep their values, and `null` clears a member.
 
-    `fields` is replaced as a whole. Sent by a token that is not shown secrets, a field with the id of a stored one
-    keeps its `value` and `defaultValue`.
+    `fields` is replaced as a whole. If the token cannot read secrets, a field that has the id of a stored field, but
+    no `value` or `defaultValue`, keeps the stored one.
     """
     change: models.ToolChange = bodies.read()
     row = etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool")
@@ -82,15 +82,14 @@ def change_tool(tool_id: str) -> Response:
     body="models.ToolTestIn", max_bytes=1_000_000, data="models.ToolTest", raises=(errors.NotFound, calls.NotCallable)
 )
 def test_tool(tool_id: str) -> Response:
-    """Call a tool's server with `arguments`, as an agent does, and show the request and the response.
+    """Call a tool's server with `arguments`, as an agent does, and return the request and the response.
 
-    The call has 10 seconds. It is made even if the tool is disabled. A call without a response has an `error`. If the
-    tool has a secret, a token that is not shown secrets gets 403: it could change the URL to receive them.
-    Nothing is stored, so each request calls the server, even with an `Idempotency-Key` that was used before.
+    The call has a timeout of 10 seconds. Disabled tools are called, too. A call without a response has an `error`. If
+    the tool has a secret, a token that cannot read secrets gets 403: it could send the secret to another URL.
+    Nothing is stored, so each request calls the server, even if it repeats an `Idempotency-Key`.
     """
     body: models.ToolTestIn = bodies.read()
     tool = store.read(auth.caller().workspace_id, tool_id).open()
-    # Otherwise the caller could change the URL and receive secrets that it is not shown.
     privileges.require_full_view(tool, lambda: models.Tool, "A test of a tool with secrets")
     return responses.success("Tool called successfully", calls.call(tool, body.arguments))
 
@@ -98,7 +97,7 @@ def test_tool(tool_id: str) -> Response:
 @routes.route("/v3/tools/{tool_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_tool(tool_id: str) -> Response:
-    """Delete a tool. The v3 form of its agent omits it."""
+    """Delete a tool. The v3 form of its agent no longer contains it."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool"))
     return responses.success("Tool deleted successfully")
 

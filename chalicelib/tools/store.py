@@ -10,13 +10,13 @@ from pynamodb.attributes import UnicodeAttribute
 from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, deletion_hooks, json_equal, parent_scoped_ids
 
-# The members of a new tool that the caller leaves out.
+# The defaults of members that a new tool omits.
 DEFAULTS = {"method": "GET"}
 _TOOL = "tool"
 
 
 class ToolRow(storage.AuthoredRow, DocumentRow):
-    """A tool of the agent `agent_id`. Its document has the members of the wire model except the id."""
+    """A tool of the agent `agent_id`. Its document contains the members of the wire model except the id."""
 
     class Meta:
         table_name = storage.table("agents")
@@ -40,29 +40,29 @@ class ToolRow(storage.AuthoredRow, DocumentRow):
 
 
 def find(workspace_id: str, tool_id: str) -> ToolRow | None:
-    """Return the tool, or None if it does not exist. One request."""
+    """Return the tool, or None if it does not exist. Costs one request."""
     return storage.find(
         ToolRow, parent_scoped_ids.partition_of(workspace_id, tool_id), storage.join_key(_TOOL, tool_id)
     )
 
 
 def read(workspace_id: str, tool_id: str) -> ToolRow:
-    """Return the tool. One request. Raise NotFound."""
+    """Return the tool. Raise NotFound if it does not exist. Costs one request."""
     return errors.require(find(workspace_id, tool_id), "tool")
 
 
 def list_page(
     workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None
 ) -> Iterator[ToolRow]:
-    """Yield up to `limit` tools of an agent after the id `after`, oldest first; None for all. One request per MB."""
+    """Yield the tools of an agent after the id `after`, up to `limit`, oldest first. Costs one request per MB."""
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
-    # All tools sort after the prefix alone. Another agent's tools are here only if both have the same prefix.
+    # All tools sort after the bare prefix. Tools of other agents with the same prefix are in the same partition.
     condition = ToolRow.item > storage.join_key(_TOOL, after or "")
     return storage.iterate(ToolRow, partition, condition, only=ToolRow.agent_id == agent_id, limit=limit)
 
 
 def create(workspace_id: str, agent_id: str, documents: Sequence[Document]) -> list[ToolRow]:
-    """Stage new tools of an agent. Their ids sort in this order. A field without an id gets one."""
+    """Stage new tools of an agent. Their ids sort in the order of `documents`. A field without an id gets one."""
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     now = clock.iso(clock.seconds())
     service_set = {"agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now}

@@ -288,7 +288,7 @@ def test_a_template_leaves_out_unknown_members_and_says_so(api: Api) -> None:
     made = api.post("/v3/agents", {"agent": agent}).data
     answer = api.get(f"/v3/agents/{made['id']}/template")
     assert answer.data == {"agentPlatform": "vg", "title": "x", "ui": {}, "nodes": [{"id": "a"}]}
-    rule = "is not known to the service and may be secret; the template does not have it"
+    rule = "is unknown to the service and may be secret, so the template omits it"
     assert answer.json["warnings"] == [
         {"path": path, "message": rule} for path in sorted(["newer", "nodes.0.own", "ui.own"])
     ]
