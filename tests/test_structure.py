@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from chalicelib.extensions import enabled, present
+from tests import generated_docs
 from tests.import_graph import graph, imported_by, name_of, node_of, upward_edges
 
 ROOT = Path(__file__).parent.parent
@@ -45,6 +46,18 @@ def test_the_import_graph_of_core_has_at_most_twenty_six_nodes() -> None:
     assert CORE.keys() == LEVEL.keys()
     assert len(CORE) <= 26
     assert not upward_edges(CORE)
+
+
+def test_the_table_of_packages_has_the_layers() -> None:
+    """From the top layer to the lowest, so that imports lead down, each with the first sentence of its docstring."""
+    rows = [(f"`{node}`", first_sentence(node)) for layer in reversed(LAYERS) for node in layer]
+    generated_docs.check("docs/architecture.md", "packages", generated_docs.table(["Package", "Contents"], rows))
+
+
+def first_sentence(node: str) -> str:
+    """The first sentence of a docstring of core, without references to the specification."""
+    line = str(import_module(f"chalicelib.{node}").__doc__).partition("\n")[0]
+    return re.sub(r" \(§[^)]*\)", "", line).partition(". ")[0].rstrip(".")
 
 
 def test_imports_lead_only_to_lower_layers() -> None:

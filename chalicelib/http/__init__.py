@@ -1,0 +1,1 @@
+"""HTTP: middleware, request bodies, preconditions, idempotency keys, pages and responses."""
