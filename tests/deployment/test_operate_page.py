@@ -1,6 +1,6 @@
-"""The generated parts of docs/operate.md: settings, alarms and prices.
+"""docs/operate.md: the sections that messages name, and the generated settings, alarms and prices.
 
-`CAMS_UPDATE_DOCS=1 make test ARGS=tests/deployment/test_operate_page.py` writes them.
+`CAMS_UPDATE_DOCS=1 make test ARGS=tests/deployment/test_operate_page.py` writes the generated parts.
 """
 
 import ast
@@ -20,6 +20,14 @@ PAGE = "docs/operate.md"
 ALARMS = template.declared("AWS::CloudWatch::Alarm")
 needs_all_extensions = pytest.mark.skipif(not are_all_on(), reason="The page describes a stage with all extensions.")
 _SECONDS = 0.05
+
+
+def test_a_section_that_a_message_names_is_on_the_page() -> None:
+    sources = [path for folder in ("infra", "chalicelib") for path in (generated_docs.ROOT / folder).rglob("*.py")]
+    named = re.compile(r"docs/operate\.md, (?:section )?([A-Z][\w' ]*\w)")
+    sections = {one for path in sources for one in named.findall(path.read_text(encoding="utf-8"))}
+    headings = {*re.findall(r"^## (.+)$", (generated_docs.ROOT / PAGE).read_text(encoding="utf-8"), re.MULTILINE)}
+    assert "Dead letters" in sections <= headings
 
 
 def test_the_page_lists_every_setting() -> None:
