@@ -1,4 +1,4 @@
-"""The retry policy of webhooks: all of its numbers. docs/webhooks.md explains it, and a test compares the two.
+"""The retry policy of webhooks: all of its numbers. A test writes the table of docs/webhooks.md from them.
 
 A webhook is sent at most once (§6 rule 3): CAMS never repeats a POST, but a customer can request a redelivery. The
 queues repeat work that fails before a delivery is claimed, such as a read during an outage. A deployment sets the

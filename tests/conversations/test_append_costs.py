@@ -22,7 +22,7 @@ class Cost(NamedTuple):
 
 
 # Messages before -> the cost of adding one message of 40 bytes every 30 seconds.
-COSTS = {10: Cost(2.00, 2.8, 4.4, 2), 1_000: Cost(2.06, 2.9, 6.4, 28), 10_000: Cost(2.06, 3.1, 7.2, 28)}
+COSTS = {10: Cost(2.00, 2.8, 4.5, 2), 1_000: Cost(2.06, 3.0, 6.5, 28), 10_000: Cost(2.06, 3.1, 7.4, 28)}
 # As many as a chunk has, so that a chunk is cut once.
 ADDED = 500
 # The times, in Unix seconds, are part of the compressed turns: with others, the units would vary in the last digit.

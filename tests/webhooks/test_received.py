@@ -204,6 +204,13 @@ def test_a_message_is_not_received_again_after_any_change(talk: Any) -> None:
     assert talk(turns=[*first, human("three", mid="3")]) == ["three"]
 
 
+def test_a_replacement_of_the_messages_receives_the_new_ones(stream: Stream, talk: Any, api: Api) -> None:
+    assert talk(turns=[human("Hello", mid="1")]) == ["Hello"]
+    messages = [{"mid": mid, "from": "human", "item": {"text": text}} for mid, text in (("1", "Hello"), ("2", "New"))]
+    assert api.patch("/v3/agents/support/convos/ann/messages", {"messages": messages}).status == 200
+    assert contents(stream) == ["New"]
+
+
 def test_turns_sent_back_with_their_ids_are_not_new(talk: Any, api: Api) -> None:
     assert talk(turns=[human("yes"), bot("Sure?"), human("yes")]) == ["yes", "yes"]
     read = api.post(STATE).json["turns"]
