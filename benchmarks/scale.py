@@ -19,7 +19,7 @@ from chalicelib.conversations.listing import PAGE_SIZE
 from chalicelib.webhooks import ledger
 from tests.api import Answer
 from tests.conversations.page_costs import worst_page
-from tests.shared_engine import shared_engine
+from tests.engines import new_engine
 
 COUNTS, QUICK_COUNTS = (10, 100_000), (10, 400)
 DELIVERIES, QUICK_DELIVERIES = (200, 20_000), (200, 1_000)
@@ -63,7 +63,7 @@ def measure(quick: bool) -> list[Row]:
     """Return the rows of conversations, of deliveries, and of any page of a million conversations."""
     conversations: Figures = {}
     deliveries: Figures = {}
-    with shared_engine():
+    with new_engine():
         for count in QUICK_COUNTS if quick else COUNTS:
             for size, tenant, numbers in sizes(count):
                 for operation, costs in measured(tenant, numbers):

@@ -13,7 +13,7 @@ from benchmarks.transcripts import Message, other_messages, transcript, turns
 from chalicelib import storage
 from chalicelib.http import auth
 from tests.api import Api
-from tests.shared_engine import shared_engine
+from tests.engines import new_engine
 
 LENGTHS, QUICK_LENGTHS = (10, 100, 1_000), (10, 1_000)
 OPERATIONS = ("replace", "read", "append", "first state")
@@ -102,7 +102,7 @@ def measure(quick: bool) -> list[Row]:
     from benchmarks.peers import conversation_stores as peers  # installed for the benchmarks only
 
     # moto counts the value that an update replaces, too, so it would reject an item of more than 200 KB.
-    with shared_engine(), mock.patch.object(LimitedSizeDict, "__setitem__", dict.__setitem__):
+    with new_engine(), mock.patch.object(LimitedSizeDict, "__setitem__", dict.__setitem__):
         stores: dict[str, Store] = {
             OURS: Ours(populate.tenant().api),
             FLOOR: peers.PlainDocument(),

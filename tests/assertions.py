@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from chalicelib import storage, telemetry
+from chalicelib import telemetry
+from tests import moto_tables
 from tests.api import Answer
 
 # The default error code of each status.
@@ -63,13 +64,8 @@ def refused(
 
 
 def stored() -> dict[str, list[dict[str, Any]]]:
-    """Every item of every table as the engine returns it, sorted."""
-    dynamodb = storage.sdk_client("dynamodb")
-    tables: dict[str, list[dict[str, Any]]] = {}
-    for name in dynamodb.list_tables()["TableNames"]:
-        pages = dynamodb.get_paginator("scan").paginate(TableName=name)
-        tables[name] = sorted((item for page in pages for item in page["Items"]), key=repr)
-    return tables
+    """Every item of every table, sorted, from the memory of moto."""
+    return {name: sorted(items, key=repr) for name, items in moto_tables.items().items()}
 
 
 def canonical(value: Any) -> str:

@@ -13,7 +13,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ReadTimeoutError
 
 from chalicelib import storage
-from tests.direct_moto import over_http
+from tests.fast_moto import over_http
 
 _SERVICES = ("dynamodb", "kms", "sqs")
 

@@ -1,4 +1,4 @@
-"""Direct access to moto's tables, which costs a hundredth of a scan."""
+"""Direct access to moto's tables, for checks of stored rows and for restoring them."""
 
 import pickle
 from typing import Any

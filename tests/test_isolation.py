@@ -20,11 +20,11 @@ from tests import extensions
 from tests.api import Answer, Api
 from tests.assertions import refused
 from tests.conftest import PassTime
+from tests.engines import new_engine
 from tests.guarantees import CaseCounter
 from tests.moto_tables import items, restore, snapshot
 from tests.operations import CREATED_WHEN_NAMED, GUARDED, ROUTES, STATE, named, populate, send
 from tests.selection import first_case, one_of_each
-from tests.shared_engine import shared_engine
 
 pytestmark = pytest.mark.guarantee("isolated")
 
@@ -86,7 +86,7 @@ class Stage(NamedTuple):
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
-    with shared_engine():
+    with new_engine():
         ours, theirs = tenant("canary-ours"), tenant("canary-theirs")
         for headers in (*ours.headers.values(), *theirs.headers.values()):
             Api().call("GET", "/v3/agents", headers=headers)  # the first use of a credential is written

@@ -22,9 +22,9 @@ from tests import extensions as support
 from tests.api import Api
 from tests.builders import lead_body, message, state_body, webhook_body
 from tests.engine_requests import counted
+from tests.engines import new_engine
 from tests.operations import MESSAGES, ROUTES, STATE, body_of
 from tests.selection import first_case
-from tests.shared_engine import shared_engine
 
 GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT, WRITES, SEND = (
     "GetItem",
@@ -270,7 +270,7 @@ class Service(NamedTuple):
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
     """One service for all cases; each writes other records."""
-    with shared_engine():
+    with new_engine():
         new = workspaces.create("Test")
         api = Api(new.workspace_key)
         for agent_id in ("support", "other", "busy"):

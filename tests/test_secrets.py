@@ -38,10 +38,10 @@ from tests.builders import lead_body, webhook_body
 from tests.contract.member_table import Member, alone, document, members
 from tests.contract.wire_models import MODELS
 from tests.engine_requests import refuse_operation
+from tests.engines import new_engine
 from tests.guarantees import CaseCounter
 from tests.selection import first_case, one_of_each
 from tests.sending.receivers import status
-from tests.shared_engine import shared_engine
 from tests.storage.row_classes import row_classes
 from tests.webhooks import pipeline
 
@@ -93,7 +93,7 @@ def canaries(value: Any) -> Any:
 @pytest.fixture(scope="module")
 def observed() -> Iterator[Observed]:
     """The output that all tests of this module check; none changes it."""
-    with shared_engine():
+    with new_engine():
         with logged() as log, at_debug("botocore"), at_debug("pynamodb"), pytest.MonkeyPatch.context() as patch:
             patch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
             new = workspaces.create(f"{CANARY} Ltd")

@@ -7,15 +7,15 @@ import pytest
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.bad_input.service import WITH_BODY, Service
+from tests.engines import new_engine
 from tests.operations import BODIES, CHOSEN, body_of
-from tests.shared_engine import shared_engine
 from tests.webhooks import pipeline
 
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
     """One service for all tests, since none of them changes it. Every valid body is accepted first."""
-    with shared_engine():
+    with new_engine():
         api, stream = Api(workspaces.create("Test").workspace_key), pipeline.Stream()
         names = {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", "client_id": "ann", "org_id": "acme"}
         names["message_id"] = CHOSEN["message_id"]

@@ -10,7 +10,7 @@ from chalicelib import storage
 from chalicelib.conversations import listing, store, tallies
 from chalicelib.conversations.state import State
 from tests.capacity import size
-from tests.shared_engine import shared_engine
+from tests.engines import new_engine
 
 LISTS = {scale.BY_CURSOR, *scale.PAGES}
 SMALL, LARGE = 10, 400
@@ -19,7 +19,7 @@ SMALL, LARGE = 10, 400
 @pytest.fixture(scope="module", autouse=True)
 def engine() -> Iterator[None]:
     """One engine for all tests; each test has its own tenants."""
-    with shared_engine():
+    with new_engine():
         yield
 
 

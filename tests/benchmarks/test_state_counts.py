@@ -6,14 +6,14 @@ import pytest
 
 from benchmarks import populate, results
 from benchmarks.state import LENGTHS, OPERATIONS, Ours, case, costs, with_dollars
+from tests.engines import new_engine
 from tests.selection import first_case
-from tests.shared_engine import shared_engine
 
 
 @pytest.fixture(scope="module")
 def ours() -> Iterator[Ours]:
     """One store for all tests; each test has its own conversations."""
-    with shared_engine():
+    with new_engine():
         yield Ours(populate.tenant().api)
 
 

@@ -19,11 +19,11 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.assertions import refused, stored
 from tests.builders import webhook_body
+from tests.engines import new_engine
 from tests.guarantees import CaseCounter
 from tests.moto_tables import restore, snapshot
 from tests.operations import ROUTES, populate, scope_of, send
 from tests.selection import one_of_each
-from tests.shared_engine import shared_engine
 
 AGENT = "/v3/agents/support"
 KEY = "SECRET_API_KEY"
@@ -58,7 +58,7 @@ class Stage:
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
-    with shared_engine():
+    with new_engine():
         yield Stage()
 
 

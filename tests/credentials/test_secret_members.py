@@ -17,10 +17,10 @@ from chalicelib.workspaces import store as workspaces
 from tests import generated_docs
 from tests.api import Api
 from tests.contract.member_table import alone, members
+from tests.engines import new_engine
 from tests.guarantees import CaseCounter
 from tests.moto_tables import restore, snapshot
 from tests.operations import GUARDED, STATE, populate, send
-from tests.shared_engine import shared_engine
 from tests.webhooks import pipeline
 
 pytestmark = pytest.mark.guarantee("isolated")
@@ -56,7 +56,7 @@ class Observed(NamedTuple):
 
 @pytest.fixture(scope="module")
 def observed() -> Iterator[Observed]:
-    with shared_engine(), pytest.MonkeyPatch.context() as patch, pipeline.inbox() as inbox:
+    with new_engine(), pytest.MonkeyPatch.context() as patch, pipeline.inbox() as inbox:
         patch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
         made = workspaces.create("Observed")
         api, stream = Api(made.workspace_key), pipeline.Stream()

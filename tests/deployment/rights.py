@@ -16,7 +16,7 @@ from app import app
 from chalicelib import storage
 from infra.deploy.function import API
 from infra.deploy.functions import declared_functions
-from tests.conftest import clear_caches
+from tests.engines import clear_caches
 
 KEY, RECEIPT_KEY = "key/1", "key/2"
 """Placeholders: a Decrypt call does not contain the ARN of its key, and a Sign call has an alias."""

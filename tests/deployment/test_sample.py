@@ -13,7 +13,7 @@ from infra.deploy import sample
 from infra.tables import declared, table_name
 from tests.api import Api
 from tests.builders import message, state_body
-from tests.conftest import clear_caches
+from tests.engines import clear_caches
 from tests.moto_tables import items
 
 # The number of index items of messages that come before the record in question.

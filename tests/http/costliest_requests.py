@@ -18,16 +18,17 @@ from typing import Any, NamedTuple
 
 from chalice.local import LambdaContext
 
-from tests import conftest  # isort: skip - first, because it sets the environment
+import tests.conftest  # noqa: F401, isort: skip - first, because it sets the environment
 
 from app import app
-from chalicelib import settings, storage
+from chalicelib import storage
 from chalicelib.conversations.state import MAX_BODY_VALUES, MAX_MESSAGES, MAX_TURNS_BYTES
 from chalicelib.http.operation import MAX_BODY_BYTES
 from chalicelib.http.operation import MAX_BODY_VALUES as MAX_VALUES
 from chalicelib.workspaces import store as workspaces
-from infra import tables
+from tests import fast_moto
 from tests.api import Api
+from tests.engines import clear, new_engine
 
 STATE = "/agents/support/interact/ann/state"
 AGENT, CLIENTS = "/v3/agents/support", "/v2/clients"
@@ -237,19 +238,19 @@ def memory(name: str) -> float:
 
 def main() -> None:
     """Print the cost of every request."""
-    conftest._cloud.start()
-    tables.create_missing(storage.sdk_client, settings.table_prefix())
+    fast_moto.use(storage.sdk_client("dynamodb"))
     log, sys.stdout = sys.stdout, io.StringIO()  # discards the log lines of preparing requests
     log.write(f"{'request':<45} {'status':>6} {'CPU s':>7} {'MB':>5}\n")
-    for name, request in {**OVERSIZE, **ACCEPTED}.items():
-        if len(sys.argv) > 1 and sys.argv[1] not in name:
-            continue
-        conftest.clear()
-        api = Api(workspaces.create("Test").workspace_key)
-        api.post("/v2/agents/support", {})
-        cost = measure(api, request)
-        log.write(f"{name:<45} {cost.status:>6} {cost.seconds:>7.3f} {cost.megabytes:>5.0f}\n")
-        log.flush()
+    with new_engine():
+        for name, request in {**OVERSIZE, **ACCEPTED}.items():
+            if len(sys.argv) > 1 and sys.argv[1] not in name:
+                continue
+            clear()
+            api = Api(workspaces.create("Test").workspace_key)
+            api.post("/v2/agents/support", {})
+            cost = measure(api, request)
+            log.write(f"{name:<45} {cost.status:>6} {cost.seconds:>7.3f} {cost.megabytes:>5.0f}\n")
+            log.flush()
 
 
 if __name__ == "__main__":

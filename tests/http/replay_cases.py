@@ -21,7 +21,7 @@ from tests import extensions
 from tests.api import Answer, Api
 from tests.assertions import stored
 from tests.builders import lead_body, message, state_body, webhook_body
-from tests.conftest import clear
+from tests.engines import clear
 from tests.operations import CHOSEN, CREATED_BY, MESSAGES, QUERIES, ROUTES, STATE, body_of
 
 MESSAGE = "/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}"

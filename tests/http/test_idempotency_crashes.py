@@ -19,7 +19,7 @@ from chalicelib.conversations.store import CONVERSATION_ITEM, read_received
 from chalicelib.storage import encryption
 from chalicelib.webhooks import queue
 from tests.api import Answer
-from tests.conftest import clear
+from tests.engines import clear
 from tests.guarantees import CaseCounter
 from tests.http.replay_cases import Case, World, each_case, named, new_world
 from tests.operations import STATE

@@ -19,10 +19,10 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
+from tests.engines import new_engine
 from tests.guarantees import CaseCounter
 from tests.moto_tables import restore, snapshot
 from tests.operations import GUARDED, populate
-from tests.shared_engine import shared_engine
 
 pytestmark = pytest.mark.guarantee("contract")
 
@@ -59,7 +59,7 @@ class Stage:
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
-    with shared_engine():
+    with new_engine():
         yield Stage()
 
 

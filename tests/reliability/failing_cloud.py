@@ -20,7 +20,7 @@ from moto.core.botocore_stubber import MockRawResponse
 from moto.core.models import botocore_stubber
 
 from chalicelib import clock, storage
-from tests.direct_moto import over_http
+from tests.fast_moto import over_http
 
 _START = 1_750_000_000.0
 # Seconds: a normal answer, one just before the timeout of `connection.client`, and its two timeouts.

@@ -21,7 +21,7 @@ from botocore.retries.quota import RetryQuota
 
 from chalicelib import storage
 from infra.local.children import Engine
-from tests.conftest import clear_caches
+from tests.engines import clear_caches
 
 _SIGNATURE = ("Authorization", "X-Amz-Date", "X-Amz-Security-Token")
 _SERVICES = ("dynamodb", "dynamodbstreams", "kms", "sqs")

@@ -17,8 +17,8 @@ from chalicelib.http import idempotency
 from chalicelib.queues.tasks import ResumeCascade
 from infra import tables
 from tests.api import Answer
-from tests.conftest import clear_caches
 from tests.contract.test_routes import OPERATIONS
+from tests.engines import clear_caches
 from tests.guarantees import CaseCounter
 from tests.http.replay_cases import NO_WRITE, Case, World
 from tests.reliability import sweep

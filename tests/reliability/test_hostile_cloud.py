@@ -19,7 +19,7 @@ from chalicelib.conversations.store import read_received
 from chalicelib.http.idempotency import METHODS
 from chalicelib.storage import encryption, layouts
 from chalicelib.workspaces import store as workspaces
-from tests.conftest import clear_caches
+from tests.engines import clear_caches
 from tests.guarantees import CaseCounter
 from tests.http.replay_cases import REPLAYED, TABLE
 from tests.moto_tables import items, restore, snapshot, tables

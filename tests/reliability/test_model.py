@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.engines import new_engine
 from tests.guarantees import CaseCounter
 from tests.operations import ROUTES
 from tests.reliability.model.machine import COVERED
 from tests.reliability.model.webhook_rules import WebhookRules
 from tests.selection import whole
-from tests.shared_engine import shared_engine
 
 pytestmark = pytest.mark.guarantee("model")
 
@@ -28,7 +28,7 @@ many = settings(base_settings, max_examples=100, stateful_step_count=200)
 
 @pytest.fixture(scope="module", autouse=True)
 def engine_of_all() -> Iterator[None]:
-    with shared_engine():
+    with new_engine():
         yield
 
 

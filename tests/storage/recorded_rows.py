@@ -23,9 +23,9 @@ from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from infra.operator.commands import cams
 from tests.api import Api
+from tests.engines import new_engine
 from tests.moto_tables import items, tables
 from tests.operations import CHOSEN, GUARDED, STATE, populate
-from tests.shared_engine import shared_engine
 from tests.webhooks import pipeline
 
 DIRECTORY = Path(__file__).parent / "layouts"
@@ -45,7 +45,7 @@ def path_of(layout: int) -> Path:
 
 def write(layout: int) -> None:
     """Record the rows of a layout."""
-    with shared_engine(), pytest.MonkeyPatch.context() as patch:
+    with new_engine(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("CAMS_STORED_LAYOUT", str(layout))
         patch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
         path_of(layout).write_text(json.dumps(_record()) + "\n", encoding="utf-8")
@@ -127,7 +127,7 @@ def check_shown(then: Any, now: Any) -> None:
 @contextmanager
 def restored(recorded: Mapping[str, Any]) -> Iterator[Api]:
     """Put recorded items into an empty engine, at their time; yield a client with the workspace key."""
-    with shared_engine(), pytest.MonkeyPatch.context() as patch:
+    with new_engine(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "milliseconds", lambda: recorded["milliseconds"])
         plain = base64.b64decode(recorded["data_key"])
         wrapped = storage.sdk_client("kms").encrypt(KeyId="alias/cams", Plaintext=plain, EncryptionContext=_CONTEXT)[

@@ -9,7 +9,7 @@ import pytest
 from chalicelib import errors, storage
 from chalicelib.storage import encryption, keyring, layouts
 from chalicelib.workspaces.store import WorkspaceRow
-from tests.conftest import clear_caches
+from tests.engines import clear_caches
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from chalicelib.organisations import store as organisations
 from chalicelib.webhooks import events, fan_out, hosts, ledger, queue, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.conftest import clear_caches
+from tests.engines import clear_caches
 from tests.guarantees import CaseCounter
 from tests.selection import whole
 from tests.webhooks import pipeline

@@ -16,9 +16,9 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import stored
 from tests.clients.test_clients import noise
-from tests.conftest import clear_caches
 from tests.direct_writes import put_now
 from tests.engine_requests import refuse_operation
+from tests.engines import clear_caches
 from tests.selection import one_of_each
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Record, Stream, drain, fan_out, waiting

@@ -12,8 +12,8 @@ from chalicelib.webhooks import delivery, endpoints, events, fan_out, functions,
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import stored
-from tests.conftest import clear_caches
 from tests.deletion.cascades import as_record, maintain
+from tests.engines import clear_caches
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Record, Stream
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from chalicelib import settings, storage
 from chalicelib.storage import keyring
 from infra.operator import exports
-from tests.conftest import clear
+from tests.engines import clear
 from tests.workspaces.commands import succeed
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chalicelib import storage
-from tests.conftest import clear_caches
+from tests.engines import clear_caches
 from tests.moto_tables import restore, snapshot
 from tests.selection import whole
 

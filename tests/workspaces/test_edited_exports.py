@@ -21,7 +21,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.operator import exports, records, shapes
 from infra.operator.commands import cams
 from tests import extensions
-from tests.conftest import clear_caches
+from tests.engines import clear_caches
 from tests.moto_tables import items, restore, snapshot
 from tests.selection import whole
 from tests.storage.recorded_rows import path_of, restored

@@ -6,7 +6,7 @@ from chalicelib.http import auth
 from chalicelib.workspaces.store import NewWorkspace
 from infra.operator import imports
 from tests.api import Api
-from tests.conftest import clear_caches
+from tests.engines import clear_caches
 from tests.moto_tables import items
 from tests.webhooks import pipeline
 from tests.workspaces.commands import SUSPENDED, answer_to, run, succeed

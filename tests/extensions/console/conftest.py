@@ -5,10 +5,10 @@ import pytest
 from chalicelib.extensions.console import sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.cached_fixtures import restore_or_create
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.mailing import Mailing, settings
+from tests.fast_moto import restore_or_create
 
 PASSWORD = "correct horse"
 

@@ -14,8 +14,9 @@ from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered
-from tests.conftest import PassTime, clear_caches
+from tests.conftest import PassTime
 from tests.engine_requests import counted
+from tests.engines import clear_caches
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.moto_tables import items, snapshot

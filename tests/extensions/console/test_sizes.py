@@ -12,10 +12,10 @@ import pytest
 from chalicelib.extensions.console import sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
-from tests.cached_fixtures import restore_or_create
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.rows import OPERATOR, OWN, ROWS, Route, Row, World, build, fields, send
+from tests.fast_moto import restore_or_create
 from tests.moto_tables import restore, snapshot
 
 MB = 1_000_000

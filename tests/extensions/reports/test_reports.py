@@ -21,9 +21,10 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.operator.commands import cams
 from tests.api import Api
 from tests.capacity import metered
-from tests.conftest import PassTime, clear, clear_caches
+from tests.conftest import PassTime
 from tests.deletion.cascades import as_record, maintain
 from tests.direct_writes import put_now
+from tests.engines import clear, clear_caches
 from tests.followers import follow
 from tests.old_agents import create_old_agent
 from tests.webhooks.pipeline import Stream

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from chalicelib import clock
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
-from tests.conftest import clear
+from tests.engines import clear
 from tests.moto_tables import drop_history
 from tests.operations import ROUTES, scope_of
 from tests.reliability.model.answers import MADE, Expected, Record, Refused, assert_equal, missing

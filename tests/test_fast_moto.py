@@ -1,4 +1,4 @@
-"""Direct calls to moto and restored preconditions are invisible to tests."""
+"""Tests cannot observe the fast path: direct calls of moto, shared backups and restored records."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +10,8 @@ from chalicelib import storage
 from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
-from tests.cached_fixtures import restore_or_create
-from tests.direct_moto import over_http
 from tests.engine_requests import counted
+from tests.fast_moto import over_http, restore_or_create
 from tests.moto_tables import items, tables
 from tests.selection import first_case
 
@@ -58,6 +57,13 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "no table": ("get_item", {"TableName": "none", "Key": KEY}),
     "wrong key": ("get_item", {"TableName": TABLE, "Key": {"other": {"S": "a"}}}),
 }
+
+
+@pytest.fixture(autouse=True)
+def fast_path(request: pytest.FixtureRequest) -> None:
+    """Skip these tests if the fast path is off."""
+    if request.config.getoption("plain_moto"):
+        pytest.skip("--plain-moto switches the fast path off")
 
 
 @pytest.mark.parametrize(("operation", "parameters"), REQUESTS.values(), ids=REQUESTS)
@@ -117,3 +123,47 @@ def test_preconditions_are_created_again_if_the_tables_differ(engine: None) -> N
     assert not is_old
     assert first.workspace_id != second.workspace_id
     assert KEY["name"] in [one["name"] for one in now[TABLE]]
+
+
+WITH_RANGE, WITHOUT = "cams-workspaces", "cams-credentials"
+
+
+def key(table: str, name: str) -> dict[str, Any]:
+    return {one["AttributeName"]: {"S": name} for one in tables()[table].schema}
+
+
+def update(table: str, name: str, condition: str = "attribute_exists(marks)") -> dict[str, Any]:
+    expressions = {"UpdateExpression": "SET marks = :new", "ConditionExpression": condition}
+    return {"Update": {"TableName": table, "Key": key(table, name), **expressions, "ExpressionAttributeValues": NEW}}
+
+
+def put(table: str, name: str) -> dict[str, Any]:
+    return {"Put": {"TableName": table, "Item": {**key(table, name), "marks": {"L": [{"S": "first"}]}}}}
+
+
+def delete(table: str, name: str) -> dict[str, Any]:
+    return {"Delete": {"TableName": table, "Key": key(table, name)}}
+
+
+NEW = {":new": {"L": [{"S": "second"}]}}
+
+
+def records() -> list[str]:
+    shards = (table.stream_shard for table in tables().values())
+    return [repr(record.record) for shard in shards if shard for record in shard.items]
+
+
+@pytest.mark.parametrize("table", [WITH_RANGE, WITHOUT])
+def test_a_failed_transaction_leaves_everything_as_it_was(engine: None, table: str) -> None:
+    client = storage.sdk_client("dynamodb")
+    client.transact_write_items(TransactItems=[put(table, "a"), put(table, "b"), put(table, "c")])
+    before, streamed = items(), records()
+    failing = update(table, "d")
+    with pytest.raises(ClientError, match="TransactionCanceled"):
+        client.transact_write_items(
+            TransactItems=[update(table, "a"), delete(table, "b"), put(table, "e"), put(table, "c"), failing]
+        )
+    assert (items(), records()) == (before, streamed)
+    client.transact_write_items(TransactItems=[update(table, "a"), delete(table, "b")])
+    found = {item[next(iter(key(table, "")))]["S"]: item["marks"]["L"] for item in items()[table]}
+    assert found == {"a": [{"S": "second"}], "c": [{"S": "first"}]}

@@ -1,0 +1,52 @@
+"""Engines for tests: a new one, and an empty one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from moto import mock_aws
+from moto.sqs.models import sqs_backends
+
+from chalicelib import queues, settings, storage
+from chalicelib.agents import store as agents
+from chalicelib.http import auth
+from chalicelib.storage import keyring
+from chalicelib.workspaces import store as workspaces
+from infra import tables
+from tests import extensions, moto_tables
+
+
+@contextmanager
+def new_engine() -> Iterator[None]:
+    """Run a new engine with the template's resources inside the block."""
+    with mock_aws():
+        clear_caches()
+        create_resources()
+        yield
+        clear_caches()
+
+
+def create_resources() -> None:
+    """Create the tables and queues of the template."""
+    tables.create_missing(storage.sdk_client, settings.table_prefix())
+
+
+def clear() -> None:
+    """Empty every table, stream and queue, and every cache."""
+    clear_caches()
+    for table in moto_tables.tables().values():
+        table.items.clear()
+    moto_tables.drop_history()
+    waiting = sqs_backends["123456789012"]["eu-west-1"]
+    for queue in waiting.queues:
+        waiting.purge_queue(queue)
+
+
+def clear_caches() -> None:
+    """Empty every cache that a process keeps between requests."""
+    auth.clear_cache()
+    agents._known_agents.clear()
+    workspaces._known_retention.clear()
+    keyring.current.cache_clear()
+    keyring.find.cache_clear()
+    queues._url.cache_clear()
+    extensions.call("clear_caches")

@@ -1,0 +1,221 @@
+"""The fast path of the tests: the parts of moto and of the SDK that they bypass.
+
+Most tests use this path, and the suite takes half the time with it. `make test-long` runs all tests without it
+(`pytest --plain-moto`), and `tests/contract` never uses it. It bypasses:
+
+1. **HTTP.** A handler of botocore's `before-call` event passes the data operations of DynamoDB to moto's
+   `DynamoHandler`. The SDK does not sign, encode or send the request, and moto does not route it. The events after
+   `before-call` are skipped: `request-created`, `before-send`, `before-parse`, `response-received` and `needs-retry`.
+   A test that counts attempts, loses answers or repeats requests there runs inside `over_http()`. An error still passes
+   moto's serialiser and the SDK's parser.
+2. **Concurrent requests.** A lock lets moto apply one data operation at a time, as an engine does.
+3. **Backups of transactions.** moto copies all tables before a transaction, and restores the copy after a failure. Here
+   the copy shares the items and stream records, and an update changes a copy of its item.
+4. **New tables.** The `engine` fixture empties the tables and queues of the last test (`kept_engine`).
+5. **Common records.** A workspace and its agent are created once per process. Later tests get the same rows and stream
+   records, with the same ids (`restore_or_create`).
+6. **Other HTTP clients.** moto builds 1,300 URL patterns at each start, for requests that the SDK does not send.
+"""
+
+import copy
+import json
+import pickle
+import threading
+from base64 import b64decode
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any, NamedTuple, TypeVar
+
+from botocore.awsrequest import AWSResponse
+from botocore.parsers import create_parser
+from moto import mock_aws
+from moto.core.exceptions import ServiceException
+from moto.core.models import DEFAULT_ACCOUNT_ID, RESPONSES_METHODS, botocore_stubber
+from moto.core.responses import ActionResult
+from moto.core.utils import camelcase_to_underscores
+from moto.dynamodb.models import DynamoDBBackend
+from moto.dynamodb.models.table import Table
+from moto.dynamodb.responses import DynamoHandler
+from werkzeug.exceptions import HTTPException
+
+from tests.engines import create_resources
+from tests.moto_tables import tables
+
+T = TypeVar("T")
+
+OPERATIONS = frozenset(
+    {
+        *("GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan"),
+        *("BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"),
+    }
+)
+_is_on = False
+_over_http = 0
+_turn = threading.Lock()  # moto's tables are plain dictionaries
+_methods = [*RESPONSES_METHODS]
+_update_item = DynamoDBBackend.update_item
+
+
+def use(client: Any) -> None:
+    """Switch the fast path on, and answer this DynamoDB client's data operations directly; call once per client."""
+    # Registered last and for all operations, so that every other handler of the event runs first.
+    client.meta.events.register_last("before-call", _answer)
+    _switch(on=True)
+
+
+@contextmanager
+def plain_moto() -> Iterator[None]:
+    """Run the block on unmodified moto."""
+    before = _is_on
+    _switch(on=False)
+    try:
+        yield
+    finally:
+        _switch(on=before)
+
+
+def _switch(*, on: bool) -> None:
+    global _is_on
+    _is_on = on
+    RESPONSES_METHODS[:] = [] if on else _methods
+    DynamoDBBackend.update_item = _update_copy if on else _update_item  # type: ignore[assignment, method-assign]
+    if on:
+        Table.__deepcopy__ = _copy  # type: ignore[attr-defined]
+    elif hasattr(Table, "__deepcopy__"):
+        del Table.__deepcopy__
+
+
+# 1 and 2: the data operations of DynamoDB
+
+
+@contextmanager
+def over_http() -> Iterator[None]:
+    """Send requests through the whole SDK and moto inside the block."""
+    global _over_http
+    _over_http += 1
+    try:
+        yield
+    finally:
+        _over_http -= 1
+
+
+def _answer(params: dict[str, Any], model: Any, context: dict[str, Any], **_: Any) -> Any:
+    is_served = _is_on and not _over_http and botocore_stubber.enabled
+    if not is_served or model.name not in OPERATIONS or "amazonaws" not in params["url"]:
+        return None
+    handler = DynamoHandler()
+    handler.current_account, handler.region = DEFAULT_ACCOUNT_ID, context["client_region"]
+    handler.headers, handler.querystring, handler.response_headers = params["headers"], {}, {}
+    handler.body = handler.params = json.loads(params["body"], object_hook=_with_binary_values)
+    try:
+        with _turn:
+            result = getattr(handler, camelcase_to_underscores(model.name))()
+    except ServiceException as error:
+        status, headers, body = handler.serialized(ActionResult(error))
+        return _error(model, status, headers, body)
+    except HTTPException as error:
+        return _error(model, error.code or HTTPStatus.BAD_REQUEST, {}, error.description or "")
+    known = model.output_shape.members
+    return _parsed(HTTPStatus.OK, {}, {name: one for name, one in result.result.items() if name in known})
+
+
+def _with_binary_values(found: dict[str, Any]) -> dict[str, Any]:
+    if len(found) == 1:
+        if isinstance(found.get("B"), str):
+            return {"B": b64decode(found["B"])}
+        if isinstance(found.get("BS"), list):
+            return {"BS": [b64decode(one) for one in found["BS"]]}
+    return found
+
+
+def _error(model: Any, status: int, headers: Any, body: str | bytes) -> Any:
+    received = {"status_code": status, "headers": headers, "body": body.encode() if isinstance(body, str) else body}
+    parser = create_parser("json")
+    parsed = parser.parse(received, model.output_shape)
+    shape = model.service_model.shape_for_error_code(parsed["Error"]["Code"])
+    if shape is not None:  # its members, such as the reasons of a cancelled transaction
+        parsed.update(parser.parse(received, shape))
+    return _parsed(status, headers, parsed)
+
+
+def _parsed(status: int, headers: Any, parsed: dict[str, Any]) -> Any:
+    metadata = {"RequestId": "", "HTTPStatusCode": int(status), "HTTPHeaders": dict(headers), "RetryAttempts": 0}
+    return AWSResponse("", int(status), headers, None), {**parsed, "ResponseMetadata": metadata}
+
+
+# 3: backups of transactions. An update is the only operation that changes an item in place; nothing changes a record.
+
+
+def _copy(table: Any, memo: Any) -> Any:
+    copied = copy.copy(table)
+    copied.items = defaultdict(dict, {hash_key: copy.copy(held) for hash_key, held in table.items.items()})
+    if table.stream_shard is not None:
+        copied.stream_shard = copy.copy(table.stream_shard)
+        copied.stream_shard.table, copied.stream_shard.items = copied, [*table.stream_shard.items]
+    return copied
+
+
+def _update_copy(backend: Any, table_name: str, key: dict[str, Any], *arguments: Any, **named: Any) -> Any:
+    table = backend.get_table(table_name)
+    hash_key, range_key = backend.get_keys_value(table, key)
+    item = table.get_item(hash_key, range_key)
+    if item is not None and range_key is not None:
+        table.items[hash_key][range_key] = copy.deepcopy(item)
+    elif item is not None:
+        table.items[hash_key] = copy.deepcopy(item)
+    return _update_item(backend, table_name, key, *arguments, **named)
+
+
+# 4: tables and queues
+
+_cloud = mock_aws()
+
+
+@contextmanager
+def kept_engine() -> Iterator[None]:
+    """Run the process's engine inside the block, with the contents of the last block."""
+    _cloud.start(reset=False)
+    if not tables():
+        create_resources()
+    yield
+    _cloud.stop(remove_data=False)
+
+
+# 5: common records
+
+
+class _Saved(NamedTuple):
+    tables: list[Any]
+    before: Any
+    after: bytes
+    made: Any
+
+
+_saved: dict[str, _Saved] = {}
+
+
+def restore_or_create(name: str, make: Callable[[], T]) -> tuple[T, bool]:
+    """Return the result of `make`, and whether it was restored from an earlier call.
+
+    It is restored only if the tables and their items equal those before the first call. Caches are not restored.
+    """
+    if not _is_on:
+        return make(), False
+    now, before = list(tables().values()), _contents()
+    saved = _saved.get(name)
+    if saved and saved.before == before and all(one is other for one, other in zip(saved.tables, now, strict=False)):
+        for table, (items, happened) in zip(now, pickle.loads(saved.after), strict=True):
+            table.items = items
+            if table.stream_shard is not None:
+                table.stream_shard.items = happened
+        return saved.made, True
+    made = make()
+    after = [(one.items, one.stream_shard.items if one.stream_shard else None) for one in now]
+    _saved[name] = _Saved(now, before, pickle.dumps(after), made)
+    return made, False
+
+
+def _contents() -> list[list[Any]]:
+    return [[item.to_json() for item in table.all_items()] for table in tables().values()]
