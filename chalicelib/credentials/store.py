@@ -71,16 +71,16 @@ class CredentialRow(storage.AuthoredRow):
     lifetime = NumberAttribute(null=True)
     expires_at = TTLAttribute(null=True)
     last_used_at = NumberAttribute(null=True)
-    # Only visitor tokens have these attributes, see `visitors`.
+    # Only visitor tokens have these attributes (`visitors`).
     issuer = UnicodeAttribute(null=True)
     issuer_id = UnicodeAttribute(null=True)
     agent_created = NumberAttribute(null=True)
     conversation = UnicodeAttribute(null=True)
     conversation_created = UnicodeAttribute(null=True)
-    # Only sessions of clients have these attributes, see `sessions`.
+    # Only sessions of clients have these attributes (`sessions`).
     client_id = UnicodeAttribute(null=True)
     proof = UnicodeAttribute(null=True)
-    # Set while the workspace is suspended, so that looking up a credential needs no second read.
+    # Set while the workspace is suspended, so that a lookup needs no second read.
     suspended = BooleanAttribute(null=True)
 
     @property
@@ -132,9 +132,9 @@ def prepare(
     granted: Collection[str] | None = None,
     token: str | None = None,
 ) -> NewCredential:
-    """Return a credential, not stored yet. `lifetime` in seconds, None for no expiry; `token` if a caller supplies one.
+    """Return a new credential without storing it. `lifetime` is in seconds, None for no expiry.
 
-    `granted` are the scopes of an access token, None for one without.
+    `granted` contains the scopes of an access token, or is None. `token` is a token that the caller supplies.
     """
     token = token or tokens.new(kind)
     row = CredentialRow(
@@ -163,7 +163,7 @@ def stage(issued: NewCredential, error: errors.ApiError | None = None) -> None:
 
 
 def find(token_hash: str) -> CredentialRow | None:
-    """Return the active credential with this token hash, or None. Updates `lastUsedAt`, except of a visitor token."""
+    """Return the active credential with this token hash, or None. Update `lastUsedAt` unless it is a visitor token."""
     row = find_active(token_hash)
     if row and row.issuer is None:
         _record_use(row)
@@ -213,9 +213,9 @@ def read(workspace_id: str, credential_id: str, kind: str) -> CredentialRow:
 
 @storage.in_unit_of_work
 def revoke(row: CredentialRow) -> None:
-    """Delete a credential. Processes that cached it accept it for up to 30 seconds more.
+    """Delete a credential. Processes that cached it accept it for at most 30 more seconds.
 
-    The same token may have been stored again as another credential, which stays.
+    If the same token has since been stored as another credential, that credential stays.
     """
     storage.delete(_entry(row))
     unchanged = CredentialRow.credential_id == row.credential_id
@@ -240,9 +240,9 @@ def rotate(row: CredentialRow, overlap: int = OVERLAP) -> NewCredential:
 
 
 def retire(row: CredentialRow, overlap: int) -> None:
-    """Stage the expiry of a credential in `overlap` seconds, or at its own expiry if that is earlier.
+    """Stage a credential's expiry in `overlap` seconds, unless it expires earlier.
 
-    The commit raises ConditionFailed if its expiry has changed since it was read: a shortened one is never extended.
+    The commit raises ConditionFailed if the expiry has changed since the read, so a shortened expiry is never extended.
     """
     expiry = CredentialRow.expires_at
     unchanged = expiry.does_not_exist() if row.expires_at is None else expiry == row.expires_at
@@ -264,7 +264,7 @@ def restore(row: CredentialRow, error: errors.ApiError) -> None:
 
 
 def suspend(entry: CredentialEntry) -> None:
-    """Suspend a credential. Processes that cached it accept it for up to 30 seconds more."""
+    """Suspend a credential. Processes that cached it accept it for at most 30 more seconds."""
     _mark(entry, CredentialRow.suspended.set(True))
 
 
@@ -274,7 +274,7 @@ def resume(entry: CredentialEntry) -> None:
 
 
 def _mark(entry: CredentialEntry, action: Action) -> None:
-    # It may have been revoked since it was listed.
+    # The credential may have been revoked since it was listed.
     with suppress(storage.ConditionFailed), storage.unit_of_work():
         storage.update(CredentialRow(entry.token_hash), [action], CredentialRow.workspace == entry.workspace)
 
@@ -293,6 +293,6 @@ def _record_use(row: CredentialRow) -> None:
     now = clock.seconds()
     if now - (row.last_used_at or 0) < _USE_INTERVAL:
         return
-    # A request does not fail if this update does: the credential may just have been revoked, or the row be contended.
+    # A failed update must not fail the request: the credential may just have been revoked, or the row be contended.
     with suppress(storage.ConditionFailed, errors.Unavailable), storage.unit_of_work():
         storage.update(row, [CredentialRow.last_used_at.set(now)], CredentialRow.token_hash.exists())

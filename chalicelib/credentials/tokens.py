@@ -3,7 +3,7 @@
 A token is `cams_<kind>_`, 43 base62 characters (256 random bits) and a CRC-32 checksum of 6 characters. Secret scanners
 can recognise leaked tokens, and a mistyped token is rejected without a database request.
 
-The key of an agent may also be a text that the caller chose: a team that moves here keeps its keys.
+An agent's key may also be a text that the caller chose, so that a team can keep its keys when it migrates to CAMS.
 """
 
 import hashlib
@@ -60,15 +60,15 @@ def is_well_formed(text: str) -> bool:
 def fingerprint(token: str) -> str:
     """Return the hash under which a token is stored: SHA-256 in hex. A token has 256 random bits, so it needs no salt.
 
-    Texts with a space have the hash of no credential: other hashes in the same table are those of such texts.
+    No credential contains a space, so the table may also store hashes of texts with a space under other meanings.
     """
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def conversation_fingerprint(token: str, conversation_id: str) -> str:
-    """Return the hash under which a visitor token has the id of its conversation.
+    """Return the hash of a conversation id that a visitor token's row stores.
 
-    The id may be an email. Without the token, emails cannot be tried against it.
+    The id may be an email. The hash includes the token, so that nobody can test emails against it.
     """
     return fingerprint(f"{token} {conversation_id}")
 

@@ -1,15 +1,15 @@
-"""Visitor tokens in the database: each opens one conversation, for a browser.
+"""Visitor tokens in the database: each opens one conversation to a browser.
 
-A visitor token is one item, under the hash of the token. It is in no list, so issuing a token costs one write, and a
-workspace may have any number of them. Three references end a token early without a list:
+A visitor token is one item, stored under the hash of the token. No list contains it, so issuing a token costs one
+write, and a workspace may have any number of tokens. Three references in the item invalidate a token early:
 
-- It names the credential that issued it, and expires with it at the latest (`http.auth`). So it ends with a rotated or
-  revoked key, an expired access token, a deleted agent's key, and a suspended or deleted workspace. It names the id of
-  the credential, too: storing a revoked key again, even in another workspace, revives no token.
-- It names the creation of its agent (`createdAtUNIX`). After the agent is deleted, it opens nothing, even if the id is
-  used again. An id is reserved for a minute after a deletion, so no two agents with one id have the same time.
-- It names the creation of its conversation. After the conversation is deleted, it opens nothing, even if the id is used
-  again. A token that is issued before its conversation exists belongs to the first one that it sees or creates.
+- The hash and the id of the credential that issued it. The token expires with that credential at the latest
+  (`http.auth`): when a key is rotated or revoked, an access token expires, an agent's key is deleted, or a workspace is
+  suspended or deleted. Because of the id, storing a revoked key again revives no token, not even in another workspace.
+- The creation time of its agent (`createdAtUNIX`). The token stops working when the agent is deleted, even if the id is
+  used again. An id is reserved for a minute after a deletion, so no two agents with the same id have the same time.
+- The creation time of its conversation. The token stops working when the conversation is deleted, even if the id is
+  used again. A token issued before its conversation exists belongs to the first conversation that it sees or creates.
 """
 
 from pynamodb.expressions.condition import Condition
@@ -34,9 +34,8 @@ def issue(
 ) -> NewCredential:
     """Stage a visitor token of a conversation.
 
-    `created` is the conversation's, None if it does not exist yet; `lifetime` is in seconds. `agent_created` is the
-    agent's `createdAtUNIX`. `issuer` and `issuer_id` are the token hash and the id of the credential that issues the
-    token.
+    `created` is the conversation's creation, None if it does not exist yet. `lifetime` is in seconds. `agent_created`
+    is the agent's `createdAtUNIX`. `issuer` and `issuer_id` are the token hash and the id of the issuing credential.
     """
     issued = store.prepare(workspace_id, tokens.VISITOR, tokens.VISITOR, lifetime, agent_id=agent_id)
     row = issued.credential
@@ -47,9 +46,9 @@ def issue(
 
 
 def bind(token_hash: str, created: str) -> None:
-    """Stage that a token belongs to the conversation with this creation.
+    """Stage the binding of a token to the conversation with this creation time.
 
-    The commit raises NotFound if the token belongs to another one.
+    The commit raises NotFound if the token is already bound to another conversation.
     """
     bound: Condition = CredentialRow.conversation_created == created
     unbound = CredentialRow.token_hash.exists() & CredentialRow.conversation_created.does_not_exist()

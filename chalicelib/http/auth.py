@@ -20,7 +20,7 @@ from chalicelib.credentials import tokens
 CACHE_SECONDS = 30
 _CACHE_SIZE = 10_000
 
-# The routes that a visitor token opens, for its own conversation (`conversations.visitors` has what it may do there).
+# The routes that a visitor token opens, for its own conversation. `conversations.visitors` restricts them further.
 VISITOR_ROUTES = frozenset(
     {"/agents/{agent_id}/interact/{user_id}/state", "/agents/{agent_id}/interact/{user_id}/messages"}
 )
@@ -31,7 +31,7 @@ OPEN_ROUTES = frozenset({"/", "/openapi.json", "/docs", "/docs/{asset}"})
 # The extensions check the credentials of these paths themselves.
 _OPEN_PREFIXES = tuple(prefix for extension in extensions.enabled() for prefix in extension.open_prefixes)
 
-# The table of §5. The first prefix that matches a path decides which credentials it accepts. Only the workspace key
+# The table of §5. The first prefix that matches a path decides which credentials are accepted. Only the workspace key
 # issues access tokens; otherwise a token that expires could issue another one before its end.
 ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
     *(
@@ -53,8 +53,8 @@ class Caller(NamedTuple):
     """The credential of a request. `agent_id` is set for an agent key, which opens only that agent.
 
     `scopes` is None for a credential that opens all routes of its kind (`privileges`). `ends_at` is in Unix seconds,
-    None for no expiry. A visitor token has the fingerprint of its `conversation`, and when its agent and its
-    conversation were created, if the conversation existed (`credentials.visitors`).
+    None for no expiry. For a visitor token, `conversation` is the fingerprint of its conversation, and the creation
+    times of its agent and, if it existed, of its conversation are set (`credentials.visitors`).
     """
 
     workspace_id: str
@@ -97,7 +97,7 @@ def author() -> str | None:
 
 
 def authenticate(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Raise Unauthorized without a known token, Forbidden if the route does not accept the credential. A middleware."""
+    """Raise Unauthorized if the token is unknown, Forbidden if the route does not accept it. A middleware."""
     if is_open(request.path):
         return get_response(request)
     token_hash = tokens.fingerprint(unchecked_bearer(request))
@@ -115,7 +115,7 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
 
 
 def require_own_path(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Raise Forbidden for an agent key with another agent's path, or a visitor token with another conversation's.
+    """Raise Forbidden if an agent key is used for another agent, or a visitor token for another conversation.
 
     This middleware needs decoded path values.
     """
@@ -136,7 +136,7 @@ def is_open(path: str) -> bool:
 
 @contextmanager
 def acting_as(acting: Caller) -> Iterator[None]:
-    """Make `acting` the caller of the current request, and the author of what it writes, inside the block."""
+    """Make `acting` the caller and author of the current request inside the block."""
     token = _caller.set(acting)
     try:
         with storage.written_by(author()):
@@ -163,7 +163,7 @@ def clear_cache() -> None:
 
 
 def bearer(request: Request) -> str:
-    """Return the bearer token of a request. Raise Unauthorized without a well-formed token."""
+    """Return the bearer token of a request. Raise Unauthorized if it is missing or malformed."""
     token = unchecked_bearer(request)
     if not tokens.is_well_formed(token):
         raise errors.Unauthorized()
@@ -171,7 +171,7 @@ def bearer(request: Request) -> str:
 
 
 def unchecked_bearer(request: Request) -> str:
-    """Return the bearer token of a request, even a malformed one; empty without a token."""
+    """Return the bearer token of a request, even if it is malformed; empty if there is none."""
     header: str = request.headers.get("authorization", "")
     scheme, _, token = header.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""

@@ -1,6 +1,6 @@
 """Parsing of request bodies. An error names the path of the invalid member, never the value.
 
-Models are imported only to parse a body, because they add half as much again to a cold start.
+Models are imported only to parse a body, because their import makes a cold start 50 % longer.
 """
 
 import re
@@ -19,9 +19,9 @@ Model = TypeVar("Model", bound="WireModel")
 
 _MAX_ISSUES = 20
 UNKNOWN = "is not a member of this object"
-# The warning about a member that the caller may send back as it was read.
+# The warning about a read-only member, which callers may send back unchanged.
 IGNORED = "is ignored; this operation does not set it"
-# Pydantic describes all its errors, or none. Each takes about half a kilobyte.
+# Pydantic describes either all errors or none. Each description takes about half a kilobyte.
 _MAX_ERRORS = 1_000
 
 
@@ -37,10 +37,10 @@ def read() -> Any:
 
 
 def check_size(name: str, raw: bytes, max_bytes: int, max_values: int) -> None:
-    """Raise TooLarge for a JSON text with more bytes, members or elements; `name` begins the message."""
+    """Raise TooLarge if a JSON text has more bytes, members or elements. `name` begins the message."""
     if len(raw) > max_bytes and _size(raw) > max_bytes:
         raise errors.TooLarge(f"{name} must be at most {max_bytes:,} bytes.")
-    if len(raw) > max_values and _most_values(raw) > max_values:  # each takes a byte or more
+    if len(raw) > max_values and _most_values(raw) > max_values:  # each value takes at least one byte
         raise errors.TooLarge(f"{name} must have at most {max_values:,} members and elements.")
 
 
@@ -90,7 +90,7 @@ def _read_body(declaration: "operation.Operation") -> Any:
 
 
 def _ignored_members(body: Any) -> list[errors.MemberIssue]:
-    """Return an issue for each member without effect, up to 20."""
+    """Return an issue for each ignored member, at most 20."""
     from chalicelib.http.wire import find_ignored_members
 
     return [
@@ -99,7 +99,7 @@ def _ignored_members(body: Any) -> list[errors.MemberIssue]:
 
 
 def _unknown_members(body: Any) -> list[errors.MemberIssue]:
-    """Return an issue for each unknown member, up to 20. Raise Invalid instead if the caller prefers that."""
+    """Return an issue for each unknown member, at most 20. Raise Invalid instead if the caller prefers an error."""
     from chalicelib.http.wire import find_unknown_members
 
     unknown = [(dotted(location), value) for location, value in islice(find_unknown_members(body), _MAX_ISSUES)]
@@ -115,10 +115,10 @@ def _raw_body() -> bytes:
 
 
 def _size(raw: bytes) -> int:
-    """Return the bytes of a body. An escape such as \\u00e9 counts as two, as if the text had been sent in UTF-8.
+    """Return the size of a body in bytes. An escape such as \\u00e9 counts as two, as it would in UTF-8.
 
     A \\u after another backslash counts in full, because the pair is usually an escaped backslash. A malformed escape
-    counts too little, but the parser rejects the body there.
+    counts too little, but the parser rejects such a body.
     """
     return len(raw) - 4 * (raw.count(b"\\u") - raw.count(b"\\\\u"))
 
@@ -143,6 +143,6 @@ def _rule(detail: "ErrorDetails") -> str:
         "bool_type": "must be a boolean",
     }
     message = re.sub(r"^(Input|String|List) should", "must", detail["msg"])
-    # Pydantic adds this to the rule for the length of a list.
+    # Pydantic appends this text to the rule for the length of a list.
     message = re.sub(r" after validation, not \d+$", "", message)
     return known.get(detail["type"], message.replace("Invalid JSON:", "is not valid JSON:"))

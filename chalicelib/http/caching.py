@@ -1,7 +1,7 @@
-"""The header `Cache-Control`: browsers and proxies may store public files only.
+"""The header `Cache-Control`: browsers and proxies may store only public files.
 
-Any other response may contain a secret. A browser once showed a stored password to a page without a credential.
-Callers that keep responses themselves can still use `ETag` and `If-None-Match`.
+Any other response may contain a secret: a browser once showed a cached password to a page without a credential.
+Callers that store responses themselves can still use `ETag` and `If-None-Match`.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ STORABLE_ROUTES = auth.OPEN_ROUTES.union(*(extension.storable_routes for extensi
 
 
 def forbid_storing(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Forbid browsers and proxies to store the response, unless a public route allows it. A middleware."""
+    """Forbid browsers and proxies to store the response unless its route is public. A middleware."""
     response = get_response(request)
     if request.path not in STORABLE_ROUTES or CACHE_CONTROL not in response.headers:
         response.headers = {**response.headers, CACHE_CONTROL: _NO_STORE}

@@ -1,11 +1,11 @@
 """The innermost middleware: runs the view in a unit of work and commits the writes that the view staged.
 
-If another write came first, the view runs again (`storage.retry_on_conflict`). Therefore a view decides only from what
-it reads, and builds its response in memory. Writes that it commits separately must be harmless to repeat.
+If another write came first, the view runs again (`storage.retry_on_conflict`). Therefore a view bases its decisions
+only on its reads, and builds its response in memory. Writes that it commits separately must be idempotent.
 
-With an `Idempotency-Key`, the same commit stores the key with the response, on the condition that the key is new. The
-effect and the response are stored together, and a repeated request is replayed. A request that stages no write stores
-no response, because running the request again has no effect either.
+With an `Idempotency-Key`, the same commit also stores the key and the response, on the condition that the key is new.
+A repeated request then gets the stored response. A request that stages no write stores no response, because it has no
+effect when it runs again.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -38,8 +38,7 @@ def commit(routes: Mapping[str, Container[str]], request: Request, get_response:
         except idempotency.AlreadyCommitted as error:
             stored_response = error.stored_response
         except errors.ApiError:
-            # An identical request, or an earlier attempt of this request whose outcome was lost, may have been
-            # committed.
+            # An identical request may have been committed, or an attempt of this one whose outcome was lost.
             stored_response = idempotency.find_committed(key) if key else None
             if stored_response is None:
                 raise
@@ -51,8 +50,8 @@ def _run(
 ) -> tuple[Response, StoredResponseRow | None]:
     """Run the view once and commit its writes, with the key if there is one. Return the response.
 
-    Chalice has already turned an error of the view into a response. A view that stages no write may have run after an
-    identical request and have read its effect: then return the stored response of that request, too.
+    Chalice has already turned an error of the view into a response. A view that stages no write may have read the
+    effect of an identical request: in that case, return the stored response of that request.
     """
     stored_response = None
     with storage.written_by(auth.author()), storage.unit_of_work() as unit:

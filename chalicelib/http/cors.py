@@ -25,7 +25,7 @@ def _allowing(origin: str) -> CORSConfig:
     )
 
 
-# Off by default: the edge routes take an agent's key, which is a server-side secret. A person who finds it in a page
+# Off by default: the edge routes accept an agent's key, a server-side secret. Anyone who finds it in a page
 # can read all conversations of the agent, and the platform keys in its record. A stage may allow one origin.
 CORS = _allowing(settings.cors_origin()) if settings.cors_origin() else None
 PREFIXES = ("/v2/agents/", "/agents/")
@@ -34,10 +34,10 @@ _BEGINNING = "Access-Control-"
 
 
 def allow_pages(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Set the CORS headers of a response. This middleware is outside `envelope`, so errors have them, too."""
+    """Set the CORS headers of a response. This middleware encloses `envelope`, so errors also get the headers."""
     response = get_response(request)
     headers = response.headers
-    if request.path in auth.VISITOR_ROUTES:  # without those of the preflight, which Chalice has set
+    if request.path in auth.VISITOR_ROUTES:  # replaces the preflight's headers, which Chalice has set
         headers = {name: value for name, value in headers.items() if not name.startswith(_BEGINNING)}
     response.headers = {**_headers_for(request), **headers}
     return response
@@ -50,6 +50,6 @@ def _headers_for(request: Request) -> dict[str, str]:
 
 
 def _has_visitor_token(request: Request) -> bool:
-    """Return whether the request has a visitor token. With an expired one, a page can read the error."""
+    """Return whether the request has a visitor token, even an expired one, so that a page can read the error."""
     token = auth.unchecked_bearer(request)
     return token.startswith(tokens.VISITOR_PREFIX) and tokens.kind(token) == tokens.VISITOR

@@ -1,4 +1,4 @@
-"""The current request: its query, its preferences, and its parsed body, which is kept because a view may run again."""
+"""The current request: its query, its preferences and its parsed body. A view that runs again parses no body."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -43,7 +43,7 @@ def request() -> Request:
 
 
 def warnings() -> list[errors.MemberIssue]:
-    """Return the warnings about unknown and ignored members of the body, up to 20; none before it is parsed."""
+    """Return the warnings about unknown and ignored members of the parsed body, at most 20."""
     return _current.get().warnings
 
 

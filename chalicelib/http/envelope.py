@@ -14,7 +14,7 @@ from chalicelib.http import current_request, parameters
 
 GetResponse = Callable[[Request], Response]
 
-# The path variable of a token that the service sealed. An identifier is inside, so the token is longer than one.
+# The path variable for a sealed token. The token contains an identifier, so it may be longer than an identifier.
 _SEALED = "token"
 _JSON = {"Content-Type": "application/json"}
 _log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ def envelope(request: Request, get_response: GetResponse) -> Response:
     except errors.ApiError as error:
         response = Response({"Message": str(error)}, status_code=error.STATUS_CODE)
     except Exception:
-        # Raised by a middleware, for example by a credential lookup. Chalice treats errors of views the same way.
+        # Raised by a middleware, for example during a credential lookup. Chalice handles errors of views alike.
         _log.exception("A middleware failed")
         response = Response({}, status_code=500)
     is_finished = response.status_code < 400 or str(response.headers.get("Content-Type")).startswith("text/html")

@@ -4,9 +4,9 @@ See RFC 9110, section 13. The ETag is the record's version tag (`storage.TaggedR
 costs nothing and is the same in every form of the record. A view reads the record, checks the headers and stages a
 conditional write, so no other write can come in between.
 
-A response may show further records with the record, such as the tools of an agent. Then the ETag also has a dot and a
-digest of their version tags. A `GET` with `If-None-Match` compares the whole tag. `If-Match` compares the part before
-the dot: a change of a tool does not refuse a change of the agent.
+A response may include other records, such as the tools of an agent. Its ETag then ends with a dot and a digest of
+their version tags. A `GET` with `If-None-Match` compares the whole tag. `If-Match` compares only the part before the
+dot, so a changed tool does not block a change of the agent.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ OptionalTagged = TypeVar("OptionalTagged", bound=storage.TaggedRow | None)
 _ANY = "*"
 _TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 _TAGS = re.compile(rf"[\s,]*{_TAG}(?:\s*,[\s,]*{_TAG})*[\s,]*")
-# One tag of ours without its quotes, which a shell takes away.
+# One of our tags without its quotes, which a shell removes.
 BARE = re.compile(r"[0-9a-hjkmnp-tv-z]{26}(?:\.[0-9a-f]{16})?")
 # The digest in a tag.
 _DIGEST = re.compile(r'\.[0-9a-f]*(?="$)')
@@ -50,13 +50,16 @@ def tagged(response: Response, row: storage.TaggedRow | None, others: Sequence[s
 
 
 def require_match(row: Tagged | None, kind: str) -> Tagged:
-    """Return `row`, if it exists and satisfies the preconditions. Raise NotFound, PreconditionFailed, and Invalid."""
+    """Return `row` if it exists and satisfies the preconditions. Raise NotFound, PreconditionFailed and Invalid."""
     return errors.require(check_preconditions(row), kind)
 
 
 def check_preconditions(row: OptionalTagged) -> OptionalTagged:
     """Return `row`. Raise PreconditionFailed if it fails the preconditions, and Invalid for a malformed header."""
-    expected, excluded = _record_tags(IF_MATCH), _record_tags(IF_NONE_MATCH)  # both are valid before one is compared
+    expected, excluded = (
+        _record_tags(IF_MATCH),
+        _record_tags(IF_NONE_MATCH),
+    )  # both headers are parsed before either is compared
     if expected is not None and (row is None or not {_ANY, _tag(row)} & set(expected)):
         raise errors.PreconditionFailed(f"{IF_MATCH} does not match the record's current ETag; read it and try again.")
     if row is not None and _matches_weakly(excluded, _tag(row)):
@@ -72,8 +75,8 @@ def is_conditional() -> bool:
 def pin(row: storage.TaggedRow | None) -> None:
     """Require the same version of the record in every run of the view. Raise Stale for another version.
 
-    A replacement needs this, or a second run would overwrite a change that the caller has not seen. It does nothing if
-    the preconditions of the request already name one version.
+    Without this, a replacement that runs again would overwrite a change that the caller has not seen. Do nothing if
+    the request's preconditions already require one version.
     """
     if not _pins_a_version():
         tag = None if row is None else row.version_tag
@@ -100,13 +103,13 @@ def _matches_weakly(tags: list[str] | None, tag: str) -> bool:
 
 
 def _record_tags(name: str) -> list[str] | None:
-    """Return the tags in a header without the digests of the records that were shown with the record."""
+    """Return the tags in a header without the digests of included records."""
     tags = _header_tags(name)
     return tags and [_DIGEST.sub("", tag) for tag in tags]
 
 
 def _header_tags(name: str) -> list[str] | None:
-    """Return the tags in a header of the request, None without the header. Raise Invalid for a malformed header."""
+    """Return the tags in a header of the request, or None if it is absent. Raise Invalid if it is malformed."""
     text = current_request.request().headers.get(name)
     if text is None or text.strip() == _ANY:
         return text and [_ANY]

@@ -13,7 +13,7 @@ from chalicelib.http import current_request, operation
 
 NDJSON, CSV = "ndjson", "csv"
 MEDIA = {NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8"}
-# Characters that a spreadsheet keeps of a cell.
+# The maximum length of a cell in a spreadsheet, in characters.
 _MAX_CELL = 32_000
 # Characters that may begin a cell: those that separate cells or lines for any reader, and quotation marks.
 _BOUNDARY = r',;\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029"'
@@ -36,33 +36,33 @@ def format_from_request() -> str:
 
 
 def response(form: str, text: str, next_cursor: str | None) -> Response:
-    """Return a page of a file. Its header `Link` has the next page, unless `next_cursor` is None."""
+    """Return a page of a file. Its header `Link` contains the next page, unless `next_cursor` is None."""
     return Response(text, {"Content-Type": MEDIA[form], **_link(next_cursor)})
 
 
 def warning(warnings: Iterable[errors.MemberIssue]) -> dict[str, str]:
-    """Return the header of a file with the `warnings` of the JSON form; empty without any."""
+    """Return the header with the `warnings` of the JSON form, or no header if there are none."""
     texts = [f'299 - "{one["path"]}: {one["message"]}"' for one in warnings]
     return {"Warning": ", ".join(texts)} if texts else {}
 
 
 def heading(form: str, columns: Iterable[str]) -> str:
-    """Return the line before the first record of a file: the names of the columns; empty for a form without one."""
+    """Return the line before the first record of a file: the column names of a CSV, otherwise an empty text."""
     return csv_line(columns) if form == CSV else ""
 
 
 def csv_line(cells: Iterable[object]) -> str:
-    """Return a line of a CSV. With any separator, no cell begins like a formula of a spreadsheet."""
+    """Return a line of a CSV in which no cell begins like a spreadsheet formula, whatever the separator."""
     line = io.StringIO()
     csv.writer(line).writerow(["" if value is None else _cell(str(value)) for value in cells])
     return line.getvalue()
 
 
 def _cell(text: str) -> str:
-    """Return a text with an apostrophe before each formula that it would begin or contain, up to 32,000 characters.
+    """Return at most 32,000 characters of a text, with an apostrophe before each possible formula.
 
-    Spreadsheets separate cells as the country does. Quotation marks protect nothing from a reader that expects `;`: for
-    this reader, the line `Ann,"x;=1+1"` has a cell that begins with `=`.
+    The separator that a spreadsheet expects depends on the country, and quotation marks do not protect a cell from
+    another separator. A reader that expects `;` finds a cell that begins with `=` in the line `Ann,"x;=1+1"`.
     """
     safe = _UNSAFE.sub(r"\g<0>'", text[: _MAX_CELL + 1])
     return safe if len(safe) <= _MAX_CELL else f"{safe[:_MAX_CELL]}…"

@@ -1,9 +1,9 @@
 """`Idempotency-Key`: stored responses, with which a repeated POST, PUT or PATCH takes effect once (`http.commit`).
 
-The response to a request that writes is stored for 24 hours. The sealed document also has a fingerprint of the request,
-and the queue messages that a replay sends again. A long response is written in pieces before the commit that refers to
-them, so that a committed response is complete. Each attempt to commit writes its own pieces; those of failed attempts
-expire.
+The response to a request that writes is stored for 24 hours. The sealed document also contains a fingerprint of the
+request, and the queue messages that a replay sends again. A long response is written in pieces before the commit that
+refers to them, so that a committed response is complete. Each attempt to commit writes its own pieces; those of failed
+attempts expire.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from chalicelib.storage.stored_responses import StoredResponseRow as StoredRespo
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
-# A `PUT` of ours creates a record with a generated id.
+# `PUT` is included, because ours creates a record with a generated id.
 METHODS = frozenset({"POST", "PUT", "PATCH"})
 KEY = re.compile(r"[!-~]{1,255}")
 
@@ -55,9 +55,9 @@ class RequestKey(NamedTuple):
 
 
 def key_of(request: Request) -> RequestKey | None:
-    """Return the key of a POST, PUT or PATCH, None without one.
+    """Return the key of a POST, PUT or PATCH, or None if it has no key.
 
-    Raise Invalid for a malformed key, and for any key of a visitor, because each new key would store a response.
+    Raise Invalid if the key is malformed, or if a visitor sends it, because each new key would store a response.
     """
     key = request.headers.get(HEADER)
     if key is None or auth.is_open(request.path):
@@ -105,7 +105,7 @@ def stage(key: RequestKey, response: Response, messages: Sequence[tuple[str, str
 
 
 def replay(stored_response: StoredResponseRow) -> Response:
-    """Return the stored response, marked as a replay. Send its queue messages again, because that may have failed."""
+    """Return the stored response, marked as a replay. Send its queue messages again: the first send may have failed."""
     answer = stored_response.open()
     for queue, text in answer["messages"]:
         queues.send(queue, [text], stored_response.workspace_id)
@@ -124,7 +124,7 @@ def _fingerprint(request: Request) -> str:
 
 
 def _matching(key: RequestKey, stored_response: StoredResponseRow | None) -> StoredResponseRow | None:
-    """Return the stored response, None if it is absent or expired. Raise KeyReused if it belongs to another request."""
+    """Return the stored response, or None if it is absent or expired. Raise KeyReused if the request differs."""
     if stored_response is None or stored_response.expires_at <= clock.to_datetime(clock.seconds()):
         return None
     if stored_response.open()["fingerprint"] != key.fingerprint:
@@ -133,7 +133,7 @@ def _matching(key: RequestKey, stored_response: StoredResponseRow | None) -> Sto
 
 
 def _failure(key: RequestKey, item: storage.Item | None) -> errors.ApiError:
-    """Return the error of a commit whose key exists. Raise KeyReused if its request was another."""
+    """Return the error of a commit whose key exists. Raise KeyReused if the key belongs to a different request."""
     stored_response = _matching(key, StoredResponseRow.from_raw_data(item) if item else None)
     return AlreadyCommitted(stored_response) if stored_response else storage.ConditionFailed()
 

@@ -1,4 +1,4 @@
-"""Responses made of JSON texts, which are not parsed. All texts are as `storage.encode_json` writes them."""
+"""Responses composed of JSON texts without parsing them. All texts have the form of `storage.encode_json`."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ def list_response(message: str, records: list[str], next_cursor: str | None, **m
 def with_members(members: dict[str, Any], text: str) -> str:
     """Return the JSON text of an object: `members`, then those in `text`, an object that is not parsed.
 
-    `members` is not empty, and they have no name in common. `text` is as `storage.encode_json` writes it.
+    `members` is not empty and shares no name with `text`, which has the form of `storage.encode_json`.
     """
     start = storage.encode_json(members).decode()
     return start if text == "{}" else f"{start.removesuffix('}')},{text[1:]}"
@@ -38,7 +38,7 @@ def with_members(members: dict[str, Any], text: str) -> str:
 def with_list(text: str, name: str, items: Iterable[str]) -> str | None:
     """Return the JSON text of an object: the members in `text`, as in `with_members`, then a list of JSON texts.
 
-    None if it does not fit in a response; then it does not read all `items`.
+    Return None if the object does not fit in a response, without reading all `items`.
     """
     elements: list[str] = []
     size = len(text)
@@ -52,7 +52,7 @@ def with_list(text: str, name: str, items: Iterable[str]) -> str | None:
 
 
 def take_fitting(records: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield the longest beginning of `records` that fits in a response, as JSON. The first record always fits.
+    """Yield the longest prefix of `records` that fits in a response, as JSON. The first record always fits.
 
     Read no record after the first one that does not fit.
     """

@@ -1,6 +1,6 @@
 """Lazy imports of wire models.
 
-The first pydantic model adds half as much again to a cold start, so requests that need no model do not import any.
+The first pydantic model makes a cold start 50 % longer, so requests that need no model do not import any.
 """
 
 from importlib import import_module
@@ -15,5 +15,5 @@ class LazyModule:
 
     def __getattr__(self, attribute: str) -> Any:
         value = getattr(import_module(self._name), attribute)
-        setattr(self, attribute, value)  # the next use finds it here
+        setattr(self, attribute, value)  # later uses do not call this method
         return value

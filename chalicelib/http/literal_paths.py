@@ -19,7 +19,7 @@ class Service(Chalice):
 
 
 def with_variable(routes: Mapping[str, Container[str]], event: Any) -> Any:
-    """Return the event, or that of the route with the variable if the literal path lacks its method."""
+    """Return the event. If the literal path lacks the method, return an event for the route with the variable."""
     context = event.get("requestContext", {})
     literal, method = context.get("resourcePath"), context.get("httpMethod")
     if literal not in routes or method in routes[literal]:
@@ -32,14 +32,14 @@ def with_variable(routes: Mapping[str, Container[str]], event: Any) -> Any:
 
 
 def missing_methods(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """Yield the methods that literal paths lack: the literal path, the path with the variable, and the method."""
+    """Yield each method that a literal path lacks: the literal path, the path with the variable, and the method."""
     for literal in routes:
         for path in _variable_paths(routes, literal):
             yield from ((literal, path, method) for method in routes[path] if method not in routes[literal])
 
 
 def _variable_paths(paths: Iterable[str], literal: str) -> Iterator[str]:
-    """Yield the other paths that have a variable where `literal` has a word, and are equal elsewhere."""
+    """Yield the paths that differ from `literal` only by variables in place of words."""
     for path in paths:
         pairs = [*zip(path.split("/"), literal.split("/"), strict=False)]
         if path != literal and path.count("/") == literal.count("/") and all(_covers(*pair) for pair in pairs):
@@ -51,6 +51,6 @@ def _covers(segment: str, word: str) -> bool:
 
 
 def _words(literal: str, path: str) -> dict[str, str]:
-    """Return the values of the variables of `path` that are words of `literal`."""
+    """Return the words of `literal` in the places of the variables of `path`, by variable."""
     pairs = zip(path.split("/"), literal.split("/"), strict=True)
     return {segment[1:-1]: word for segment, word in pairs if segment != word}

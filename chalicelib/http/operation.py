@@ -37,16 +37,16 @@ class Operation:
     """Declare an endpoint. The view's docstring is its description.
 
     - `body`: the model of the request body, such as `"models.Client"`. With `body_optional`, an empty body means `{}`.
-    - `max_bytes`, `max_values`: the most bytes, members and elements of a request body, checked before it is parsed.
+    - `max_bytes`, `max_values`: the maximum size of a request body, and of its members and elements together. Both are
+      checked before parsing.
     - `data`: the type of `data` in the envelope, such as `"list[record.AgentV3]"`.
     - `bare`: the type of a response without envelope.
-    - `files`: the media types of a response that is a text to keep as a file, in pages that a `Link` header connects;
-      with `data`, those that the header `Accept` can ask for instead of the envelope, without pages.
-    - `query`, `headers`: the names of the query parameters and headers. The view refuses a request without the query
-      parameters in `requires`.
+    - `files`: the media types of a response that is a file, in pages that a `Link` header connects. With `data`, the
+      media types that `Accept` can request instead of the envelope, without pages.
+    - `query`, `headers`: the names of the query parameters and headers. A request must have those in `requires`.
     - `position`: the form of `cursor`, by default an identifier.
-    - `bounded`: a list that examines a bounded number of entries. A page may be short, its answer has `hasMore`, and a
-      `limit` above the maximum is taken as the maximum.
+    - `bounded`: a list that examines a bounded number of entries. A page may be short, the response has `hasMore`, and
+      a `limit` above the maximum means the maximum.
     - `members`: the names of further members of the envelope.
     - `raises`: the errors specific to this endpoint. The common ones (authentication, validation, availability) are
       derived from the other arguments.
@@ -99,7 +99,7 @@ class Operation:
         return below.partition(".")[0]
 
     def resolve(self, type_name: str | None) -> Any:
-        """Return the type that `body`, `data` or `bare` names; None without a name."""
+        """Return the type with the name in `body`, `data` or `bare`, or None for an empty name."""
         return type_name and _resolve(self.package, type_name)
 
 

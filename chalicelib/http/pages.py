@@ -1,8 +1,8 @@
 """List responses with cursor pagination; some lists of §4 are returned whole unless a page is requested.
 
-A list view passes two callables: `fetch(after, limit)` yields up to `limit` rows after the position `after`, and
-`render(row)` returns one record. A list of an index also passes `read(entries)`: it yields the position of each entry
-with its row, or with None for a record that was deleted in the meantime. Reading stops when the response is full.
+A list view passes two callables: `fetch(after, limit)` yields at most `limit` rows after the position `after`, and
+`render(row)` returns one record. A list of an index also passes `read(entries)`, which yields the position of each
+entry with its row, or with None if the record has been deleted. Reading stops when the response is full.
 """
 
 import json
@@ -15,7 +15,7 @@ from chalice.app import Response
 from chalicelib.http import current_request, json_text, parameters, responses
 from chalicelib.storage import AnyRow, Document
 
-# The maximum that a request examines: records, and characters of their JSON, which the last record may exceed.
+# The maximum that a request examines: records, and characters of their JSON. The last record may exceed the latter.
 MAX_EXAMINED = 500
 MAX_OPENED = 6_000_000
 _PORTION = 100  # records per query after the first one
@@ -66,8 +66,8 @@ def examine(
 ) -> Iterator[Examined]:
     """Open rows one after the other: up to 500, or 6 MB of JSON.
 
-    `show` returns the record of a row and its document, or None if it is not listed. A position without a row is the
-    end of a partition. Its query took a request, so it counts as 25 rows.
+    `show` returns the listed record of a row and its document, or None to omit it. A position without a row is the end
+    of a partition. Its query took a request, so it counts as 25 rows.
     """
     examined = opened = 0
     following = next(rows, None)
@@ -88,7 +88,7 @@ def in_portions(
     limit: int,
     position: Callable[[AnyRow], str] = lambda row: row.position,
 ) -> PositionedRows[AnyRow]:
-    """Yield the rows of `fetch` and their positions: first a page and one more row, then 100 at a time."""
+    """Yield the rows of `fetch` with their positions: first one row more than a page, then 100 at a time."""
     portion = limit + 1
     while True:
         taken = 0
@@ -108,8 +108,8 @@ def bounded_page(
 ) -> Response:
     """Return up to `limit` records of a list that examines a bounded number of entries, fewer if these do not fit.
 
-    `nextCursor` is the position of the last entry that was examined, so an empty page may have one; `describe` returns
-    further members of the answer for it, or for None at the end of the list.
+    `nextCursor` is the position of the last examined entry, so even an empty page may have one. `describe` returns
+    further members of the response for that position, or for None at the end of the list.
     """
     records, position = take_bounded(examined, limit)
     return json_text.list_response(message, records, position, hasMore=position is not None, **describe(position))
@@ -154,7 +154,7 @@ def all_or_page(
 
 
 def unless_empty(rows: Iterator[AnyRow], require_parent: Callable[[], object]) -> Iterator[AnyRow]:
-    """Yield the rows. If there are none, calls `require_parent`, which raises NotFound unless the parent exists."""
+    """Yield the rows. If there are none, call `require_parent`, which raises NotFound unless the parent exists."""
     first = next(rows, None)
     if first is None:
         require_parent()
@@ -164,7 +164,7 @@ def unless_empty(rows: Iterator[AnyRow], require_parent: Callable[[], object]) -
 
 
 class _FittingRecords(NamedTuple):
-    """Records that fit in a response, as JSON; the position of the last row used; whether a record did not fit."""
+    """The records that fit in a response, as JSON; the position of the last used row; whether a record did not fit."""
 
     records: list[str]
     last: str

@@ -49,7 +49,7 @@ def page() -> int:
 
 
 def limit() -> int:
-    """Return the query parameter `limit`: 1 to 100, by default 20. A bounded list reads more as 100. Raise Invalid."""
+    """Return the query parameter `limit`: 1 to 100, by default 20. Bounded lists lower it to 100. Raise Invalid."""
     value = current_request.query_value("limit")
     if value is None:
         return PAGE_SIZE
@@ -62,8 +62,7 @@ def limit() -> int:
 def cursor() -> str | None:
     """Return the list position in the query parameter `cursor`, None for the beginning. Raise Invalid.
 
-    A position is the sort key of the last item read, so any identifier is one, unless the operation declares another
-    form.
+    A position is the sort key of the last item read: any identifier, unless the operation declares another form.
     """
     value = current_request.query_value("cursor")
     if value and not operation.current().position.fullmatch(value):
@@ -72,7 +71,7 @@ def cursor() -> str | None:
 
 
 def text(name: str) -> str | None:
-    """Return the query parameter `name`, 1 to 200 characters; None without it. Raise Invalid."""
+    """Return the query parameter `name`, 1 to 200 characters, or None if it is absent. Raise Invalid."""
     value = current_request.query_value(name)
     if value is not None and not 1 <= len(value) <= MAX_TEXT:
         raise errors.Invalid.member(name, f"must have 1 to {MAX_TEXT} characters")
@@ -80,7 +79,7 @@ def text(name: str) -> str | None:
 
 
 def flag(name: str) -> bool | None:
-    """Return the query parameter `name`, true or false; None without it. Raise Invalid."""
+    """Return the query parameter `name`, true or false, or None if it is absent. Raise Invalid."""
     value = current_request.query_value(name)
     if value not in (None, "true", "false"):
         raise errors.Invalid.member(name, "must be true or false")
@@ -88,7 +87,7 @@ def flag(name: str) -> bool | None:
 
 
 def seconds(name: str) -> int | None:
-    """Return the query parameter `name` as Unix seconds, None without it. Raise Invalid."""
+    """Return the query parameter `name` as Unix seconds, or None if it is absent. Raise Invalid."""
     value = current_request.query_value(name)
     if value is None:
         return None
@@ -98,7 +97,7 @@ def seconds(name: str) -> int | None:
 
 
 def search_text(name: str) -> str:
-    """Return the case-folded query parameter `name`, for `contains`; empty without it. Raise Invalid."""
+    """Return the case-folded query parameter `name` for `contains`, empty if it is absent. Raise Invalid."""
     return (text(name) or "").casefold()
 
 

@@ -1,10 +1,10 @@
 """Least privilege (§5): the rights of credentials other than the workspace key.
 
 - The scopes of an access token open the operations of their resources.
-- An access token with scopes, or read-only, is not shown a member that its model declares as secret.
-- A visitor token is shown only the members that the model declares as public.
-- An agent key is shown what runs its agent: all of the v2 form except `SECRET_API_KEY`.
-- Only the workspace key sets `SECRET_API_KEY`. An access token is warned of what remains in effect after it ends.
+- An access token with scopes, or a read-only token, cannot read members that their model declares as secret.
+- A visitor token can read only the members that the model declares as public.
+- An agent key can read the whole v2 form of its agent except `SECRET_API_KEY`.
+- Only the workspace key sets `SECRET_API_KEY`. An access token gets warnings about members that outlive the token.
 """
 
 import json
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 AGENT_KEY = "SECRET_API_KEY"
 
 _GetResponse = Callable[[Request], Response]
-# A function that returns the model of a record. It imports the model, and is called only if members are hidden.
+# Returns the model of a record. Importing it takes time, so the function is called only if members are hidden.
 LazyModel = Callable[[], type["WireModel"]]
 
 
@@ -43,12 +43,12 @@ def require_scope(routes: Mapping[str, Mapping[str, Any]]) -> Callable[[Request,
 
 
 def sees_secrets() -> bool:
-    """Return whether the caller is shown secret members."""
+    """Return whether the caller may read secret members."""
     return auth.caller().scopes is None and auth.caller().kind != tokens.VISITOR
 
 
 def visible(record: Document, model: LazyModel) -> Document:
-    """Return the members of a record that the caller is shown. `model` returns the record's model."""
+    """Return the members of a record that the caller may read. `model` returns the record's model."""
     if sees_secrets():
         return record
     from chalicelib.http import projections
@@ -58,15 +58,15 @@ def visible(record: Document, model: LazyModel) -> Document:
 
 
 def require_full_view(record: Document, model: LazyModel, action: str) -> None:
-    """Raise Forbidden if members are hidden from the caller. `action` sends the secrets of the record elsewhere."""
+    """Raise Forbidden if members are hidden from the caller, because `action` would send them elsewhere."""
     if visible(record, model) != record:
-        raise errors.Forbidden(f"{action} needs a credential that is shown secrets.")
+        raise errors.Forbidden(f"{action} needs a credential that may read secrets.")
 
 
 def keep_hidden(name: str, before: Document, after: Document, model: LazyModel) -> Document:
     """Return `after` with the hidden members of the list `name`, which a change replaces as a whole.
 
-    An entry keeps the secret members of the entry that had its id, unless the change has new ones.
+    An entry keeps the secret members of the previous entry with its id, unless the change sets them.
     """
     if name not in after:
         return after
@@ -78,7 +78,7 @@ def keep_hidden(name: str, before: Document, after: Document, model: LazyModel) 
 
 
 def keep_sent_back(before: Document, after: Document, model: LazyModel) -> Document:
-    """Return `after`. List entries that the caller sends back as they were read become the stored entries."""
+    """Return `after`. List entries that the caller sends back unchanged keep the hidden members of the stored ones."""
     return after if sees_secrets() else _keep_sent_back(model(), before, after)
 
 
@@ -119,7 +119,7 @@ def _content(entry: Document) -> str:
 def for_agent_key(agent: Document) -> Document:
     """Return the document of an agent as an agent key sees it; unchanged for other callers.
 
-    Without its own value in it, a replaced key cannot read its successor.
+    The key itself is removed, so that a replaced key cannot read its successor.
     """
     if auth.caller().kind == tokens.AGENT:
         agent.pop(AGENT_KEY, None)
@@ -127,15 +127,15 @@ def for_agent_key(agent: Document) -> Document:
 
 
 def guard_agent_key(before: Document, after: Document, path: str = AGENT_KEY) -> Document:
-    """Return `after`. `path` is that of the agent key in the body.
+    """Return `after`. `path` is the path of the agent key in the body.
 
-    Raise Forbidden if `after` has another agent key and the caller is not the workspace key, and Invalid if that key
-    cannot be one. Earlier versions stored any text, which can be sent back.
+    Raise Forbidden if `after` changes the agent key and the caller is not the workspace key. Raise Invalid if the new
+    key is malformed. Earlier versions stored any text, which can be sent back.
     """
     key = after.get(AGENT_KEY)
     if key != before.get(AGENT_KEY):
         if auth.caller().kind != tokens.WORKSPACE:
-            raise errors.Forbidden(f"Only the workspace key sets {AGENT_KEY}; leave it out.")
+            raise errors.Forbidden(f"Only the workspace key sets {AGENT_KEY}; omit it.")
         if key is not None and not tokens.is_agent_key(key):
             raise errors.Invalid.member(path, tokens.AGENT_KEY_RULE)
     return after

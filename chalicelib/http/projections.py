@@ -16,21 +16,21 @@ def secret_members(model: type[WireModel]) -> set[str]:
 def without_secrets(model: type[WireModel], document: dict[str, Any]) -> dict[str, Any]:
     """Return `document` without secret members, at any depth.
 
-    Undeclared members may be secret, so they are removed. A member is undeclared, too, if its model is now an object
-    and an earlier version stored another value.
+    Undeclared members may be secret, so they are removed. This includes a member that an earlier version stored as
+    another type and that is now declared as an object.
     """
     return _project(model, document, _not_secret)
 
 
 def public(model: type[WireModel], document: dict[str, Any]) -> dict[str, Any]:
-    """Return `document` with its public members only, at any depth."""
+    """Return only the public members of `document`, at any depth."""
     return _project(model, document, _public_members)
 
 
 def portable(model: type[WireModel], document: dict[str, Any]) -> dict[str, Any]:
-    """Return `document` as another workspace can use it.
+    """Return the parts of `document` that another workspace can use.
 
-    It has no secret members, no own ids, no members that the service sets, and no undeclared ones, which may be secret.
+    Omit secret members, the document's ids, members that the service sets, and undeclared members, which may be secret.
     """
     return _project(model, document, _portable_members)
 
@@ -52,7 +52,7 @@ def find_undeclared(model: type[WireModel], document: dict[str, Any], location: 
 def _project(
     model: type[WireModel], document: dict[str, Any], members: Callable[[type[WireModel]], set[str]]
 ) -> dict[str, Any]:
-    """Return `document` with these members of its model, at any depth."""
+    """Return these members of `document` and of its nested objects."""
     nested, known = nested_models(model), members(model)
     kept = {name: value for name, value in document.items() if name in known}
     for name in kept.keys() & nested.keys():

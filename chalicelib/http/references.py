@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from chalicelib import errors, storage
 from chalicelib.ids import IDENTIFIER
 
-# Ids that a request looks up. One request to the database reads 16 MB, which is 40 of the largest records.
+# Ids that a request looks up. A database request reads at most 16 MB, which is 40 of the largest records.
 MAX_LOOKED_UP = 40
 _MAX_WARNINGS = 20
 
@@ -38,10 +38,10 @@ def require(kind: str, workspace_id: str, record_id: str) -> None:
 
 
 def require_eventually_consistent(kind: str, workspace_id: str, record_id: str) -> None:
-    """Raise NotFound as `require` does, at half its price. A record deleted in the last second may still be read."""
+    """Raise NotFound as `require` does, at half the price. A record deleted in the last second may still be found."""
     try:
         _require(kind, workspace_id, record_id, consistent=False)
-    except errors.NotFound:  # or the record is new
+    except errors.NotFound:  # an eventually consistent read may miss a new record
         require(kind, workspace_id, record_id)
 
 
@@ -52,7 +52,7 @@ def _require(kind: str, workspace_id: str, record_id: str, *, consistent: bool) 
 
 
 class References(NamedTuple):
-    """The ids in a member of a body, by their paths, which refer to records of a kind. `known` were stored before."""
+    """The ids by path in a member of a body that refer to records of a kind. `known` ids are already stored."""
 
     ids: dict[str, str]
     kind: str
@@ -67,7 +67,7 @@ def ids_by_path(path: str, ids: Sequence[str] | None) -> dict[str, str]:
 def warn_of_missing(workspace_id: str, *members: References) -> list[errors.MemberIssue]:
     """Return the warnings about ids of missing records, up to 20. One request if there are ids.
 
-    Check at most 40 ids, first those that were not stored before. One warning covers the new ids beyond them.
+    Check at most 40 ids, new ids first. One warning covers the other new ids.
     """
     rows = _look_up(workspace_id, members)
     warnings = [issue for member in members for issue in (*_unchecked(member, rows), *_missing(member, rows))]

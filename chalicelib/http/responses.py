@@ -57,6 +57,6 @@ def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
 
 def fits(text: str, room: int = 0) -> bool:
     """Return whether a JSON text and `room` more bytes fit in a response. Lambda escapes it into a JSON string."""
-    # JSON has no bare control characters, so escaping at most doubles ASCII and turns others into twelve bytes.
+    # JSON has no bare control characters. Escaping at most doubles ASCII, and turns other characters into 12 bytes.
     longest = len(text) * (2 if text.isascii() else 12)
     return longest < RESPONSE_LIMIT - room or len(json.dumps(text)) < RESPONSE_LIMIT - room

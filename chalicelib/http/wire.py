@@ -43,7 +43,7 @@ def _integral_float_to_int(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-# JSON Schema counts 60.0 as an integer.
+# In JSON Schema, 60.0 is an integer.
 INTEGRAL_FLOAT_AS_INT = BeforeValidator(_integral_float_to_int)
 
 Identifier = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
@@ -67,7 +67,7 @@ SECRET = Field(json_schema_extra={"x-secret": True})
 OptionalSecret = Annotated[OptionalText, SECRET]
 OpenSecret = Annotated[Open, SECRET]
 
-# A character that a person sees. The others are spaces, control characters and invisible ones.
+# A visible character: not a space, a control character or another invisible character.
 VISIBLE = r"[^\s\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 
 
@@ -78,7 +78,7 @@ def require_visible(text: str) -> str:
     return text
 
 
-# A member that a chat widget shows. A visitor token reads only these members (`privileges`).
+# A public member, such as a chat widget needs. A visitor token can read only these members (`privileges`).
 PUBLIC = Field(json_schema_extra={"x-public": True})
 PublicText = Annotated[OptionalText, PUBLIC]
 PublicTexts = Annotated[OptionalTexts, PUBLIC]
@@ -129,7 +129,7 @@ class WireModel(BaseModel):
     model_config = STRICT
 
     def __repr_args__(self) -> Any:
-        # Names only: many models contain keys, tokens or passwords.
+        # The repr contains only names, because many models contain keys, tokens or passwords.
         return [(None, name) for name in sorted(self.model_fields_set)]
 
     def writable_members(self) -> dict[str, Any]:
@@ -138,13 +138,13 @@ class WireModel(BaseModel):
         return {name: _to_json(value) for name, value in self._sent_members() if name not in kept}
 
     def merge_into(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Return `document` with the members that the caller sent: objects merge, other values replace, null clears."""
+        """Merge the members that the caller sent into `document`: objects merge, other values replace, null clears."""
         merged = dict(document)
         for name, value in self._sent_members():
             if name in read_only_members(type(self)):
                 continue
             if isinstance(value, WireModel):
-                before = merged.get(name)  # any JSON, if an earlier version did not know the member
+                before = merged.get(name)  # any JSON, if an earlier version did not declare the member
                 merged[name] = value.merge_into(before if isinstance(before, dict) else {})
             elif value is None:
                 merged.pop(name, None)
@@ -153,13 +153,13 @@ class WireModel(BaseModel):
         return merged
 
     def _sent_members(self) -> list[tuple[str, Any]]:
-        """Return the members that the caller sent, with their values. An unknown one may have the name of a method."""
+        """Return the members that the caller sent. An unknown member may have the name of a method."""
         values = {**self.__dict__, **(self.__pydantic_extra__ or {})}
         return [(name, values[name]) for name in sorted(self.model_fields_set)]
 
 
 class OpenWire(WireModel):
-    """A JSON object that keeps the members that it does not know, so that a newer client loses nothing."""
+    """A JSON object that keeps unknown members, so that a newer client loses no data."""
 
     model_config = ConfigDict({**STRICT, "extra": "allow"})
     __pydantic_extra__: dict[str, Open] = Field(init=False)
@@ -169,7 +169,7 @@ Location = tuple[int | str, ...]
 
 
 def find_unknown_members(body: "WireModel") -> Iterator[tuple[Location, Any]]:
-    """Yield the members that the objects in a parsed body do not know: locations and values."""
+    """Yield the unknown members of the objects in a parsed body: locations and values."""
     for location, model in _objects(body, ()):
         if isinstance(model, OpenWire):
             yield from (((*location, name), value) for name, value in model.__pydantic_extra__.items())
@@ -187,7 +187,7 @@ _LEAVES = (str, type(None), bool, int, float, dict)
 
 
 def _objects(value: Any, location: Location) -> Iterator[tuple[Location, "WireModel"]]:
-    """Yield the objects in a parsed body with their locations, without those inside a member that has no effect."""
+    """Yield the objects in a parsed body with their locations, except those inside ignored members."""
     if isinstance(value, WireModel):
         yield location, value
         for name, inner in value.__dict__.items():
@@ -199,7 +199,9 @@ def _objects(value: Any, location: Location) -> Iterator[tuple[Location, "WireMo
             yield from _objects(inner, (*location, index))
 
 
-_SHAPE = bytes.maketrans(b"123456789+E", b"0000000000e")  # a sign, too: deleting it would take three times as long
+_SHAPE = bytes.maketrans(
+    b"123456789+E", b"0000000000e"
+)  # includes a sign, because deleting signs would take three times as long
 _LONG = 200
 _MAX_EXPONENTS = 1_000
 
@@ -218,9 +220,9 @@ def find_non_finite(raw: bytes) -> Iterator[Location]:
 
 
 def _may_have_non_finite(raw: bytes) -> bool:
-    """Return whether a text may have such a number. Parsing it would take ten times as long.
+    """Return whether a text may contain such a number, without parsing it, which would take ten times as long.
 
-    A number is infinite only with an exponent of three digits, or with at least 210 digits.
+    A number is infinite only if it has an exponent of three digits, or at least 210 digits.
     """
     shape = raw.translate(_SHAPE)
     if b"NaN" in raw or b"Infinity" in raw or b"0" * _LONG in shape:
@@ -249,7 +251,7 @@ def _find_non_finite(value: Any, location: Location) -> Iterator[Location]:
 
 @cache
 def read_only_members(model: type[WireModel]) -> set[str]:
-    """Return the members that the service sets, of a model itself."""
+    """Return the members of a model itself that the service sets."""
     return marked(model, "readOnly")
 
 

@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document, built from the app's routes, the `@Operation` declarations of the views, and the models.
 
-Building takes some tenths of a second, so this module is imported by the first request for the document. Data that
-does not follow from the code is in `components.json`, `members.json` and `examples.json`. Tests run all examples.
+Building takes some tenths of a second, so the first request for the document imports this module. Data that cannot be
+derived from the code is in `components.json`, `members.json` and `examples.json`. Tests run all examples.
 """
 
 from collections.abc import Iterator, Mapping
@@ -97,7 +97,7 @@ def _types(view: _View) -> tuple[tuple[str, str | None], ...]:
 
 
 def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
-    """Yield the views of the API, without those that open without a credential, such as its documentation."""
+    """Yield the views of the API, except those that need no credential, such as the documentation."""
     for path, methods in routes.items():
         if auth.is_open(path):
             continue
@@ -134,7 +134,7 @@ def _query(operation: Operation) -> tuple[str, ...]:
 
 
 def _opened_by(view: _View) -> str:
-    """Return a sentence about the credentials that the route accepts, and the scope that an access token needs."""
+    """Return a sentence that lists the credentials that the route accepts, and the scope that an access token needs."""
     accepted = auth.credentials_for(view.path)
     scope = (
         f" with the scope `{scopes.scope_for(view.operation.tag, view.method)}`" if tokens.ACCESS in accepted else ""
@@ -161,7 +161,7 @@ def _success(view: _View, all_schemas: schemas.Schemas) -> dict[str, Any]:
 
 
 def _headers(view: _View) -> Schema:
-    """Return the headers of a success: `ETag` of one record, `Idempotency-Replayed` of a replay, and those of files."""
+    """Return the headers of a successful response: `ETag`, `Idempotency-Replayed`, and the headers of files."""
     has_record = view.operation.creates or (view.operation.headers and view.method != "DELETE")
     names = ["ETag"] if has_record else []
     names += [idempotency.REPLAYED] if view.is_repeatable else []

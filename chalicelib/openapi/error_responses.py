@@ -21,7 +21,7 @@ _CLASSES = {error.STATUS_CODE: error for error in reversed(_ALL_ERRORS)}
 _STRING = {"schema": {"type": "string"}}
 _CHALLENGE = "`Bearer`. A deployed stage sends it as `x-amzn-Remapped-WWW-Authenticate`."
 _HEADERS = {
-    # API Gateway renames it, so a client cannot rely on it.
+    # API Gateway renames the header, so clients cannot rely on it.
     401: {"WWW-Authenticate": {"description": _CHALLENGE, **_STRING}},
     503: {"Retry-After": {"description": "Seconds to wait.", "required": True, **_STRING}},
 }
@@ -56,7 +56,7 @@ _INTERACTION: dict[int, dict[str, errors.ApiError]] = {
     413: {"metadata": errors.TooLarge(_METADATA)},
     429: {"limit": errors.LimitReached(_LIMIT, "messagesLimit", 1, 0)},
 }
-# Errors of the interaction route after the agent has been read: their envelopes have the platform.
+# Errors of the interaction route after the agent has been read: their envelopes contain the platform.
 _AFTER_READ = {"stale", "changed", "metadata", "limit"}
 
 

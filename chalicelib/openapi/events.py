@@ -12,7 +12,7 @@ SCHEMAS: dict[str, Schema] = {"MessageChannel": inline(Channel)}
 PARAMETERS: dict[str, Schema] = {
     name: {"name": name, "in": "header", "required": True, "description": description, "schema": {"type": "string"}}
     for name, description in (
-        ("webhook-id", "The id of the event, the same in each delivery of it."),
+        ("webhook-id", "The id of the event, which is the same in each of its deliveries."),
         ("webhook-timestamp", "The time of sending, in Unix seconds."),
         ("webhook-signature", "`v1,` and a base64 signature. During a rotation several, separated by spaces."),
     )
@@ -43,6 +43,8 @@ def _request(event_type: str, of_event: Schema) -> dict[str, Any]:
         "description": of_event["description"],
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in PARAMETERS],
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
-        "responses": {"200": {"description": "The event has arrived. Any other status is a failed delivery."}},
+        "responses": {
+            "200": {"description": "The receiver has accepted the event. Any other status means a failed delivery."}
+        },
         "security": [],
     }

@@ -1,8 +1,8 @@
-"""The examples of the operations: `examples.json` of this folder, and of the folders of extensions.
+"""The examples of the operations: `examples.json` in this folder and in the folders of extensions.
 
-The file has the examples of a view under its name, or the name of an entry with the same examples. An example has a
-summary, the request if there is a body, and the answer. Tests run the examples in the order of the files, deletions
-last, without entries that begin with `_`: their real answers are too long.
+Each file maps the name of a view to its examples, or to the name of an entry with the same examples. An example has a
+summary, the response and, if there is a body, the request. Tests run the examples in the order of the files, deletions
+last. They skip entries that begin with `_`, whose real responses are too long.
 `CAMS_UPDATE_DOCS=1 make test ARGS=tests/openapi/test_document.py` writes the answers.
 """
 
@@ -14,7 +14,7 @@ from chalicelib import extensions
 
 
 class Example(NamedTuple):
-    """A request and its response. `request` is None without a body."""
+    """A request and its response. `request` is None if there is no body."""
 
     summary: str
     request: dict[str, Any] | None = None

@@ -22,13 +22,13 @@ SCHEMAS: dict[str, Schema] = {
     **{
         name: {"description": about, "type": "string", "enum": list(values)}
         for name, about, values in (
-            ("AgentOrder", "An order of agents, the latest first.", agents.ORDERS),
+            ("AgentOrder", "An order of agents. The latest change comes first.", agents.ORDERS),
             ("ExportFormat", "The format of a file.", files.MEDIA),
         )
     },
 }
 
-# Ids that the caller chooses have an example. Generated ids have no example: viewers would send it, and its record does
+# Ids that the caller chooses have an example. Generated ids have none: viewers would send it, and its record does
 # not exist.
 _PATH: dict[str, Schema] = {
     "agent_id": {"description": "The agent id.", "example": "support"},
@@ -61,25 +61,27 @@ def _cursor(position: re.Pattern[str]) -> Schema:
     }
 
 
-# By the name of the component, which is that of the parameter unless it has a `name`. A parameter of an extension with
-# the name of another one has the component `<extension><Name>`, such as `historyBy`.
+# By the name of the component, which is the parameter's name unless `name` is set. If core has a parameter with the
+# same name as an extension's, the extension's component is `<extension><Name>`, such as `historyBy`.
 QUERY: dict[str, Schema] = {
-    "activeSince": {"description": "Only what was changed at this time or later, Unix seconds.", "schema": _SECONDS},
-    "agentId": {"description": "Only what belongs to this agent.", "schema": _TEXT},
-    "assignedTo": {"description": "Only what is assigned to this client: `chatAssignedTo`.", "schema": _TEXT},
+    "activeSince": {"description": "Only records changed at this time (Unix seconds) or later.", "schema": _SECONDS},
+    "agentId": {"description": "Only records of this agent.", "schema": _TEXT},
+    "assignedTo": {"description": "Only conversations assigned to this client (`chatAssignedTo`).", "schema": _TEXT},
     "boundedLimit": {
         "name": "limit",
-        "description": f"The maximum number of records. More than {parameters.MAX_PAGE_SIZE} is taken as "
-        f"{parameters.MAX_PAGE_SIZE}.",
+        "description": f"The maximum number of records. Larger values mean {parameters.MAX_PAGE_SIZE}.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": parameters.PAGE_SIZE},
     },
     "cursor": _cursor(IDENTIFIER),
-    "deployed": {"description": "`true`: only what is deployed. `false`: only what is not.", "schema": _FLAG},
+    "deployed": {"description": "`true`: only deployed records. `false`: only the others.", "schema": _FLAG},
     "from": {
-        "description": "Only what was created, or happened, at this time or later, Unix seconds.",
+        "description": "Only records created at this time (Unix seconds) or later.",
         "schema": _SECONDS,
     },
-    "inbox": {"description": "`true`: only what waits for a person, latest activity first.", "schema": _FLAG},
+    "inbox": {
+        "description": "`true`: only conversations that wait for a person, latest activity first.",
+        "schema": _FLAG,
+    },
     "limit": {
         "description": "The maximum number of records.",
         "schema": {
@@ -90,18 +92,18 @@ QUERY: dict[str, Schema] = {
         },
     },
     "messageCursor": _cursor(transcript.POSITION),
-    "orgId": {"description": "Only what belongs to this organisation.", "schema": _TEXT},
+    "orgId": {"description": "Only records of this organisation.", "schema": _TEXT},
     "page": {
         "description": "The page number, from 1. Pages after the last one are empty.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": 1},
     },
-    "origin": {"description": "Only what has this origin.", "schema": _TEXT},
+    "origin": {"description": "Only records with this origin.", "schema": _TEXT},
     "q": {
-        "description": "Only records with this text in the members that the operation names; case-insensitive.",
+        "description": "Only records that contain this text in a searched member, case-insensitive.",
         "schema": _TEXT,
     },
     "sort": {
-        "description": "`lastModified`: the latest change first. By default, by the id.",
+        "description": "`lastModified` lists the latest change first. By default, records are sorted by id.",
         "schema": reference("AgentOrder"),
     },
     "sortedCursor": {
@@ -109,13 +111,13 @@ QUERY: dict[str, Schema] = {
         "description": "The `nextCursor` of an earlier response with the same `sort`. The list continues after it.",
         "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern})?$"},
     },
-    "starred": {"description": "`true`: only what is starred. `false`: only what is not.", "schema": _FLAG},
-    "start_ts": {"description": "Only what was last written at this time or later, Unix seconds.", "schema": _SECONDS},
-    "state": {"description": "Only what is in this state.", "schema": _TEXT},
+    "starred": {"description": "`true`: only starred records. `false`: only the others.", "schema": _FLAG},
+    "start_ts": {"description": "Only records last written at this time (Unix seconds) or later.", "schema": _SECONDS},
+    "state": {"description": "Only conversations in this state.", "schema": _TEXT},
     "status": {"description": "Only deliveries with this status.", "schema": reference("DeliveryStatus")},
-    "stop_ts": {"description": "Only what was last written before this time, Unix seconds.", "schema": _SECONDS},
-    "tag": {"description": "Only what has this tag.", "schema": _TEXT},
-    "to": {"description": "Only what was created, or happened, before this time, Unix seconds.", "schema": _SECONDS},
+    "stop_ts": {"description": "Only records last written before this time (Unix seconds).", "schema": _SECONDS},
+    "tag": {"description": "Only records with this tag.", "schema": _TEXT},
+    "to": {"description": "Only records created before this time (Unix seconds).", "schema": _SECONDS},
     "ulidCursor": _cursor(ULID),
     "userID": {"description": "Only conversations of this user.", "schema": _TEXT},
 }
@@ -123,16 +125,20 @@ QUERY: dict[str, Schema] = {
 # The description, an example and the schema of required query parameters.
 _REQUIRED: dict[str, tuple[str, Any, Schema]] = {
     "format": (
-        "`ndjson`: a JSON object per line. `csv`: a table for a spreadsheet.",
+        "`ndjson` returns a JSON object per line, `csv` a table for spreadsheets.",
         "ndjson",
         reference("ExportFormat"),
     ),
-    "from": ("Only what was written at this time or later, Unix seconds.", _NOW - 86_400, _SECONDS),
-    "inbox": ("`true`: this is a list of what waits for a person only.", "true", {"type": "string", "const": "true"}),
-    "q": ("The text to find; case-insensitive.", "1010", _TEXT),
-    "start_ts": ("Only what was last written at this time or later, Unix seconds.", _NOW - 86_400, _SECONDS),
-    "stop_ts": ("Only what was last written before this time, Unix seconds.", _NOW, _SECONDS),
-    "to": ("Only what was written before this time, Unix seconds.", _NOW, _SECONDS),
+    "from": ("Only records written at this time (Unix seconds) or later.", _NOW - 86_400, _SECONDS),
+    "inbox": (
+        "Always `true`: the list contains only conversations that wait for a person.",
+        "true",
+        {"type": "string", "const": "true"},
+    ),
+    "q": ("The text to search for, case-insensitive.", "1010", _TEXT),
+    "start_ts": ("Only records last written at this time (Unix seconds) or later.", _NOW - 86_400, _SECONDS),
+    "stop_ts": ("Only records last written before this time (Unix seconds).", _NOW, _SECONDS),
+    "to": ("Only records written before this time (Unix seconds).", _NOW, _SECONDS),
 }
 QUERY |= {
     f"required{name.capitalize()}": {
@@ -151,7 +157,7 @@ for _module in extensions.hooks("parameters"):
 
 _TAG = r'(W/)?"[!#-~]*"'
 _TAGS: Schema = {"type": "string", "pattern": rf"^(\*|{etag.BARE.pattern}|{_TAG}(, ?{_TAG})*)$"}
-# They have no `example`, because viewers send it: the precondition would fail, or the key would have been used.
+# No `example`, because viewers would send it: the precondition would fail, or the key would already be used.
 _HEADERS: dict[str, Schema] = {
     etag.IF_MATCH: {
         "description": "Write only if the record has one of these ETags, or exists (`*`). Otherwise 412.",
@@ -163,7 +169,7 @@ _HEADERS: dict[str, Schema] = {
         "schema": _TAGS,
     },
     "Prefer": {
-        "description": "`handling=strict` refuses members that the service does not know, instead of storing them.",
+        "description": "`handling=strict` rejects unknown members instead of storing them.",
         "schema": {"type": "string"},
     },
     idempotency.HEADER: {
@@ -176,7 +182,7 @@ _HEADERS: dict[str, Schema] = {
 
 
 def references(path: str, query: tuple[str, ...], headers: tuple[str, ...]) -> dict[str, Any]:
-    """Return references to the parameters of an operation; empty without parameters."""
+    """Return references to the parameters of an operation, or an empty object if it has none."""
     refs = [{"$ref": f"#/components/parameters/{name}"} for name in (*_names(path), *query, *headers)]
     return {"parameters": refs} if refs else {}
 

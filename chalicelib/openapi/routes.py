@@ -1,6 +1,6 @@
 """The public OpenAPI document, the page that shows it, and the guide (`auth.OPEN_ROUTES`).
 
-Document and page are built on the first request for them, so other requests do not pay for them. These routes are not
+Document and page are built on their first request, so that other requests are not delayed. These routes are not
 operations of the API: the document does not describe them, and they ignore query parameters.
 """
 
@@ -33,7 +33,7 @@ _HEADERS = {
 @routes.route("/", methods=["GET"])
 def redirect_to_page() -> Response:
     """Redirect to the documentation page."""
-    # Relative to the last segment of the path, which is the stage of a gateway if the caller left out the slash.
+    # Relative to the last segment of the path, which is the gateway's stage if the caller omitted the slash.
     stage = _path().rpartition("/")[2]
     location = f"{stage}/docs" if stage else "docs"
     return Response("", headers={"Location": location, "Content-Type": _HTML}, status_code=302)
@@ -82,7 +82,7 @@ def _read(file: Path) -> str:
 
 
 def _path() -> str:
-    """Return the path of the request as the caller sees it, with the stage of a gateway."""
+    """Return the path of the request as the caller sees it, including the gateway's stage."""
     path: str = current_request.request().context.get("path", "/")
     return path
 

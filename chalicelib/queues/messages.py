@@ -13,7 +13,7 @@ def pack(message: tuple[Any, ...]) -> str:
 
 
 def parse(text: str, kinds: Iterable[type[Kind]]) -> Kind:
-    """Return the message in a text, which is of one of these kinds. Raise TypeError or ValueError if it is invalid."""
+    """Return the message in a text. Raise TypeError or ValueError if it is invalid or of none of these kinds."""
     name, *members = _require_list(json.loads(text))
     for kind in kinds:
         if kind.__name__ == name:

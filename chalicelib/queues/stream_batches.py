@@ -1,10 +1,10 @@
 """The batches of table streams: one record that a function cannot process never stops the others.
 
-Such a record becomes a dead letter, which names the function and contains the record as the stream has it: sealed
-attributes stay sealed. An outage, and a record of a newer version, are repeated by the stream instead.
+Such a record becomes a dead letter with the name of the function and the unchanged record, whose sealed attributes stay
+sealed. After an outage, or for a record of a newer version, the stream repeats the batch instead.
 
-The work is bounded. Each record is read once. If writing the items of a group fails, the halves of the group are
-written, down to the single item that fails: at most 2n - 1 writes for n records.
+The work is bounded. Each record is read once. If writing the items of a group fails, each half of the group is written
+separately, down to the single item that fails: at most 2n - 1 writes for n records.
 """
 
 import json
@@ -22,9 +22,9 @@ Record = Any
 
 Item = TypeVar("Item")
 _log = logging.getLogger(__name__)
-# The message group of dead letters: the workspace may be unknown, and no function waits for them.
+# The message group of dead letters. The workspace may be unknown, and no function receives dead letters.
 _GROUP = "unreadable"
-# Bytes of a message, below the 256 KiB of a queue. Larger records stay out of their dead letter, which has their keys.
+# Bytes of a message, below SQS's limit of 256 KiB. The dead letter of a larger record contains only its keys.
 _MAX_MESSAGE = 250_000
 
 
@@ -52,8 +52,8 @@ def process(
     """Read an item from each record, then write the items, group by group.
 
     `read` writes nothing, and returns None for a record without an item. `write` may be repeated, alone or with other
-    items. Return a list with the first record that an outage left, empty without an outage. Raise the outage if no
-    record is done. The stream repeats the batch from that record on, so later records have no dead letter yet.
+    items. After an outage, return a list with the first record that is not done, otherwise an empty list. Raise the
+    outage if no record is done. The stream repeats the batch from that record on, so later records get no dead letter.
     """
     end, outage, failures = _process(records, read, write, group)
     send_dead_letters(function, records, {position: error for position, error in failures.items() if position < end})
@@ -134,7 +134,9 @@ def send_dead_letters(function: str, records: Sequence[Record], failures: dict[i
     """Send a dead letter for each record with an error, by position, and count them. Raise Unavailable."""
     if not failures:
         return
-    for error in {type(error): error for error in failures.values()}.values():  # thousands may fail alike
+    for error in {
+        type(error): error for error in failures.values()
+    }.values():  # thousands of records may fail for the same reason
         _log.error("Cannot process stream records; sending them to the queue %s", DEAD_LETTER, exc_info=error)
     texts = [_dead_letter(function, records[position], error) for position, error in sorted(failures.items())]
     for batch in _batches(texts):
@@ -143,7 +145,7 @@ def send_dead_letters(function: str, records: Sequence[Record], failures: dict[i
 
 
 def _dead_letter(function: str, record: Record, error: Exception) -> str:
-    """Return what an operator needs to find a record and to replay it. A record that is too large stays out."""
+    """Return the data with which an operator finds and replays a record, without the record if it is too large."""
     letter = {"function": function, "error": type(error).__name__, **_place(record)}
     text = json.dumps({**letter, "record": record})
     return text if len(text) <= _MAX_MESSAGE else json.dumps(letter)

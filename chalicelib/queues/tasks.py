@@ -1,6 +1,6 @@
-"""The tasks of the queue `maintenance`: work of core in the background, which `chalicelib.maintenance` does.
+"""The tasks of the queue `maintenance`: background work of core, which `chalicelib.maintenance` does.
 
-A task may run twice or late, so repeating one changes nothing.
+A task may run twice or late, so all tasks are idempotent.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ class ContinueFanOut(NamedTuple):
 
 
 class ClearLeftovers(NamedTuple):
-    """Delete what is left of a deleted conversation, after a sort key. `conversation` is the partition key."""
+    """Delete the remaining rows of a deleted conversation after a sort key. `conversation` is the partition key."""
 
     conversation: str
     after: str | None = None
@@ -43,7 +43,7 @@ class ResumeCascade(NamedTuple):
 class ApplyRetention(NamedTuple):
     """Apply a changed number of days to the conversations of an agent created after `after`, then to the next agents.
 
-    Without an agent, it begins with the first one. `is_only` leaves the other agents out.
+    Without an agent, begin with the first one. `is_only` omits the other agents.
     """
 
     workspace_id: str
@@ -58,7 +58,7 @@ Task = RecountQuarter | ContinueFanOut | ClearLeftovers | ResumeCascade | ApplyR
 def send(workspace_id: str, tasks: Iterable[Task], delay_seconds: int = 0) -> None:
     """Send tasks of a workspace, to begin after `delay_seconds`. Raise Unavailable if the queue does not accept all.
 
-    The cascade, retention and clearing send their next part only when one is done. So each occupies one invocation,
-    however many records it has.
+    The cascade, retention and clearing send each part only after the previous one is done. So each occupies only one
+    invocation at a time, however many records it has.
     """
     queues.send(queues.MAINTENANCE, [messages.pack(task) for task in tasks], workspace_id, delay_seconds)

@@ -14,7 +14,7 @@ from socket import inet_aton
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-# The first network that contains an address gives the reason, so a narrow one comes before a wide one.
+# The first network that contains an address gives the reason, so narrow networks come before wide ones.
 BLOCKED_NETWORKS = (
     ("0.0.0.0/8", "this network"),
     ("10.0.0.0/8", "private"),
@@ -64,7 +64,7 @@ BLOCKED_NETWORKS = (
     ("8000::/1", "not allocated to the public"),
 )
 
-# IPv6 networks whose last 32 bits are an IPv4 address; the check applies to that one. They are IPv4-mapped addresses,
+# IPv6 networks whose last 32 bits are the IPv4 address to check. They are IPv4-mapped addresses,
 # and NAT64, through which an IPv6-only network reaches an IPv4 receiver. (6to4 and Teredo are obsolete and blocked.)
 IPV4_EMBEDDINGS = ("::ffff:0:0/96", "64:ff9b::/96")
 
@@ -85,7 +85,7 @@ def blocked_reason(address: str) -> str | None:
 
 
 class InvalidUrl(Exception):
-    """A URL breaks a rule; the text is the rule, as "must be …"."""
+    """A URL breaks a rule. The text is the rule, such as "must be …"."""
 
 
 class Destination(NamedTuple):

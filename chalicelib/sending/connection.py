@@ -1,8 +1,8 @@
-"""A connection to a receiver that may be hostile: sockets and TLS, under one deadline for all that they do.
+"""A connection to a receiver that may be hostile: sockets and TLS under one deadline for all steps.
 
-Why not urllib3, which ships with the SDK: its timeouts limit each read, so a receiver that drips bytes would hold the
-call. OpenSSL reads on without a timeout while a receiver sends records that it skips, so TLS runs on memory buffers.
-And the connection must go to an address that the caller has checked, although the certificate is for the host's name.
+urllib3, which ships with the SDK, is not used because its timeouts limit each read: a receiver that drips bytes would
+hold the call. OpenSSL keeps reading without a timeout while a receiver sends records that it skips, so TLS runs on
+memory buffers. The connection must go to an address that the caller has checked, but verify the host's certificate.
 """
 
 import socket
@@ -22,7 +22,7 @@ from chalicelib.sending.lookups import Answer, seconds_until
 
 # Addresses of one host to try.
 _MAX_ADDRESSES = 4
-# Ten times what certificates and a status line need. A receiver that sends more is hostile or broken.
+# Ten times the size of certificates and a status line. A receiver that sends more is hostile or broken.
 _MAX_RECEIVED = 256 * 1024
 # Bytes of a line, and of one read.
 MAX_LINE = 8 * 1024
@@ -87,7 +87,7 @@ _context_lock = threading.Lock()  # threads that start together must not each lo
 
 
 class Connection:
-    """A connected socket with a deadline for all that it sends and receives."""
+    """A connected socket with one deadline for everything that it sends and receives."""
 
     def __init__(self, connected: socket.socket, deadline: float) -> None:
         self._socket, self._deadline, self._received = connected, deadline, 0
@@ -135,7 +135,7 @@ class Connection:
             except ssl.SSLWantReadError:
                 pass
             finally:
-                self._put(self._outgoing.read())  # after a failure, this is the alert with its reason
+                self._put(self._outgoing.read())  # after a failure, this sends the alert with the reason
             if received := self._get():
                 self._incoming.write(received)
             else:

@@ -1,9 +1,9 @@
 """DNS lookups under a deadline. The system's resolver has no deadline, so it runs in separate threads.
 
 A lookup may outlive the delivery that started it. Deliveries to one host share a lookup, and at most `MAX_LOOKUPS` run
-at a time. So name servers that hang cannot use up the threads of the process. An answer is cached for a second: a burst
-goes to few hosts, and waiting for another thread takes a fifth of the time of a delivery. The caller checks every
-answer, also a cached one; this module does not decide which addresses are allowed.
+at a time, so hanging name servers cannot use up the threads of the process. An answer is cached for a second, because
+bursts go to few hosts, and waiting for another thread takes a fifth of a delivery's time. This module does not decide
+which addresses are allowed: the caller checks every answer, including cached ones.
 """
 
 import socket
@@ -47,7 +47,7 @@ def look_up(host: str, port: int, deadline: float) -> list[Answer]:
         if not _finished.wait_for(lambda: key in in_flight or len(in_flight) < MAX_LOOKUPS, seconds_until(deadline)):
             raise TimeoutError
         if key in in_flight:
-            _finished.notify()  # this caller joins a lookup, so the free slot goes to the next waiter
+            _finished.notify()  # this caller joins a running lookup, so the next waiter gets the free slot
         else:
             _start(key)
         lookup = in_flight[key]
@@ -55,7 +55,7 @@ def look_up(host: str, port: int, deadline: float) -> list[Answer]:
 
 
 def seconds_until(deadline: float) -> float:
-    """Return the seconds until the deadline, always above 0, which a socket takes as "do not wait".
+    """Return the seconds until the deadline. They are always above 0, which means "do not wait" to a socket.
 
     Raise TimeoutError after the deadline.
     """
@@ -88,7 +88,7 @@ def _work() -> None:
             complete = partial(lookup.set_result, answers)
         except Exception as error:
             complete = partial(lookup.set_exception, error)
-        with _finished:  # before completing the future: a later caller must not join a finished lookup
+        with _finished:  # before the future completes, so that a later caller does not join a finished lookup
             del in_flight[key]
             _idle += 1
             _finished.notify()

@@ -1,11 +1,11 @@
-"""Reading an HTTP/1.1 response from a connection, as much of it as its caller needs."""
+"""Reading an HTTP/1.1 response from a connection, as far as the caller needs it."""
 
 import re
 from collections.abc import Iterator
 
 from chalicelib.sending.connection import MAX_LINE, AttemptFailed, Connection
 
-# The most bytes of a body that are read.
+# The maximum number of bytes that are read from a body.
 MAX_BODY = 128 * 1024
 
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: .*)?")
@@ -57,7 +57,7 @@ def read_status(lines: Iterator[bytes]) -> int:
 
 
 class Response:
-    """A response with its headers and up to `MAX_BODY` bytes of its body; what has arrived, if reading it fails."""
+    """A response with its headers and at most `MAX_BODY` bytes of its body, fewer if reading it fails."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -110,7 +110,7 @@ class Response:
         raise AttemptFailed(_INCOMPLETE)
 
     def _read_piece(self, reader: Reader, size: int) -> bool:
-        """Read the next `size` bytes of the body, or what fits. Return False if the connection ends before."""
+        """Read the next `size` bytes of the body, as many as fit. Return False if the connection ends earlier."""
         size = min(size, MAX_BODY - len(self.body))
         while size:
             piece = reader.piece(size)

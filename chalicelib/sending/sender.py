@@ -2,7 +2,7 @@
 
 SSRF protection: validate the URL, resolve its host once, require that every answer is public, and connect to an answer
 that was checked. One deadline covers all steps: with a timeout per read, a receiver that drips bytes holds the call.
-No redirects, cookies, proxies or retries. The biggest downside: a new connection for every request.
+There are no redirects, cookies, proxies or retries. The main cost is a new connection for every request.
 This module does not choose what to send or where, and stores no outcome.
 """
 
@@ -20,7 +20,7 @@ from chalicelib.sending.lookups import look_up
 from chalicelib.sending.response import Reader, read_status
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-# Headers that the sender sets itself, and one that would contradict them; in lower case.
+# Headers that the sender sets itself, and one that would contradict them, in lower case.
 _RESERVED_HEADERS = {"host", "content-type", "content-length", "connection", "user-agent", "transfer-encoding"}
 
 _Result = TypeVar("_Result")
@@ -54,7 +54,7 @@ def check_url(url: str) -> str | None:
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], deadline_seconds: float) -> Outcome:
-    """POST a JSON body once. Return by the deadline and never raise, whatever the receiver does."""
+    """POST a JSON body once. Return by the deadline and never raise, however the receiver behaves."""
     request = Request("POST", url, headers, body, "cams-webhooks")
     status, error, duration_ms = send(request, _read_status, deadline_seconds)
     if status is not None:
@@ -67,7 +67,7 @@ def send(
 ) -> tuple[_Result | None, str | None, int]:
     """Send a request once and `read` its response. Return by the deadline and never raise.
 
-    Return what `read` returned, or None and why it failed; and the milliseconds until then.
+    Return the result of `read`, or None and the reason of the failure, and the duration in milliseconds.
     """
     start = clock.monotonic()
     deadline = start + deadline_seconds
@@ -129,7 +129,7 @@ def _is_allowed_header(name: str) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """Return how a stage ended, from an error of threads, sockets or TLS."""
+    """Describe the failure of a step, from an error of threads, sockets or TLS."""
     if isinstance(error, TimeoutError | BlockingIOError | futures.TimeoutError):
         return "timed out"
     if isinstance(error, ssl.SSLCertVerificationError):

@@ -19,7 +19,7 @@ from pynamodb.exceptions import CancellationReason, DoesNotExist, PutError, Pyna
 
 from chalicelib import clock, errors
 
-# At DEBUG level these libraries log whole responses, and the response of KMS contains the data key in plain text.
+# At DEBUG level, these libraries log whole responses, and the response of KMS contains the data key in plain text.
 for _name in ("pynamodb", "botocore"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
@@ -70,7 +70,7 @@ def request_deadline() -> Iterator[None]:
 
 
 def seconds_left() -> float:
-    """Return the seconds in which SDK calls may start, for other work of the request. Raise Unavailable at 0."""
+    """Return the seconds in which SDK calls may still start. Raise Unavailable if none are left."""
     _check_deadline()
     deadline = _deadline.get()
     return math.inf if deadline is None else deadline - clock.monotonic()
@@ -158,7 +158,7 @@ def translate_errors() -> Iterator[None]:
         raise
     except (PynamoDBException, BotoCoreError, ClientError) as error:
         translated = _to_api_error(error)
-        if translated is error:  # an error must not be its own cause, because the chain of causes would not end
+        if translated is error:  # an error must not be its own cause, because the chain of causes would be infinite
             raise
         raise translated from error
 
@@ -166,8 +166,8 @@ def translate_errors() -> Iterator[None]:
 def is_outage(error: Exception) -> bool:
     """Return whether an operation that failed with this error may succeed when it is repeated unchanged.
 
-    The database, KMS or a queue failed or refused the function, a newer version has stored a record, or another write
-    came first. Any other error is caused by the data, or by a defect of the code.
+    This is so if the database, KMS or a queue failed or denied access, a newer version has stored a record, or another
+    write came first. Any other error is caused by the data or by a defect in the code.
     """
     if isinstance(error, errors.Unavailable | ConditionFailed):
         return True

@@ -8,9 +8,9 @@ import struct
 import zlib
 
 _NO_LENGTHS = b"\x00\x00"
-# Compression levels. On transcripts DENSE takes twice as long as QUICK and saves a tenth: for data written once.
+# Compression levels. DENSE is for data that is written once: on transcripts it takes twice as long and saves 10 %.
 QUICK, DENSE = 3, 6
-# Memory level: one below the default of zlib begins a block more often, which compresses transcripts better.
+# Memory level. One below zlib's default starts blocks more often, which compresses transcripts better.
 _MEMORY = 7
 
 

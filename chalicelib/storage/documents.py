@@ -11,7 +11,7 @@ from chalicelib.storage.rows import Row, VersionedRow
 
 Document = dict[str, Any]
 
-# Documents were parsed from JSON, so they cannot be circular. One shared encoder saves its setup per call.
+# Documents were parsed from JSON, so they cannot be circular. A shared encoder saves the setup of each call.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))
 
 # Bytes of a sealed attribute. DynamoDB's limit of 400 KB per item includes the keys and other attributes.
@@ -79,5 +79,5 @@ class DocumentRow(SealedRow, VersionedRow):
 
 
 def _exceeds_json_limit(payload: bytes) -> bool:
-    # Escaping at most triples the bytes of a JSON text, so only large documents have to be escaped to find out.
+    # Escaping at most triples the bytes of a JSON text, so only large documents have to be escaped to be measured.
     return len(payload) * 3 > _JSON_LIMIT and len(json.dumps(payload.decode())) > _JSON_LIMIT

@@ -4,8 +4,8 @@ JSON bytes are compressed (`compression`), then encrypted with AES-256-GCM. KMS 
 (`keyring`). Each workspace has its own key, derived from the data key by HMAC. The associated data (AAD) names the
 table, item key and attribute: a ciphertext copied to another item or workspace does not decrypt.
 
-Sealed bytes: 1 byte for the layout (`layouts`), which is authenticated, too; 4 bytes key id, 12 bytes nonce, then
-ciphertext and tag.
+Sealed bytes are 1 byte for the layout (`layouts`), which is authenticated as well, 4 bytes for the key id, 12 bytes for
+the nonce, the ciphertext and the tag.
 """
 
 import hmac
@@ -21,7 +21,7 @@ _HEADER = 1 + 4 + 12
 
 
 class DecryptionError(Exception):
-    """The bytes do not decrypt with this associated data: they are altered, truncated, or of another item or key.
+    """The bytes do not decrypt with this associated data: they were altered, or belong to another item or key.
 
     The error has no message, because logs show it and the associated data contains ids.
     """

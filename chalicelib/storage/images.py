@@ -5,20 +5,19 @@ from typing import Any
 
 from chalicelib import ids
 
-# The longest time from the version tag of a write to the write: longer than any request and the difference of two
-# clocks.
+# The maximum time between a version tag and its write: longer than any request plus the difference of two clocks.
 _WRITE_SECONDS = 300
 
 Image = dict[str, dict[str, Any]]
 
 
 def decode(image: Image | None) -> Image | None:
-    """Return the image for `Row.from_raw_data`, with bytes in place of base64; None without an image."""
+    """Return the image for `Row.from_raw_data`, with bytes in place of base64, or None if there is no image."""
     return {name: _value(value) for name, value in image.items()} if image else None
 
 
 def is_imported(record: dict[str, Any]) -> bool:
-    """Return whether an import wrote a record of a stream: the row keeps the version tag of the imported file."""
+    """Return whether an import wrote a record of a stream: the row then has an old version tag, from the file."""
     change = record["dynamodb"]
     tag = change.get("NewImage", {}).get("version_tag", {}).get("S", "")
     written = change.get("ApproximateCreationDateTime", 0)

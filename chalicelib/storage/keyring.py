@@ -1,7 +1,7 @@
 """The data keys of the envelope encryption: KMS generates and wraps them, and a table stores them wrapped.
 
-The wrapped keys are in the database, not in the deployment's environment, so a backup of the tables needs only KMS to
-be readable. A process unwraps each key once.
+The wrapped keys are in the database, not in the deployment's environment, so that a backup of the tables can be read
+with KMS alone. A process unwraps each key once.
 """
 
 import os
@@ -78,9 +78,9 @@ def ensure_data_key() -> None:
 
 
 def rotate() -> None:
-    """Create a data key and encrypt with it from now on. Older keys still decrypt what they encrypted.
+    """Create a data key and use it for encryption from now on. Older keys still decrypt older documents.
 
-    Running processes encrypt with the key they have loaded until they end.
+    Running processes keep encrypting with their loaded key until they end.
     """
     wrapped = _kms("generate_data_key_without_plaintext", KeyId=settings.encryption_key(), KeySpec="AES_256")
     key_id = os.urandom(4).hex()
@@ -105,6 +105,6 @@ def _kms(operation: str, **parameters: Any) -> Any:
         return getattr(sdk_client("kms"), operation)(EncryptionContext=_CONTEXT, **parameters)
     except ClientError as error:
         code = error.response.get("Error", {}).get("Code", "")
-        raise errors.Unavailable(f"KMS refused the encryption key ({code}); check the key and its policy.") from error
+        raise errors.Unavailable(f"KMS rejected the encryption key ({code}); check the key and its policy.") from error
     except BotoCoreError as error:
         raise errors.Unavailable("KMS is not reachable; try again.") from error

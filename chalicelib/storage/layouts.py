@@ -8,7 +8,7 @@ version may only add optional ones.
 
 from chalicelib import errors, settings
 
-# Each layout that this version reads, and the first version that reads it. Readers stay, because a record keeps its
+# Each layout that this version reads, and the first version that reads it. Readers are kept, because a record keeps its
 # layout until it is written again. `tests/storage/layouts` contains recorded rows of each layout.
 READABLE = {2: "1.0.0"}
 CURRENT = max(READABLE)
@@ -17,7 +17,7 @@ NUMBERS = range(min(READABLE), 32)
 
 
 class UnknownLayout(errors.Unavailable):
-    """A newer version wrote this record. A stream or queue repeats it until a function of that version reads it."""
+    """A newer version wrote this record. A stream or queue repeats it until a newer function reads it."""
 
     sentence = "A newer version of the service has stored this record; try again in a minute."
 

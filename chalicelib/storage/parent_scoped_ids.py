@@ -1,6 +1,6 @@
-"""Ids of child records, such as the tools of an agent, that are also found by their own id alone.
+"""Ids of child records, such as an agent's tools, which can be found without the parent's id.
 
-A child's id and its partition key share an eleven-character prefix derived from the parent's id. One strongly
+A child's id and its partition key share an eleven-character prefix derived from the parent's id. So one strongly
 consistent request finds a child by its id, and one lists the children of a parent.
 """
 

@@ -128,9 +128,9 @@ def iterate(
     newest_first: bool = False,
     consistent: bool = True,
 ) -> Iterator[AnyRow]:
-    """Yield the items of `query` one by one. A megabyte that the caller does not need is not read.
+    """Yield the items of `query` one by one. Read the next megabyte only when the caller needs it.
 
-    With `only`, omit the other items. Each page with omitted items costs one more request.
+    With `only`, yield only matching items. Each page with omitted items costs one more request.
     """
     with translate_errors():
         yield from row.query(
@@ -152,8 +152,8 @@ def count(row: type[AnyRow], partition: str, condition: Condition, *, index: str
 
 
 def query_once(row: type[AnyRow], partition: str) -> tuple[list[Any], bool]:
-    """Return the first items of a partition, at most 1 MB, and whether these are all. One request."""
-    # PynamoDB's query is avoided: it takes a tenth of the instructions of reading an agent.
+    """Return the first items of a partition, at most 1 MB, and whether the partition has no more. One request."""
+    # PynamoDB's query is not used, because it would add 10 % to the instructions of reading an agent.
     arguments = {
         "TableName": row.Meta.table_name,
         "KeyConditionExpression": "#key = :key",
@@ -171,7 +171,7 @@ def query_page(
 ) -> tuple[list[AnyRow], dict[str, Any] | None]:
     """Return up to `limit` entries of a partition of an index, and the `after` of the next page.
 
-    Use it for an index with equal sort keys. `after` is None at the beginning and at the end. One request per MB.
+    Use this for an index with equal sort keys. `after` is None at the beginning and at the end. One request per MB.
     """
     with translate_errors():
         entries = row.query(partition, index_name=index, limit=limit, page_size=limit, last_evaluated_key=after)

@@ -1,7 +1,7 @@
 """The base classes of all rows: keys, deserialisation, associated data and version tags.
 
-The partition key of a workspace's row begins with the workspace id of the credential, so that no request finds a record
-of another workspace. Credentials and sign-in attempts are found by a hash, data keys by their id.
+The partition key of a workspace's row begins with the workspace id of the credential, so no request can find another
+workspace's record. Credentials and sign-in attempts are found by a hash, data keys by their id.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ def logical_name(table_name: str) -> str:
 
 
 class Lifecycle(NamedTuple):
-    """The keys and the life of the rows of a class. docs/storage.md lists it, and tests compare it with the code.
+    """The keys and the lifecycle of a class of rows. docs/storage.md lists it, and tests compare it with the code.
 
     The forms of the keys have literal parts, `{placeholders}` and alternatives (` or `). A row is deleted with its
     `owner`: an `agent`, a `conversation` or the `workspace`; a row of the `stage` stays or expires. `export` and

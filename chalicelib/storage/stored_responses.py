@@ -1,7 +1,7 @@
 """The rows of stored responses to requests with an `Idempotency-Key` (`http.idempotency`).
 
-Partition keys end with a hash, so only an index finds the items of a workspace: `workspace delete` of the operator and
-erasures read it. A partition of the index accepts 1,000 write units a second, so each workspace has 16.
+Partition keys end with a hash, so only an index finds the items of a workspace. Erasures and the command `workspace
+delete` read it. A partition of the index accepts 1,000 write units a second, so each workspace has 16 partitions.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class PiecesByWorkspace(GlobalSecondaryIndex["PieceRow"]):  # type: ignore[no-un
 class StoredResponseRow(SealedRow, TaggedRow):
     """A key and its response: the sealed document `{fingerprint, path?, status, headers, messages}` and sealed body.
 
-    `path` has the values in the path of the request, for erasures: a response may not contain the id of its
+    `path` contains the path values of the request, for erasures, because a response may lack the id of its
     conversation. An earlier version stored no `path`.
 
     A long body is stored in `pieces` separate items, whose sort keys begin with `writing`. The partition key is a hash,
@@ -53,7 +53,7 @@ class StoredResponseRow(SealedRow, TaggedRow):
 
 
 class PieceRow(Row):
-    """A piece of a long sealed body; with only its keys, any item of the table."""
+    """A piece of a long sealed body. With only its keys, the row can stand for any item of the table."""
 
     class Meta:
         table_name = table("idempotency")
@@ -87,7 +87,7 @@ def list_all(workspace_id: str) -> Iterator[PieceRow]:
 
 
 def piece_rows(row: StoredResponseRow) -> list[PieceRow]:
-    """Return rows with the keys of the pieces of a long body; none for a short one."""
+    """Return rows with the keys of the pieces of a long body, or none for a short body."""
     return [
         PieceRow(row.request, join_key(row.writing, f"{number:02}"), shard=row.shard, expires_at=row.expires_at)
         for number in range(int(row.pieces or 0))

@@ -9,8 +9,8 @@ A single staged write is sent as a conditional put, update or delete; several wr
 conditions fail, the commit raises the `error` of the first failed step in staging order. The default error is
 `ConditionFailed`: another write came first, and `retry_on_conflict` runs the function again.
 
-When the response to a write is lost, the SDK repeats the write, and the repetition fails its own condition. Only this
-module detects that: it compares the stored version tag with its own. A transaction consumes twice the write
+If the response to a write is lost, the SDK repeats the write, and the repetition fails its own condition. Only this
+module detects this case: it compares the stored version tag with its own. A transaction consumes twice the write
 units of its items.
 """
 
@@ -104,7 +104,7 @@ class Unit:
         if not self._steps:
             return
         if len(self._steps) > _MAX_STEPS:
-            raise errors.TooLarge("The change is too large to store at once; send less of it.")
+            raise errors.TooLarge("The change is too large for one request; split it.")
         operation, arguments = self._request()
         for attempt in range(_ATTEMPTS):
             try:
@@ -118,7 +118,7 @@ class Unit:
                     return
                 self._raise_unless_conflict(failed)
                 pause(attempt)
-        raise errors.Unavailable("Too many writers at the same record; try again.")
+        raise errors.Unavailable("Too many simultaneous writes to this record; try again.")
 
     def _request(self) -> tuple[str, dict[str, Any]]:
         """Return the database operation and its arguments. A single-item operation begins with the step's action."""
@@ -134,7 +134,7 @@ class Unit:
         pairs = zip(self._steps, failed.reasons, strict=True)
         if any(reason and step.wrote(reason.raw_item) for step, reason in pairs):
             return True
-        # A deleted item has no tag to compare. If a single deletion finds no item, its goal is reached.
+        # A deleted item has no tag to compare. If a single deletion finds no item, the item is already deleted.
         (first, *others), (reason, *_) = self._steps, failed.reasons
         return not others and first.action == "Delete" and reason is not None and not reason.raw_item
 

@@ -14,7 +14,7 @@ _TTL_PRINCIPAL = "dynamodb.amazonaws.com"
 class RowChange(NamedTuple):
     """A row before and after a write, as stored: `old` is None for an insertion, `new` for a removal.
 
-    `milliseconds` is the exact time of the write, from its version tag. For a removal it is the stream's time: it
+    `milliseconds` is the exact time of the write, from its version tag. For a removal it is the stream's time, which
     may be rounded to seconds, but is always later than the last write.
     """
 
@@ -27,7 +27,7 @@ class RowChange(NamedTuple):
 
     def event_id(self, what: str, milliseconds: int) -> str:
         """Return the id of an event of this change: each read of the record returns the same id. Ids sort by time."""
-        # Each write of a tagged row has its own version tag. A row without tags is written once, under its own key.
+        # Each write of a tagged row has a new version tag. A row without tags is written only once, under its own key.
         tag = _version_tag(self.new or self.old or {})
         keys = (self.keys[name] for name in sorted(self.keys))
         text = "/".join((self.table, *keys, tag, "gone" if self.new is None else "", what))

@@ -3,10 +3,9 @@
 A delivery is claimed in the ledger, posted once, and its outcome is recorded. The queue retries a failure before the
 claim; nothing retries after it (at-most-once delivery, §6 rule 3).
 
-The scheduler is needed because a receiver that hangs must not delay the others of its batch: deliveries run
-concurrently, in turns by workspace. Hundreds that start at once would use so much CPU time that every receiver looks
-slow, so 25 start at each poll. A poll also moves deliveries that have not started from a host that hangs to the slow
-queue.
+A hanging receiver must not delay the others of its batch, so deliveries run concurrently, in turns by workspace. If
+hundreds started at once, they would use so much CPU time that every receiver would look slow, so 25 start at each poll.
+A poll also moves waiting deliveries for a hanging host to the slow queue.
 """
 
 import logging
@@ -50,7 +49,7 @@ class _RunningPost(NamedTuple):
 
 
 class _HostObservations:
-    """What the deliveries of a batch show about their hosts."""
+    """Observations about hosts during the deliveries of a batch."""
 
     def __init__(self) -> None:
         self.posting: dict[queue.QueuedDelivery, _RunningPost] = {}
@@ -59,10 +58,10 @@ class _HostObservations:
         self._recorded: set[tuple[Callable[[str, str], None], _Host]] = set()
 
     def record(self) -> None:
-        """Promote the hosts that have proved quick, and demote those that hang: each once per batch.
+        """Promote the hosts that have answered quickly, and demote those that hang, each once per batch.
 
         A host is demoted while it still hangs, so that new events do not queue up behind it. After a hang, the batch
-        does not promote the host, although other answers may be quick.
+        does not promote the host, even if other responses are quick.
         """
         late = clock.monotonic() - retry_policy.SLOW_SECONDS
         self.hanging |= {posting.host for posting in list(self.posting.values()) if posting.since <= late}
@@ -87,7 +86,7 @@ class _ReadyDelivery(NamedTuple):
 
 
 _RunningWork = dict[futures.Future[Any], queue.DeliveryMessage]
-"""The work of a batch that has been started, and the message that it is part of."""
+"""The running work of a batch, with the message that each part belongs to."""
 _WaitingDelivery = tuple[queue.DeliveryMessage, _ReadyDelivery]
 """A delivery that has not been started."""
 
@@ -95,7 +94,7 @@ _WaitingDelivery = tuple[queue.DeliveryMessage, _ReadyDelivery]
 def deliver(messages: Sequence[queue.DeliveryMessage], queue_name: str) -> list[queue.DeliveryMessage]:
     """Deliver a batch.
 
-    Return the messages with a failure before a claim. The queue repeats them; claimed deliveries are not sent again.
+    Return the messages that failed before a claim. The queue repeats them; claimed deliveries are not sent again.
     Raise the first failure if all messages failed, so that the function's alarm counts it.
     """
     submit = threads[queue_name].submit
@@ -173,7 +172,7 @@ def _failures(finished: _RunningWork, total: int) -> list[queue.DeliveryMessage]
 
 
 def _read(message: queue.DeliveryMessage, queue_name: str) -> list[_ReadyDelivery]:
-    """Return the deliveries of a message that are to be sent now."""
+    """Return the deliveries of a message that should be sent now."""
     deliveries = message.deliveries
     webhook, workspace, hosts_row, *events = storage.find_many(
         [

@@ -8,7 +8,7 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, deletion_hooks, json_equal
 from chalicelib.webhooks import hosts, signature
 
-# The time for which an old secret still signs after a rotation, and the maximum of signing secrets.
+# The time for which an old secret still signs after a rotation, and the maximum number of signing secrets.
 _OVERLAP_MILLISECONDS = 24 * 60 * 60 * 1000
 _MAX_SECRETS = 8
 # Per workspace. Fan-out reads all of them for every batch of changes.
@@ -138,7 +138,7 @@ def is_subscribed(document: Document, type_: str) -> bool:
 
 
 def existed_at(document: Document, milliseconds: int) -> bool:
-    """Return whether an endpoint existed at a time (Unix milliseconds): a newer one does not get a replayed change.
+    """Return whether an endpoint existed at a time (Unix ms): newer endpoints get no events of a replayed change.
 
     An imported endpoint exists since `importedAt`: the records imported with it are older, and cause no events.
     """

@@ -1,7 +1,7 @@
-"""The event catalogue: which events follow from a change of a row, and their payloads (§6).
+"""The event catalogue: the events that a change of a row causes, and their payloads (§6).
 
-To add an event, add its type to `Type`, and derive it in the function that `_CATALOGUE` has for its table. The function
-derives events from the change alone and reads nothing else. `delivery` adds `workspaceSecret` to the payload.
+To add an event, add its type to `Type`, and derive it in the table's function in `_CATALOGUE`. The function derives
+events only from the change, and reads nothing else. `delivery` adds `workspaceSecret` to the payload.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ Type = Literal[
 TYPES: tuple[str, ...] = get_args(Type)
 TEST = "webhook_test"
 
-# The service sets these at every save. A save that changes only these causes no event.
+# The service sets these members at every save. A save that changes no others causes no event.
 _TIMESTAMPS = {"lastModified"}
 _PLATFORMS = ("vg", "vf")
 # The channel (§6) of an origin (§2.6); `webchat` for a conversation without an origin.
@@ -34,7 +34,7 @@ _CHANNELS: dict[str, Channel] = {
     "community": "socialnet",
     "gb-chat": "cloudchat",
 }
-# Characters of a name or an email. An event must fit one item of 400 KB, together with all its members.
+# Characters of a name or an email. An event with all its members must fit in an item of 400 KB.
 _MAX_LABEL = 1_000
 
 
@@ -153,7 +153,7 @@ _CATALOGUE: dict[str, Callable[[RowChange], Iterator[Event]]] = {
 
 
 def _operations(change: RowChange, kind: type[DocumentRow]) -> Iterator[tuple[str, Any, Document]]:
-    """Yield the operation of a changed document with its row and content; nothing if the content is the same."""
+    """Yield the operation of a changed document with its row and content, or nothing if the content is the same."""
     old = kind.from_raw_data(change.old) if change.old else None
     new = kind.from_raw_data(change.new) if change.new else None
     if new is None:

@@ -1,6 +1,6 @@
 """Fan-out: from the changes of a stream to delivery messages on a queue. `functions` runs it.
 
-It stores the events that an endpoint subscribes to, then enqueues messages of one endpoint and up to 40 event ids each.
+It stores the subscribed events, then enqueues messages, each with one endpoint and at most 40 event ids.
 An invocation sends at most 500 messages. It enqueues the rest as continuations of at most the same size.
 A continuation never creates another one. Fan-out makes no HTTP request. Event ids come from the stream record, so a
 replayed batch produces identical events.
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 # events in memory; a character takes up to 4 bytes.
 MAX_EVENTS = 40
 _MAX_CHARACTERS = 400_000
-# The groups of a continuation: it sends at most as many messages as an invocation may.
+# The groups of a continuation, which may send as many messages as an invocation.
 _MAX_GROUPS = 10
 _MAX_MESSAGES = _MAX_GROUPS * endpoints.MAX_ENDPOINTS
 
@@ -40,7 +40,7 @@ class _Subscriber(NamedTuple):
 def fan_out(function: str, records: Sequence[Any]) -> list[Any]:
     """Turn the stream records of a function into delivery messages.
 
-    Return the first record of the first workspace that an outage left, or an empty list (`stream_batches`). The stream
+    After an outage, return the first record that is not done, otherwise an empty list (`stream_batches`). The stream
     repeats the batch from that record on, and the ids stay the same.
     """
     remaining = _MAX_MESSAGES

@@ -3,8 +3,8 @@
 Each reports the part of its batch that failed (partial batch failures); streams and queues repeat only that part.
 
 In the cloud, each function imports this module instead of `app.py`: no middleware runs, no wire model is loaded, and
-the blueprint's own log is not available. Chalice cannot declare the filters, retries and failure destination of a
-trigger; the deployment sets them.
+the blueprint's log is not available. Chalice cannot declare the filters, retries and failure destination of a
+trigger, so the deployment sets them.
 """
 
 import logging
@@ -25,7 +25,7 @@ _MAX_MESSAGES = 10
 _START = "TRIM_HORIZON"  # Chalice's default, LATEST, loses changes made while the trigger is being created
 
 Failures = dict[str, list[dict[str, str]]]
-"""What Lambda repeats: `{"batchItemFailures": [{"itemIdentifier": …}]}`."""
+"""The items that Lambda repeats: `{"batchItemFailures": [{"itemIdentifier": …}]}`."""
 
 
 @functions.on_dynamodb_record(settings.stream("agents"), _MAX_RECORDS, _START, "fan_out_agents")
@@ -105,6 +105,6 @@ def _read(records: list[dict[str, Any]]) -> tuple[list[tuple[dict[str, Any], que
 
 
 def _send_to_dead_letter(unreadable: list[str]) -> None:
-    """Send texts to the dead-letter queue. The caller does this last: a repeated batch must not repeat it."""
+    """Send texts to the dead-letter queue. Call this last, so that a repeated batch does not repeat it."""
     for text in unreadable:
         queue.send_to_dead_letter(text)

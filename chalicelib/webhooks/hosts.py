@@ -1,8 +1,8 @@
 """The hosts that have answered quickly. Only their deliveries use the fast queue (bulkhead).
 
-A quick answer promotes a host for `QUICK_SECONDS`. A hang demotes it for `PENALTY_SECONDS`, then for twice as long each
-time, up to a maximum (`retry_policy`). A host that is still quick after half of its time forgets its demotions. The
-state of all hosts is one row in the partition of the workspace's endpoints, so fan-out and delivery read it without
+A quick response promotes a host for `QUICK_SECONDS`. A hang demotes it for `PENALTY_SECONDS`, then for twice as long
+each time, up to a maximum (`retry_policy`). If a host is still quick after half of its time, its demotions are forgotten.
+The state of all hosts is one row in the partition of the workspace's endpoints, so fan-out and delivery read it without
 another request. The row outlives the endpoints: deleting and creating an endpoint again changes nothing.
 """
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 SORT_KEY = "hosts#"
 """Greater than the id of any endpoint: ids are ULIDs, which begin with a digit. `#` is in no identifier of a path."""
 
-# Hosts that a workspace's row remembers: as many as it may have endpoints. A forgotten host is slow, like a new one, so
+# Hosts that a workspace's row remembers: as many as its endpoints. A forgotten host is slow, like a new one, so
 # the first to go are those with the fewest demotions.
 _REMEMBERED = 50
 
@@ -66,7 +66,7 @@ class Host(NamedTuple):
         return Host(clock.seconds() + retry_policy.QUICK_SECONDS, 0, 0 if self.is_quick else self.demotions)
 
     def demoted(self) -> "Host":
-        """Return the state after a hang. The state of a slow host stays the same."""
+        """Return the state after a hang. A slow host keeps its state."""
         if not self.is_quick:
             return self
         penalty = min(retry_policy.PENALTY_SECONDS * 2**self.demotions, retry_policy.MAX_PENALTY_SECONDS)
@@ -91,7 +91,7 @@ def key(workspace_id: str) -> storage.Key:
 
 
 def read(row: HostsRow | None) -> Hosts:
-    """Return the hosts of a row. Without a row, and if it cannot be decrypted, every host is new."""
+    """Return the hosts of a row. If the row is missing or cannot be decrypted, every host is new."""
     if row is None:
         return {}
     try:

@@ -2,7 +2,7 @@
 
 A conditional write claims a delivery before it is sent, and a claimed delivery is never sent again. So an endpoint gets
 an event at most once, although the stream and the queue deliver at least once (§6 rule 3). A claim without an outcome
-is `unknown`: the process ended between claim and outcome.
+is listed as `unknown`: the process ended between claim and outcome.
 
 DynamoDB limits the throughput of a partition. So the events of a workspace are spread over 32 partitions, and the
 deliveries to an endpoint over 8. A sparse index contains the failed deliveries only.
@@ -23,7 +23,7 @@ from chalicelib.webhooks import retry_policy
 from chalicelib.webhooks.events import Event
 
 _DAY_SECONDS = 24 * 60 * 60
-# The most deliveries that one page of a filtered list reads; its cursor continues after them.
+# The maximum number of deliveries that a page of a filtered list reads. Its cursor continues after them.
 _MAX_SCANNED = 1_000
 _PARTITIONS = 8
 
@@ -188,12 +188,12 @@ def claim(row: DeliveryRow) -> bool:
 
 
 def record_outcome(row: DeliveryRow, outcome: Outcome) -> None:
-    """Record the outcome of a claimed delivery. Raise ConditionFailed if it has another claim."""
+    """Record the outcome of a claimed delivery. Raise ConditionFailed if another message holds the claim."""
     _record_outcome(row, FAILED if outcome.error else DELIVERED, outcome)
 
 
 def expire(row: DeliveryRow, reason: str) -> None:
-    """Record that a claimed delivery is not sent, and why. Raise ConditionFailed if it has another claim."""
+    """Record that a claimed delivery is not sent, and the reason. Raise ConditionFailed if another message holds it."""
     _record_outcome(row, EXPIRED, Outcome(None, reason, 0))
 
 
@@ -252,9 +252,9 @@ def list_page(
 
 
 def _newest_first(partition: str, before: str | None, size: int, index: str | None) -> Iterator[DeliveryRow]:
-    """Yield the deliveries of a partition, and send a request only when its first delivery is needed.
+    """Yield the deliveries of a partition. Send each request only when its first delivery is needed.
 
-    The first request reads `size` deliveries. Each next request reads four times as many, for a search for rare ones.
+    The first request reads `size` deliveries. Each further request reads four times as many, to search for rare ones.
     """
     while True:
         condition = DeliveryRow.delivery_id < before if before else None

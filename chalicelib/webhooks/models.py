@@ -16,10 +16,10 @@ Types = Annotated[list[EventType], Field(min_length=1)]
 
 
 class WebhookChange(WireModel):
-    """A change of a webhook endpoint. Members that are left out stay as they are."""
+    """A change of a webhook endpoint. Omitted members keep their values."""
 
     id: OptionalText = read_only()
-    # Required in an endpoint, so null cannot clear them. The defaults only mean "left out"; their values are not used.
+    # Required in an endpoint, so null cannot clear them. The defaults only mean "omitted"; their values are not used.
     url: Url = ""
     events: Types = Field(default_factory=list)
     enabled: bool = True
@@ -52,7 +52,7 @@ class WebhookChangeIn(WireModel):
 class Webhook(WireModel):
     """A webhook endpoint. `createdAt` is in Unix milliseconds.
 
-    Only the answers to its creation and to a rotation have a `signingSecret`.
+    Only the responses to its creation and to a rotation contain `signingSecret`.
     """
 
     id: str
@@ -67,9 +67,10 @@ class Webhook(WireModel):
 class Delivery(WireModel):
     """A delivery of an event to a webhook endpoint.
 
-    `pending`: it is queued or being sent. `delivered`: the receiver answered 200. `failed`: it did not; `error` says
-    why. `unknown`: the outcome was lost, so the event may have arrived. `expired`: it was never sent and will not be.
-    `createdAt` is in Unix milliseconds. Lists omit `payload`, which never has the `workspaceSecret`.
+    `pending`: the delivery is queued or being sent. `delivered`: the receiver answered 200. `failed`: it did not;
+    `error` contains the reason. `unknown`: the outcome was lost, so the event may have arrived. `expired`: the delivery
+    was never sent and will not be. `createdAt` is in Unix milliseconds. Lists omit `payload`, which never contains
+    `workspaceSecret`.
     """
 
     id: str

@@ -49,7 +49,7 @@ class DeliveryMessage(NamedTuple):
     def pack(self) -> str:
         """Return the text of the message; `parse` reads it.
 
-        The text omits the kind: during an upgrade, the last release reads the message, or has sent it.
+        The text omits the kind, because during an upgrade the last release reads and sends messages, too.
         """
         return json.dumps(self)
 

@@ -1,4 +1,4 @@
-"""The retry policy of webhooks: all of its numbers. A test writes the table of docs/webhooks.md from them.
+"""All numbers of the webhooks' retry policy. A test writes the table of docs/webhooks.md from them.
 
 A webhook is sent at most once (§6 rule 3): CAMS never repeats a POST, but a customer can request a redelivery. The
 queues repeat work that fails before a delivery is claimed, such as a read during an outage. A deployment sets the
@@ -19,8 +19,8 @@ QUEUE_RETENTION_DAYS = 4
 CLAIM_SECONDS = 60
 # Events and deliveries are stored, and can be redelivered, for this time.
 KEPT_DAYS = 30
-# A host that takes longer hangs, and moves to the slow queue; a quicker response moves it to the fast queue for a day.
+# A host that takes longer hangs and moves to the slow queue. A quicker response moves it to the fast queue for a day.
 SLOW_SECONDS = 2.0
 QUICK_SECONDS = 24 * 60 * 60
-# A host that hangs stays in the slow queue: the first time for ten minutes, then twice as long each time, up to a day.
+# A hanging host stays in the slow queue: for ten minutes the first time, then twice as long each time, up to a day.
 PENALTY_SECONDS, MAX_PENALTY_SECONDS = 10 * 60, 24 * 60 * 60

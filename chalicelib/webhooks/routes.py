@@ -27,9 +27,9 @@ _RENDERED = ("url", "events", "enabled", "description", "createdAt")
     body="models.WebhookIn", data="models.Webhook", creates=True, warns=True, raises=(errors.Stale, errors.LimitReached)
 )
 def create_webhook() -> Response:
-    """Create a webhook endpoint. Store its `signingSecret`: it is shown in this answer only.
+    """Create a webhook endpoint. Store its `signingSecret`: only this response contains it.
 
-    The answer to a token with scopes omits it; the workspace key can rotate it. If the caller is an access token,
+    The response to a token with scopes omits it; the workspace key can rotate it. If the caller is an access token,
     `warnings` lists the endpoint, because it remains after the token ends.
     """
     body: models.WebhookIn = bodies.read()
@@ -65,7 +65,7 @@ def read_webhook(webhook_id: str) -> Response:
     raises=(errors.NotFound, errors.Stale),
 )
 def change_webhook(webhook_id: str) -> Response:
-    """Change a webhook endpoint. Members that you leave out stay as they are; `events` replaces the whole list.
+    """Change a webhook endpoint. Omitted members keep their values; `events` replaces the whole list.
 
     If the caller is an access token, `warnings` lists the endpoint, because it remains after the token ends.
     """
@@ -100,9 +100,9 @@ def test_webhook(webhook_id: str) -> Response:
 @routes.route("/v3/webhooks/{webhook_id}/rotate", methods=["POST"])
 @Operation(data="models.Webhook", headers=("If-Match",), warns=True, raises=(errors.NotFound, errors.Stale))
 def rotate_webhook(webhook_id: str) -> Response:
-    """Rotate the signing secret. For 24 hours, each delivery carries a signature of the old secret, too.
+    """Rotate the signing secret. For 24 hours, each delivery also carries a signature of the old secret.
 
-    Store `signingSecret`: it is shown in this answer only, and not to a token with scopes.
+    Store `signingSecret`: only this response contains it, and the response to a token with scopes omits it.
     """
     row = _require_match(webhook_id)
     rotated = privileges.visible({"signingSecret": endpoints.rotate(row), **_render(row)}, lambda: models.Webhook)
@@ -115,9 +115,9 @@ def rotate_webhook(webhook_id: str) -> Response:
 def list_deliveries(webhook_id: str) -> Response:
     """List the deliveries of the last 30 days to a webhook endpoint, newest first.
 
-    `status` selects deliveries by status. `failed` reads only failed deliveries. For another status, a page searches
-    1,000 deliveries, so it may be short or even empty: continue as long as the answer has a `nextCursor`. A delivery or
-    outcome of the last second may be missing.
+    `status` selects deliveries by status. `failed` reads only failed deliveries. For other statuses, a page searches
+    1,000 deliveries, so it may be short or even empty: continue as long as the response has a `nextCursor`. A delivery
+    or outcome of the last second may be missing.
     """
     status = current_request.query_value("status")
     if status not in (None, *ledger.STATUSES):
@@ -132,7 +132,7 @@ def list_deliveries(webhook_id: str) -> Response:
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}", methods=["GET"])
 @Operation(data="models.Delivery", raises=(errors.NotFound,))
 def read_delivery(webhook_id: str, delivery_id: str) -> Response:
-    """Read a delivery. It has the `payload` of its event, which is kept for 30 days."""
+    """Read a delivery with the `payload` of its event, which is kept for 30 days."""
     row = _read(webhook_id, delivery_id)
     event = ledger.find_event(auth.caller().workspace_id, row.event_id)
     payload = {"payload": event["payload"]} if event else {}
@@ -161,7 +161,7 @@ def _require_match(webhook_id: str) -> endpoints.WebhookRow:
 
 
 def _read(webhook_id: str, delivery_id: str) -> ledger.DeliveryRow:
-    """Return a delivery. Raise NotFound, also for a delivery of a deleted endpoint."""
+    """Return a delivery. Raise NotFound if it, or its endpoint, does not exist."""
     _endpoint(webhook_id)
     return ledger.read(auth.caller().workspace_id, webhook_id, delivery_id)
 

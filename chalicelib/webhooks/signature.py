@@ -1,6 +1,6 @@
 """Signatures that a receiver can verify: Standard Webhooks 1.0.0, scheme `v1`.
 
-HMAC-SHA256 over `<id>.<timestamp>.<body>`; https://github.com/standard-webhooks/standard-webhooks.
+A signature is HMAC-SHA256 over `<id>.<timestamp>.<body>`: https://github.com/standard-webhooks/standard-webhooks.
 This module does not store secrets, and does not put `workspaceSecret` into the body (§6 rule 5).
 """
 

@@ -120,4 +120,4 @@ def test_a_key_that_kms_refuses_is_an_error_in_one_line(
 
     monkeypatch.setattr(storage.sdk_client("kms"), "decrypt", refuse)
     keyring.current.cache_clear()
-    assert "cannot be decrypted: KMS refused the encryption key (AccessDeniedException)" in failure(capsys)
+    assert "cannot be decrypted: KMS rejected the encryption key (AccessDeniedException)" in failure(capsys)
