@@ -1,7 +1,7 @@
 """The hosts that have answered quickly. Only their deliveries use the fast queue (bulkhead).
 
 A quick response promotes a host for `QUICK_SECONDS`. A hang demotes it for `PENALTY_SECONDS`, then for twice as long
-each time, up to a maximum (`retry_policy`). If a host is still quick after half of its time, its demotions are forgotten.
+each time, up to a maximum (`retry_policy`). If a host is still quick after half of its time, it has no more demotions.
 The state of all hosts is one row in the partition of the workspace's endpoints, so fan-out and delivery read it without
 another request. The row outlives the endpoints: deleting and creating an endpoint again changes nothing.
 """
