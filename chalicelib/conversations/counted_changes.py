@@ -1,8 +1,8 @@
 """The numbers that a change of a conversation adds to the analytics of its agent, from the stream record alone.
 
-A conversation counts when it begins, a handoff when the state becomes `requested_chat`. Messages and interactions
-count when they are received for the first time (`new_messages`), with the seconds by which they make the conversation
-longer. A deletion changes no number.
+A conversation is counted when it begins, and a handoff when the state becomes `requested_chat`. Messages and
+interactions are counted when they are first received (`new_messages`), as are the seconds by which the conversation
+becomes longer. Deletions are not counted.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ from chalicelib.storage import Document, images
 
 
 class CountedChange(NamedTuple):
-    """The numbers that a change adds, and its values of dimensions, both by name.
+    """The numbers that a change adds, and its values of the dimensions, both by name.
 
-    `agent` is the partition key of the agent, `version_tag` the tag of the write, which also contains its time.
-    `caused_at` is the Unix second of an earlier change that caused this change, or None.
+    `agent` is the partition key of the agent. `version_tag` is the tag of the write, which also contains its time.
+    `caused_at` is the Unix time of an earlier change that caused this change, or None.
     """
 
     agent: str
@@ -28,25 +28,25 @@ class CountedChange(NamedTuple):
 
 
 _HANDOFF = "requested_chat"
-# Callers choose the times of messages, which are clamped to numbers that a float represents exactly.
+# Callers choose the times of messages. They are clamped to numbers that a float represents exactly.
 _MAX_SECONDS = 30 * 24 * 60 * 60
 _LAST_MOMENT = 10**15
 _CONTENT = ("turns", "summary", "metadata")
-_MAX_COMPUTED = 10_000  # the records of a batch
-_computed: dict[int, tuple[dict[str, Any], "CountedChange | None"]] = {}  # by identity of the record
+_MAX_CACHED = 10_000  # the maximum number of records in a batch
+_cache: dict[int, tuple[dict[str, Any], "CountedChange | None"]] = {}  # by the identity of the record
 
 
 def from_record(record: dict[str, Any]) -> CountedChange | None:
-    """Return the counted change of a record of the stream; None if it adds nothing, or if an import wrote it.
+    """Return the counted change of a stream record, or None if it adds nothing or an import wrote it.
 
-    It is computed once for all followers of a batch. Raise UnknownLayout; the stream repeats the record.
+    The change is computed once for all followers of a batch. Raise UnknownLayout for a layout of a newer release.
     """
-    known = _computed.get(id(record))
-    if known is None or known[0] is not record:
-        if len(_computed) == _MAX_COMPUTED:
-            _computed.clear()
-        known = _computed[id(record)] = record, _read(record)
-    return known[1]
+    cached = _cache.get(id(record))
+    if cached is None or cached[0] is not record:
+        if len(_cache) == _MAX_CACHED:
+            _cache.clear()
+        cached = _cache[id(record)] = record, _read(record)
+    return cached[1]
 
 
 def _read(record: dict[str, Any]) -> CountedChange | None:

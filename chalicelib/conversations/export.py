@@ -1,6 +1,6 @@
 """The export of an agent's conversations as text, in pages: NDJSON with whole transcripts, or CSV for a spreadsheet.
 
-The pages, one after the other, are one file: only the first page of a CSV has the names of the columns.
+The concatenated pages form one file, so only the first page of a CSV contains the column names.
 """
 
 import json
@@ -13,9 +13,9 @@ from chalicelib.conversations.rows import ConversationRow
 from chalicelib.conversations.state import State
 from chalicelib.http import files
 
-# Bytes of a page as an escaped JSON string, in which Lambda sends it. One conversation always fits.
+# Maximum bytes of a page as an escaped JSON string, the form in which Lambda returns it. One conversation always fits.
 _MAX_PAGE = 5_900_000
-# Bytes of JSON of the turns that are read for a page, which the last conversation may exceed. A CSV omits most of them.
+# Bytes of JSON turns after which no further conversation is read for a page. A CSV contains only a part of them.
 _MAX_READ = 6_000_000
 _DESCRIPTION = ("title", "state", "userID", "userName", "userEmail", "userPhone", "origin", "tags", "chatAssignedTo")
 _COLUMNS = ("ID", "created", "lastModified", *_DESCRIPTION, "messagesNum", "interactionsNum", "transcript")
@@ -30,10 +30,9 @@ class ExportPage(NamedTuple):
 
 
 def page(entries: list[ConversationRow], form: str) -> ExportPage:
-    """Write the conversations of these entries of the index, at least one, until the page is full.
+    """Return a page with the conversations of these index entries: at least one, and as many as fit.
 
-    A conversation that was deleted in the meantime is omitted. One request per 20 conversations, and one for each long
-    conversation.
+    Deleted conversations are omitted. Costs one request per 20 conversations, and one for each long conversation.
     """
     texts: list[str] = []
     size = read = 0
@@ -52,7 +51,7 @@ def page(entries: list[ConversationRow], form: str) -> ExportPage:
 
 
 def heading(form: str) -> str:
-    """Return the line before the first conversation of a file; an empty text for NDJSON."""
+    """Return the first line of a file, which precedes the conversations. It is empty for NDJSON."""
     return files.heading(form, _COLUMNS)
 
 

@@ -1,7 +1,7 @@
-"""Lists of conversations for people: those of an agent with filters, and the inbox of those that wait for a person.
+"""Lists of conversations for people: an agent's conversations with filters, and the inbox of waiting conversations.
 
-Filters apply to metadata, which is sealed. So a list unseals the entries of an index one after the other. A request
-does a bounded amount of work; the next one continues after the last entry that was examined.
+Filters apply to metadata, which is sealed, so a list unseals index entries one after the other. A request does a
+bounded amount of work. The next request continues after the last examined entry.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,21 +11,21 @@ from chalicelib.conversations import listing
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.http import pages
 
-# The most entries that a request examines, and the entries per query after the first query, which reads a page.
+# Maximum index entries per request, and entries per query. The first query reads only one page.
 MAX_EXAMINED = 500
 PORTION = 100
-# The most entries per request whose metadata is too long for the index. Each is read with its turns.
+# Maximum entries per request whose metadata is too long for the index. Each is read with its turns.
 MAX_LONG = 20
-_LOWEST = "0"  # no ULID is lower
+_LOWEST = "0"  # sorts before every ULID
 
 
 def of_agent(
     workspace_id: str, agent_id: str, since: int | None, until: int | None, cursor: str | None, limit: int
 ) -> Iterator[pages.Examined]:
-    """Yield an agent's conversations that were created from `since` on and before `until`, newest first.
+    """Yield an agent's conversations that were created at or after `since` and before `until`, newest first.
 
-    The record of an entry is its row, None if it was deleted. Both times are Unix seconds; None means unbounded. One
-    request for `limit` entries, then one per 100 entries. Each costs another request if it has long entries.
+    The record of an entry is its row, or None if it was deleted. Both times are Unix seconds; None means unbounded.
+    Costs one request for `limit` entries, then one per 100 entries. Each of them costs another one for long entries.
     """
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
@@ -37,12 +37,12 @@ def of_agent(
 def entries_of_agent(
     workspace_id: str, agent_id: str, since: int | None, until: int | None, cursor: str | None, limit: int
 ) -> list[ConversationRow]:
-    """Return up to `limit` entries of the list of `of_agent`, without metadata that is too long. One request."""
+    """Return up to `limit` entries of the list of `of_agent`, without long metadata. Costs one request."""
     return _created(storage.join_key(workspace_id, agent_id), since, _latest(until, cursor), limit)
 
 
 def inbox(workspace_id: str, cursor: str | None, limit: int) -> Iterator[pages.Examined]:
-    """Yield the conversations of a workspace that wait for a person, latest activity first; requests as `of_agent`."""
+    """Yield the conversations of a workspace that wait for a person, latest activity first. Costs as `of_agent`."""
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
         condition = ConversationRow.activity <= before
@@ -71,7 +71,7 @@ def _examine(
     start: str,
     portion: int,
 ) -> Iterator[pages.Examined]:
-    """Yield the entries up to the position `start`, until the bounds of a request are reached."""
+    """Yield the entries at and after the position `start`, until a limit of a request is reached."""
     examined = long = 0
     while True:
         entries = fetch(start, portion + 1)
@@ -86,11 +86,11 @@ def _examine(
 
 
 def _affordable(entries: list[ConversationRow], limit: int) -> list[ConversationRow]:
-    """Return the entries up to the last one that leaves at most `limit` long entries."""
+    """Return the longest beginning of `entries` that contains at most `limit` long entries."""
     long = [number for number, entry in enumerate(entries) if entry.summary is None]
     return entries[: long[limit]] if len(long) > limit else entries
 
 
 def _before(position: str | None) -> str:
-    """Return the highest text that is lower than a position; None is the end of the list."""
+    """Return the highest text that sorts before a position. None means the position after all entries."""
     return ids.highest_before(position) if position else ids.HIGHEST

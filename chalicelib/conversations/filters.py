@@ -1,4 +1,4 @@
-"""The filters of the lists of conversations, from the query of a request."""
+"""The filters for lists of conversations, from the query of a request."""
 
 from typing import NamedTuple
 
@@ -12,10 +12,10 @@ _SEARCHED_MEMBERS = ("userName", "userEmail", "userPhone", "title", "lastMessage
 
 
 class Filters(NamedTuple):
-    """The conditions that every listed conversation fulfils.
+    """The conditions that a listed conversation satisfies.
 
-    It was created from `since` on and before `until`, and was active from `active_since` on; all in Unix seconds, None
-    means unbounded. `equal` maps members of the metadata to their values. `text` is case-folded.
+    It was created at or after `since` and before `until`, and last active at or after `active_since`. All times are
+    Unix seconds; None means unbounded. `equal` maps members of the metadata to values. `text` is case-folded.
     """
 
     since: int | None
@@ -27,7 +27,7 @@ class Filters(NamedTuple):
 
     @classmethod
     def from_request(cls) -> "Filters":
-        """Return the filters in the query of the request; an absent filter matches everything. Raise Invalid."""
+        """Return the filters in the query of the request. An absent filter matches every conversation."""
         members = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "userID": "userID"}
         values = {member: parameters.text(name) for name, member in members.items()}
         equal = {member: value for member, value in values.items() if value is not None}
@@ -35,7 +35,7 @@ class Filters(NamedTuple):
         return cls(parameters.seconds("from"), parameters.seconds("to"), equal, parameters.text("tag"), active, text)
 
     def match(self, row: ConversationRow, metadata: Document) -> bool:
-        """Return whether a conversation with this row and metadata is listed."""
+        """Return whether a conversation with this row and metadata satisfies the filters."""
         created = ids.timestamp_of(row.created)
         return (
             (self.since is None or created >= self.since * 1000)

@@ -1,8 +1,8 @@
-"""Core's follower of the stream of conversations: it sends tasks that recount, and that clear what deletions leave.
+"""Core's follower of the conversations' stream. It sends tasks that update tallies and delete leftovers.
 
-A record shows in which quarter hour a conversation was created or deleted. Each shard is read once a minute, or when it
-has 10,000 records, which debounces the changes of a quarter hour. A queue delays a recount until the index contains the
-change. A tally is an absolute number, so a repeated recount does no harm.
+A record contains the quarter hour of a created or deleted conversation. Lambda reads each shard once a minute, or when
+it has 10,000 records, so changes of the same quarter hour need only one recount. The queue delays a recount until the
+index contains the change. A tally is an absolute number, so repeating a recount is harmless.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ def _read(record: dict[str, Any]) -> _Tasks:
 
 
 def _recount(record: dict[str, Any]) -> tasks.RecountQuarter | None:
-    """Return the task for a conversation that was created or deleted, otherwise None."""
+    """Return the recount for a conversation that was created or deleted, otherwise None."""
     change = record["dynamodb"]
     if record["eventName"] == "MODIFY" or change["Keys"]["item"]["S"] != CONVERSATION_ITEM:
         return None
@@ -40,7 +40,7 @@ def _recount(record: dict[str, Any]) -> tasks.RecountQuarter | None:
 
 
 def _clear(record: dict[str, Any]) -> tasks.ClearLeftovers | None:
-    """Return the task for a conversation that was deleted, by a caller or by TTL, otherwise None."""
+    """Return the clearing for a conversation that a caller or TTL deleted, otherwise None."""
     keys = record["dynamodb"]["Keys"]
     is_deleted = record["eventName"] == "REMOVE" and keys["item"]["S"] == CONVERSATION_ITEM
     return tasks.ClearLeftovers(str(keys["conversation"]["S"])) if is_deleted else None

@@ -1,8 +1,8 @@
-"""The leftovers of a deleted conversation: all items in its partition besides the conversation's own item.
+"""The leftovers of a deleted conversation: all items in its partition except the conversation's own item.
 
-A deletion removes the conversation's own item and its chunks; TTL removes only the item. The stream reports both, and
-90 seconds later a task deletes the rest. By then, every request that read the conversation has ended, so no index item
-of an append that ran during the deletion remains. The parts of a new conversation with the same id stay.
+A deletion removes the conversation's own item and its chunks, and TTL removes only the own item. The stream reports
+both, and 90 seconds later a task deletes the remaining items. By then, every request that read the conversation has
+ended, so no append can write further index items. The items of a new conversation with the same id are kept.
 """
 
 import math
@@ -17,11 +17,11 @@ from chalicelib.queues import tasks
 
 CLEAR_DELAY_SECONDS = 90  # longer than a request lasts
 _BATCH = 50  # a transaction has at most 100 items
-_SKEW_MILLISECONDS = 10_000  # between the clocks of two processes
+_SKEW_MILLISECONDS = 10_000  # the maximum clock difference between two processes
 
 
 class ConversationPartRow(storage.Row):
-    """Any item in the partition of a conversation, except its own. `writing` is the write id of a chunk."""
+    """An item in the partition of a conversation, except its own item. `writing` is the write id of a chunk."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -32,12 +32,12 @@ class ConversationPartRow(storage.Row):
 
     @property
     def write_id(self) -> str:
-        """Return the ULID of the write that stored the part. The key of new messages contains it."""
+        """Return the ULID of the write that stored the part. For new messages, it is in the sort key."""
         return self.writing or storage.split_key(self.item)[1]
 
 
 def resume(task: tasks.ClearLeftovers, seconds: float) -> None:
-    """Clear a conversation for up to `seconds`, and send a task for the rest."""
+    """Clear a conversation for up to `seconds`, then send a task for the remaining parts."""
     after = clear(task.conversation, task.after or CONVERSATION_ITEM, clock.monotonic() + seconds)
     if after is not None:
         tasks.send(storage.split_key(task.conversation)[0], [task._replace(after=after)])
@@ -46,9 +46,9 @@ def resume(task: tasks.ClearLeftovers, seconds: float) -> None:
 def clear(conversation: str, after: str = CONVERSATION_ITEM, end: float = math.inf) -> str | None:
     """Delete the parts of the conversation with this partition key, unless the conversation exists.
 
-    If it exists, delete only the parts of an earlier conversation with its key. Begin after the sort key `after`, and
-    end at the time `end` of the monotonic clock. Return the last sort key if parts may be left, otherwise None. One
-    request per MB, and up to three per 50 parts. Raise ConditionFailed if a part has changed.
+    If it exists, delete only the parts of an earlier conversation with the same key. Begin after the sort key `after`,
+    and stop at the time `end` of the monotonic clock. Return the last sort key if parts may remain, otherwise None.
+    Costs one request per MB, and up to three per 50 parts. Raise ConditionFailed if a part has changed.
     """
     parts = storage.iterate(ConversationPartRow, conversation, ConversationPartRow.item > after)
     while batch := [*islice(parts, _BATCH)]:
@@ -71,17 +71,17 @@ def _delete(conversation: str, batch: list[ConversationPartRow]) -> None:
 
 
 def _delete_earlier(conversation: str, batch: list[ConversationPartRow]) -> None:
-    """Delete the parts of an earlier conversation: those that were written before the current one began.
+    """Delete the parts of an earlier conversation, which were written before the current one began.
 
-    Keep its own index items, even those of a replaced chunk: an append relies on them (`message_index`).
+    The current conversation keeps its index items, even for replaced chunks, because appends need them.
     """
     head = storage.find(ConversationRow, conversation, CONVERSATION_ITEM)
     if head is None:
         raise storage.ConditionFailed
-    named = {chunk.write_id for chunk in transcript.chunks(head)}
+    current = {chunk.write_id for chunk in transcript.chunks(head)}
     began = ids.id_at(ids.timestamp_of(head.created) - _SKEW_MILLISECONDS, 0)
     with storage.unit_of_work():
         for part in batch:
-            if part.write_id not in named and part.write_id < began:
-                # A new part may have taken the place of a chunk or an index item.
+            if part.write_id not in current and part.write_id < began:
+                # A new chunk or index item may have replaced the part.
                 storage.delete(part, ChunkRow.writing == part.writing if part.writing else None)

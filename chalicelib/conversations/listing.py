@@ -1,6 +1,7 @@
-"""The list of an agent's conversations: an index by creation, newest first, eventually consistent.
+"""The list of an agent's conversations: an eventually consistent index by creation, newest first.
 
-A cursor and the first pages need only the index. The tallies give the beginning of a later page (`page_position`).
+A cursor and the first pages need only the index. The position of a later page is computed from tallies
+(`page_position`).
 """
 
 from collections.abc import Callable
@@ -12,26 +13,25 @@ from chalicelib.conversations.page_position import Jump, Quarter
 from chalicelib.conversations.rows import CONVERSATION_ITEM, ConversationRow
 
 PAGE_SIZE = 20  # fixed by §4.2
-_LIMIT = PAGE_SIZE + 1  # one more entry shows that another page follows
-# The most entries before a page that is read without tallies, and before one that the tallies do not reach: a new agent
-# has no tallies yet.
+_LIMIT = PAGE_SIZE + 1  # the extra entry shows that another page follows
+# Maximum entries before a page that is read without tallies: always, or if tallies are missing, as for a new agent.
 _SHALLOW = 60
 _UNTALLIED = 1_000
 _CHUNK = 1_000  # entries per request
 
 
 def list_after(agent: storage.Key, workspace_id: str, agent_id: str, cursor: str) -> tuple[Any, list[ConversationRow]]:
-    """Return the row with the key `agent`, and up to 21 entries created before the ULID `cursor`. Two requests."""
+    """Return the row with the key `agent`, and up to 21 entries older than the ULID `cursor`. Costs two requests."""
     (row,) = storage.find_many([agent])
     return row, _older(workspace_id, agent_id, cursor, _LIMIT)
 
 
 def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -> tuple[Any, list[ConversationRow]]:
-    """Return the row with the key `agent`, and up to 21 entries from the beginning of a page (from 1) on.
+    """Return the row with the key `agent`, and up to 21 entries from the start of a page. The first page is 1.
 
-    Two requests up to 60 entries deep. After that four, and one more for each 1,000 conversations of a quarter hour.
-    Conversations that were created or deleted in the last two minutes may not be counted yet: pages then overlap or
-    leave a gap.
+    Costs two requests up to a depth of 60 entries. Deeper pages cost four, and one more for each 1,000 conversations of
+    a quarter hour. Conversations that were created or deleted in the last two minutes may not be counted yet, so these
+    pages may overlap or leave a gap.
     """
     depth = (page - 1) * PAGE_SIZE
     months = [] if depth <= _SHALLOW else tallies.list_months(workspace_id, agent_id)
@@ -47,14 +47,14 @@ def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -
 
 
 def with_metadata(entries: list[ConversationRow]) -> list[ConversationRow]:
-    """Return the entries as `read_long` does, without the conversations that were deleted in the meantime."""
+    """Return the entries as `read_long` does, but omit deleted conversations."""
     return [row for row in read_long(entries) if row]
 
 
 def read_long(entries: list[ConversationRow]) -> list[ConversationRow | None]:
-    """Return the entries, with metadata that is too long for the index read by key in one request.
+    """Return the entries. Entries whose metadata is too long for the index are replaced by rows of the table.
 
-    None for such a conversation that was deleted in the meantime.
+    Such an entry becomes None if the conversation has been deleted. Costs one request for all of them.
     """
     long = [entry.conversation for entry in entries if entry.summary is None]
     rows = storage.find_many(
@@ -65,7 +65,7 @@ def read_long(entries: list[ConversationRow]) -> list[ConversationRow | None]:
 
 
 def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:
-    """Count the conversations that were created in a quarter hour again. Three requests, and one more per MB."""
+    """Recount the conversations that were created in a quarter hour. Costs three requests, and one more per MB."""
     start = quarter.start()
     within = ConversationRow.created.between(
         ids.id_at(start, 0), ids.id_at(start + page_position.QUARTER_MILLISECONDS, 0)
@@ -89,7 +89,7 @@ def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
 
 
 def _quarter_of(entry: ConversationRow) -> Quarter | None:
-    """Return the quarter hour of an entry; None if its key is not a ULID, as in imports by an earlier version."""
+    """Return the quarter hour of an entry, or None if its key is not a ULID, as in imports by an earlier version."""
     try:
         return page_position.quarter_of(entry.created)
     except (ValueError, OverflowError):
@@ -111,7 +111,7 @@ _Query = Callable[[str, str | None, int], list[ConversationRow]]
 
 
 def _read(query: _Query, agent: str, start: str | None, skip: int, limit: int) -> list[ConversationRow]:
-    """Return up to `limit` entries after `skip` others. One request per 1,000 entries, which bounds the memory."""
+    """Return up to `limit` entries after `skip` others. To limit memory, each request reads at most 1,000 entries."""
     while skip + limit > _CHUNK:
         skipped = query(agent, start, _CHUNK - limit)
         if not skipped:

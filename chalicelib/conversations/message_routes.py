@@ -1,4 +1,4 @@
-"""The routes of messages: adding them to the end of a conversation, changing, replacing and deleting them."""
+"""The routes that append, change, replace and delete the messages of a conversation."""
 
 import json
 from collections.abc import Sequence
@@ -46,11 +46,11 @@ _ADDED = "Messages added successfully"
 def add_messages(agent_id: str, user_id: str) -> Response:
     """Add messages at the end of a conversation. The first message creates the conversation.
 
-    A message whose `mid` the conversation has is not added again; the answer shows it as it is stored. So a request can
-    be repeated. A message without `mid` gets a new one.
+    A message whose `mid` is already stored is not added again; the response contains the stored message. Therefore, it
+    is safe to repeat a request. A message without `mid` gets a new one.
 
-    A visitor token adds messages of the user: `from` is `human` or absent, which means the same. Another sender is 403.
-    The service sets the `ts` of such a message, and ignores its `channel`.
+    A visitor token adds messages of the user: `from` must be `human` or absent, which has the same effect. Any other
+    sender gets 403. The service sets the `ts` of such a message, and ignores its `channel`.
     """
     addition = _load(agent_id, user_id)
     etag.check_preconditions(addition.records.row)
@@ -67,8 +67,8 @@ def add_messages(agent_id: str, user_id: str) -> Response:
 def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
     """Add messages at the end of an existing conversation.
 
-    A message whose `mid` the conversation has is not added again; the answer shows it as it is stored. So a request can
-    be repeated. A message without `mid` gets a new one.
+    A message whose `mid` is already stored is not added again; the response contains the stored message. Therefore, it
+    is safe to repeat a request. A message without `mid` gets a new one.
     """
     addition = _load(agent_id, convo_id)
     etag.require_match(addition.records.row, "conversation")
@@ -85,7 +85,7 @@ def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
 )
 def replace_messages(agent_id: str, convo_id: str) -> Response:
-    """Replace all messages of a conversation. A message without `mid` gets one that follows from its content."""
+    """Replace all messages of a conversation. A message without `mid` gets one that is derived from its content."""
     body: models.Messages = bodies.read()
     agent, row = _read(agent_id, convo_id)
     etag.pin(row)  # a retry must not replace messages that the caller has not read
@@ -93,9 +93,9 @@ def replace_messages(agent_id: str, convo_id: str) -> Response:
     change = prepare_change(models.StateIn.model_construct(turns=transcript.as_turns(body.messages)), now)
     before = transcript.read_state(row, change.text)
     after = apply_change(before, change, now)
-    replaced = transcript.all_messages(after.turns)
+    messages = transcript.all_messages(after.turns)
     _save_changed(row, agent, before, after)
-    return etag.tagged(responses.success("Messages replaced successfully", replaced), row)
+    return etag.tagged(responses.success("Messages replaced successfully", messages), row)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["PATCH"])
@@ -109,7 +109,7 @@ def replace_messages(agent_id: str, convo_id: str) -> Response:
 def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     """Change a message. Members that you leave out keep their values, and `null` clears a member.
 
-    `mid` is ignored, and `warnings` lists it. A changed message is not a new one.
+    `mid` is ignored, and `warnings` lists it. A changed message does not count as new.
     """
     change: models.MessageChange = bodies.read()
     agent, row = _read(agent_id, convo_id)
@@ -126,7 +126,7 @@ def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_message(agent_id: str, convo_id: str, message_id: str) -> Response:
-    """Delete a message of a conversation. Sent again later, it is stored, but is not a new message of the user."""
+    """Delete a message of a conversation. If it is sent again later, it is stored, but does not count as new."""
     agent, row = _read(agent_id, convo_id)
     before = transcript.read_state(row)
     change = StateChange(models.StateIn(delete=models.Deletion(mids=[message_id])))
@@ -138,13 +138,13 @@ def delete_message(agent_id: str, convo_id: str, message_id: str) -> Response:
 
 
 def _read(agent_id: str, conversation_id: str) -> tuple[Document, store.ConversationRow]:
-    """Return the agent and the existing conversation. Raise NotFound, PreconditionFailed and Invalid."""
+    """Return the agent and the existing conversation. Raise NotFound if one is missing. Check the preconditions."""
     loaded = records.load(agent_id, conversation_id)
     return loaded.agent.open(), etag.require_match(loaded.row, "conversation")
 
 
 def _save_changed(row: store.ConversationRow, agent: Document, before: State, after: State) -> None:
-    """Stage the changed state of a conversation that was read as a whole. Raise LimitReached and TooLarge."""
+    """Stage the changed state of a conversation whose turns were all read. Raise LimitReached or TooLarge."""
     if after is not before:
         check_limits(agent, before, after)
         _require_answerable(after.turns.decode())
@@ -152,7 +152,7 @@ def _save_changed(row: store.ConversationRow, agent: Document, before: State, af
 
 
 class _Addition(NamedTuple):
-    """Messages to add, the document of the agent, and the records that were read for them, with index items."""
+    """Messages to add, with the agent's document and the records and index items that were read for them."""
 
     messages: Sequence["models.Message"]
     agent: Document
@@ -161,7 +161,7 @@ class _Addition(NamedTuple):
 
 
 def _load(agent_id: str, conversation_id: str) -> _Addition:
-    """Read the records that an addition of messages needs, in one request. Raise NotFound."""
+    """Read the records that are needed to add messages, in one request. Raise NotFound without an agent."""
     body: models.NewMessages = visitors.restrict_messages(bodies.read())
     mids = list(dict.fromkeys(mid for message in body.messages if (mid := message.get("mid"))))
     key = store.key(auth.caller().workspace_id, agent_id, conversation_id)
@@ -172,7 +172,7 @@ def _load(agent_id: str, conversation_id: str) -> _Addition:
 
 
 def _append(addition: _Addition) -> Response:
-    """Stage the new messages, in a new conversation if `row` is None; answer the whole request as it is stored."""
+    """Stage the new messages, in a new conversation if none exists. Respond with all messages as they are stored."""
     agent, row, now = addition.agent, addition.records.row, clock.seconds()
     new = transcript.new_turns(addition.messages, now)
     before = transcript.read_end(row) if row else empty_state(addition.records.conversation_id)
@@ -182,7 +182,7 @@ def _append(addition: _Addition) -> Response:
         check_limits(agent, before, after)
         saved = records.save(addition.records, agent, before, after)
         _require_room(saved, after)
-        if row:  # a crash in a new conversation would leave index items without a conversation
+        if row:  # in a new conversation, a crash would leave orphaned index items
             transcript.extend_index(row, after)
         row = saved
     added = [transcript.message_of_turn(stored.get(turn["messages"]["mid"], turn)) for turn in new]
@@ -190,7 +190,7 @@ def _append(addition: _Addition) -> Response:
 
 
 def _require_room(row: store.ConversationRow, state: State) -> None:
-    """Raise TooLarge for a staged state with more turns than the state route accepts and returns."""
+    """Raise TooLarge for a staged state with more turns than the state route accepts or returns."""
     mark, first = transcript.last_mark(row), transcript.first_byte(row, state)
     text = state.turns[mark.end - first :].decode()
     if first + len(state.turns) > MAX_TURNS_BYTES:
@@ -199,6 +199,6 @@ def _require_room(row: store.ConversationRow, state: State) -> None:
 
 
 def _require_answerable(text: str, escaped: int = 0) -> None:
-    """Raise TooLarge for turns that do not fit a response of the state route with `escaped` bytes of other turns."""
+    """Raise TooLarge for turns that do not fit into a state response with `escaped` bytes of other turns."""
     if not responses.fits(text, RESERVED_BYTES + escaped):
-        raise errors.TooLarge("The turns of a conversation must fit into an answer.")
+        raise errors.TooLarge("The turns do not fit into a response; send fewer or shorter messages.")

@@ -1,9 +1,9 @@
-"""Wire models of conversations: metadata, turns and messages, and the state route's request and answer."""
+"""Wire models of conversations: metadata, turns and messages, and the request and response of the state route."""
 
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, WithJsonSchema, with_config
-from typing_extensions import TypedDict  # before Python 3.12, pydantic rejects the one of `typing`
+from typing_extensions import TypedDict  # before Python 3.12, pydantic rejects `typing.TypedDict`
 
 from chalicelib.agents.record import AgentV2
 from chalicelib.http.wire import (
@@ -44,11 +44,11 @@ Message = TypedDict(
 )
 """A message (§2.7). `mid` is its id; the service generates one if it is missing."""
 
-# Only the first of several invalid messages or turns is reported: there may be a million.
+# Only the first invalid message or turn is reported, because there may be a million.
 _Messages = Annotated[list[Message], Field(fail_fast=True)]
 
 _MAX_MESSAGES = 30_000  # as `state.MAX_MESSAGES`
-# The specification types it `number`.
+# An integer, although the specification declares `number`.
 _MessagesNumber = Annotated[
     int,
     Field(ge=0, le=_MAX_MESSAGES),
@@ -60,7 +60,7 @@ TurnIn = TypedDict("TurnIn", {"from": OptionalText, "messages": _Messages | None
 """A turn in a request (§2.7). `ts` defaults to the time of the write."""
 
 TurnOut = TypedDict("TurnOut", {"from": OptionalText, "messages": Message, "ts": OptionalNumber}, total=False)
-"""A turn in an answer (§2.7). It has exactly one message."""
+"""A turn in a response (§2.7). It has at most one message."""
 
 for _open in (Message, TurnIn, TurnOut):
     with_config(_OPEN)(_open)
@@ -68,7 +68,7 @@ for _open in (Message, TurnIn, TurnOut):
 
 
 class ConvoMeta(WireModel):
-    """The metadata of a conversation (§2.6). Counters and times that the service maintains are read only."""
+    """The metadata of a conversation (§2.6). Counters and times that the service maintains are read-only."""
 
     ID: PublicText = read_only()
     userID: PublicText = None
@@ -94,7 +94,7 @@ class ConvoMeta(WireModel):
 
 
 class ConvoMetaV3(ConvoMeta):
-    """The metadata of a conversation in the v3 form: also its agent, its title and its newest message."""
+    """The metadata of a conversation in the v3 form, which adds its agent, its title and its newest message."""
 
     agentId: OptionalText = read_only()
     title: OptionalText = None
@@ -108,7 +108,7 @@ class Deletion(WireModel):
 
 
 class StateIn(WireModel):
-    """The body of the state route (§4.3). Without any member, the route only reads."""
+    """The body of the state route (§4.3). An empty body only reads the state."""
 
     turns: Annotated[list[TurnIn], Field(fail_fast=True)] | None = None
     delete: Deletion | None = None
@@ -123,7 +123,7 @@ class Issue(WireModel):
 
 
 class StateOut(WireModel):
-    """The answer of the state route (§4.3), without the `data` envelope."""
+    """The response of the state route (§4.3), without the `data` envelope."""
 
     platformName: Platform
     success: bool
@@ -141,7 +141,7 @@ class StateOut(WireModel):
 
 
 class NewMessages(WireModel):
-    """Messages to add, 1 to 50, in order. One whose `mid` the conversation has is not added again."""
+    """1 to 50 messages to add, in order. A message whose `mid` is already stored is not added again."""
 
     messages: Annotated[list[Message], Field(fail_fast=True, min_length=1, max_length=50)]
 
@@ -159,7 +159,7 @@ class MessageChange(WireModel):
 
 
 class NewVisitorToken(WireModel):
-    """The settings of a new visitor token. It expires after a day by default, and after 30 days at most."""
+    """The settings of a new visitor token. The lifetime is a day by default, and 30 days at most."""
 
     expiresInSeconds: Annotated[int, Field(ge=60, le=30 * 86_400), INTEGRAL_FLOAT_AS_INT] | None = None
 
@@ -171,7 +171,7 @@ class VisitorTokenIn(WireModel):
 
 
 class VisitorToken(WireModel):
-    """A visitor token, which is shown only once. Times are ISO 8601."""
+    """A visitor token, which is returned only once. Times are in ISO 8601."""
 
     token: Annotated[str, SECRET]
     expiresAt: str
@@ -179,7 +179,7 @@ class VisitorToken(WireModel):
 
 
 class NewConversation(ConvoMetaV3):
-    """A conversation to create (§4.1). `messagesNum` is what it had elsewhere, until it receives turns here."""
+    """A conversation to create (§4.1). `messagesNum` may be a count from elsewhere; the first turns replace it."""
 
     messagesNum: _MessagesNumber | None = None
 
@@ -210,7 +210,7 @@ class AssignmentIn(WireModel):
 
 
 class ConversationMessages(WireModel):
-    """A conversation with messages of it, newest first."""
+    """A conversation with some of its messages, newest first."""
 
     conversation: ConvoMetaV3
     messages: list[Message]

@@ -1,9 +1,9 @@
-"""New messages: the messages that a write contains for the first time, and the content of the user's messages.
+"""New messages: the messages that a conversation receives for the first time, and the content of the user's messages.
 
-Each message counts once, as a user's message or as another message. The conversation stores the number of messages
-that it ever received, and a digest of each received message that it no longer stores. So a message that is replaced or
-deleted, and sent again, is not new. The user's new messages are stored with the write, so that fan-out can read them
-from the stream without the transcript.
+Each message is counted once, as a message of the user or of another sender. A conversation stores the number of
+messages that it has ever received, and digests of received messages that it no longer stores. Therefore, a message
+that is replaced or deleted, and sent again, is not new. The user's new messages are stored with the write, so that
+fan-out can read them from the stream without the transcript.
 """
 
 import hashlib
@@ -15,30 +15,30 @@ from chalicelib import storage
 from chalicelib.storage import Document
 
 HUMAN = "human"
-# The type of a message that a widget sends when a visitor opens it (§2.7): the visitor wrote nothing.
+# The type of the message that a widget sends when a visitor opens it (§2.7). The visitor has not written it.
 _LAUNCH = "launch"
-# The channels of `message_received`: a closed list (§6).
+# The channels of `message_received`. The specification lists all of them (§6).
 Channel = Literal["chatapp", "photoapp", "socialnet", "cloudchat", "webchat"]
 _CHANNELS: tuple[str, ...] = get_args(Channel)
-# 48 bits: with the maximum of digests, one new message in 9 billion is mistaken for a known one.
+# 48 bits. With the maximum number of digests, one new message in 9 billion is mistaken for an old one.
 _DIGEST_BYTES = 6
 # The digests are part of the conversation's own item, which DynamoDB limits to 400 KB.
 _MAX_DIGESTS = 30_000
 _COUNTS = struct.Struct(">II")
-# The messages of one item, because the time of fan-out for a stream record is bounded. A multiple of 40, the events of
-# a queue message.
+# Maximum messages per item, to limit the time that fan-out takes for a stream record. It is a multiple of 40, the
+# number of events in a queue message.
 MAX_MESSAGES = 480
-# Characters of a message, and of its id, type and sender. One message with these always fits one item.
+# Maximum characters of a message, and of its id, type and sender. One such message always fits into one item.
 CONTENT_LIMIT = 100_000
 _LABEL_LIMIT = 1_000
-# The members of a message's `item` that usually hold its text.
+# The members of a message's `item` that usually contain its text.
 _TEXTS = ("message", "text", "content", "payload")
 
 
 class Totals(NamedTuple):
-    """The numbers of the user's messages and of all messages that a conversation ever received.
+    """The numbers of the user's messages, and of all messages, that a conversation has ever received.
 
-    `removed_digests` has the digests of received messages that are no longer stored, at most 30,000.
+    `removed_digests` contains the digests of received messages that are no longer stored, at most 30,000.
     """
 
     interactions: int = 0
@@ -46,12 +46,12 @@ class Totals(NamedTuple):
     removed_digests: bytes = b""
 
     def pack(self) -> bytes:
-        """Return the bytes to store, empty if no message was received."""
+        """Return the bytes to store. They are empty if no message was received."""
         return _COUNTS.pack(self.interactions, self.messages) + self.removed_digests if self.messages else b""
 
 
 def unpack(packed: bytes) -> Totals:
-    """Return what `Totals.pack` has packed."""
+    """Return the totals that `Totals.pack` packed."""
     if not packed:
         return Totals()
     interactions, messages = _COUNTS.unpack_from(packed)
@@ -65,14 +65,14 @@ def find_new_messages(
 
     `turns` replace the turns `before`. A message is new if it was not stored before and has no digest in `totals`.
     """
-    stored, kept = _senders(before), dict[str, bool]()
+    stored, current = _senders(before), dict[str, bool]()
     removed_before = {digest for (digest,) in struct.iter_unpack(f"{_DIGEST_BYTES}s", totals.removed_digests)}
     new, count = [], 0
     for turn in turns:
         if "messages" not in turn:
             continue
         mid, from_user = turn["messages"]["mid"], is_of_user(turn)
-        kept[mid] = from_user
+        current[mid] = from_user
         if stored.get(mid) is from_user:
             continue
         was_of_user = bool(removed_before) and _digest(mid, from_user=True) in removed_before
@@ -81,26 +81,26 @@ def find_new_messages(
         )
         if from_user and not was_of_user:
             new.append(_webhook_message(turn))
-    removed = (_digest(mid, from_user) for mid, from_user in stored.items() if kept.get(mid) is not from_user)
+    removed = (_digest(mid, from_user) for mid, from_user in stored.items() if current.get(mid) is not from_user)
     digests = totals.removed_digests + b"".join(digest for digest in removed if digest not in removed_before)
     digests = digests[-_MAX_DIGESTS * _DIGEST_BYTES :]
     return tuple(new), Totals(totals.interactions + len(new), totals.messages + count, digests)
 
 
 def is_of_user(turn: Document) -> bool:
-    """Return whether a turn has a message that the user wrote: not a launch without a text.
+    """Return whether the user wrote the message of a turn. A launch without text is not written by the user.
 
     A message without `from` has the `from` of its turn.
     """
     message = turn.get("messages")
-    # Callers choose the type. A message with a text always counts, otherwise a visitor could avoid the limits.
+    # Callers choose the type. A launch with text counts, because otherwise a visitor could evade the limits.
     if message is None or (message.get("type") == _LAUNCH and not any(_texts(message.get("item")))):
         return False
     return (message.get("from") or turn.get("from")) == HUMAN
 
 
 def text_of(item: Any) -> str:
-    """Return the text of a message's item, or the item as JSON if it has no text; empty for an empty item."""
+    """Return the text of a message's item, or the item as JSON if it has no text. An empty item gives empty text."""
     text = next(_texts(item), None)
     if text is None:
         return storage.encode_json(item).decode() if item else ""
@@ -108,9 +108,9 @@ def text_of(item: Any) -> str:
 
 
 def split(messages: Sequence[Document], max_bytes: int) -> Iterator[list[Document]]:
-    """Split messages, in order, into parts of up to `MAX_MESSAGES` and up to `max_bytes` of JSON.
+    """Yield the messages, in order, in parts of at most `MAX_MESSAGES` messages and `max_bytes` of JSON.
 
-    A longer message is a separate part.
+    A message that exceeds `max_bytes` is a part by itself.
     """
     part: list[Document] = []
     size = 0
@@ -131,12 +131,12 @@ def _label(text: str | None) -> str | None:
 
 
 def _senders(turns: Iterable[Document]) -> dict[str, bool]:
-    """Return whether each message is the user's, by its id."""
+    """Return a map from the id of each message to whether the user wrote it."""
     return {turn["messages"]["mid"]: is_of_user(turn) for turn in turns if "messages" in turn}
 
 
 def _digest(mid: str, from_user: bool) -> bytes:
-    # The first byte separates the two kinds: a caller that chooses ids must not get the digest of the other kind.
+    # The prefix separates both kinds. Without it, a caller could choose an id that has a digest of the other kind.
     return hashlib.blake2b((f"u{mid}" if from_user else f"o{mid}").encode(), digest_size=_DIGEST_BYTES).digest()
 
 

@@ -1,7 +1,7 @@
-"""The position at which page N of an agent's conversations begins, computed from tallies. Pure.
+"""The position at which page N of an agent's conversations begins, computed from tallies without I/O.
 
 A tally is the number of conversations that were created in a period and still exist. The list is newest first, so the
-sum of the newest tallies leads to the quarter hour in which a page begins, and only that quarter hour is read entry by
+sum of the newest tallies locates the quarter hour in which a page begins. Only that quarter hour is read entry by
 entry, from its nearer end.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from chalicelib import clock, ids
 
 QUARTER_MILLISECONDS = 15 * 60 * 1000
-QUARTERS = 96  # of a day; all periods are in UTC
+QUARTERS = 96  # per day; all periods are in UTC
 
 
 class Quarter(NamedTuple):
@@ -42,16 +42,16 @@ def quarter_of(created: str) -> Quarter:
 
 
 class Depth(NamedTuple):
-    """A day, and the number of conversations of that day that are newer than a position in the list."""
+    """A position in the list: a day, and the number of newer conversations of that day."""
 
     day: str
     newer: int
 
 
 def find_day(months: Iterable[tuple[str, Sequence[int]]], depth: int) -> Depth | None:
-    """Return the day of the conversation with `depth` newer conversations; None if the tallies do not reach it.
+    """Return the day of the conversation that has `depth` newer ones, or None if the tallies do not reach it.
 
-    `months` has the tallies of each day by month, newest month first.
+    `months` contains the tallies of each day by month, newest month first.
     """
     for month, days in months:
         for number in reversed(range(len(days))):
@@ -62,10 +62,10 @@ def find_day(months: Iterable[tuple[str, Sequence[int]]], depth: int) -> Depth |
 
 
 class Jump(NamedTuple):
-    """A way to read a page from a boundary, a Unix time in milliseconds.
+    """The way to read a page from `boundary`, a Unix time in milliseconds.
 
-    The page begins with the `newer` entries after the boundary or, if `newer` is 0, with the entry before the boundary
-    that follows after `skip` others.
+    The page begins with the `newer` entries that are newer than the boundary. If `newer` is 0, it begins after the
+    first `skip` entries that are older.
     """
 
     boundary: int
@@ -76,8 +76,8 @@ class Jump(NamedTuple):
 def find_jump(depth: Depth, quarters: Sequence[int], size: int) -> Jump:
     """Return the cheapest way to read a page of `size` entries.
 
-    If the tallies of the day do not reach it, because they were read before or after those of the month, the page
-    begins at the start of the day.
+    The tallies of the day may differ from the tallies of the month, because a recount may run between the two reads. If
+    they are too low, the page begins at the start of the day.
     """
     newer = depth.newer
     for number in reversed(range(len(quarters))):

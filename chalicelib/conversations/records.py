@@ -12,7 +12,7 @@ from chalicelib.storage import Document
 
 
 class AgentAndConversation(NamedTuple):
-    """The agent and the conversation that a request names, and other records that were read with them.
+    """The agent and the conversation of a request, and other records that were read with them.
 
     The conversation is `row`, or `expired` if it has expired. Both are None if it does not exist.
     """
@@ -25,9 +25,9 @@ class AgentAndConversation(NamedTuple):
 
 
 def load(agent_id: str, conversation_id: str, *extra_keys: storage.Key) -> AgentAndConversation:
-    """Read the agent with eventual, the conversation with strong consistency, and `extra_keys`, in one request.
+    """Read the agent, the conversation and `extra_keys` in one request. Raise NotFound for an unknown agent.
 
-    Raise NotFound for an unknown agent.
+    The read of the agent is eventually consistent, and the read of the conversation strongly consistent.
     """
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, conversation_id), *extra_keys]
@@ -37,7 +37,7 @@ def load(agent_id: str, conversation_id: str, *extra_keys: storage.Key) -> Agent
 
 
 def save(records: AgentAndConversation, agent: Document, before: State, after: State) -> ConversationRow:
-    """Stage a changed state, of a new conversation if it does not exist. `agent` is its document. Raise TooLarge."""
+    """Stage a changed state. Create the conversation if it does not exist. `agent` is the agent's document."""
     name, row = agents.display_name(agent), records.row
     if row:
         store.save(row, before, after, name)

@@ -1,4 +1,4 @@
-"""The answer of the state route (§4.3) as JSON text. Stored turns are copied into it without parsing them."""
+"""The response of the state route (§4.3) as JSON text. Stored turns are copied into it without parsing."""
 
 from typing import TYPE_CHECKING
 
@@ -19,21 +19,21 @@ else:
     record = LazyModule("chalicelib.agents.record")
     models = LazyModule("chalicelib.conversations.models")
 
-# Reserved for the members other than the turns, so that any stored state can be answered.
+# Bytes that are reserved for the members other than the turns, so that every stored state fits into a response.
 RESERVED_BYTES = 500_000
 
 
 def state_answer(agent_id: str, user_id: str, agent: Document, before: State, after: State) -> Response:
-    """Answer the state `after`, with the turns of `before` as `oldTurns`.
+    """Return the response with the state `after`, and with the turns of `before` as `oldTurns`.
 
-    If the answer exceeds the size limit of a function's response, it omits `oldTurns`, and then `agentData`. Raise
-    TooLarge for a change whose turns alone exceed it.
+    If it exceeds Lambda's limit for a response, it omits `oldTurns`, and then `agentData`. Raise TooLarge for a change
+    whose turns alone exceed the limit.
     """
-    done = "retrieved" if after is before else "saved"
+    verb = "retrieved" if after is before else "saved"
     members: Document = {
         "platformName": forms.platform(agent),
         "success": True,
-        "message": f"Conversation state {done} successfully",
+        "message": f"Conversation state {verb} successfully",
         "chatState": privileges.visible(render_metadata(after.metadata), lambda: models.ConvoMeta),
         "actionMessages": [],
         "agentData": privileges.visible(forms.v2_form(agent), lambda: record.AgentV2),
@@ -44,7 +44,7 @@ def state_answer(agent_id: str, user_id: str, agent: Document, before: State, af
     }
     turns = after.turns.decode()
     if after is not before and not responses.fits(turns, RESERVED_BYTES):
-        raise errors.TooLarge("turns do not fit into an answer; send fewer turns or shorter messages.")
+        raise errors.TooLarge("turns do not fit into a response; send fewer turns or shorter messages.")
     start = _open_object(members)
     complete = f'{start},"turns":{turns},"oldTurns":{before.turns.decode()}}}'
     if responses.fits(complete):
@@ -62,12 +62,12 @@ def render_metadata(metadata: Document) -> Document:
 
 
 def render_v3(row: ConversationRow, metadata: Document) -> Document:
-    """Return the v3 form of a conversation: the members that it defines, and the id of its agent."""
+    """Return the v3 form of a conversation: its metadata members of that form, and the id of its agent."""
     defined = models.ConvoMetaV3.model_fields
     members = {name: value for name, value in metadata.items() if name in defined}
     return {**members, "agentId": storage.split_key(row.agent)[-1]}
 
 
 def _open_object(members: Document) -> str:
-    """Return the members that have a value, as a JSON object without its closing brace."""
+    """Return the members that are not None as a JSON object, without its closing brace."""
     return encode_json({name: value for name, value in members.items() if value is not None}).decode()[:-1]

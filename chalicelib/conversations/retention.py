@@ -1,6 +1,6 @@
-"""Retention: conversations are kept for the days of their agent, otherwise for those of the workspace.
+"""Retention: the agent, or otherwise the workspace, sets the days for which conversations are kept.
 
-The metadata of a conversation contains the days, as a member that responses omit. So each save of the metadata moves
+The metadata of a conversation contains the days, in a member that responses omit. Each save of the metadata postpones
 the expiry (`store`). A task applies a changed number of days to the existing conversations. It starts 90 seconds after
 the change, when every cache of the old days has expired. Each conversation gets the days that are set when the task
 reaches it, so repeated and overlapping runs have the same result. An expired conversation is never restored.
@@ -21,16 +21,16 @@ _PAGE = 25
 
 
 def days_of(workspace_id: str, agent: Document) -> int | None:
-    """Return the days for which an agent's conversations are kept after their last activity; None for no limit.
+    """Return the days for which an agent's conversations are kept after their last activity. None means no limit.
 
-    One request, if the agent has no days and the workspace was not read in the last minute.
+    Costs one request if the agent has no days and the workspace was not read in the last minute.
     """
     own = _own_days(agent)
     return workspaces.retention_days(workspace_id) if own is None else own
 
 
 def resume(task: tasks.ApplyRetention, seconds: float) -> None:
-    """Apply the days to conversations for up to `seconds`, and send a task for the rest."""
+    """Apply the days to conversations for up to `seconds`, then send a task for the remaining conversations."""
     end = clock.monotonic() + seconds
     try:
         days = workspaces.read(task.workspace_id).open().get("retentionDays")
@@ -47,7 +47,7 @@ def resume(task: tasks.ApplyRetention, seconds: float) -> None:
 
 
 def _own_days(agent: Document) -> int | None:
-    """Return the days of the agent itself. An earlier version stored anything under this name."""
+    """Return the days in the agent's `retention`, where an earlier version stored any value. Return None if invalid."""
     retention: Any = agent.get("retention")
     days = retention.get("days") if isinstance(retention, dict) else None
     is_valid = isinstance(days, int) and not isinstance(days, bool) and 1 <= days <= _MAX_DAYS
@@ -55,7 +55,7 @@ def _own_days(agent: Document) -> int | None:
 
 
 def _apply_page(workspace_id: str, agent_id: str, after: str | None, default: int | None) -> str | None:
-    """Apply the days of an agent to a page of its conversations; return where the next page begins."""
+    """Apply the days of an agent to a page of its conversations. Return the position of the next page, or None."""
     agent = agents.find(workspace_id, agent_id)
     if agent is None:
         return None

@@ -44,21 +44,21 @@ routes = Blueprint(__name__)
 def exchange_state(agent_id: str, user_id: str) -> Response:
     """Read or change the state of a conversation.
 
-    Without any member, the request only reads. A change is applied in this order: `turns` replaces all turns, `delete`
-    removes messages, `metadata` merges. The first change creates the conversation. A state has at most 2 MiB of JSON,
-    and 30,000 messages.
+    An empty body only reads the state. A change is applied in this order: `turns` replaces all turns, `delete` removes
+    messages, `metadata` merges. The first change creates the conversation. The turns have at most 2 MiB of JSON, and
+    30,000 messages.
 
-    A visitor token reads its conversation, and sets `userName`, `userEmail` and `userPhone`: ten times in a row, then
-    once in six minutes (429). Its `metadata.ts` is ignored. Any other change is 403.
-    In `agentData` and `chatState`, it is shown only members with `x-public`.
+    A visitor token can read its conversation, and set `userName`, `userEmail` and `userPhone`: ten times in a row, then
+    once in six minutes (429). Its `metadata.ts` is ignored, and any other change gets 403. In `agentData` and
+    `chatState`, it receives only members with `x-public`.
 
-    The answer has the new state, and the previous turns as `oldTurns`. If the answer is too large, it omits `oldTurns`,
-    and then `agentData`.
+    The response contains the new state, and the previous turns as `oldTurns`. If the response is too large, it omits
+    `oldTurns`, and then `agentData`.
     """
     body: models.StateIn = visitors.restrict_change(bodies.read())
     loaded = records.load(agent_id, user_id)
     agent, row = privileges.for_agent_key(loaded.agent.open()), loaded.row
-    current_request.request().context["platformName"] = forms.platform(agent)  # errors from here on name it (§4.3)
+    current_request.request().context["platformName"] = forms.platform(agent)  # for later errors (§4.3)
     visitors.require_own(agent, row)
     etag.check_preconditions(row)
 
@@ -103,11 +103,11 @@ def create_conversation(agent_id: str) -> Response:
 def list_conversations(agent_id: str) -> Response:
     """List the conversations of an agent, newest first, 20 per page.
 
-    Send the `nextCursor` of an answer as `cursor` to continue after its last conversation. New conversations do not
-    affect a cursor; they do shift the pages of `page`. A new conversation may appear in the list a second later.
+    Send the `nextCursor` of a response as `cursor` to continue after its last conversation. New conversations do not
+    affect a cursor, but they shift the pages of `page`. A new conversation may appear in the list a second later.
 
-    After the fourth page, `page` counts what was created or deleted up to two minutes ago. Pages may overlap or leave a
-    gap by later changes; use the cursor to get every conversation.
+    From the fifth page on, `page` may ignore conversations that were created or deleted in the last two minutes, so
+    pages may overlap or leave a gap. Use the cursor to get every conversation.
     """
     workspace_id, cursor, number = auth.caller().workspace_id, parameters.cursor(), parameters.page()
     key = agents.key(workspace_id, agent_id)
@@ -126,6 +126,6 @@ def list_conversations(agent_id: str) -> Response:
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_conversation(agent_id: str, convo_id: str) -> Response:
-    """Delete a conversation. Later conversations move up in the list; the id can be used again."""
+    """Delete a conversation. Its id can be used again."""
     store.delete(etag.require_match(records.load(agent_id, convo_id).row, "conversation"))
     return responses.success("Conversation deleted successfully")

@@ -1,4 +1,4 @@
-"""The items of the conversations table. `store`, and `turns` and `message_index` of `transcript` write them."""
+"""The items of the conversations table. `store`, `transcript.turns` and `transcript.message_index` write them."""
 
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
@@ -61,7 +61,7 @@ class ConversationRow(storage.VersionedRow):
     metadata = BinaryAttribute(legacy_encoding=False, null=True)
     turns = BinaryAttribute(legacy_encoding=False)  # the last turns
     chunks = UnicodeAttribute(null=True)  # the manifest of the items that contain the earlier turns
-    # The marks of `message_index`, and the time of their last change. Messages before the last mark have index items.
+    # The marks of `message_index`, and the time of their last change. All messages before the last mark are indexed.
     indexed = UnicodeAttribute(null=True)
     indexed_at = NumberAttribute(null=True)
     # The user's new messages of the last write, for fan-out.
@@ -71,17 +71,17 @@ class ConversationRow(storage.VersionedRow):
 
 
 def read_metadata(row: ConversationRow) -> Document:
-    """Return the metadata of a row from the table, or from the index if it has a summary."""
+    """Return the metadata of a row of the table, or of an index entry that has a summary."""
     return storage.unseal(row, "metadata" if row.summary is None else "summary")
 
 
 def unless_expired(row: ConversationRow | None) -> ConversationRow | None:
-    """Return the conversation, or None if it has expired. DynamoDB may delete it two days later."""
+    """Return the conversation, or None if it has expired. DynamoDB may take two days to delete it."""
     return None if row is None or (row.expires_at and row.expires_at <= clock.to_datetime(clock.seconds())) else row
 
 
 class ReceivedRow(storage.TaggedRow):
-    """New messages that do not fit the conversation's item. Only the stream reads them, so they expire after a day."""
+    """New messages that do not fit into the conversation's item. Only the stream reads it, so it expires in a day."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -100,7 +100,7 @@ class ReceivedRow(storage.TaggedRow):
 
 
 class ChunkRow(storage.Row):
-    """A sealed part of the turns of a long conversation. `writing` is the id of the write, as in the manifest."""
+    """A sealed part of the turns of a long conversation. `writing` is its write id, which the manifest repeats."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -121,7 +121,7 @@ class ChunkRow(storage.Row):
 class MessageIndexRow(storage.Row):
     """The position and length of a message of a long conversation, in bytes of the turns' JSON text.
 
-    They are valid as long as the manifest names `writing`, the write id of the chunk in which the message begins.
+    They are valid while the manifest contains `writing`, the write id of the chunk in which the message begins.
     """
 
     class Meta:

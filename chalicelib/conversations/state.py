@@ -1,7 +1,7 @@
-"""State changes (§4.3). Pure: no clock and no database.
+"""State changes (§4.3). This module uses neither the clock nor the database.
 
-Turns are stored as JSON text in the form of an answer, with one message each. So a read copies the stored text without
-parsing it, and a replacement does not parse the turns that it replaces.
+Turns are stored as JSON text in the form of a response, with one message each. Therefore, a read copies the stored text
+without parsing it, and a replacement does not parse the previous turns.
 """
 
 import base64
@@ -20,23 +20,23 @@ from chalicelib.storage import Document, json_equal
 if TYPE_CHECKING:  # event functions import this module, and must not load pydantic
     from chalicelib.conversations.models import StateIn
 
-# An answer has the new turns and, if they fit, the old ones; Lambda limits a response to 6 MB.
+# A response contains the new turns and, if they fit, the old turns. Lambda limits it to 6 MB.
 MAX_TURNS_BYTES = 2 * 1024 * 1024
-# The maximum of a request body, which also contains metadata and the ids of messages to delete.
+# The maximum size of a request body, which also contains metadata and the ids of messages to delete.
 MAX_BODY_BYTES = MAX_TURNS_BYTES + 150_000
 MAX_BODY_VALUES = 160_000
-# Turns and messages of a state; an empty message takes three bytes in a request.
+# Maximum turns and messages of a state, because an empty message takes only three bytes in a request.
 MAX_MESSAGES = 30_000
-_LAST_MESSAGE = 200  # characters of the newest message in the metadata, so that most metadata fit into the index
+_LAST_MESSAGE = 200  # characters of the newest message in the metadata, so that most metadata fits into the index
 NO_TURNS = b"[]"
 
 
 class State(NamedTuple):
-    """A conversation: its metadata, and its turns as the JSON text of a list in the form of an answer.
+    """A conversation: its metadata, and its turns as the JSON text of a list in the form of a response.
 
-    `new_messages` has the user's new messages of the last change; `totals` counts all messages ever received. The end
-    of a long transcript has in `unread` the digests of the chunks before `turns`, which begins in the middle of the
-    list.
+    `new_messages` contains the user's new messages of the last change, and `totals` counts all messages ever received.
+    If only the end of a long transcript was read, `turns` begins in the middle of the list, and `unread` contains the
+    digests of the earlier chunks.
     """
 
     metadata: Document
@@ -47,7 +47,7 @@ class State(NamedTuple):
 
 
 class StateChange(NamedTuple):
-    """The change of a request. `turns` are those of its body in the form of an answer, if any; `text` is their JSON."""
+    """The change of a request. `turns` are the turns of its body in the form of a response; `text` is their JSON."""
 
     body: "StateIn"
     turns: list[Document] | None = None
@@ -55,9 +55,9 @@ class StateChange(NamedTuple):
 
 
 def prepare_change(body: "StateIn", now: int) -> StateChange:
-    """Prepare the change of a request at `now` (Unix seconds); this does not need the conversation.
+    """Return the change of a request at `now` (Unix seconds). This does not need the conversation.
 
-    Raise Invalid for a duplicate message id, and TooLarge for turns that cannot fit into an answer.
+    Raise Invalid for a duplicate message id, and TooLarge for turns that cannot fit into a response.
     """
     if body.turns is None:
         return StateChange(body)
@@ -94,10 +94,10 @@ def empty_state(conversation_id: str) -> State:
 
 
 def check_limits(agent: Document, before: State, after: State) -> None:
-    """Check a change against the limits of the agent record (§8). Raise LimitReached.
+    """Raise LimitReached if a change exceeds a limit of the agent record (§8).
 
-    `limits.maxInteractionsPerUserId` limits the user's messages that the conversation ever received, `messagesLimit`
-    all messages that it ever received; 0 is no limit. A change without new messages always passes.
+    `limits.maxInteractionsPerUserId` limits the user's messages that the conversation has ever received, and
+    `messagesLimit` limits all messages; 0 means no limit. A change without new messages always passes.
     """
     was, now, limits = before.totals, after.totals, agent.get("limits") or {}
     for name, maximum, used, count in (
@@ -115,9 +115,9 @@ def check_limits(agent: Document, before: State, after: State) -> None:
 
 
 def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[Document, ...], Totals]:
-    """Return the user's new messages, and the totals with them."""
-    # If a transcript only grows at its end, the stored turns, its beginning, need not be parsed. That saves 13 % of the
-    # instructions of a request with 100 messages.
+    """Return the user's new messages, and the totals that include them."""
+    # If a transcript only grows at its end, the stored turns need not be parsed. This saves 13 % of the instructions of
+    # a request with 100 messages.
     if text.startswith(before.turns[:-1]):
         stored = 0 if before.turns == NO_TURNS else before.metadata["messagesNum"]
         added = islice((turn for turn in turns if "messages" in turn), stored, None)
@@ -126,7 +126,7 @@ def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[D
 
 
 def answer_form(turns: list[Any], now: int) -> list[Document]:
-    """Convert turns of a request, with any number of messages, to turns of an answer, with one message each."""
+    """Convert turns of a request, with any number of messages, to turns of a response, with one message each."""
     sent = {message["mid"] for turn in turns for message in turn.get("messages") or [] if message.get("mid")}
     mids: set[str] = set()
     occurrences: Counter[bytes] = Counter()
@@ -135,9 +135,9 @@ def answer_form(turns: list[Any], now: int) -> list[Document]:
     for turn in turns:
         messages = turn.get("messages") or []
         ts = now if turn.get("ts") is None else turn["ts"]
-        # `messages` and `ts` follow last, as in the wire models: a turn that is sent back unchanged has the same text.
+        # `messages` and `ts` come last, as in the wire models, so a turn that is sent back unchanged has the same text.
         rest = {name: value for name, value in turn.items() if name not in ("messages", "ts")}
-        # Each message repeats the other members of its turn, so a small request could produce a huge answer.
+        # Each message repeats the other members of its turn, so a small request could produce a huge response.
         if len(messages) > 1:
             size += len(storage.encode_json({**rest, "ts": ts})) * len(messages)
         if size > 3 * MAX_TURNS_BYTES:
@@ -165,23 +165,23 @@ def _second_path(turns: list[Any], mid: str) -> str:
 
 
 def _mid(turn: Document, message: Document, occurrences: Counter[bytes], sent: set[str]) -> str:
-    """Derive an id from the content of a message and the number of equal messages before it.
+    """Return an id that is derived from a message's content and the number of equal messages before it.
 
     A transcript that is sent again without ids gets the same ids, so its messages are not new.
     """
-    # The turn's `ts` does not count: only answers have one (§2.7), and a turn that is sent back is not new.
+    # The turn's `ts` is excluded: only responses have it (§2.7), and a turn that is sent back is not new.
     text = json.dumps([turn.get("from"), {**message, "mid": None}], sort_keys=True).encode()
     while True:
         occurrences[text] += 1
         digest = hashlib.blake2b(text + str(occurrences[text]).encode(), digest_size=9).digest()
         mid = base64.urlsafe_b64encode(digest).decode()
-        # An equal message may have been sent back with the id that it got before.
+        # The request may contain an equal message with this id, which was sent back.
         if mid not in sent:
             return mid
 
 
 def to_text(turns: list[Document]) -> bytes:
-    """Return turns in the form of an answer as the JSON text of a list."""
+    """Return turns in the form of a response as the JSON text of a list."""
     from pydantic_core import to_json  # saves 8 % of the instructions of a request with 100 messages
 
     return to_json(turns)
@@ -192,14 +192,14 @@ def _without(turns: list[Document], mids: set[str]) -> list[Document]:
 
 
 def _is_stored(state: State) -> bool:
-    """Return whether the conversation is stored: then it has a `ts`. An empty list of turns creates a conversation."""
+    """Return whether the conversation is stored. If not, even an empty list of turns creates it."""
     return "ts" in state.metadata
 
 
 def with_counters(metadata: Document, turns: Sequence[Document], now: int, before: Document | None = None) -> Document:
     """Return metadata with the time of the write and the counters of these turns (§2.6, §2.8).
 
-    They follow the turns with the counters `before`, if any.
+    If the turns are appended, `before` contains the counters of the earlier turns.
     """
     counts = before or {}
     messages = [turn["messages"] for turn in turns if "messages" in turn]

@@ -1,11 +1,11 @@
 """Conversations in the database.
 
-One item holds the sealed metadata and the sealed turns. Long turns are split into chunk items (`transcript`), written
-in the same transaction. An index lists an agent's conversations by creation (`listing`), and a sparse index those of
-a workspace that wait for a person by activity (`filtered_lists`). They project only short metadata.
+One item contains the sealed metadata and the sealed turns. Long turns are split into chunk items (`transcript`), which
+the same transaction writes. An index lists an agent's conversations by creation (`listing`). A sparse index lists a
+workspace's waiting conversations by activity (`filtered_lists`). The indexes contain only short metadata.
 
-The item also holds the new messages of the last write, sealed, so that fan-out needs nothing but the stream record.
-Messages that are too long or too many for it get separate items, in the same transaction.
+The item also contains the sealed new messages of the last write, so that fan-out needs only the stream record. Messages
+that are too long or too numerous for the item get separate items in the same transaction.
 """
 
 from typing import Any
@@ -21,19 +21,19 @@ from chalicelib.conversations.rows import unless_expired as unless_expired
 from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.storage import Document, encryption, json_equal
 
-# Bytes of sealed metadata in the index: pages skip entries, and skipping reads them whole.
+# Maximum bytes of sealed metadata in the index, because deep pages read and skip whole entries.
 _MAX_SUMMARY = 1_024
-# Bytes, sealed and as JSON. A page of 20 always fits a response, even if each character is escaped.
+# Maximum bytes of metadata, sealed and as JSON. A page of 20 fits into a response even if each character is escaped.
 _MAX_METADATA = 32_000
 _MAX_METADATA_JSON = 64_000
-# The states in which a conversation waits for a person: the inbox lists it.
+# The states in which a conversation waits for a person. The inbox lists conversations in these states.
 WAITING_STATES = ("requested_chat", "human-chatting")
-# New messages: sealed bytes in the conversation's own item, and bytes of JSON in each separate item.
+# Maximum bytes of new messages: sealed in the conversation's own item, and as JSON in each separate item.
 _MAX_RECEIVED = 40_000
 _MAX_RECEIVED_JSON = 350_000
-# The items of new messages in one write, because a transaction has at most 100 items.
+# Maximum new messages in one write: 60 items, because a transaction has at most 100.
 _MAX_NEW_MESSAGES = 60 * new_messages.MAX_MESSAGES
-_RECEIVED = "received"  # begins the sort keys of these items
+_RECEIVED = "received"  # the prefix of the sort keys of these items
 _RECEIVED_SECONDS = 24 * 60 * 60
 # The member of the metadata with the days for which the conversation is kept (`retention`). Responses omit it.
 _DAYS = "retentionDays"
@@ -46,15 +46,15 @@ def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
 
 
 def has_expired(metadata: Document) -> bool:
-    """Return whether the conversation with this metadata has expired, for entries of the index."""
+    """Return whether the conversation with this metadata has expired. Use this function for index entries."""
     expiry = _expiry(metadata)
     return expiry is not None and expiry <= clock.seconds()
 
 
 def is_kept_for(row: ConversationRow, days: int | None) -> bool:
-    """Return whether a conversation expires these days after its last change; None for never.
+    """Return whether a conversation expires `days` after its last change, or never if `days` is None.
 
-    A save by a release without retention removes `expires_at`, so both are compared.
+    A release without retention removes `expires_at` when it saves a row, so the metadata and the row are compared.
     """
     metadata = read_metadata(row)
     expiry = row.expires_at and int(row.expires_at.timestamp())
@@ -62,23 +62,23 @@ def is_kept_for(row: ConversationRow, days: int | None) -> bool:
 
 
 def keep_for(row: ConversationRow, days: int | None) -> None:
-    """Stage another number of days. Remove the new messages of the last write, which would cause events again."""
+    """Stage another number of days. Remove the new messages of the last write, which would cause their events again."""
     metadata = {name: value for name, value in read_metadata(row).items() if name != _DAYS}
     save_metadata(row, metadata | ({_DAYS: days} if days else {}))
 
 
 def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document]:
-    """Return the ids of workspace, agent and conversation of a stored item, and its new messages.
+    """Return the ids of the workspace, the agent and the conversation of a stored item, and its new messages.
 
-    These are `{messages: [{mid, content, type?, from?, channel?}], first?, agentName?, origin?}`. `first` is the
-    position of the first message among all new messages of the write (default 0).
+    The second value is `{messages: [{mid, content, type?, from?, channel?}], first?, agentName?, origin?}`. `first` is
+    the position of the first message among all new messages of the write (default 0).
     """
     row = (ConversationRow if image["item"]["S"] == CONVERSATION_ITEM else ReceivedRow).from_raw_data(image)
     return storage.split_key(row.conversation), storage.unseal(row, "received")
 
 
 def save_metadata(row: ConversationRow, metadata: Document) -> None:
-    """Stage changed metadata, without reading the turns. Raise TooLarge for metadata that is too large."""
+    """Stage changed metadata without reading the turns. Raise TooLarge for metadata that is too large."""
     _set_metadata(row, metadata)
     row.received = None
     storage.put(row)
@@ -87,7 +87,7 @@ def save_metadata(row: ConversationRow, metadata: Document) -> None:
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
     """Stage a changed state. Raise TooLarge for metadata that is too large."""
     has_new_turns = (after.turns, after.totals) != (before.turns, before.totals)
-    # Sealing again changes the entry of the index, even if all times in the metadata stay the same.
+    # A new seal would rewrite the index entry even if the metadata is unchanged.
     if has_new_turns or not json_equal(before.metadata, after.metadata):
         _set_metadata(row, after.metadata)
     storage.put(row)
@@ -104,19 +104,19 @@ def delete(row: ConversationRow) -> None:
 
 
 def list_by_creation(workspace_id: str, agent_id: str, after: str | None, limit: int) -> list[ConversationRow]:
-    """Return up to `limit` entries of the index, oldest first, that were created after `after`; for `read_all`."""
+    """Return up to `limit` index entries, oldest first, that were created after `after`, for `read_all`."""
     condition = ConversationRow.created > after if after else None
     agent = storage.join_key(workspace_id, agent_id)
     return storage.query(ConversationRow, agent, condition, index="by_creation", limit=limit)
 
 
 def find(conversation: str) -> ConversationRow | None:
-    """Return the conversation with this partition key, or None. One request."""
+    """Return the conversation with this partition key, or None. Costs one request."""
     return storage.find(ConversationRow, conversation, CONVERSATION_ITEM)
 
 
 def read_all(entries: list[ConversationRow]) -> list[ConversationRow]:
-    """Return the conversations of these entries of the index that still exist. One request per 100."""
+    """Return the conversations of these index entries that still exist. Costs one request per 100."""
     rows = storage.find_many([storage.Key(ConversationRow, entry.conversation, CONVERSATION_ITEM) for entry in entries])
     return [row for row in rows if row]
 
@@ -131,12 +131,12 @@ def create(
     days: int | None = None,
     expired: ConversationRow | None = None,
 ) -> ConversationRow:
-    """Stage a new conversation of an existing agent, kept for `days`. Delete the `expired` one with its id at once.
+    """Stage a new conversation of an existing agent, kept for `days`. Delete an `expired` one with its id at once.
 
-    The commit raises ConditionFailed if it exists already.
+    The commit raises ConditionFailed if the conversation already exists.
     """
     if expired is not None:
-        with storage.unit_of_work():  # the stream then contains a deletion and a creation, for tallies and `leftovers`
+        with storage.unit_of_work():  # tallies and `leftovers` need both a deletion and a creation in the stream
             delete(expired)
     row = ConversationRow(storage.join_key(workspace_id, agent_id, conversation_id))
     row.agent, row.created = storage.join_key(workspace_id, agent_id), ids.new_id()
@@ -148,9 +148,9 @@ def create(
 
 
 def restore(row: ConversationRow, state: State) -> ConversationRow:
-    """Seal the state of a conversation of an import into its row, and write its chunks. The caller saves the row.
+    """Seal the state of an imported conversation into its row, and write its chunks. The caller saves the row.
 
-    It has no new messages, so no event follows from it.
+    The row contains no new messages, so the import causes no events.
     """
     with storage.unit_of_work():
         _set_metadata(row, state.metadata)
@@ -159,7 +159,7 @@ def restore(row: ConversationRow, state: State) -> ConversationRow:
 
 
 def _set_metadata(row: ConversationRow, metadata: Document) -> None:
-    """Seal the metadata into the row, and set the attributes that follow from it. Every write calls this function."""
+    """Seal the metadata into the row, and set the attributes that are derived from it."""
     waits = metadata.get("state") in WAITING_STATES
     row.waiting = row.workspace_id if waits else None
     row.activity = activity_of(metadata, row.created) if waits else None
@@ -178,7 +178,7 @@ def _set_metadata(row: ConversationRow, metadata: Document) -> None:
 
 
 def activity_of(metadata: Document, created: str) -> str:
-    """Return the sort key of the inbox: the second of the last change, and a ULID that makes it unique."""
+    """Return the sort key of the inbox: the Unix second of the last change, and a ULID that makes it unique."""
     return f"{int(metadata['lastModified']):012}.{created}"
 
 
@@ -211,10 +211,10 @@ def _stage_new_messages(row: ConversationRow, state: State, agent_name: str | No
 
 
 def _received_row(row: ConversationRow, write_id: str, document: Document) -> ReceivedRow:
-    own = ReceivedRow(row.conversation, storage.join_key(_RECEIVED, write_id, f"{document['first']:06}"))
-    own.received = _seal_received(own, document)
-    own.expires_at = clock.to_datetime(clock.seconds() + _RECEIVED_SECONDS)
-    return own
+    received = ReceivedRow(row.conversation, storage.join_key(_RECEIVED, write_id, f"{document['first']:06}"))
+    received.received = _seal_received(received, document)
+    received.expires_at = clock.to_datetime(clock.seconds() + _RECEIVED_SECONDS)
+    return received
 
 
 def _seal_received(row: storage.Row, document: Document) -> bytes:

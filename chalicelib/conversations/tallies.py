@@ -1,8 +1,8 @@
 """Tallies: the number of conversations of an agent that were created in a period and still exist.
 
-A row per month has a tally for each day, and a row per day one for each quarter hour. A tally is recomputed from the
-index and written as an absolute number, never incremented. So repeated and reordered recounts do no harm, and a recount
-repairs any error. A row without conversations does not exist.
+A row per month contains a tally for each day, and a row per day contains a tally for each quarter hour. A tally is
+recomputed from the index and written as an absolute number, never incremented. Therefore, repeated and reordered
+recounts are harmless, and a recount corrects any error. A row whose tallies are all 0 is deleted.
 """
 
 import json
@@ -41,7 +41,7 @@ class TallyRow(storage.VersionedRow):
 
 
 def list_months(workspace_id: str, agent_id: str) -> list[tuple[str, list[int]]]:
-    """Return the months of an agent with their tallies by day, newest first. One request."""
+    """Return the months of an agent with their tallies by day, newest first. Costs one request."""
     rows = storage.query(
         TallyRow,
         storage.join_key(workspace_id, agent_id),
@@ -57,10 +57,10 @@ def day_key(workspace_id: str, agent_id: str, day: str) -> storage.Key:
 
 
 def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[[], int]) -> None:
-    """Replace the tallies of a quarter hour and of its day by the result of `count`. Two requests besides `count`.
+    """Update the tallies of a quarter hour and of its day from the result of `count`. Costs two further requests.
 
-    Both rows are read before the count and committed together under optimistic locking, even if only one has changed.
-    So a recount runs again if another recount commits first.
+    Both rows are read before the count, and committed together with optimistic locking, even if only one has changed.
+    Therefore, a recount is repeated if another recount commits first.
     """
 
     def run() -> None:
@@ -78,7 +78,7 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[
 
 
 def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
-    """Return the quarter hours of an agent with a tally above 0. One request per MB."""
+    """Return the quarter hours of an agent with a tally above 0. Costs one request per MB."""
     days = storage.query(
         TallyRow, storage.join_key(workspace_id, agent_id), TallyRow.period.startswith(_period(_DAY, ""))
     )
@@ -101,7 +101,7 @@ def delete(row: TallyRow) -> None:
 
 
 def _rows(agent: str, quarter: Quarter) -> tuple[TallyRow, TallyRow]:
-    """Return the rows of the month and of the day; new rows where they do not exist."""
+    """Return the rows of the month and of the day. A row that does not exist is created, but not stored."""
     periods = _period(_MONTH, quarter.month), _period(_DAY, quarter.day)
     month, day = storage.find_many([storage.Key(TallyRow, agent, period) for period in periods])
     return (

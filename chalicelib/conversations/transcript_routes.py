@@ -1,4 +1,4 @@
-"""The routes that read whole transcripts: search and export."""
+"""The routes for search and export, which read whole transcripts."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -28,16 +28,16 @@ routes = Blueprint(__name__)
 def search_conversations(agent_id: str) -> Response:
     """Find the conversations of an agent with a message that contains the text `q`, newest first.
 
-    `messages` has the newest 20 of these messages, newest first. A request searches up to 200 conversations, or 4 MB of
-    transcripts. Those created after `searchedUntil` (Unix seconds) have been searched; continue with `nextCursor` as
-    `cursor` while `hasMore` is true.
+    `messages` contains up to 20 of these messages, newest first. A request searches up to 200 conversations, or 4 MB of
+    transcripts. Conversations created after `searchedUntil` (Unix seconds) have been searched. As long as `hasMore` is
+    true, continue with `nextCursor` as `cursor`.
     """
     limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
     if not conditions.text:
         raise errors.Invalid.member("q", "is required")
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
-    count = search.MAX_EXAMINED + 1  # one more shows that another page follows
+    count = search.MAX_EXAMINED + 1  # the extra entry shows that another page follows
     entries = filtered_lists.entries_of_agent(workspace_id, agent_id, conditions.since, conditions.until, cursor, count)
 
     def search_end(position: str | None) -> dict[str, Any]:
@@ -56,11 +56,11 @@ def search_conversations(agent_id: str) -> Response:
     raises=(errors.NotFound,),
 )
 def export_conversations(agent_id: str) -> Response:
-    """Export the conversations of an agent as text, newest first; the pages, one after the other, are one file.
+    """Export the conversations of an agent as text, newest first. The concatenated pages form one file.
 
-    As `ndjson`, each line is an object with the `conversation` and all of its `messages`, oldest first. As `csv`, each
-    row has the metadata of a conversation, and of its transcript up to 32,000 characters. The header `Link` has the
-    next page.
+    With `ndjson`, each line is an object with the `conversation` and all of its `messages`, oldest first. With `csv`,
+    each row contains the metadata of a conversation, and up to 32,000 characters of its transcript. The header `Link`
+    contains the URL of the next page.
     """
     limit, cursor, conditions, form = (
         parameters.limit(),

@@ -1,4 +1,4 @@
-"""The routes with which people work with conversations: lists, reads, changes and assignment."""
+"""The v3 routes for conversations: lists, reads, changes and assignment."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count, islice
@@ -33,15 +33,15 @@ _LISTED = "Conversations retrieved successfully"
     raises=(errors.NotFound,),
 )
 def list_agent_conversations(agent_id: str) -> Response:
-    """List the conversations of an agent that match all given filters, newest first.
+    """List the conversations of an agent that match all filters, newest first.
 
-    `q` is found in the user's name, email or phone, in the title, or in the beginning of the newest message.
+    `q` searches the user's name, email and phone, the title, and the beginning of the newest message.
 
-    With `inbox=true`, lists those that wait for a person: with the state `requested_chat` or `human-chatting`. The
-    latest activity comes first.
+    With `inbox=true`, the list contains only conversations that wait for a person, with the state `requested_chat` or
+    `human-chatting`. The latest activity comes first.
 
-    A request examines up to 500 conversations. So a page may be short, or empty: as long as `hasMore` is true, continue
-    with `nextCursor` as `cursor`. A change may appear in the list a second later.
+    A request examines up to 500 conversations, so a page may be short or empty. As long as `hasMore` is true, continue
+    with `nextCursor` as `cursor`. Changes may appear in the list a second later.
     """
     limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
     workspace_id = auth.caller().workspace_id
@@ -63,7 +63,8 @@ def list_agent_conversations(agent_id: str) -> Response:
 def list_inbox() -> Response:
     """List the conversations of all agents that wait for a person, latest activity first.
 
-    Only with `inbox=true`: there is no list of all conversations. Pages and filters are as in the list of an agent.
+    `inbox=true` is required, because there is no list of all conversations. Pages and filters work as in the list of an
+    agent.
     """
     limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
     if not filters.is_inbox():
@@ -75,9 +76,9 @@ def list_inbox() -> Response:
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["GET"])
 @Operation(data="models.ConversationMessages", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_conversation(agent_id: str, convo_id: str) -> Response:
-    """Read the metadata of a conversation and its newest messages, newest first: up to 20, without a long search.
+    """Read the metadata of a conversation and up to 20 of its newest messages, newest first.
 
-    `GET …/messages` has all messages.
+    `GET …/messages` lists all messages.
     """
     row = _read(agent_id, convo_id)
     newest = islice(transcript.last_messages(row), parameters.PAGE_SIZE)
@@ -96,7 +97,7 @@ def read_conversation(agent_id: str, convo_id: str) -> Response:
 def list_messages(agent_id: str, convo_id: str) -> Response:
     """List the messages of a conversation, newest first. New messages do not affect a cursor.
 
-    `from` and `ts` are those of the turn where the message has none.
+    `from` and `ts` of a message default to the values of its turn.
     """
     limit, cursor = parameters.limit(), parameters.cursor()
     before = int(cursor) if cursor else None
@@ -112,7 +113,7 @@ def list_messages(agent_id: str, convo_id: str) -> Response:
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
 )
 def change_conversation(agent_id: str, convo_id: str) -> Response:
-    """Change the metadata of a conversation: lists replace, and `null` clears a member. The turns stay as they are."""
+    """Change the metadata of a conversation: lists replace, and `null` clears a member. The turns stay unchanged."""
     body: models.ConversationChange = bodies.read()
     row = etag.require_match(records.load(agent_id, convo_id).row, "conversation")
     return _save("Conversation updated successfully", row, body.conversation.merge_into)
@@ -128,9 +129,9 @@ def change_conversation(agent_id: str, convo_id: str) -> Response:
 def assign_conversation(agent_id: str, convo_id: str) -> Response:
     """Assign a conversation to a client of the workspace, or with `null` back to the agent.
 
-    `state` becomes `human-chatting`, or `ai-chatting` for `null`, unless the body has another one. Usually a
-    conversation is `ai-chatting`, then `requested_chat` when the user asks for a person, `human-chatting` once it is
-    assigned, and `ended_chat`. No transition is enforced, and any other string is stored, too.
+    Unless the body contains a `state`, it becomes `human-chatting`, or `ai-chatting` for `null`. A conversation usually
+    begins as `ai-chatting`. It becomes `requested_chat` when the user asks for a person, `human-chatting` when it is
+    assigned, and finally `ended_chat`. No transition is enforced, and any other string is accepted.
     """
     body: models.AssignmentIn = bodies.read()
     to, state = body.assign.to, body.assign.state or (_WITHOUT_PERSON if body.assign.to is None else _WITH_PERSON)
@@ -146,7 +147,7 @@ def assign_conversation(agent_id: str, convo_id: str) -> Response:
 def _matching(
     examined: Iterable[pages.Examined], conditions: filters.Filters, agent: str | None = None
 ) -> Iterator[pages.Examined]:
-    """Yield the examined entries, with the records of those that match, and belong to `agent` unless it is None."""
+    """Yield the examined entries, with records only for matches. With `agent`, matches must belong to that agent."""
     for position, row, has_more in examined:
         record = None
         if row is not None and agent in (None, row.agent):
@@ -157,12 +158,12 @@ def _matching(
 
 
 def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int) -> Response:
-    """Answer the messages before a position, counted from the first message as 1.
+    """Return the response with the messages before the number `before`. The first message has the number 1.
 
     Raise ConditionFailed as `transcript.read_state` does.
     """
     row = _read(agent_id, convo_id)
-    # Without messages, this number may be any that a caller has set. `count` accepts each.
+    # In a conversation without messages, a caller may have set any number. `count` accepts them all.
     numbers = count(store.read_metadata(row)["messagesNum"], -1)
     numbered = zip(numbers, transcript.newest_messages(row), strict=False)
     earlier = ((number, message) for number, message in numbered if before is None or number < before)
@@ -171,7 +172,7 @@ def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int)
 
 
 def _read(agent_id: str, convo_id: str) -> store.ConversationRow:
-    """Return the conversation. Raise NotFound."""
+    """Return the conversation. Raise NotFound if it does not exist."""
     row = records.load(agent_id, convo_id).row
     if row is None:
         raise errors.NotFound.of("conversation")
@@ -179,7 +180,7 @@ def _read(agent_id: str, convo_id: str) -> store.ConversationRow:
 
 
 def _save(message: str, row: store.ConversationRow, change: Callable[[Document], Document]) -> Response:
-    """Save the metadata if a change, where None clears a member, has an effect; answer the conversation."""
+    """Save the changed metadata if it differs, and respond with the conversation. None clears a member."""
     before = store.read_metadata(row)
     after = {name: value for name, value in change(before).items() if value is not None}
     if not storage.json_equal(before, after):

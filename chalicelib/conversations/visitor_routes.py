@@ -1,4 +1,4 @@
-"""The routes that issue visitor tokens, for a back end that shows a conversation in a page."""
+"""The routes that issue visitor tokens, for back ends whose pages show a conversation."""
 
 import math
 from typing import TYPE_CHECKING
@@ -21,10 +21,11 @@ routes = Blueprint(__name__)
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens", methods=["POST"])
 @Operation(body="models.VisitorTokenIn", data="models.VisitorToken", raises=(errors.NotFound,))
 def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
-    """Issue a visitor token of an existing conversation. Only this response contains `token`.
+    """Issue a visitor token for an existing conversation. Only this response contains `token`.
 
-    A visitor token is safe in a browser: it opens one conversation, to read it and to add messages. It expires after a
-    day by default, and never works longer than the credential that issued it. It ends when the conversation is deleted.
+    A visitor token is safe in a browser: it can only read one conversation and add messages to it. It expires after a
+    day by default, and never outlives the credential that issued it. It becomes invalid when the conversation is
+    deleted.
     """
     body: models.VisitorTokenIn = bodies.read()
     loaded = records.load(agent_id, convo_id)
@@ -36,9 +37,9 @@ def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
 @routes.route("/agents/{agent_id}/interact/{user_id}/visitor-tokens", methods=["POST"], cors=cors.CORS)
 @Operation(body="models.VisitorTokenIn", data="models.VisitorToken", raises=(errors.NotFound,))
 def issue_visitor_token_at_edge(agent_id: str, user_id: str) -> Response:
-    """Issue a visitor token of a conversation, which need not exist yet. Only this response contains `token`.
+    """Issue a visitor token for a conversation, which need not exist yet. Only this response contains `token`.
 
-    This is `POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens` for an agent key. The first change with the
+    This is `POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens` for agent keys. The first change with the
     token creates the conversation.
     """
     body: models.VisitorTokenIn = bodies.read()
@@ -46,7 +47,7 @@ def issue_visitor_token_at_edge(agent_id: str, user_id: str) -> Response:
 
 
 def _issue(loaded: records.AgentAndConversation, lifetime: int | None) -> Response:
-    """Stage a token for `lifetime` seconds, but not beyond the end of the caller's credential."""
+    """Stage a token for `lifetime` seconds, or until the caller's credential ends, if that is earlier."""
     caller, now = auth.caller(), clock.seconds()
     ends_at = min(now + (lifetime or credentials.LIFETIME), caller.ends_at or math.inf)
     issued = credentials.issue(

@@ -1,4 +1,4 @@
-"""The rights of a visitor token (§5): it reads its conversation, writes as its user, and sets the user's name."""
+"""The rights of a visitor token (§5). It can read its conversation, write as its user, and set the user's data."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from chalicelib.conversations import models
 
 _OWN = frozenset({"userName", "userEmail", "userPhone"})
-# Changes of the metadata: how many in a row, and the seconds after which one more is possible.
+# The number of metadata changes that are possible in a row, and the seconds after which one more is possible.
 _MAX_CHANGES = 10
 _CHANGE_SECONDS = 360
 
 
 def restrict_change(body: "models.StateIn") -> "models.StateIn":
-    """Return the body of the state route, without `metadata.ts` if a visitor token sends it.
+    """Return the body of the state route. If the caller is a visitor token, remove `metadata.ts`.
 
-    Raise Forbidden if a visitor token changes more than its user's own data.
+    Raise Forbidden if a visitor token changes more than the data of its user.
     """
     if not _is_visitor():
         return body
     sent = body.metadata.model_fields_set if body.metadata else frozenset[str]()
     changed = [name for name in ("turns", "delete") if getattr(body, name) is not None]
     for path in (*changed, *(f"metadata.{name}" for name in sorted(sent - _OWN - {"ts"}))):
-        raise errors.Forbidden(f"A visitor token does not change {path}.")
+        raise errors.Forbidden(f"A visitor token cannot change {path}; leave it out.")
     own = body.metadata and body.metadata.model_construct(
         **{name: getattr(body.metadata, name) for name in sent & _OWN}
     )
@@ -38,25 +38,25 @@ def restrict_change(body: "models.StateIn") -> "models.StateIn":
 
 
 def restrict_messages(body: "models.NewMessages") -> "models.NewMessages":
-    """Return the body. If a visitor token sends it, the sender is the user, and `ts` and `channel` are removed.
+    """Return the body. If the caller is a visitor token, set the sender to the user, and remove `ts` and `channel`.
 
-    Raise Forbidden for another sender.
+    Raise Forbidden for any other sender.
     """
     if _is_visitor():
         for index, message in enumerate(body.messages):
             if message.get("from") not in (None, new_messages.HUMAN):
                 raise errors.Forbidden(f"messages.{index}.from must be human, or be left out, with a visitor token.")
             message["from"] = new_messages.HUMAN
-            # Receivers of webhooks and readers of reports trust `ts` and `channel`.
+            # Webhook receivers and reports trust `ts` and `channel`.
             message.pop("ts", None)
             cast("Document", message).pop("channel", None)
     return body
 
 
 def count_change(row: ConversationRow) -> None:
-    """Count a staged change of the metadata if a visitor token makes it. Raise LimitReached for too many changes.
+    """Count a staged change of the metadata by a visitor token. Raise LimitReached after too many changes.
 
-    This is a leaky bucket: the row contains the time at which all counted changes have leaked out.
+    This is a leaky bucket: the row contains the time at which the bucket is empty.
     """
     if _is_visitor():
         now = clock.seconds()
@@ -64,7 +64,7 @@ def count_change(row: ConversationRow) -> None:
         wait = until - now - _MAX_CHANGES * _CHANGE_SECONDS
         if wait > 0:
             message = (
-                f"A visitor token changes the metadata at most {_MAX_CHANGES} times in a row, then once in "
+                f"A visitor token can change the metadata {_MAX_CHANGES} times in a row, then once in "
                 f"{_CHANGE_SECONDS} seconds; try again in {wait} seconds."
             )
             raise errors.LimitReached(message, "visitorChanges", _MAX_CHANGES, _MAX_CHANGES)
@@ -72,14 +72,14 @@ def count_change(row: ConversationRow) -> None:
 
 
 def require_own(agent: Document, row: ConversationRow | None) -> None:
-    """Raise NotFound for a visitor token whose agent or conversation was deleted, even if another one has its id.
+    """Raise NotFound for a visitor token whose agent or conversation was deleted, even if a new one has the same id.
 
-    A token that was issued before its conversation existed is bound to this conversation with one write.
+    A token that was issued before its conversation existed is bound to this conversation, which costs one write.
     """
     caller = auth.caller()
     if not _is_visitor():
         return
-    # The previous release issued tokens without `agent_created`; they expire within 30 days.
+    # Earlier releases issued tokens without `agent_created`. These tokens expire within 30 days.
     if caller.agent_created not in (None, agent.get(agents.CREATED)):
         raise errors.NotFound.of("agent")
     if caller.conversation_created is not None:
@@ -91,7 +91,7 @@ def require_own(agent: Document, row: ConversationRow | None) -> None:
 
 
 def bind(row: ConversationRow) -> None:
-    """Stage that a visitor token belongs to the conversation of `row`. The commit raises NotFound if it may not."""
+    """Stage the binding of a visitor token to the conversation of `row`. The commit raises NotFound if it fails."""
     if _is_visitor():
         credentials.bind(auth.caller().token_hash, row.created)
         auth.forget(auth.caller().token_hash)

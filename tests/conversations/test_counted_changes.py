@@ -26,6 +26,6 @@ def test_a_record_is_decrypted_once_for_all_followers(
     assert results[0] is not None
     assert results[0].counts["conversations"] == 1
     assert len(computed) == 2
-    monkeypatch.setattr(counted_changes, "_MAX_COMPUTED", len(counted_changes._computed))
+    monkeypatch.setattr(counted_changes, "_MAX_CACHED", len(counted_changes._cache))
     counted_changes.from_record(deepcopy(records[0]))
-    assert len(counted_changes._computed) == 1
+    assert len(counted_changes._cache) == 1

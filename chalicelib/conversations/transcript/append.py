@@ -1,7 +1,7 @@
-"""Adding messages at the end of a transcript. Pure: no clock and no database.
+"""Adds messages at the end of a transcript. This module uses neither the clock nor the database.
 
-The earlier turns stay unchanged: the new turns follow their JSON text, and the counters are carried forward. So the end
-of a long transcript, a state with `unread` chunks, is enough.
+The JSON text of the new turns is appended to the unchanged text of the earlier turns, and the counters are increased.
+Therefore, only the end of a long transcript is needed: a state with `unread` chunks.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,7 +15,7 @@ from chalicelib.storage import Document
 
 
 def new_turns(messages: Sequence[Any], now: int) -> list[Document]:
-    """Return messages of a request at `now` (Unix seconds) as turns in the form of an answer.
+    """Return messages of a request at `now` (Unix seconds) as turns in the form of a response.
 
     A message without `mid` gets a new one. Raise Invalid for a duplicate message id.
     """
@@ -23,9 +23,9 @@ def new_turns(messages: Sequence[Any], now: int) -> list[Document]:
 
 
 def add_turns(before: State, turns: Sequence[Document], stored: Collection[str], now: int) -> State:
-    """Add at `now` (Unix seconds) the turns whose message is not `stored`; return `before` itself if there are none.
+    """Return the state with the turns whose messages are not `stored` added at `now` (Unix seconds).
 
-    Raise TooLarge if the conversation would have more than 30,000 messages.
+    Return `before` itself if there are none. Raise TooLarge for more than 30,000 messages in total.
     """
     new = [turn for turn in turns if turn["messages"]["mid"] not in stored]
     if not new:

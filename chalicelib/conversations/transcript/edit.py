@@ -1,4 +1,4 @@
-"""Changes of single messages anywhere in a transcript. Pure: no clock and no database."""
+"""Changes to single messages anywhere in a transcript. This module uses neither the clock nor the database."""
 
 import json
 from collections.abc import Sequence
@@ -10,9 +10,10 @@ from chalicelib.storage import Document, json_equal
 
 
 def edit_message(before: State, mid: str, members: Document, now: int) -> State:
-    """Merge members into the message `mid` at `now` (Unix seconds); null clears, `mid` stays the same.
+    """Return the state with members merged into the message `mid` at `now` (Unix seconds). None clears a member.
 
-    The message does not become new. Return `before` itself if nothing changes. Raise NotFound and TooLarge.
+    The message keeps its `mid`, and does not count as new. Return `before` itself if nothing changes. Raise NotFound if
+    there is no such message, and TooLarge for more than 2 MiB of turns.
     """
     turns: list[Document] = json.loads(before.turns)
     index = next((index for index, turn in enumerate(turns) if turn.get("messages", {}).get("mid") == mid), None)
@@ -29,7 +30,7 @@ def edit_message(before: State, mid: str, members: Document, now: int) -> State:
 
 
 def as_turns(messages: Sequence[Any]) -> list[Document]:
-    """Return messages of a request as turns of a request, one each. Raise Invalid for a duplicate message id."""
+    """Return one turn of a request for each message. Raise Invalid for a duplicate message id."""
     mids: set[str] = set()
     for index, mid in enumerate(message.get("mid") for message in messages):
         if mid in mids:
@@ -45,7 +46,7 @@ def _turn(message: Document) -> Document:
 
 
 def _edit_turn(turn: Document, members: Document) -> Document:
-    """Return a turn with members merged into its message. The turn has the `from` and `ts` of its message."""
+    """Return a turn with members merged into its message. A new `from` or `ts` also becomes that of the turn."""
     rest = {name: value for name, value in turn.items() if name not in ("messages", "ts")}
     if "from" in members:
         rest = _merge(rest, {"from": members["from"]})

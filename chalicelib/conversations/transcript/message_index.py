@@ -1,13 +1,13 @@
-"""The index of messages: finds a message by its id in a long conversation, without reading the transcript.
+"""The index of messages, which finds a message by its id in a long conversation without reading the transcript.
 
-The messages at the end of the transcript, which the conversation's own item holds, are not in the index. When a chunk
-takes messages from there, an item is written for each: its sort key is a digest of the message's id, and it has the
-position of the message. The items are written before the commit that marks them as complete (`turns.Mark`), so a
-message before the last mark always has one. An item may be stale, because its write failed or its message was
-deleted. Then the whole transcript is read.
+The last messages of a transcript are in the conversation's own item, and not in the index. When messages move from
+there into a chunk, each gets an index item. Its sort key is a digest of the message's id, and it contains the message's
+position. The items are written before the commit that marks them as complete (`turns.Mark`), so every message before
+the last mark has an item. An item may be stale, because the commit failed or the message was deleted. In that case, the
+whole transcript is read.
 
-The items of a deleted conversation, and those of an append that ran during the deletion, are deleted later
-(`leftovers`). A new conversation with its id does not rely on them.
+Index items of a deleted conversation, even from an append that ran during the deletion, are deleted later
+(`leftovers`). A new conversation with the same id ignores them.
 """
 
 import hashlib
@@ -24,10 +24,10 @@ from chalicelib.conversations.transcript import turns
 from chalicelib.conversations.transcript.parser import Element, by_mid, elements
 from chalicelib.storage import Document
 
-_PREFIX = "mid"  # begins the sort keys
-# Items that one request writes: 40 requests to the database. A chunk has about 300 messages.
+_PREFIX = "mid"  # the prefix of the sort keys
+# Maximum items that a call writes, in 40 requests to the database. A chunk has about 300 messages.
 _MAX_ITEMS = 1_000
-# A request lasts up to 29 s; the other seconds allow for different clocks.
+# Seconds after which a change of the index is settled: up to 29 s for a request, and the difference between clocks.
 _SETTLED_SECONDS = 90
 
 IndexRows = Mapping[str, MessageIndexRow | None]
@@ -39,27 +39,27 @@ def index_keys(conversation: str, mids: Sequence[str]) -> list[storage.Key]:
 
 
 def find_stored(row: ConversationRow, state: State, index_rows: IndexRows) -> dict[str, Document]:
-    """Return the turns, by the ids of their messages, of the messages in `index_rows` that the conversation has.
+    """Return the stored turns of the messages in `index_rows`, by message id. Messages that are not stored are omitted.
 
-    `state` is the end of the conversation's state. `index_rows` has the index items that were read together with it. No
-    request if no item exists; one more if the index has just changed.
+    `state` is the end of the conversation's state. `index_rows` contains the index items that were read with it. Costs
+    no request if no item exists, and a further request if the index has just changed.
     """
     recent = by_mid(element.turn for element in _open_elements(row, state))
     stored = {mid: recent[mid] for mid in index_rows if mid in recent}
     earlier = {mid: index_row for mid, index_row in index_rows.items() if mid not in stored}
     if not earlier or not turns.last_mark(row).end:
         return stored
-    if _has_just_changed(row):  # the items may have been read before a change, and the conversation after it
+    if _has_just_changed(row):  # the items may be older than the conversation's row
         earlier = dict(zip(earlier, storage.find_many(index_keys(row.conversation, [*earlier])), strict=True))
     indexed = {mid: index_row for mid, index_row in earlier.items() if index_row}
     return stored | (_read_at(row, indexed) if indexed else {})
 
 
 def extend_index(row: ConversationRow, state: State) -> None:
-    """Write the items of messages that the row itself no longer holds whole, and mark them.
+    """Write the index items of messages that have moved into chunks, and mark them.
 
-    Call this after staging the state. One call writes at most 1,000 items; the next append writes more. Only the commit
-    stores the mark, so an item whose commit fails is never used.
+    Call this function after staging the state. One call writes at most 1,000 items; the next append writes more. Only
+    the commit stores the mark, so items whose commit fails are never used.
     """
     last, in_row = turns.last_mark(row), turns.chunked_length(row)
     if last.end >= in_row:
@@ -89,7 +89,7 @@ def _name(mid: str) -> str:
 
 
 def _index_rows(row: ConversationRow, first: int, moved: list[Element]) -> list[MessageIndexRow]:
-    """Return the index items of these turns; `first` is added to their positions."""
+    """Return the index items of these turns, with `first` added to their positions."""
     manifest = turns.chunks(row)
     ends = [*accumulate(chunk.length for chunk in manifest)]
     rows = []
@@ -103,13 +103,13 @@ def _index_rows(row: ConversationRow, first: int, moved: list[Element]) -> list[
 
 
 def _read_at(row: ConversationRow, index_rows: Mapping[str, MessageIndexRow]) -> dict[str, Document]:
-    """Return the turns of these messages from the positions in their items; otherwise from the whole transcript."""
+    """Return the turns at the positions in these index items. If an item is stale, read the whole transcript."""
     write_ids = {chunk.write_id for chunk in turns.chunks(row)}
     if all(index_row.writing in write_ids for index_row in index_rows.values()):
         texts = turns.read_spans(
             row, [(int(index_row.start), int(index_row.start + index_row.length)) for index_row in index_rows.values()]
         )
-        with suppress(ValueError):  # the end of a message, outside its chunk, has changed
+        with suppress(ValueError):  # a message may end in a later chunk that has changed
             read = by_mid(map(json.loads, texts))
             if read.keys() == index_rows.keys():
                 return read

@@ -1,4 +1,4 @@
-"""The turns and messages in the JSON text of a transcript. Pure: no clock and no database."""
+"""Parses the turns and messages in the JSON text of a transcript, without I/O."""
 
 import json
 import re
@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from chalicelib.storage import Document
 
-# Patterns for reversed text. Outside strings every quote ends a string. Before the quote that begins a string, there is
-# an even number of backslashes, or none. Neither pattern matches until the byte that decides it has been read.
+# Patterns for reversed text. Outside a string, a quote is the end of a string. Inside, a quote is its beginning if an
+# even number of backslashes, or none, precedes it. A pattern does not match before the deciding byte has been read.
 _OUTSIDE = re.compile(rb'["\[\]{}]')
 _INSIDE = re.compile(rb'"(?=(?:\\\\)*[^\\])')
 _DECODER = json.JSONDecoder()
-# The cursor of a list of messages: the number of a message, counted from the first message as 1.
+# The cursor of a list of messages: the number of a message. The first message has the number 1.
 POSITION = re.compile(r"[1-9][0-9]{0,8}")
 
 
@@ -25,9 +25,9 @@ class Element(NamedTuple):
 
 
 def elements(text: bytes, start: int) -> Iterator[Element]:
-    """Yield the turns in the JSON text of a list from position `start` on, which is not inside a turn.
+    """Yield the turns in the JSON text of a list, from `start` on. That position must not be inside a turn.
 
-    The text is as `state.to_text` writes it.
+    The text must have the format of `state.to_text`.
     """
     rest = text[start:].decode()
     at, position = 0, start  # in characters, and in bytes
@@ -43,7 +43,7 @@ def elements(text: bytes, start: int) -> Iterator[Element]:
 
 
 def by_mid(turns: Iterable[Document]) -> dict[str, Document]:
-    """Return the turns that have a message, by its id."""
+    """Return the turns with a message, by the id of the message."""
     return {turn["messages"]["mid"]: turn for turn in turns if "messages" in turn}
 
 
@@ -53,7 +53,7 @@ def all_messages(turns: bytes) -> list[Document]:
 
 
 def message_of_turn(turn: Document) -> Document:
-    """Return the message of a turn in a flat list. `from` and `ts` are those of its turn, unless it has its own."""
+    """Return the message of a turn for a flat list. Its `from` and `ts` default to the values of the turn."""
     message: Document = turn["messages"]
     of_turn = {name: turn.get(name) for name in ("from", "ts") if message.get(name) is None}
     return {**message, **{name: value for name, value in of_turn.items() if value is not None}}
@@ -62,13 +62,13 @@ def message_of_turn(turn: Document) -> Document:
 def newest_messages(parts: Iterable[bytes]) -> Iterator[Document]:
     """Yield messages in the form of `message_of_turn`, newest first. `parts` are the turns' JSON text, last part first.
 
-    Read each part only when it is needed. A message that begins in a missing part is omitted.
+    Each part is read only when it is needed. A message that begins in a missing part is omitted.
     """
     return (message_of_turn(turn) for turn in _newest_turns(parts) if "messages" in turn)
 
 
 def _newest_turns(parts: Iterable[bytes]) -> Iterator[Document]:
-    """Yield the turns, last turn first. Look at each byte once, so a turn may have any number of parts."""
+    """Yield the turns, last turn first. Each byte is scanned once, even if a turn spans many parts."""
     text = b""  # reversed, from the end of the last turn that is not complete yet
     position = depth = 0
     is_inside = False
@@ -89,9 +89,9 @@ def _newest_turns(parts: Iterable[bytes]) -> Iterator[Document]:
 
 
 def _undecided(text: bytes) -> int:
-    """Return the position of a last quote before trailing backslashes, whose meaning the next part decides.
+    """Return the position of the quote at the end of reversed text whose meaning depends on the next part.
 
-    Return the end of the text if it does not end with such a quote.
+    Only backslashes may follow that quote. Return the end of the text if there is no such quote.
     """
     rest = text.rstrip(b"\\")
     return len(rest) - 1 if rest.endswith(b'"') else len(text)

@@ -1,4 +1,4 @@
-"""Reading transcripts: the newest messages of a conversation, and whole conversations one after the other."""
+"""Reads transcripts: the newest messages of a conversation, or whole conversations one after the other."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -10,14 +10,14 @@ from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.conversations.transcript import parser, turns
 from chalicelib.storage import Document
 
-# Rows in memory at once. A row has up to 400 KB.
+# Rows that are in memory at the same time. A row has up to 400 KB.
 _BATCH = 20
 
 
 class Transcript(NamedTuple):
-    """A conversation of an index: its position there, its row, and its state.
+    """The conversation of an index entry: the entry's position, the conversation's row, and its state.
 
-    If it was deleted after it was listed, the row is None and the state is empty.
+    If the conversation has been deleted, the row is None and the state is empty.
     """
 
     position: str
@@ -26,19 +26,19 @@ class Transcript(NamedTuple):
 
 
 def newest_messages(row: ConversationRow) -> Iterator[Document]:
-    """Yield all messages, newest first. One request for each chunk. Raise ConditionFailed as `turns.read_state`."""
+    """Yield all messages, newest first. Costs one request per chunk. Raise ConditionFailed as `turns.read_state`."""
     return parser.newest_messages(turns.read_backwards(row))
 
 
 def last_messages(row: ConversationRow) -> Iterator[Document]:
-    """Yield the messages that the row itself holds, newest first. No request."""
+    """Yield the messages in the row itself, newest first. Costs no request."""
     return parser.newest_messages([turns.read_last(row)])
 
 
 def read_transcripts(entries: Iterable[ConversationRow]) -> Iterator[Transcript]:
-    """Read the conversations of these entries of an index, in their order.
+    """Yield the conversations of these index entries, in order. The reads are eventually consistent, like the index.
 
-    One request per 20 conversations, and one for each long conversation. Eventually consistent, as the index is.
+    Costs one request per 20 conversations, and one for each long conversation.
     """
     remaining = iter(entries)
     while batch := [*islice(remaining, _BATCH)]:
@@ -52,7 +52,7 @@ def read_transcripts(entries: Iterable[ConversationRow]) -> Iterator[Transcript]
 def _transcript(entry: ConversationRow, row: ConversationRow | None) -> Transcript:
     try:
         return _open(entry, row)
-    except storage.ConditionFailed:  # a write has replaced a chunk since
+    except storage.ConditionFailed:  # a write has replaced a chunk after the row was read
         return storage.retry_on_conflict(
             lambda: _open(entry, storage.find(ConversationRow, entry.conversation, CONVERSATION_ITEM)),
         )

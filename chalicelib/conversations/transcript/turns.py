@@ -1,10 +1,10 @@
-"""Stored turns: chunks and a manifest. The conversation's item holds the last turns; chunk items hold the earlier ones.
+"""Stored turns: the last turns in the conversation's own item, the earlier turns in immutable chunks, and a manifest.
 
 A transcript grows at its end, so the cost of a write depends on the change, not on the transcript. A chunk is a sealed
-piece of the turns' JSON text. A write never patches a chunk; it replaces it as a whole, under a new write id. The
-manifest in the conversation's item names the write id of each chunk. So a reader never combines chunks of two writes,
-and may use eventually consistent reads. The item also has a digest of each chunk, so that a request that repeats the
-stored turns does not read them.
+piece of the turns' JSON text. A write never patches a chunk; it replaces the whole chunk, under a new write id. The
+manifest in the conversation's item lists the write id of each chunk. Therefore, a reader never combines chunks of two
+writes, and may use eventually consistent reads. The item also contains a digest of each chunk, so that a request that
+repeats the stored turns does not read them.
 """
 
 import hashlib
@@ -18,8 +18,9 @@ from chalicelib.conversations.rows import ChunkRow, ConversationRow, read_metada
 from chalicelib.conversations.state import State
 from chalicelib.storage import compression, encryption
 
-# Bytes of JSON of a chunk, and how many must follow it, because the last turns change most. About 300 messages fit one
-# item. A transcript of 5.5 MB, the largest that fits a response, has 63 chunks; a transaction may have 100 items.
+# Bytes of JSON in a chunk, and the bytes that must follow the last chunk, because the last turns change most often. A
+# chunk has about 300 messages. The largest transcript that fits into a response, of 5.5 MB, has 63 chunks, and a
+# transaction has at most 100 items.
 _CHUNK_BYTES = 88_000
 _TAIL_BYTES = 8_000
 # Separates the turns from the digests of the chunks and the totals. JSON text never contains this byte.
@@ -37,7 +38,7 @@ class Chunk(NamedTuple):
 class Mark(NamedTuple):
     """An entry of `indexed`: every message that ends before the byte `end` has an index item.
 
-    `end` is never inside a message. `escaped` is the length of the turns before it as part of a JSON string.
+    `end` is never inside a message. `escaped` is the length of the turns before `end`, escaped as a JSON string.
     """
 
     end: int
@@ -45,10 +46,9 @@ class Mark(NamedTuple):
 
 
 def read_state(row: ConversationRow, expected: bytes = b"") -> State:
-    """Return the state of a row.
+    """Return the state of a row. Raise ConditionFailed if a concurrent write has replaced a chunk.
 
-    One more request for a long conversation, unless `expected`, the JSON text of any turns, contains its chunks. Raise
-    ConditionFailed if a concurrent write has replaced a chunk.
+    A long conversation costs a request, unless `expected`, the JSON text of any turns, contains all its chunks.
     """
     tail, digests, totals = _unseal_tail(row)
     pieces = {
@@ -63,7 +63,7 @@ def read_state(row: ConversationRow, expected: bytes = b"") -> State:
 def read_end(row: ConversationRow) -> State:
     """Return the end of the state of a row: the chunks with messages that have no index item, and the last turns.
 
-    No request without such chunks, otherwise one. Raise ConditionFailed as `read_state` does.
+    Costs one request if there are such chunks. Raise ConditionFailed as `read_state` does.
     """
     tail, digests, totals = _unseal_tail(row)
     unread = sum(end <= last_mark(row).end for end in accumulate(chunk.length for chunk in chunks(row)))
@@ -72,9 +72,9 @@ def read_end(row: ConversationRow) -> State:
 
 
 def read_spans(row: ConversationRow, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Return parts of the turns; a span is the first byte of a part and the byte after it. At most one request.
+    """Return parts of the turns. A span contains the position of a part's first byte, and of the byte after the part.
 
-    Raise ConditionFailed as `read_state` does.
+    Costs at most one request. Raise ConditionFailed as `read_state` does.
     """
     ends = [*accumulate((chunk.length for chunk in chunks(row)), initial=0)]
     count = len(ends) - 1
@@ -89,19 +89,19 @@ def read_spans(row: ConversationRow, spans: Sequence[tuple[int, int]]) -> list[b
 
 
 def read_last(row: ConversationRow) -> bytes:
-    """Return the last turns, which the row itself holds, as JSON text from the middle of a list."""
+    """Return the last turns, which are in the row itself, as JSON text from the middle of a list."""
     return _unseal_tail(row)[0]
 
 
 def read_totals(row: ConversationRow) -> new_messages.Totals:
-    """Return the numbers of all messages that the conversation ever received."""
+    """Return the totals of the messages that the conversation has ever received."""
     return _unseal_tail(row)[2]
 
 
 def read_backwards(row: ConversationRow) -> Iterator[bytes]:
-    """Yield the JSON text of the turns in parts, last part first. One request for each part but the first.
+    """Yield the JSON text of the turns in parts, last part first. Raise ConditionFailed as `read_state` does.
 
-    Raise ConditionFailed as `read_state` does.
+    Each part except the first costs one request.
     """
     yield read_last(row)
     for index in reversed(range(len(chunks(row)))):
@@ -109,7 +109,7 @@ def read_backwards(row: ConversationRow) -> Iterator[bytes]:
 
 
 def chunked_length(row: ConversationRow) -> int:
-    """Return the length of all chunks: the position of the first byte that the row itself holds."""
+    """Return the length of all chunks, which is the position of the first byte in the row itself."""
     return sum(chunk.length for chunk in chunks(row))
 
 
@@ -119,14 +119,14 @@ def first_byte(row: ConversationRow, state: State) -> int:
 
 
 def chunk_rows(row: ConversationRow) -> list[ChunkRow]:
-    """Return rows with the keys of the chunks, to delete them."""
+    """Return rows with the keys of the chunks, for deletion."""
     return [_chunk_row(row, index) for index in range(len(chunks(row)))]
 
 
 def stage(row: ConversationRow, before: bytes, after: State) -> None:
-    """Put the last turns and the manifest into the row; stage new chunks, and the deletion of surplus ones.
+    """Put the last turns and the manifest into the row. Stage new chunks, and the deletion of surplus chunks.
 
-    `before` has the turns of the row from the position where those of `after` begin.
+    `before` contains the row's turns, from the position at which the turns of `after` begin.
     """
     old, unread, text = chunks(row), len(after.unread), after.turns
     manifest, start = old[:unread], 0
@@ -156,7 +156,7 @@ def chunks(row: ConversationRow) -> list[Chunk]:
 
 
 def marks(row: ConversationRow) -> list[Mark]:
-    """Return the marks of a row in order. The last one counts. Each stays valid if text after it changes."""
+    """Return the marks of a row in order. The last mark is in effect. A mark stays valid if only later text changes."""
     entries = (entry.partition(":") for entry in (row.indexed or "").split())
     return [Mark(int(end), int(escaped)) for end, _, escaped in entries]
 
@@ -172,7 +172,7 @@ def set_marks(row: ConversationRow, marks: Iterable[Mark]) -> None:
 
 
 def _keep_marks(row: ConversationRow, before: bytes, after: State, same: int) -> None:
-    """Keep the marks within the first `same` bytes of the text, which stay the same."""
+    """Keep the marks before which the text is unchanged. Its first `same` bytes need no comparison."""
     first = first_byte(row, after)
     ends = {mark: max(0, mark.end - first) for mark in marks(row)}
     set_marks(row, [mark for mark, end in ends.items() if before[same:end] == after.turns[same:end]])
@@ -203,7 +203,7 @@ def _digest(piece: bytes) -> bytes:
 
 
 def _read_chunks(row: ConversationRow, indexes: Sequence[int]) -> dict[int, bytes]:
-    """Read chunks: eventually consistent first, then with strong consistency those with another write id."""
+    """Return chunks by index. Read eventually consistently first, then missing or outdated chunks strongly."""
     manifest, pieces = chunks(row), dict[int, bytes]()
     for consistent in (False, True):
         missing = [index for index in indexes if index not in pieces]
