@@ -76,7 +76,7 @@ def test_the_modules_by_hand_and_the_operations_have_no_type_errors(wheel: Path)
 
 def test_a_script_of_a_user_has_no_type_errors(python: Path, tmp_path: Path) -> None:
     (tmp_path / "page.py").write_text(SCRIPT, encoding="utf-8")
-    (tmp_path / "wrong.py").write_text(SCRIPT.replace('user_name="Ann"', "user_name=5"), encoding="utf-8")
+    (tmp_path / "wrong.py").write_text(SCRIPT.replace('title="Support"', "title=5"), encoding="utf-8")
     options = ("--python-executable", python, "--config-file=")
     assert "Success" in mypy(*options, "page.py", HERE / "python_client.py", cwd=tmp_path)
     assert "wrong.py:" in mypy(*options, "wrong.py", cwd=tmp_path)
