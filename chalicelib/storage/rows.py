@@ -50,7 +50,7 @@ def logical_name(table_name: str) -> str:
 
 
 class Lifecycle(NamedTuple):
-    """The keys and the lifecycle of a class of rows. docs/storage.md lists it, and tests compare it with the code.
+    """The keys and the lifecycle of a class of rows. docs/storage.md lists the keys; tests compare both with the code.
 
     The forms of the keys have literal parts, `{placeholders}` and alternatives (` or `). A row is deleted with its
     `owner`: an `agent`, a `conversation` or the `workspace`; a row of the `stage` stays or expires. `export` and

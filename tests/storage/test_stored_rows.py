@@ -1,4 +1,4 @@
-"""Each row class declares what exports, erases and deletes its rows. docs/storage.md lists it.
+"""Each row class declares what exports, erases and deletes its rows. docs/storage.md lists the classes.
 
 `CAMS_UPDATE_DOCS=1 make test ARGS=tests/storage/test_stored_rows.py` writes the tables.
 """
@@ -29,7 +29,7 @@ TABLES = {table_name(one, ""): one for one in declared("AWS::DynamoDB::Table", E
 CORE_TABLES = {table_name(one, ""): one for one in declared("AWS::DynamoDB::Table", [])}
 INDEXES = "GlobalSecondaryIndexes"
 OWNERS = {"agent", "conversation", "workspace", "stage"}
-COLUMNS = ("Table", "Row", "Keys", "Sealed", "Plain", "TTL", "Deleted with")
+COLUMNS = ("Table", "Row", "Keys", "Sealed", "Plain", "TTL")
 MARKS = "the messages before this byte have index items; the length of their text as a JSON string"
 
 
@@ -159,7 +159,6 @@ def cells(row: RowClass) -> list[str]:
         names(sealed),
         names(plain),
         ttl(row),
-        row.lifecycle.owner,
     ]
 
 
