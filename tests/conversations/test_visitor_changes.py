@@ -86,8 +86,7 @@ def test_a_visitor_renames_itself_ten_times_in_a_row_then_once_in_six_minutes(
     answer = rename(holder, "Once more")
     said = refused(answer, 429, interaction=True, platform="vg")
     assert said == (
-        "A visitor token can change the metadata 10 times in a row, then once in 360 seconds; "
-        "try again in 360 seconds."
+        "A visitor token can change the metadata 10 times in a row, then once in 360 seconds; try again in 360 seconds."
     )
     assert answer.json["limit"] == {"name": "visitorChanges", "max": 10, "used": 10, "left": 0}
     assert stored() == before

@@ -29,11 +29,11 @@ Record = dict[str, Any]
 
 
 class Stream:
-    """The streams of the watched tables, from its creation on."""
+    """The streams of these tables, by default of all, from its creation on."""
 
-    def __init__(self) -> None:
+    def __init__(self, *tables: str) -> None:
         self._client = storage.sdk_client("dynamodbstreams")
-        self._arns = {table: _arn(table) for table in _streamed()}
+        self._arns = {table: _arn(table) for table in tables or _streamed()}
         self._places = {table: self._latest(arn) for table, arn in self._arns.items()}
 
     def read(self, *tables: str) -> list[Record]:

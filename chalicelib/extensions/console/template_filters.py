@@ -99,12 +99,13 @@ def indented_json(value: Any, max_characters: int = MAX_INDENTED) -> str:
 
     Indentation makes deep JSON much larger, so only the shown part is produced.
     """
-    text = ""
+    parts, length = [], 0
     for part in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(value):
-        if len(text) + len(part) > max_characters:
-            return truncate(text + part, max_characters)
-        text += part
-    return text
+        parts.append(part)
+        length += len(part)
+        if length > max_characters:
+            return truncate("".join(parts), max_characters)
+    return "".join(parts)
 
 
 def compact_json(value: Any) -> str:

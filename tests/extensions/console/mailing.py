@@ -35,7 +35,7 @@ class Mailing:
     def __init__(self, patch: pytest.MonkeyPatch, pass_time: PassTime) -> None:
         patch.setenv("CAMS_MAIL_SENDER", SENDER)
         patch.setenv("CAMS_CONSOLE_URL", CONSOLE)
-        self.stream, self._pass_time = Stream(), pass_time
+        self.stream, self._pass_time = Stream("conversations"), pass_time
         self.queued: list[tuple[int, str]] = []
         self.groups: list[str] = []
         self.failures = 0

@@ -68,6 +68,6 @@ def _change_a_person() -> None:
     assert api.post("/v2/orgs/acme", {"name": "Acme"}).status == 200
     for client_id, members in (("bo", administrator), ("kim", {})):
         assert api.post(f"/v2/clients/{client_id}", {"orgId": "acme", **members}).status == 200
-    browser.sign_in("bo@acme.test", "correct horse")
+    browser.start_session(email="bo@acme.test", password="correct horse")
     page = browser.open("/settings/orgs/acme/clients/kim")
     assert browser.submit(page, "/clients/kim", {"name": "Kim"}).status == 200

@@ -33,7 +33,7 @@ def signed_in(browser: Browser, workspace_api: Api, workspace: NewWorkspace) -> 
         workspace_api.post(
             "/v3/leads", {"lead": {"agentId": agent_id, "name": f"Ann of {agent_id}", "email": "a@b.test"}}
         )
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     return browser
 
 
@@ -54,7 +54,7 @@ def test_an_unfinished_period_is_compared_with_as_much_of_the_one_before(
     for days, hour, number in ((0, 0, 6), (30, 23, 90), (31, 0, 4)):
         date = clock.iso(clock.seconds() - days * day)[:10]
         count(workspace.workspace_id, "support", date, hour, "NL", conversations=number)
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     assert "▲ 50 %" in browser.open("/overview").text
     assert "before: 4<" in browser.open("/analytics").text
     since, until = (clock.iso(clock.seconds() - days * day)[:10] for days in (30, 1))
@@ -81,7 +81,7 @@ def test_pages_say_when_they_show_only_the_first_agents(
     signed_in: Browser, workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     operator = Browser(workspace.workspace_id)
-    operator.post("", {"key": workspace.workspace_key})
+    operator.start_session(key=workspace.workspace_key)
     workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["gone", "support", "other"]})
     sessions.clear_cache()
     # An operator has two agents, and the organisation three ids, the first of an agent that does not exist.
@@ -160,7 +160,7 @@ def test_a_person_sees_the_leads_of_their_agents(signed_in: Browser) -> None:
 
 def test_a_person_without_agents_reads_what_to_do(browser: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": []})
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     for path in ("/analytics", "/leads"):
         assert "You have no agents yet." in browser.open(path).text
         assert browser.open(f"{path}.csv").text.count("\n") == (31 if path == "/analytics" else 1)
@@ -186,7 +186,7 @@ def test_numbers_are_written_as_in_the_language_of_the_organisation(
 ) -> None:
     workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "preferredLanguage": "nl"})
     count(workspace.workspace_id, "support", TODAY, 0, "unknown", messages=1_234)
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     assert "<strong>1.234</strong>" in browser.open("/overview").text
 
 
@@ -207,5 +207,5 @@ def test_analytics_of_most_intervals_stay_small(workspace: NewWorkspace, workspa
 
 def _operator(workspace: NewWorkspace) -> Browser:
     browser = Browser(workspace.workspace_id)
-    browser.post("", {"key": workspace.workspace_key})
+    browser.start_session(key=workspace.workspace_key)
     return browser

@@ -21,7 +21,7 @@ def signed_in(browser: Browser, workspace_api: Api) -> Browser:
     turns: list[Any] = [{"from": "human", "messages": [{"mid": "1", "item": {"text": "Can <b>somebody</b> look?"}}]}]
     body = {"turns": turns, "metadata": {"userName": "Ann Jansen", "state": "requested_chat"}}
     assert workspace_api.post("/agents/support/interact/ann/state", body).status == 200
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     return browser
 
 

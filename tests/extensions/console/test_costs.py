@@ -55,7 +55,7 @@ def signed_in(
         date, country = clock.iso(NOW - day * 24 * 60 * 60)[:10], ("NL", "BE")[day % 2]
         count(workspace.workspace_id, "support", date, 9, country, conversations=12, messages=80, seconds=900)
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     return browser
 
 

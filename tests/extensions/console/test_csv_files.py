@@ -10,7 +10,7 @@ from tests.http.test_csv_files import hostile as hostile
 
 def test_no_file_of_the_console_has_a_formula(workspace: NewWorkspace, hostile: Api) -> None:
     browser = Browser(workspace.workspace_id)
-    browser.post("", {"key": workspace.workspace_key})
+    browser.start_session(key=workspace.workspace_key)
     check_files(leads=browser.open("/leads.csv"))
     if extensions.has("reports"):
         from tests.extensions.console.stored_counts import count

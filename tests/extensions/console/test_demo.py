@@ -160,7 +160,7 @@ def pipeline(workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.M
 def test_the_api_counts_what_was_planned(workspace: NewWorkspace, pipeline: Pipeline) -> None:
     service, api = InProcess(workspace), Api(workspace.workspace_key)
     assert not fill.is_filled(service)
-    visits = fill.fill(service, 40)
+    visits = fill.fill(service, 12)
     assert fill.is_filled(service)
     compare(api, visits)
     once, answered = stored(), reports(api)
@@ -168,7 +168,7 @@ def test_the_api_counts_what_was_planned(workspace: NewWorkspace, pipeline: Pipe
     assert reports(api) == answered
     assert CliRunner().invoke(cams, ["tallies", "recount"]).exit_code == 0
     assert reports(api) == answered
-    fill.fill(service, 40)
+    fill.fill(service, 12)
     assert stored()["cams-conversations"] == once["cams-conversations"]
     assert {table: len(rows) for table, rows in stored().items()} == {table: len(rows) for table, rows in once.items()}
     compare(api, visits)

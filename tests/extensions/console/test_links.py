@@ -16,6 +16,7 @@ from tests.api import Answer, Api
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.mailing import Mailing, request_person, settings, text_of
+from tests.selection import whole
 from tests.test_longest_ids import AGENT, CLIENT, CONVERSATION, ORG, OTHER, PASSWORD, longest
 from tests.test_longest_ids import longest_ids as longest_ids
 
@@ -76,10 +77,14 @@ def test_the_link_to_end_mails_works_for_every_length(length: int, workspace: Ne
     assert api.get(f"/v2/clients/{client}").data["notificationsSettings"]["notifyThrough"] is None
 
 
-@pytest.mark.parametrize("others", [(), *((name,) for name in extensions.present() if name != "console")])
-def test_every_link_works_without_other_extensions(others: tuple[str, ...]) -> None:
-    """In a process of its own, because an extension is on or off for the life of a process."""
-    environment = {**os.environ, "CAMS_EXTENSIONS": ",".join(("console", *others))}
+@whole
+@pytest.mark.parametrize("other", [name for name in extensions.present() if name != "console"])
+def test_every_link_works_with_one_other_extension(other: str) -> None:
+    """The test runs in a separate process, because an extension is on or off for the life of a process.
+
+    `make test-extensions` runs the tests of this module with the console alone.
+    """
+    environment = {**os.environ, "CAMS_EXTENSIONS": f"console,{other}"}
     test = f"{__file__}::{test_every_link_of_a_page_works.__name__}"
     line = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", test]
     ran = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from chalicelib.extensions.console.notifications import mail
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.extensions.console.browser import Browser
@@ -14,26 +15,26 @@ from tests.extensions.console.mailing import BO, Mailing, notice_rows, request_p
 HOSTILE = 'Ann\r\nBcc: eve@evil.test\r\n\r\n<img src=x onerror=alert(1)> "é" \u2028\u202e'
 
 
-@pytest.mark.parametrize("hostile", [HOSTILE, HOSTILE + "x" * 300], ids=["short", "long"])
-def test_hostile_names_stay_text_on_one_line(hostile: str, mailing: Mailing, workspace_api: Api) -> None:
+def test_hostile_names_stay_text_on_one_line(mailing: Mailing, workspace_api: Api) -> None:
+    hostile = HOSTILE + "x" * 300
     workspace_api.post("/v2/clients/bo", {"name": hostile})
     workspace_api.post("/v2/agents/support", {"title": hostile})
     made = workspace_api.post("/v3/agents/support/convos", {"conversation": {"title": hostile}})
     request_person(workspace_api, made.data["id"], userName=hostile, userEmail=hostile)
     mailing.happen()
-    (mail,) = mailing.mails
+    (received,) = mailing.mails
     assert mailing.recipients == [BO]
-    assert mail["Bcc"] is None
-    assert sorted(mail.keys()) == sorted(
+    assert received["Bcc"] is None
+    assert sorted(received.keys()) == sorted(
         (
             *("Subject", "From", "To", "List-Unsubscribe", "List-Unsubscribe-Post", "Auto-Submitted"),
             *("MIME-Version", "Content-Type"),
         )
     )
-    assert mail["To"].addresses[0].addr_spec == BO
-    html = text_of(mail, "html")
+    assert received["To"].addresses[0].addr_spec == BO
+    html = text_of(received, "html")
     assert "<img" not in html and "&lt;img" in html
-    plain = text_of(mail)
+    plain = text_of(received)
     assert "\u202e" not in plain + html
     shown = [line for line in plain.splitlines() if line.startswith("Ann")]
     assert len(shown) == 3 and max(map(len, shown)) < 130
@@ -53,46 +54,44 @@ LINKS = (
 LINK = re.compile(r"\S+[.:@\u3002]\S|[/\\\\@]")
 
 
-@pytest.mark.parametrize("link", LINKS)
-def test_no_name_of_a_visitor_becomes_a_link(link: str, mailing: Mailing, workspace_api: Api) -> None:
+def test_no_text_keeps_what_mail_programs_make_links_of() -> None:
+    assert [text for text in LINKS if LINK.search(mail._plain(text))] == []
+
+
+def test_no_name_of_a_visitor_becomes_a_link(mailing: Mailing, workspace_api: Api) -> None:
+    link = "Pay at https://evil.example/x or ann@evil.example now"
     workspace_api.post("/v2/clients/bo", {"name": link})
     workspace_api.post("/v2/agents/support", {"title": link})
     made = workspace_api.post("/v3/agents/support/convos", {"conversation": {"title": link}})
     request_person(workspace_api, made.data["id"], userName=link)
     mailing.happen()
-    (mail,) = mailing.mails
+    (received,) = mailing.mails
     own = re.compile(r"https://cams\.test/\S+")
-    plain = own.sub("", text_of(mail)).replace(" · ", " ")
-    html = html_parser.unescape(re.sub(r"<style>.*</style>|<[^>]*>", " ", text_of(mail, "html"), flags=re.DOTALL))
-    shown = (plain, html, mail["To"].addresses[0].display_name, mail["Subject"])
+    plain = own.sub("", text_of(received)).replace(" · ", " ")
+    html = html_parser.unescape(re.sub(r"<style>.*</style>|<[^>]*>", " ", text_of(received, "html"), flags=re.DOTALL))
+    shown = (plain, html, received["To"].addresses[0].display_name, received["Subject"])
     assert not [found[0] for text in shown for found in LINK.finditer(re.sub(r"\d\d:\d\d", "", text))]
 
 
-@pytest.mark.parametrize(
-    ("email", "name"), [("ann@evil.example", "ann evil example"), (None, "evil example"), ("", "evil example")]
-)
+@pytest.mark.parametrize(("email", "name"), [("ann@evil.example", "ann evil example"), ("", "evil example")])
 def test_what_replaces_a_name_becomes_no_link(email: str, name: str, mailing: Mailing, workspace_api: Api) -> None:
     request_person(workspace_api, "evil.example", userEmail=email)
     mailing.happen()
     assert name in text_of(mailing.mails[0]).splitlines()
 
 
-@pytest.mark.parametrize(
-    "name", ["Ann O'Neil-Smith", "Dr. No", "李 小龍", "Zoë (sales), 2nd", "Order: late?", "Müller & Co.", "अनीता"]
-)
-def test_ordinary_names_stay(name: str, mailing: Mailing, workspace_api: Api) -> None:
-    request_person(workspace_api, "ann", userName=name)
-    mailing.happen()
-    assert name in text_of(mailing.mails[0]).splitlines()
+def test_ordinary_names_stay() -> None:
+    for name in ("Ann O'Neil-Smith", "Dr. No", "李 小龍", "Zoë (sales), 2nd", "Order: late?", "Müller & Co.", "अनीता"):
+        assert mail._plain(name) == name
 
 
 def test_the_mail_is_in_the_language_of_the_organisation(mailing: Mailing, workspace_api: Api) -> None:
     workspace_api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": "nl"})
     request_person(workspace_api, "ann")
     mailing.happen()
-    (mail,) = mailing.mails
-    assert mail["Subject"] == "Een gesprek wacht op een medewerker"
-    assert "Afmelden" in text_of(mail) and '<html lang="nl">' in text_of(mail, "html")
+    (received,) = mailing.mails
+    assert received["Subject"] == "Een gesprek wacht op een medewerker"
+    assert "Afmelden" in text_of(received) and '<html lang="nl">' in text_of(received, "html")
 
 
 def test_the_mail_has_no_secret(mailing: Mailing, workspace: NewWorkspace, workspace_api: Api) -> None:
@@ -116,7 +115,7 @@ def test_the_link_of_a_mail_arrives_signed_in(mailing: Mailing, workspace_api: A
     request_person(workspace_api, "ann", userName="Ann")
     mailing.happen()
     (path,) = re.findall(r"/convos/support/ann", text_of(mailing.mails[0]))
-    browser.sign_in(BO, PASSWORD)
+    browser.start_session(email=BO, password=PASSWORD)
     cookie, browser.cookie = browser.cookie, ""  # a strict cookie does not come with a link from elsewhere
     assert "refresh" in browser.open(path, **{"Sec-Fetch-Site": "cross-site"}).text
     browser.cookie = cookie

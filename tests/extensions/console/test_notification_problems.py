@@ -37,7 +37,7 @@ def test_pages_say_why_no_mail_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
-    browser.sign_in(BO, PASSWORD)
+    browser.start_session(email=BO, password=PASSWORD)
     paths = ("/account", "/settings/orgs/acme/clients/bo")
     assert [problem_of(browser.open(path).text) for path in paths] == [[], []]
     workspace_api.post("/v2/clients/bo", PROBLEMS[expected])
@@ -46,7 +46,7 @@ def test_pages_say_why_no_mail_comes(
         patch.setattr("chalicelib.extensions.console.notifications.mail.send", refuse)
         mailing.happen()
     sessions.clear_cache()
-    browser.sign_in(PROBLEMS[expected].get("email", BO), PASSWORD)
+    browser.start_session(email=PROBLEMS[expected].get("email", BO), password=PASSWORD)
     for path in paths:
         (problem,) = problem_of(browser.open(path).text)
         assert expected in problem
@@ -70,13 +70,13 @@ def test_the_next_mail_ends_the_refusal(
         mailing.happen(400)
     request_person(workspace_api, "bob")
     mailing.happen()
-    browser.sign_in(BO, PASSWORD)
+    browser.start_session(email=BO, password=PASSWORD)
     assert (len(mailing.mails), problem_of(browser.open("/account").text)) == (1, [])
 
 
 def test_a_stage_without_mail_says_so(workspace_api: Api, browser: Browser) -> None:
     workspace_api.post("/v2/clients/bo", settings())
-    browser.sign_in(BO, PASSWORD)
+    browser.start_session(email=BO, password=PASSWORD)
     assert "does not send mails yet" in problem_of(browser.open("/account").text)[0]
 
 
@@ -94,7 +94,7 @@ def test_a_workspace_sends_a_limited_number_of_mails_a_day(
         request_person(workspace_api, person)
         mailing.happen(400)
     assert (len(mailing.mails), mailing.failures, mailing.queued) == (2, 0, [])
-    browser.sign_in(BO, PASSWORD)
+    browser.start_session(email=BO, password=PASSWORD)
     assert "all its mails of today" in problem_of(browser.open("/account").text)[0]
     mailing.run(24 * 60 * 60)
     request_person(workspace_api, "dan")

@@ -41,7 +41,7 @@ def admin(browser: Browser, workspace_api: Api) -> Browser:
     """The browser of an administrator with two pages."""
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True, "canAccess": ["/convos", "/settings"]})
     workspace_api.post("/v2/clients/top", SUPERIOR)
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     return browser
 
 
@@ -86,7 +86,7 @@ def test_an_administrator_changes_an_equal_and_an_operator_everyone(
     admin: Browser, workspace_api: Api, workspace: NewWorkspace
 ) -> None:
     operator = Browser(workspace.workspace_id)
-    operator.post("", {"key": workspace.workspace_key})
+    operator.start_session(key=workspace.workspace_key)
     for browser, allowed in ((admin, ["/convos", "/settings", "/account"]), (operator, None)):
         workspace_api.post("/v2/clients/top", {**SUPERIOR, "canAccess": allowed})
         fields = {**FORM, **form_of({"canAccess": allowed}), "name": "Flop", "dashboardPassword": "another one"}
@@ -161,7 +161,7 @@ def _create_again(api: Api) -> None:
 def test_another_sign_in_ends_the_sessions_of_a_client(
     browser: Browser, workspace_api: Api, change: Callable[[Api], Any], pass_time: PassTime
 ) -> None:
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     workspace_api.post("/v2/clients/bo", {"name": "Bo"})
     pass_time(auth.CACHE_SECONDS)
     assert "Bo" in browser.open("/account").text
@@ -173,7 +173,7 @@ def test_another_sign_in_ends_the_sessions_of_a_client(
 def test_another_email_in_the_console_ends_the_sessions_of_a_person(admin: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/top", {"canAccess": ["/convos"]})
     top = Browser(admin.home.rpartition("/")[2])
-    top.sign_in("top@acme.test", "the password of Top")
+    top.start_session(email="top@acme.test", password="the password of Top")
     admin.submit(admin.open(TOP), "/clients/top", {**FORM, "canAccess./convos": "on", "email": "new@acme.test"})
     assert "Workspace key" in top.open("/convos").text
 
@@ -190,7 +190,7 @@ def test_only_administrators_and_operators_change_limits(
     browser: Browser, workspace_api: Api, workspace: NewWorkspace, member: str
 ) -> None:
     fields, stored = LIMITS[member]
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     page, before = browser.open("/agents/support"), snapshot()
     assert " readonly" in page.text and "Only administrators" in page.text
     for forged in (fields, {**fields, "rest": f'{{"{member}": {{"x": 1}}}}'} if member != "messagesLimit" else fields):
@@ -201,7 +201,7 @@ def test_only_administrators_and_operators_change_limits(
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     sessions.clear_cache()
     operator = Browser(workspace.workspace_id)
-    operator.post("", {"key": workspace.workspace_key})
+    operator.start_session(key=workspace.workspace_key)
     for person in (browser, operator):
         workspace_api.patch("/v3/agents/support", {"agent": {member: None}})
         page = person.open("/agents/support")

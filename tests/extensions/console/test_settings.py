@@ -28,7 +28,7 @@ def admin(browser: Browser, workspace_api: Api) -> Browser:
     workspace_api.post("/v2/orgs/rival", {"name": "Rival", "widgetIDs": ["other"], "canSelfEdit": True})
     rival = {"orgId": "rival", "name": "Eve", "email": "eve@rival.test", "dashboardPassword": CANARY}
     workspace_api.post("/v2/clients/eve", rival)
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     return browser
 
 
@@ -36,7 +36,7 @@ def admin(browser: Browser, workspace_api: Api) -> Browser:
 def operator(workspace: NewWorkspace, workspace_api: Api) -> Browser:
     """The browser of an operator."""
     found = Browser(workspace.workspace_id)
-    found.post("", {"key": workspace.workspace_key})
+    found.start_session(key=workspace.workspace_key)
     return found
 
 
@@ -233,7 +233,7 @@ def test_who_is_no_administrator_opens_only_their_own_notifications(browser: Bro
 
 
 def test_a_deleted_person_is_not_made_again(browser: Browser, workspace_api: Api) -> None:
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     page = browser.open("/account")
     workspace_api.delete("/v2/clients/bo")
     assert browser.submit(page, "/account", {"notify": "on"}).status == 404
@@ -242,7 +242,7 @@ def test_a_deleted_person_is_not_made_again(browser: Browser, workspace_api: Api
 
 def test_a_person_without_pages_signs_out_and_has_notifications(browser: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/bo", {"canAccess": ["/overview"]})
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     page = browser.open("/account")
     assert page.status == 200
     assert "Workspace key" in browser.submit(page, "/sign-out", {}).text

@@ -85,7 +85,7 @@ def test_a_rule_keeps_its_values_in_another_language(rule: str, translated: str)
 
 def test_a_form_in_dutch_says_in_dutch_what_is_wrong(browser: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": "nl"})
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     page = browser.open("/agents/support")
     refused = browser.submit(page, "/agents/support", {"vg_temperature": "warm", "rest": '{"x": 1', "title": "A"})
     assert refused.status == 400

@@ -141,7 +141,7 @@ def test_a_link_signs_nobody_in(link: str) -> None:
 
 
 def test_the_account_page_shows_and_changes_the_same(link: str, workspace_api: Api, browser: Browser) -> None:
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     assert "checked" in browser.open("/account").text
     send("POST", link)
     assert "checked" not in browser.open("/account").text
@@ -156,7 +156,7 @@ def test_the_link_is_the_author_of_the_change(link: str, workspace: NewWorkspace
 
 def test_the_account_page_keeps_a_setting_that_it_does_not_know(workspace_api: Api, browser: Browser) -> None:
     workspace_api.post("/v2/clients/bo", settings("email", "assigned"))
-    browser.sign_in("bo@acme.test", PASSWORD)
+    browser.start_session(email="bo@acme.test", password=PASSWORD)
     page = browser.open("/account")
     assert "Saved." in browser.submit(page, "/account", {}).text
     assert setting(workspace_api) == settings("email", "assigned")["notificationsSettings"]
