@@ -6,6 +6,7 @@ leads from a lower layer to a higher one.
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
 
 Graph = dict[str, set[str]]
@@ -25,10 +26,15 @@ def node_of(module: str) -> str:
     return f"{package}.{below.partition('.')[0]}" if package == "extensions" and below else package
 
 
+@cache
+def _names(package: Path) -> set[str]:
+    return {name_of(module, package) for module in package.rglob("*.py")}
+
+
+@cache
 def imported_by(module: Path, package: Path = PACKAGE) -> set[str]:
     """The dotted names of the package's modules that a module imports."""
-    known = {name_of(one, package) for one in package.rglob("*.py")}
-    found = set()
+    known, found = _names(package), set()
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == package.name:
             base = node.module.removeprefix(package.name).lstrip(".")

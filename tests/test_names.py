@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -16,6 +17,11 @@ VAGUE = {"asked", "found", "given", "happened", "one", "ones", "requested", "sai
 MAX_LINES = 3
 
 
+@cache
+def tree_of(module: Path) -> ast.Module:
+    return ast.parse(module.read_text(encoding="utf-8"))
+
+
 def test_no_name_with_a_wide_scope_is_vague() -> None:
     assert [f"{module.relative_to(ROOT)}: {name}" for module in MODULES for name in vague_names(module)] == []
 
@@ -23,7 +29,7 @@ def test_no_name_with_a_wide_scope_is_vague() -> None:
 def vague_names(module: Path) -> Iterator[str]:
     """Yield the vague names of a module, its classes, functions, parameters, attributes, constants and variables."""
     names = [module.stem]
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.FunctionDef):
             names += [node.name, *lasting(node)]
         elif isinstance(node, ast.Module | ast.ClassDef):
@@ -56,8 +62,7 @@ def assigned(tree: ast.AST) -> Iterator[ast.Name]:
 
 def test_the_classes_of_the_service_have_different_names() -> None:
     modules = [module for module in MODULES if module.is_relative_to(ROOT / "chalicelib")]
-    trees = [ast.parse(module.read_text(encoding="utf-8")) for module in modules]
-    names = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    names = Counter(node.name for one in modules for node in tree_of(one).body if isinstance(node, ast.ClassDef))
     assert {name for name, number in names.items() if number > 1} == set()
 
 
@@ -67,7 +72,7 @@ def test_docstrings_are_imperative() -> None:
 
 def indicative_sentences(module: Path) -> Iterator[str]:
     """Yield the start of each sentence or clause of a docstring that says what a function "returns"."""
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             text = " ".join((ast.get_docstring(node) or "").split())
             yield from re.findall(r"(?:^|[.] )(?:Raises|Returns|Yields) .{,30}|; (?:raise|return|yield)s .{,30}", text)

@@ -1,14 +1,11 @@
 """`make test` runs each behaviour once, `make test-rest` the other tests; each run ends with a summary line."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from tests.run_summary import summary_line
 
-ROOT = Path(__file__).parent.parent
+pytest_plugins = "pytester"
+
 QUICK, REST, ALL = "not whole and not long", "whole and not long", "not long"
 CASES = """
 import pytest
@@ -33,25 +30,21 @@ def test_list(value, kind): pass
 """
 
 
-def passed(directory: Path, marks: str) -> tuple[set[str], str]:
+def passed(pytester: pytest.Pytester, marks: str) -> tuple[set[str], str]:
     """The names of the cases that pass in a run with these marks, and its last line."""
-    (directory / "test_cases.py").write_text(CASES, encoding="utf-8")
-    (directory / "pytest.ini").write_text("[pytest]\nmarkers = long\n", encoding="utf-8")
-    plugins = ("-p", "tests.selection", "-p", "tests.run_summary")
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", *plugins, "-m", marks, directory],
-        cwd=directory,
-        env={"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    lines = ran.stdout.splitlines()
+    pytester.makepyfile(test_cases=CASES)
+    pytester.makeini("[pytest]\nmarkers = long\n")
+    ran = pytester.runpytest_inprocess("-v", "-p", "tests.selection", "-p", "tests.run_summary", "-m", marks)
+    assert ran.ret == pytest.ExitCode.OK
+    lines = [line for line in ran.outlines if line]
     return {line.split()[0].partition("::")[2] for line in lines if " PASSED" in line}, lines[-1]
 
 
-def test_the_quick_run_and_the_rest_together_run_all_tests(tmp_path: Path) -> None:
-    quick, last = passed(tmp_path, QUICK)
+def test_the_quick_run_and_the_rest_together_run_all_tests(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they take seconds to import
+    quick, last = passed(pytester, QUICK)
     assert quick == {
         "test_alone",
         "test_matrix[1-2-a]",
@@ -62,8 +55,8 @@ def test_the_quick_run_and_the_rest_together_run_all_tests(tmp_path: Path) -> No
     }
     assert last.startswith("All 6 tests passed in ")
     assert last.endswith(" The other 5 run with `make test-all`.")
-    rest, _ = passed(tmp_path, REST)
-    everything, last = passed(tmp_path, ALL)
+    rest, _ = passed(pytester, REST)
+    everything, last = passed(pytester, ALL)
     assert quick | rest == everything
     assert not quick & rest
     assert last.startswith("All 11 tests passed in ")

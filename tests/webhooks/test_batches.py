@@ -32,7 +32,7 @@ def hangs_first(requests: int) -> Iterator[Inbox]:
     def serve(connection: socket.socket, where: Receiver) -> None:
         where.requests.append(read_request(connection))
         if len(where.requests) <= requests:
-            threading.Event().wait(1.0)
+            threading.Event().wait(0.6)
         connection.sendall(OK)
 
     with pipeline.inbox(serve) as inbox:

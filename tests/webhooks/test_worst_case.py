@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.reliability.engine_fixture import running_engine
+from tests.selection import whole
 
 pytestmark = pytest.mark.engine
 
@@ -43,6 +44,7 @@ def test_1_7_mebibytes_of_incompressible_messages_are_stored_and_received(enviro
     assert len(worst) == 4
 
 
+@whole
 def test_2_mebibytes_of_incompressible_messages_are_stored_and_received_or_refused(
     environment: dict[str, str],
 ) -> None:
