@@ -25,6 +25,7 @@ from chalicelib.workspaces import store as workspaces
 from tests import extensions, generated_docs
 from tests.api import Answer, Api
 from tests.builders import webhook_body
+from tests.cached_fixtures import restore_or_create
 from tests.openapi.document import ExampleValues, Operation, broken_rules, document, operations, resolved
 from tests.openapi.examples import IDS, WORKSPACE_ID
 from tests.operations import body_of
@@ -114,6 +115,11 @@ class Stage(NamedTuple):
 
 @pytest.fixture
 def stage(engine: None) -> Stage:
+    made, _ = restore_or_create("examples", send_examples)
+    return made
+
+
+def send_examples() -> Stage:
     new = workspaces.create("Stage")
     stage = Stage(Api(new.workspace_key), ExampleValues())
     for name, examples in EXAMPLES.items():
