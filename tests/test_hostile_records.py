@@ -218,7 +218,7 @@ def test_the_record_of_another_workspace_is_processed_beside_some_wrong_records(
 ) -> None:
     for name in WATCHING:
         with monkeypatch.context() as patch:
-            check(name, records, other_workspace, patch, 97)
+            check(name, records, other_workspace, patch, 197)
 
 
 def check(name: str, records: Any, other: NewWorkspace, patch: pytest.MonkeyPatch, step: int) -> None:
