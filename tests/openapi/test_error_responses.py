@@ -25,7 +25,7 @@ from chalicelib.workspaces import store as workspaces
 from tests import extensions, generated_docs
 from tests.api import Answer, Api
 from tests.builders import webhook_body
-from tests.cached_fixtures import restore_or_create
+from tests.fast_moto import restore_or_create
 from tests.openapi.document import ExampleValues, Operation, broken_rules, document, operations, resolved
 from tests.openapi.examples import IDS, WORKSPACE_ID
 from tests.operations import body_of
