@@ -262,7 +262,6 @@ def test_a_write_that_the_sdk_retries_has_one_effect_and_one_answer(
 def test_each_attempt_to_commit_writes_the_pieces_of_a_long_answer_once(
     conflicts: int, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`docs/benchmarks.md` states the costs of conflicts."""
     world.send(named("state replace, large"), None)
     stage, others = idempotency.stage, list(range(conflicts))
 

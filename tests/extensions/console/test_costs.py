@@ -1,13 +1,12 @@
-"""The table of docs/console.md: bytes, requests and capacity units of each page."""
+"""What each page costs, and the most bytes of the overview."""
 
 import html
 
 import pytest
 
 from chalicelib import clock
-from chalicelib.extensions.console import rendering
 from chalicelib.workspaces.store import NewWorkspace
-from tests import extensions, generated_docs
+from tests import costs, extensions
 from tests.api import Api
 from tests.capacity import metered
 from tests.extensions.console.browser import Browser
@@ -20,18 +19,18 @@ from tests.extensions.console.stored_counts import count
 NOW = 1_795_435_200  # noon, so that the days are the same in each run
 LIVE = "live"
 PAGES = {
-    "/overview": "overview",
-    "/convos": "conversations, a page",
-    "/convos?inbox=true": "inbox",
-    "/convos/support/ann-0": "a conversation of 20 messages",
-    LIVE: "asking for news of it, without any",
-    "/analytics": "analytics of 30 days",
-    "/analytics?days=90&by=country": "analytics of 90 days by country",
-    "/leads": "leads, a page",
-    "/agents": "agents",
-    "/agents/support": "an agent",
-    "/agents/support/versions": "versions of an agent",
-    "/settings/orgs/acme": "an organisation and its people",
+    "/overview": "/console/overview",
+    "/convos": "/console/convos",
+    "/convos?inbox=true": "/console/convos?inbox=true",
+    "/convos/support/ann-0": "/console/convos/{agent}/{id}",
+    LIVE: "poll of /console/convos/{agent}/{id}",
+    "/analytics": "/console/analytics",
+    "/analytics?days=90&by=country": "/console/analytics?days=90&by=country",
+    "/leads": "/console/leads",
+    "/agents": "/console/agents",
+    "/agents/support": "/console/agents/{id}",
+    "/agents/support/versions": "/console/agents/{id}/versions",
+    "/settings/orgs/acme": "/console/settings/orgs/{id}",
 }
 
 
@@ -59,25 +58,14 @@ def signed_in(
     return browser
 
 
-def test_the_table_has_the_counted_costs(signed_in: Browser) -> None:
+def test_a_page_has_its_documented_cost(signed_in: Browser) -> None:
     transcript = signed_in.open("/convos/support/ann-0").text
     live = transcript.partition('data-live="')[2].partition('"')[0].removeprefix(signed_in.home)
     tag = html.unescape(transcript.partition('data-tag="')[2].partition('"')[0])
-    rows = []
     for path, name in PAGES.items():
         with metered() as meter:
             answer = signed_in.open(live, **{"If-None-Match": tag}) if path == LIVE else signed_in.open(path)
         assert (answer.status, meter.writes) == (304 if path == LIVE else 200, 0)
         size = len(answer.text.encode())
         assert size < 100_000 or path != "/overview"
-        rows.append([name, kilobytes(answer.text), str(meter.total), f"{meter.reads:g}"])
-    for name, text in (("stylesheet", ".css"), ("script", ".js")):
-        (content,) = (one for file, one in rendering.assets().items() if file.suffix == text)
-        rows.append([f"{name}, once", kilobytes(content), "0", "0"])
-    table = generated_docs.table(["Page", "KB", "Requests", "Read units"], rows)
-    generated_docs.check("docs/console.md", "costs", table)
-
-
-def kilobytes(text: str) -> str:
-    """The size of a text in whole kilobytes."""
-    return str(round(len(text.encode()) / 1000))
+        costs.check(name, meter)

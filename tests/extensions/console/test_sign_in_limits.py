@@ -15,6 +15,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered
 from tests.conftest import PassTime
+from tests.costs import check
 from tests.direct_writes import put_now
 from tests.engine_requests import counted
 from tests.engines import clear_caches
@@ -181,6 +182,7 @@ def test_known_and_unknown_emails_cost_the_same(browser: Browser, workspace_api:
         with metered() as meter:
             assert browser.sign_in(email, "wrong").status == 401
         costs[email] = (dict(meter.requests), meter.reads, meter.writes)
+        check("failed sign-in", meter)
     assert len({str(one) for one in costs.values()}) == 1, costs
 
 
@@ -196,7 +198,7 @@ def test_known_and_unknown_emails_cost_the_same_in_a_new_process(browser: Browse
 
 
 def test_what_still_costs_more_with_a_known_email(browser: Browser, workspace_api: Api) -> None:
-    """The limits that `docs/console.md` states: a client above 4 KB, and one that an older data key encrypts."""
+    """A client above 4 KB costs more, and so does one that an older data key encrypts."""
     workspace_api.post("/v2/clients/bo", {"name": "".join(map(chr, range(0x4E00, 0x4E00 + 15_000)))})
     with metered() as meter:
         assert browser.sign_in("bo@acme.test", "wrong").status == 401

@@ -1,7 +1,4 @@
-"""What counting costs, and what reports and usage cost to read: the tables of docs/analytics.md, counted here.
-
-Capacity is computed from the sizes of items by DynamoDB's published rules.
-"""
+"""What counting costs, and what reports and usage cost to read."""
 
 import random
 from collections.abc import Callable
@@ -15,26 +12,31 @@ from chalicelib.extensions.reports.counts import DayRow
 from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.queues import messages
 from chalicelib.workspaces.store import NewWorkspace
-from infra.operator import prices
-from tests import generated_docs
 from tests.api import Api
 from tests.capacity import Meter, metered
+from tests.costs import check
 from tests.direct_writes import put_now
 from tests.old_agents import create_old_agent
 
 pytestmark = pytest.mark.long
 
-PAGE = "docs/analytics.md"
-HOUR, DAYS, AGENTS = 3_600, 61, 4
+HOUR, DAYS, AGENTS, DELIVERIES = 3_600, 61, 4, 300
 START = 1_795_348_800
+REPORT = "/v3/agents/a0/analytics"
+# With a million events of each agent in 30 days.
 READS = {
-    "an agent: a month by days": "/v3/agents/a0/analytics",
-    "the same by country": "/v3/agents/a0/analytics?by=country",
-    "an agent: a day by hours": "/v3/agents/a0/analytics?interval=hour&from={yesterday}",
-    f"an organisation of {AGENTS} agents: a month by days": "/v3/orgs/acme/analytics",
-    f"a workspace of {AGENTS} agents: a month by days": "/v3/analytics",
-    "the same by country ": "/v3/analytics?by=country",
-    f"usage of {AGENTS} agents: a month by days": "/v3/usage",
+    "/v3/agents/a0/analytics": "report of an agent",
+    "/v3/agents/a0/analytics?by=country": "report of an agent by country",
+    "/v3/analytics": "report of a workspace of four agents",
+    "/v3/analytics?by=country": "report of a workspace of four agents by country",
+    "/v3/usage": "usage of four agents",
+}
+# Changes in an hour -> the operation in docs/costs.md.
+COUNTED = {
+    1: "count the only change of an hour",
+    20: "count one of 20 changes of an hour",
+    100: "count one of 100 changes of an hour",
+    1_000: "count one of 1,000 changes of an hour",
 }
 SAMPLE = 200
 
@@ -124,14 +126,10 @@ def rows_of_day(agent: str, start: int, number: int, until: int) -> list[DayRow]
     return [total, grouped]
 
 
-def read_rows(api: Api) -> list[list[str]]:
-    """What each read costs: its requests and read units."""
-    found = []
-    for path in READS.values():
-        with metered() as meter:
-            assert api.get(path.format(yesterday=clock.seconds() - 86_400)).status == 200
-        found.append([str(meter.total), f"{meter.reads:g}"])
-    return found
+def cost_of_read(api: Api, path: str) -> Meter:
+    with metered() as meter:
+        assert api.get(path).status == 200
+    return meter
 
 
 @pytest.fixture
@@ -157,20 +155,18 @@ def fixed(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 def test_a_read_costs_as_documented_however_much_was_counted(
     workspace: NewWorkspace, fixed: Callable[[int], None], ten_agents: list[str], api: Api
 ) -> None:
-    columns = []
+    requests = []
     for events in (1_000, 1_000_000):
         store_days(workspace.workspace_id, events)
-        columns.append(read_rows(api))
+        meters = {name: cost_of_read(api, path) for path, name in READS.items()}
+        requests.append([meter.total for meter in meters.values()])
+    assert requests[0] == requests[1]
+    for name, meter in meters.items():
+        check(name, meter)
     store_worst_days(workspace.workspace_id)
-    columns.append(read_rows(api))
-    assert all(int(requests) <= 2 and float(units) <= 10 for requests, units in (column[0] for column in columns))
-    assert [few[0] for few in columns[0]] == [many[0] for many in columns[1]]
-    rows = [
-        [name.strip(), few[0], few[1], many[1], f"{worst[1]} in {worst[0]}"]
-        for name, few, many, worst in zip(READS, *columns, strict=True)
-    ]
-    heading = ["Read", "Requests", "Read units, 1,000 events", "1,000,000 events", "Units in requests, at worst"]
-    generated_docs.check(PAGE, "reads", generated_docs.table(heading, rows))
+    worst = {path: cost_of_read(api, path) for path in READS}
+    check("report of an agent, at worst", worst[REPORT])
+    check("report of an agent by country, at worst", worst[f"{REPORT}?by=country"])
 
 
 def changes_of_an_hour(agent: str, number: int, day: int) -> list[CountedChange]:
@@ -206,14 +202,15 @@ def cost_of_an_hour(
 def test_counting_costs_as_documented(
     workspace: NewWorkspace, fixed: Callable[[int], None], api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent, rows = storage.join_key(workspace.workspace_id, create_old_agent(api)), []
+    agent = storage.join_key(workspace.workspace_id, create_old_agent(api))
     wanted: list[str] = []
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))
     for day, number in enumerate((1, 5, 20, 50, 100, 300, 1_000)):
         meter = cost_of_an_hour(agent, changes_of_an_hour(agent, number, day), day, fixed, wanted)
         # The aim is at most 1.2 units in all, wherever a hundred changes share the counts of their hour.
         assert meter.writes / number <= 1.2 or number < 100
-        dollars = prices.units(meter.reads, meter.writes) / number * 1e6
-        rows.append([f"{number:,}", f"{meter.writes / number:.2f}", f"{meter.reads / number:.2f}", f"{dollars:.2f}"])
-    heading = ["Changes in an hour", "Write units", "Read units", "Dollars per million"]
-    generated_docs.check(PAGE, "counting", generated_docs.table(heading, rows))
+        if number in COUNTED:
+            check(COUNTED[number], meter, number)
+    times = (START + 7 * 86_400 + number * HOUR // DELIVERIES for number in range(DELIVERIES))
+    sent = [CountedChange(agent, ids.id_at(time * 1000, time), {"deliveries": 1}, {}) for time in times]
+    check("count one of 300 deliveries of an hour", cost_of_an_hour(agent, sent, 7, fixed, wanted), DELIVERIES)
