@@ -27,7 +27,7 @@ class AnalyticsRecord(WireModel):
 
 
 class ConversationAnalytics(WireModel):
-    """The analytics records of a conversation as they were written, and when the last one was, in Unix seconds."""
+    """The analytics records of a conversation as written. `lastModified` is the Unix time of the last write."""
 
     convoID: str
     lastModified: Number
@@ -36,6 +36,6 @@ class ConversationAnalytics(WireModel):
 
 
 class DeletedAnalytics(WireModel):
-    """The number of conversations whose records the request has deleted."""
+    """The number of conversations whose records were deleted."""
 
     deleted: Number

@@ -1,4 +1,4 @@
-"""The analytics records of an agent over HTTP: listed, and deleted, by the time of their last write."""
+"""The routes that list and delete the analytics records of an agent by the time of their last write."""
 
 from typing import TYPE_CHECKING
 
@@ -25,10 +25,10 @@ _V2, _V3 = ("start_ts", "stop_ts"), ("from", "to")
 def list_analytics(agent_id: str) -> Response:
     """List the analytics records of an agent that were last written in a period, ordered by conversation id.
 
-    Each entry has the page load record (`load`) and the conversation record (`convo`) of a conversation as they were
-    written, and the time of the last write, `lastModified`, to which the period applies.
+    Each entry contains the page load record (`load`) and the conversation record (`convo`) of a conversation as they
+    were written. The period applies to `lastModified`, the time of the last write.
 
-    A request examines up to 500 conversations. So a page may be short, or empty: as long as `hasMore` is true, continue
+    A request examines up to 500 conversations, so a page may be short or empty. As long as `hasMore` is true, continue
     with `nextCursor` as `cursor`.
     """
     workspace_id, time_range = auth.caller().workspace_id, records.TimeRange.from_request(*_V2)
@@ -44,9 +44,9 @@ def list_analytics(agent_id: str) -> Response:
 def delete_analytics(agent_id: str) -> Response:
     """Delete the analytics records of an agent that were last written in a period.
 
-    A request deletes those of up to 100 conversations, all of them or none, and examines up to 500. As long as
-    `hasMore` is true, continue with `nextCursor` as `cursor`; after an interruption, begin again without it. What has
-    been counted stays counted.
+    A request examines up to 500 conversations, and deletes the records of up to 100 of them in one transaction. As long
+    as `hasMore` is true, continue with `nextCursor` as `cursor`. After an interruption, start again without a cursor.
+    Counts in reports stay unchanged.
     """
     return _delete(agent_id, records.TimeRange.required_from_request(*_V2))
 

@@ -1,7 +1,7 @@
-"""The analytics records of an agent by the time of their last write: listed, and deleted.
+"""Lists and deletes the analytics records of an agent by the time of their last write.
 
-The time is that of the write: callers choose the times in a record, or leave them out. Records are
-stored by conversation, so a request examines a bounded number of them. The next request continues after its cursor.
+Callers may omit or choose the times in a record, so only the time of the write is reliable. Records are stored by
+conversation, so a request examines a bounded number of them, and the next request continues at its cursor.
 """
 
 from collections.abc import Iterator
@@ -13,27 +13,27 @@ from chalicelib.analytics import store
 from chalicelib.http import pages, parameters
 from chalicelib.storage import Document
 
-# DynamoDB's limits of a transaction: items, and bytes with room for the keys.
+# DynamoDB's limits for a transaction: items, and bytes, of which some are reserved for the keys.
 _MAX_DELETED = 100
 _MAX_BYTES = 3_000_000
 
 
 class TimeRange(NamedTuple):
-    """The times from `since` on and before `until`, in Unix seconds; None means unbounded."""
+    """The times at or after `since` and before `until`, in Unix seconds. None means unbounded."""
 
     since: int | None
     until: int | None
 
     @classmethod
     def from_request(cls, since: str, until: str) -> "TimeRange":
-        """Return the time range in the query parameters with these names. Raise Invalid."""
+        """Return the time range in the query parameters with these names. Raise Invalid for a malformed time."""
         return cls(parameters.seconds(since), parameters.seconds(until))
 
     @classmethod
     def required_from_request(cls, since: str, until: str) -> "TimeRange":
-        """Return the time range as `from_request` does. Raise Invalid without both bounds.
+        """Return the time range as `from_request` does. Raise Invalid if a bound is missing.
 
-        A deletion of all records must be explicit.
+        Both are required, so that no caller deletes all records by accident.
         """
         time_range = cls.from_request(since, until)
         for name, value in zip((since, until), time_range, strict=True):
@@ -48,7 +48,7 @@ class TimeRange(NamedTuple):
 
 
 def examine(workspace_id: str, agent_id: str, time_range: TimeRange) -> Iterator[pages.Examined]:
-    """Yield the records after the cursor of the request that it examines: those of up to 500 conversations."""
+    """Yield the examined records after the cursor of the request, for up to 500 conversations."""
     portions = pages.in_portions(
         partial(store.list_page, workspace_id, agent_id), parameters.cursor(), parameters.limit()
     )
@@ -58,9 +58,9 @@ def examine(workspace_id: str, agent_id: str, time_range: TimeRange) -> Iterator
 def delete(workspace_id: str, agent_id: str, time_range: TimeRange) -> tuple[int, str | None]:
     """Stage the deletion of records in the range after the cursor of the request.
 
-    Examine up to 500 conversations, and delete the records of up to 100 of them. Return their number, and the position
-    where the next request continues, None at the end. The commit raises ConditionFailed if a record was written since
-    it was read.
+    Examine up to 500 conversations, and delete the records of up to 100 of them. Return the number of the latter, and
+    the position at which the next request continues, or None at the end. The commit raises ConditionFailed if a record
+    was written after it was read.
     """
     deleted = size = 0
     for examined, row in enumerate(store.list_page(workspace_id, agent_id, parameters.cursor(), pages.MAX_EXAMINED), 1):

@@ -40,7 +40,7 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
 def read_analytics(agent_id: str, convo_id: str) -> Response:
     """Read the analytics of a conversation: its conversation record, merged over its page load record.
 
-    Either record is enough.
+    If only one of the records exists, the response contains that record.
     """
     workspace_id = auth.caller().workspace_id
     agent, row = storage.find_many([agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id)])

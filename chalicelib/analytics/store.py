@@ -1,7 +1,7 @@
 """Analytics in the database: one item per conversation, with up to one record of each kind.
 
-Both records share an item, so they share a version tag. A write updates the attribute of its kind and reads nothing.
-Both records together must fit in one item (400 KB).
+Both records share an item, so they share a version tag. A write updates the attribute of its kind without reading the
+item. Both records together must fit into one item (400 KB).
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _KINDS = ("load", "convo")
 
 
 class AnalyticsRow(storage.TaggedRow):
-    """The sealed page load and conversation records. The last write of a kind wins: no optimistic locking."""
+    """The sealed page load and conversation records. The last write of a kind wins, without optimistic locking."""
 
     class Meta:
         table_name = storage.table("analytics")
@@ -30,7 +30,7 @@ class AnalyticsRow(storage.TaggedRow):
     convo = BinaryAttribute(legacy_encoding=False, null=True)
 
     def text(self) -> str:
-        """Return the records that exist, by kind, as one JSON text."""
+        """Return the JSON text of an object with the existing records by kind."""
         texts = [f'"{kind}":{unseal_text(self, kind)}' for kind in _KINDS if getattr(self, kind) is not None]
         return f"{{{','.join(texts)}}}"
 
@@ -46,19 +46,19 @@ def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
 
 
 def find(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow | None:
-    """Return the item of a conversation, or None. One request."""
+    """Return the item of a conversation, or None. Costs one request."""
     return storage.find(AnalyticsRow, storage.join_key(workspace_id, agent_id), conversation_id)
 
 
 def write(row: AnalyticsRow, document: Document, condition: Condition | None = None) -> AnalyticsRow:
-    """Stage a record that replaces the previous record of its kind, and return `row`. Raise TooLarge."""
+    """Stage a record that replaces the previous record of its kind, and return `row`."""
     kind: str = document["record"]
     storage.update(row, [getattr(AnalyticsRow, kind).set(seal(row, kind, document))], condition)
     return row
 
 
 def unchanged_since_read(row: AnalyticsRow) -> Condition:
-    """Return the condition that the item is as it was read, or still does not exist."""
+    """Return the condition that the item is unchanged since it was read, or still does not exist."""
     tag = AnalyticsRow.version_tag
     return tag.does_not_exist() if row.version_tag is None else tag == row.version_tag
 
@@ -69,16 +69,16 @@ def records(row: AnalyticsRow) -> list[Document]:
 
 
 def delete(row: AnalyticsRow) -> None:
-    """Stage the deletion of an item as it was read. The commit raises ConditionFailed if it was written since."""
+    """Stage the deletion of an item. The commit raises ConditionFailed if the item was written after it was read."""
     storage.delete(row, unchanged_since_read(row))
 
 
 def stored_bytes(row: AnalyticsRow) -> int:
-    """Return the number of bytes of the sealed records of an item."""
+    """Return the size of the sealed records of an item in bytes."""
     return sum(len(sealed) for sealed in (row.load, row.convo) if sealed is not None)
 
 
 def list_page(workspace_id: str, agent_id: str, after: str | None, limit: int) -> Iterator[AnalyticsRow]:
-    """Yield up to `limit` items of an agent after the conversation id `after`. One request per MB when needed."""
+    """Yield up to `limit` items of an agent after the conversation id `after`. Costs one request per MB read."""
     condition = AnalyticsRow.item > after if after else None
     return storage.iterate(AnalyticsRow, storage.join_key(workspace_id, agent_id), condition, limit=limit)

@@ -16,7 +16,7 @@ from chalicelib.http.wire import (
     require_visible,
 )
 
-# Characters of a password. An earlier release stored shorter ones, which sign in as before.
+# Minimum characters of a new password. Shorter passwords, which an earlier release stored, still work.
 SHORTEST_PASSWORD = 8
 
 Password = Annotated[
@@ -32,7 +32,7 @@ class NotificationsSettings(WireModel):
 
 
 class Client(WireModel):
-    """A client. `email` and `dashboardPassword` are the sign-in to the dashboard."""
+    """A client, who signs in to the dashboard with `email` and `dashboardPassword`."""
 
     ID: OptionalText = read_only()
     ownerID: OptionalText = read_only()

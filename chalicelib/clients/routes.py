@@ -29,8 +29,8 @@ _SEARCHED = ("name", "email")
 def list_clients() -> Response:
     """List the clients of the workspace, ordered by id.
 
-    Without `limit` and `cursor` the response has all clients. With either it has a page, and `nextCursor` unless it is
-    the last page.
+    Without `limit` and `cursor`, the response contains all clients. With either, it contains one page, and `nextCursor`
+    unless it is the last page.
     """
     fetch = partial(store.list_page, auth.caller().workspace_id)
     return pages.all_or_page(_LISTED, fetch, lambda row: _render(row, row.open()))
@@ -41,7 +41,7 @@ def list_clients() -> Response:
     body="models.Client", data="models.Client", creates=True, warns=True, raises=(store.EmailTaken, errors.TooLarge)
 )
 def put_client() -> Response:
-    """Create a client. The service generates its id, so each request creates one.
+    """Create a client. The service generates its id, so each request creates a new client.
 
     `warnings` lists an `orgId` without an organisation.
     """
@@ -86,10 +86,10 @@ def delete_client_v2(client_id: str) -> Response:
 @routes.route("/v3/clients", methods=["GET"])
 @Operation(data="list[models.Client]", query=("limit", "cursor", "orgId", "q"), bounded=True)
 def list_clients_v3() -> Response:
-    """List the clients of the workspace that match all given filters, ordered by id.
+    """List the clients of the workspace that match all filters, ordered by id.
 
-    `q` is found in the name and the email. A request examines up to 500 clients, so a page may be short, or empty: as
-    long as `hasMore` is true, continue with `nextCursor` as `cursor`.
+    `q` searches the name and the email. A request examines up to 500 clients, so a page may be short or empty. As long
+    as `hasMore` is true, continue with `nextCursor` as `cursor`.
     """
     return _search(parameters.limit(), parameters.cursor(), parameters.text("orgId"), parameters.search_text("q"))
 
@@ -97,9 +97,9 @@ def list_clients_v3() -> Response:
 @routes.route("/v3/orgs/{org_id}/clients", methods=["GET"])
 @Operation(data="list[models.Client]", query=("limit", "cursor"), bounded=True, raises=(errors.NotFound,))
 def list_organisation_clients(org_id: str) -> Response:
-    """List the clients of an organisation, those with its `orgId`, ordered by id.
+    """List the clients whose `orgId` is the id of this organisation, ordered by id.
 
-    A request examines up to 500 clients. So a page may be short, or empty: as long as `hasMore` is true, continue with
+    A request examines up to 500 clients, so a page may be short or empty. As long as `hasMore` is true, continue with
     `nextCursor` as `cursor`.
     """
     limit, cursor = parameters.limit(), parameters.cursor()
@@ -129,7 +129,7 @@ def delete_client(client_id: str) -> Response:
 
 
 def _search(limit: int, cursor: str | None, organisation: str | None, text: str) -> Response:
-    """Return a page of the clients of an organisation with a text, None and empty for all."""
+    """Return a page of the clients that belong to `organisation`, unless it is None, and contain `text`."""
 
     def show(row: store.ClientRow, document: Document) -> Document | None:
         is_listed = organisation in (None, document.get("orgId")) and parameters.contains(document, _SEARCHED, text)
@@ -149,7 +149,7 @@ def _create(client: "models.Client", path: str) -> Response:
 
 
 def _warnings(change: "models.Client", path: str = "") -> list[errors.MemberIssue]:
-    """Return the warning about an organisation that does not exist; `path` is that of the client in the body."""
+    """Return the warning if the organisation does not exist. `path` is the path of the client in the body."""
     ids = {f"{path}orgId": change.orgId} if change.orgId is not None else {}
     return references.warn_of_missing(auth.caller().workspace_id, references.References(ids, "organisation"))
 

@@ -1,7 +1,8 @@
 """Clients in the database: one sealed document each. Emails are unique in a workspace.
 
-A claim row reserves an email for its client. The transaction that saves the client also writes and deletes the claims,
-so two clients cannot take the same email concurrently. Its key is a hash, so the table has no email in plain text.
+A claim row reserves an email for its client. The transaction that saves the client also writes and deletes its claims,
+so two clients cannot take the same email concurrently. The key of a claim is a hash, so the table contains no email in
+plain text.
 """
 
 import hashlib
@@ -12,14 +13,14 @@ from pynamodb.attributes import UnicodeAttribute
 from chalicelib import errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, deletion_hooks, json_equal
 
-_NO_CLIENT = "#"  # no identifier and no hash
+_NO_CLIENT = "#"  # neither an identifier nor a hash
 
 
 class ClientRow(storage.AuthoredRow, DocumentRow):
-    """A client. Its document has the writable members of the wire model.
+    """A client. Its document contains the writable members of the wire model.
 
-    `created` is a ULID of the first write. It distinguishes a client from a later one with the same id. A client that a
-    release without sessions created lacks `created`.
+    `created` is a ULID of the first write, which distinguishes a client from a later client with the same id. Clients
+    that were created before the console had sessions lack it.
     """
 
     class Meta:
@@ -55,17 +56,17 @@ class EmailTaken(errors.Conflict):
 
 
 def find(workspace_id: str, client_id: str) -> ClientRow | None:
-    """Return the client, or None if it does not exist. One request."""
+    """Return the client, or None if it does not exist. Costs one request."""
     return storage.find(ClientRow, workspace_id, client_id)
 
 
 def read(workspace_id: str, client_id: str) -> ClientRow:
-    """Return the client. One request. Raise NotFound."""
+    """Return the client. Raise NotFound if it does not exist. Costs one request."""
     return errors.require(find(workspace_id, client_id), "client")
 
 
 def find_by_email(workspace_id: str, email: str) -> ClientRow | None:
-    """Return the client with this email, ignoring case, or None. Two requests."""
+    """Return the client with this email, ignoring case, or None. Costs two requests."""
     (claim,) = storage.find_many([email_key(workspace_id, email)])
     return find_owner(workspace_id, claim)
 
@@ -76,7 +77,7 @@ def email_key(workspace_id: str, email: str) -> storage.Key:
 
 
 def find_owner(workspace_id: str, claim: EmailRow | None) -> ClientRow | None:
-    """Return the client with the claim of an email, or None. One request, even without a claim."""
+    """Return the client that owns a claim, or None. Costs one request, even without a claim."""
     return find(workspace_id, claim.owner if claim else _NO_CLIENT)
 
 
@@ -86,18 +87,18 @@ def key(workspace_id: str, client_id: str) -> storage.Key:
 
 
 def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> Iterator[ClientRow]:
-    """Yield up to `limit` clients after the id `after`, ordered by id; None for all. One request per MB."""
+    """Yield the clients after the id `after`, up to `limit`, ordered by id. Costs one request per MB."""
     condition = ClientRow.client_id > after if after else None
     return storage.iterate(ClientRow, workspace_id, condition, limit=limit)
 
 
 def new(workspace_id: str, client_id: str) -> ClientRow:
-    """Return a new client, not stored yet."""
+    """Return the row of a new client, without storing it."""
     return ClientRow(workspace_id, client_id, created=ids.new_id())
 
 
 def require_unchanged(row: ClientRow) -> None:
-    """Stage the condition that a client is still as it was read, for a unit that does not write it."""
+    """Stage the condition that a client is unchanged since it was read, for a unit of work that does not write it."""
     storage.require(key(row.workspace, row.client_id), ClientRow.version_tag == row.version_tag)
 
 
@@ -121,7 +122,7 @@ def save(row: ClientRow, before: Document, after: Document) -> None:
 
 
 def delete(row: ClientRow) -> None:
-    """Stage the deletion of a client and of its claim to the email."""
+    """Stage the deletion of a client and of its claim to its email."""
     storage.delete(row)
     deletion_hooks.stage(row.workspace, "clients", row.client_id)
     claim = _claim(row.workspace, row.open().get("email"))
@@ -130,7 +131,7 @@ def delete(row: ClientRow) -> None:
 
 
 def _claim(workspace_id: str, email: str | None) -> str | None:
-    """Return the hash of an email, ignoring case and surrounding whitespace. None for a blank email."""
+    """Return the hash of an email, ignoring case and surrounding whitespace, or None for a blank email."""
     normalised = (email or "").strip().lower()
     return hashlib.sha256(f"{workspace_id}:{normalised}".encode()).hexdigest() if normalised else None
 

@@ -1,12 +1,12 @@
-"""The cascading deletion of an agent and all its records, however many there are.
+"""The cascading deletion of an agent and any number of records.
 
-One conditional write turns the agent into a tombstone. From then on, a read does not find the agent. A process that
-read it before may still write records for it, so the cascade runs twice. The first run is part of the request. The
-second starts when no such process is left, and a complete second run deletes the tombstone.
+One conditional write turns the agent into a tombstone. From then on, reads do not return the agent. A process that read
+the agent earlier may still write records for it, so the cascade runs twice. The first run is part of the request. The
+second run starts when no such process remains, and deletes the tombstone once it is complete.
 
-The tombstone reserves the id until then. A run reads a batch of records, then the tombstone, then deletes the batch: if
-the tombstone still exists, no new agent with this id existed when the batch was read. The cascade can stop and resume
-at any point. Its queue message is sent before the agent is deleted, so that a crash cannot leave it unfinished.
+Until then, the tombstone reserves the id. A run reads a batch of records, then the tombstone, then deletes the batch.
+If the tombstone still exists, there was no new agent with this id when the batch was read. The cascade can stop and
+resume at any point. Its queue message is sent before the agent is deleted, so that a crash cannot leave it unfinished.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,8 +28,8 @@ from chalicelib.tools import store as tools
 
 _BATCH = 100
 _CONVERSATIONS = 10  # a long conversation takes several requests
-# After this time, no process writes records of the agent. The tombstone is stored at most 27 s after its `deleted_at`
-# (the SDK's attempts). A process remembers an agent for 30 s. A request takes up to 29 s. The rest is index lag.
+# Seconds after which no process writes records of the agent. The SDK's attempts store the tombstone up to 27 s after
+# its `deleted_at`. A process caches an agent for 30 s. A request takes up to 29 s. The rest is for the index's lag.
 _SECOND_RUN_SECONDS = 90
 _RETRY_SECONDS = 10
 
@@ -38,10 +38,10 @@ _Row = TypeVar("_Row", bound=storage.Row)
 
 
 def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bool:
-    """Delete an agent, and its records for up to `seconds`; return whether none is left.
+    """Delete an agent, and its records for up to `seconds`. Return whether all records are deleted.
 
-    `check` gets the agent as it was read, or None, and may raise to refuse the deletion. Raise NotFound, and
-    ConditionFailed if another write came before the deletion.
+    `check` receives the agent, or None, and raises an error to reject the deletion. Raise NotFound without an agent,
+    and ConditionFailed if another write precedes the deletion.
     """
     row = check(store.find(workspace_id, agent_id))
     if row is None:
@@ -49,8 +49,8 @@ def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bo
         if row is None:
             raise errors.NotFound.of("agent")
     else:
-        # Before the commit: after a crash between the two, the task finds no tombstone and ends. In the other order,
-        # the id would stay reserved until the caller repeats the deletion.
+        # The task is sent before the commit. After a crash in between, the task finds no tombstone and ends. In the
+        # other order, the id would stay reserved until the caller repeats the deletion.
         tasks.send(workspace_id, [tasks.ResumeCascade(workspace_id, agent_id)], _SECOND_RUN_SECONDS)
         with storage.unit_of_work():
             store.delete(row)
@@ -58,9 +58,9 @@ def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bo
 
 
 def resume(task: tasks.ResumeCascade, seconds: float) -> None:
-    """Do the second run of a cascade for up to `seconds`.
+    """Perform the second run of a cascade for up to `seconds`.
 
-    Send the task again if it is too early for that, or if the run is not complete.
+    Send the task again if it is too early for the second run, or if the run is not complete.
     """
     tombstone = store.find_tombstone(task.workspace_id, task.agent_id)
     if tombstone is None:
@@ -76,10 +76,10 @@ def _seconds_to_second_run(tombstone: AgentRow) -> int:
 
 
 def _run(tombstone: AgentRow, seconds: float) -> bool:
-    """Delete the agent's keys and records for up to `seconds`; return whether none is left.
+    """Delete the agent's keys and records for up to `seconds`. Return whether all are deleted.
 
-    A complete second run deletes the tombstone. ConditionFailed is not raised: the caller would run again, and might
-    find a new agent with this id.
+    A complete second run deletes the tombstone. The function handles ConditionFailed, because a caller that retries
+    might find a new agent with this id.
     """
     complete, is_second = True, not _seconds_to_second_run(tombstone)
     end = clock.monotonic() + seconds
@@ -87,14 +87,14 @@ def _run(tombstone: AgentRow, seconds: float) -> bool:
         if not _is_stored(tombstone):
             return True
         try:
-            with storage.written_by(tombstone.changed_by):  # who deleted the agent
+            with storage.written_by(tombstone.changed_by):  # the credential that deleted the agent
                 delete_batch()
-        except storage.ConditionFailed:  # a process that remembers the agent has changed a record
+        except storage.ConditionFailed:  # a process that has cached the agent has changed a record
             complete = False
         if clock.monotonic() > end:
             return False
     if complete and is_second:
-        with suppress(storage.ConditionFailed), storage.unit_of_work():  # another run may be first
+        with suppress(storage.ConditionFailed), storage.unit_of_work():  # another run may have deleted it
             storage.delete(tombstone)
     return complete
 
@@ -105,10 +105,10 @@ def _is_stored(tombstone: AgentRow) -> bool:
 
 
 def _batches(tombstone: AgentRow) -> Iterator[Callable[[], None]]:
-    """Read the agent's keys and records in batches. Yield for each batch the function that deletes it.
+    """Read the agent's keys and records in batches. For each batch, yield the function that deletes it.
 
-    The ids of credentials, tools and leads, and the keys of counted changes, are never used again. Other records are
-    deleted only if they are unchanged since they were read.
+    The ids of credentials, tools and leads, and the keys of extensions' rows, are never reused, so their versions need
+    no check. Other records are deleted only if they are unchanged since they were read.
     """
     workspace_id, agent_id = tombstone.workspace_id, tombstone.agent_id
     keys = store.list_keys(workspace_id, agent_id)
@@ -133,7 +133,7 @@ def _batches(tombstone: AgentRow) -> Iterator[Callable[[], None]]:
 
 
 def _delete_tools(tombstone: AgentRow, rows: Sequence[tools.ToolRow]) -> None:
-    """Delete tools, after the rows that extensions keep of them are saved."""
+    """Delete tools after saving the rows with which extensions record their deletion."""
     tool_ids, moment = [row.tool_id for row in rows], ids.timestamp_of(tombstone.version_tag)
     author = tombstone.changed_by
     storage.save_many(deletion_hooks.rows_of_cascade(tombstone.workspace_id, "tools", tool_ids, moment, author))

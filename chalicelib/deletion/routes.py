@@ -1,4 +1,4 @@
-"""The route that deletes an agent. It is above the resources because it deletes the records of most of them."""
+"""The route that deletes an agent. It has its own package, because it deletes records of most resources."""
 
 from chalice.app import Blueprint, Response
 
@@ -17,11 +17,11 @@ _CASCADE_SECONDS = 10.0
 def delete_agent(agent_id: str) -> Response:
     """Delete an agent with its tools, conversations, leads, analytics and keys.
 
-    The agent is gone immediately. The request deletes its records for up to ten seconds. If that is not enough, the
-    deletion continues in the background, as `message` explains. Sending the request again continues it at once.
-    The id cannot be used again for two minutes, or until the deletion is complete.
+    The agent disappears immediately. The request deletes its records for up to ten seconds. If that is not enough, the
+    deletion continues in the background, and `message` reports this. Sending the request again continues it
+    immediately. The id cannot be used again for two minutes, or until the deletion is complete.
     """
-    done = cascade.delete(auth.caller().workspace_id, agent_id, _CASCADE_SECONDS, etag.check_preconditions)
+    is_complete = cascade.delete(auth.caller().workspace_id, agent_id, _CASCADE_SECONDS, etag.check_preconditions)
     return responses.success(
-        "Agent deleted successfully" if done else "Agent deleted; its records are still being deleted"
+        "Agent deleted successfully" if is_complete else "Agent deleted; its records are still being deleted"
     )

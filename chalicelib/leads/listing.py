@@ -1,6 +1,6 @@
-"""Lists of leads, newest first: of one agent, or of all agents of the workspace.
+"""Lists of leads, newest first, for one agent or for all agents of the workspace.
 
-A position is the ULID of a lead: the list continues with the leads before it.
+A position is the ULID of a lead. The list continues with older leads.
 """
 
 from functools import partial
@@ -15,7 +15,10 @@ _SEARCHED = ("name", "email", "phone", "agentName")
 
 
 class LeadQuery(NamedTuple):
-    """The filters of a list: Unix seconds and case-folded text. The list continues before the ULID `after`."""
+    """The filters and the position of a list. Times are Unix seconds, and `text` is case-folded.
+
+    `after` is the ULID of the last lead of the previous page, or None.
+    """
 
     agent_id: str | None
     since: int | None
@@ -25,17 +28,20 @@ class LeadQuery(NamedTuple):
 
     @classmethod
     def from_request(cls) -> "LeadQuery":
-        """Return the query of the request. Raise Invalid."""
+        """Return the query of the request. Raise Invalid for invalid parameters."""
         cursor, agent_id = parameters.cursor(), parameters.text("agentId")
         since, until, text = parameters.seconds("from"), parameters.seconds("to"), parameters.search_text("q")
         return cls(agent_id, since, until, text, cursor)
 
     def match(self, document: Document) -> bool:
-        """Return whether a lead of this agent and time is listed."""
+        """Return whether a lead contains the text. The store applies the other filters."""
         return parameters.contains(document, _SEARCHED, self.text)
 
 
 def rows(workspace_id: str, query: LeadQuery, limit: int) -> pages.PositionedRows[store.LeadRow]:
-    """Yield the leads to examine and their positions, newest first. One request for a page, then one per 100 leads."""
+    """Yield the leads to examine with their positions, newest first.
+
+    Costs one request for a page, then one per 100 leads.
+    """
     fetch = partial(store.list_captured, workspace_id, query.agent_id, query.since, query.until)
     return pages.in_portions(fetch, query.after, limit, store.ulid_of)

@@ -1,4 +1,4 @@
-"""Wire models of leads. The specification defines only their event (§6); the routes are ours."""
+"""Wire models of leads. The specification defines only their event (§6), so the routes are an addition."""
 
 from typing import Literal
 
@@ -29,7 +29,7 @@ class Lead(WireModel):
 
 
 class LeadChange(Lead):
-    """A change of a lead, which stays with its agent."""
+    """A change of a lead. The agent of a lead cannot be changed."""
 
     agentId: OptionalText = read_only()  # type: ignore[assignment]
 

@@ -26,7 +26,7 @@ _DEFAULTS = {"channel": "web-chat"}
     body="models.LeadIn", data="models.Lead", creates=True, warns=True, raises=(errors.NotFound, errors.TooLarge)
 )
 def create_lead() -> Response:
-    """Create a lead of an agent. Webhooks receive it as `lead_captured`."""
+    """Create a lead of an agent. This sends the webhook `lead_captured`."""
     body: models.LeadIn = bodies.read()
     lead = {**_DEFAULTS, **body.lead.merge_into({})}
     workspace_id, agent_id = auth.caller().workspace_id, lead["agentId"]
@@ -38,18 +38,18 @@ def create_lead() -> Response:
 @routes.route("/v3/agents/{agent_id}/leads", methods=["GET"])
 @Operation(data="list[models.Lead]", query=("limit", "cursor"), raises=(errors.NotFound,))
 def list_leads(agent_id: str) -> Response:
-    """List the leads of an agent, newest first. The response has `nextCursor` unless this is the last page."""
+    """List the leads of an agent, newest first. The response contains `nextCursor` unless it is the last page."""
     return pages.page("Leads retrieved successfully", partial(_fetch, agent_id), _render)
 
 
 @routes.route("/v3/leads", methods=["GET"])
 @Operation(data="list[models.Lead]", query=("limit", "cursor", *listing.NAMES), position=ids.ULID, bounded=True)
 def list_all_leads() -> Response:
-    """List the leads of the workspace that match all given filters, newest first.
+    """List the leads of the workspace that match all filters, newest first.
 
-    `q` is found in the name, the email, the phone number and the agent's name. A request examines up to 500 leads, so a
-    page may be short, or empty: as long as `hasMore` is true, continue with `nextCursor` as `cursor`. Without
-    `agentId`, a new or changed lead may appear in the list a second later.
+    `q` searches the name, the email, the phone number and the agent's name. A request examines up to 500 leads, so a
+    page may be short or empty. As long as `hasMore` is true, continue with `nextCursor` as `cursor`. Without `agentId`,
+    a new or changed lead may appear in the list a second later.
     """
     limit, query = parameters.limit(), listing.LeadQuery.from_request()
     return pages.bounded_page("Leads retrieved successfully", _examine(query, limit), limit)
@@ -64,10 +64,10 @@ def list_all_leads() -> Response:
     bounded=True,
 )
 def export_leads() -> Response:
-    """Export the leads that `GET /v3/leads` lists as text; the pages, one after the other, are one file.
+    """Export the leads that `GET /v3/leads` lists as text. The concatenated pages form one file.
 
-    As `ndjson`, each line is a lead. As `csv`, each row is one, with `createdAt` in ISO 8601. The header `Link` has the
-    next page; a page may be short, or empty.
+    With `ndjson`, each line is a lead. With `csv`, each row is a lead, with `createdAt` in ISO 8601. The header `Link`
+    contains the URL of the next page. A page may be short or empty.
     """
     limit, query, form = parameters.limit(), listing.LeadQuery.from_request(), files.format_from_request()
     records, position = pages.take_bounded(_examine(query, limit), limit)
@@ -92,7 +92,7 @@ def read_lead(lead_id: str) -> Response:
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
 )
 def change_lead(lead_id: str) -> Response:
-    """Change a lead: members that you leave out keep their values, and `null` clears a member. It sends no webhook."""
+    """Change a lead. Members that you leave out keep their values, and `null` clears a member. No webhook is sent."""
     body: models.LeadChangeIn = bodies.read()
     row = etag.require_match(store.find(auth.caller().workspace_id, lead_id), "lead")
     before = row.open()
@@ -104,7 +104,7 @@ def change_lead(lead_id: str) -> Response:
 @routes.route("/v3/leads/{lead_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_lead(lead_id: str) -> Response:
-    """Delete a lead. Deleting its agent deletes it as well."""
+    """Delete a lead. Deleting an agent also deletes its leads."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, lead_id), "lead"))
     return responses.success("Lead deleted successfully")
 

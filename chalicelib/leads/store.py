@@ -1,6 +1,6 @@
 """Leads in the database: one sealed document each, in a partition per agent (`parent_scoped_ids`).
 
-An index lists the leads of a workspace by the time of their capture. It is eventually consistent.
+An eventually consistent index lists the leads of a workspace by the time of their capture.
 """
 
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ class ByCapture(GlobalSecondaryIndex["LeadRow"]):  # type: ignore[no-untyped-cal
 
 
 class LeadRow(DocumentRow):
-    """A lead. Its document has the members of the wire model except the id.
+    """A lead. Its document contains the members of the wire model except the id.
 
-    `captured` is the ULID in its id. A lead of an earlier version has neither `workspace` nor `captured`. The next
-    save, or the operator's command `leads index`, adds them.
+    `captured` is the ULID in the lead's id. Leads of an earlier version lack `workspace` and `captured`. The next save,
+    or the operator's command `leads index`, adds them.
     """
 
     class Meta:
@@ -42,12 +42,12 @@ class LeadRow(DocumentRow):
 
 
 def find(workspace_id: str, lead_id: str) -> LeadRow | None:
-    """Return the lead, or None if it does not exist. One request."""
+    """Return the lead, or None if it does not exist. Costs one request."""
     return storage.find(LeadRow, parent_scoped_ids.partition_of(workspace_id, lead_id), lead_id)
 
 
 def read(workspace_id: str, lead_id: str) -> LeadRow:
-    """Return the lead. One request. Raise NotFound."""
+    """Return the lead. Raise NotFound if it does not exist. Costs one request."""
     return errors.require(find(workspace_id, lead_id), "lead")
 
 
@@ -61,10 +61,10 @@ def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) 
 def list_captured(
     workspace_id: str, agent_id: str | None, since: int | None, until: int | None, before: str | None, limit: int
 ) -> Iterator[LeadRow]:
-    """Yield up to `limit` leads of an agent before the ULID `before`, newest first. One request per MB.
+    """Yield up to `limit` leads older than the ULID `before`, newest first. Costs one request per MB.
 
-    They were captured from `since` on and before `until`, both in Unix seconds; None means unbounded. Without an agent,
-    yield those of all agents, eventually consistent.
+    They were captured at or after `since` and before `until`, both in Unix seconds; None means unbounded. Without an
+    agent, yield the leads of all agents, from the eventually consistent index.
     """
     lowest = ids.id_at((since or 0) * 1000, 0)
     end = ids.HIGHEST if until is None else ids.id_at(until * 1000, 0)
@@ -72,20 +72,20 @@ def list_captured(
     if highest < lowest:
         return iter(())
     if agent_id is None:
-        captured = LeadRow.captured.between(lowest, highest)
-        return storage.iterate(LeadRow, workspace_id, captured, limit=limit, index="by_capture", newest_first=True)
+        condition = LeadRow.captured.between(lowest, highest)
+        return storage.iterate(LeadRow, workspace_id, condition, limit=limit, index="by_capture", newest_first=True)
     first, last = (parent_scoped_ids.id_at(agent_id, ulid) for ulid in (lowest, highest))
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     return storage.iterate(LeadRow, partition, LeadRow.lead_id.between(first, last), limit=limit, newest_first=True)
 
 
 def ulid_of(row: LeadRow) -> str:
-    """Return the ULID of a lead, by which lists are ordered."""
+    """Return the ULID of a lead, which determines its order in lists."""
     return parent_scoped_ids.ulid_of(row.lead_id)
 
 
 def new(workspace_id: str, lead_id: str) -> LeadRow:
-    """Return a row with the key of a lead and its key in the index, and without a document."""
+    """Return a row with the keys of a lead in the table and the index, but without a document."""
     partition, ulid = parent_scoped_ids.partition_of(workspace_id, lead_id), parent_scoped_ids.ulid_of(lead_id)
     return LeadRow(partition, lead_id, workspace=workspace_id, captured=ulid)
 
@@ -108,7 +108,7 @@ def save(row: LeadRow, before: Document, after: Document) -> None:
 
 
 def index(row: LeadRow) -> None:
-    """Stage the key of a stored lead in the index. The commit raises ConditionFailed if the lead was deleted."""
+    """Stage the index key of a stored lead. The commit raises ConditionFailed if the lead was deleted."""
     keys = [LeadRow.workspace.set(row.workspace_id), LeadRow.captured.set(ulid_of(row))]
     storage.update(row, keys, LeadRow.lead_id.exists())
 

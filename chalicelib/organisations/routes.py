@@ -28,8 +28,8 @@ _LISTED = "Organizations retrieved successfully"
 def list_organisations() -> Response:
     """List the organisations of the workspace, ordered by id.
 
-    Without `limit` and `cursor` the response has all organisations. With either it has a page, and `nextCursor` unless
-    it is the last page.
+    Without `limit` and `cursor`, the response contains all organisations. With either, it contains one page, and
+    `nextCursor` unless it is the last page.
     """
     fetch = partial(store.list_page, auth.caller().workspace_id)
     return pages.all_or_page(_LISTED, fetch, lambda row: _render(row, row.open()))
@@ -38,7 +38,7 @@ def list_organisations() -> Response:
 @routes.route("/v2/orgs", methods=["PUT"])
 @Operation(body="models.Organisation", data="models.Organisation", creates=True, warns=True, raises=(errors.TooLarge,))
 def put_organisation() -> Response:
-    """Create an organisation. The service generates its id, so each request creates one.
+    """Create an organisation. The service generates its id, so each request creates a new organisation.
 
     `warnings` lists up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
     """
@@ -120,7 +120,7 @@ def _create(organisation: "models.Organisation", path: str) -> Response:
 
 
 def _warnings(change: "models.Organisation", before: Document, path: str = "") -> list[errors.MemberIssue]:
-    """Return the warnings about agents and admins that do not exist; `path` is that of the organisation in the body."""
+    """Return the warnings about missing agents and admins. `path` is the path of the organisation in the body."""
     return references.warn_of_missing(
         auth.caller().workspace_id,
         *(

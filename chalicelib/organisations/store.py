@@ -9,7 +9,7 @@ from chalicelib.storage import Document, DocumentRow, deletion_hooks, json_equal
 
 
 class OrganisationRow(storage.AuthoredRow, DocumentRow):
-    """An organisation. Its document has the writable members of the wire model."""
+    """An organisation. Its document contains the writable members of the wire model."""
 
     class Meta:
         table_name = storage.table("organisations")
@@ -22,12 +22,12 @@ class OrganisationRow(storage.AuthoredRow, DocumentRow):
 
 
 def find(workspace_id: str, org_id: str) -> OrganisationRow | None:
-    """Return the organisation, or None if it does not exist. One request."""
+    """Return the organisation, or None if it does not exist. Costs one request."""
     return storage.find(OrganisationRow, workspace_id, org_id)
 
 
 def read(workspace_id: str, org_id: str) -> OrganisationRow:
-    """Return the organisation. One request. Raise NotFound."""
+    """Return the organisation. Raise NotFound if it does not exist. Costs one request."""
     return errors.require(find(workspace_id, org_id), "organisation")
 
 
@@ -37,13 +37,13 @@ def key(workspace_id: str, org_id: str) -> storage.Key:
 
 
 def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> Iterator[OrganisationRow]:
-    """Yield up to `limit` organisations after the id `after`, ordered by id; None for all. One request per MB."""
+    """Yield the organisations after the id `after`, up to `limit`, ordered by id. Costs one request per MB."""
     condition = OrganisationRow.org_id > after if after else None
     return storage.iterate(OrganisationRow, workspace_id, condition, limit=limit)
 
 
 def new(workspace_id: str, org_id: str) -> OrganisationRow:
-    """Return a new organisation, not stored yet."""
+    """Return the row of a new organisation, without storing it."""
     return OrganisationRow(workspace_id, org_id)
 
 

@@ -1,4 +1,4 @@
-"""Wire models of workspaces, tokens and keys. The specification leaves their routes open (§5)."""
+"""Wire models of workspaces, tokens and keys. The specification does not define their routes (§5)."""
 
 from typing import Annotated
 
@@ -21,7 +21,7 @@ Scope = TypeAliasType("Scope", AnyScope)
 
 MINUTE, YEAR = 60, 365 * 24 * 60 * 60
 MAX_RETENTION_DAYS = 3650
-# Together they are refused.
+# The schema of a body with both members, which the route rejects.
 _BOTH: dict[str, JsonValue] = {
     "properties": {"readOnly": {"const": True}, "scopes": {"type": "array", "items": {}}},
     "required": ["readOnly", "scopes"],
@@ -29,10 +29,10 @@ _BOTH: dict[str, JsonValue] = {
 
 
 class WorkspaceChange(WireModel):
-    """A change of a workspace. Members that are left out stay as they are, and `null` clears `retentionDays`."""
+    """A change of a workspace. Omitted members keep their values, and `null` clears `retentionDays`."""
 
     id: OptionalText = read_only()
-    # A workspace always has a name, so null cannot clear it. The default only means "left out".
+    # A workspace always has a name, so null cannot clear it. The default means only that the member is omitted.
     name: Annotated[str, Field(min_length=1, max_length=200)] = ""
     retentionDays: Annotated[int, Field(ge=1, le=MAX_RETENTION_DAYS), INTEGRAL_FLOAT_AS_INT] | None = None
     createdAt: OptionalText = read_only()
@@ -45,7 +45,7 @@ class WorkspaceIn(WireModel):
 
 
 class Workspace(WireModel):
-    """A workspace. `createdAt` is ISO 8601. Conversations expire `retentionDays` after their last change."""
+    """A workspace. `createdAt` is in ISO 8601. Conversations expire `retentionDays` after their last change."""
 
     id: str
     name: str
@@ -54,7 +54,7 @@ class Workspace(WireModel):
 
 
 class NewToken(WireModel):
-    """The settings of a new v3 access token. It expires after a minute to a year, by default after 30 days."""
+    """The settings of a new v3 access token. The lifetime is a minute to a year, by default 30 days."""
 
     model_config = ConfigDict({**STRICT, "json_schema_extra": {"not": _BOTH}})
 
@@ -71,7 +71,7 @@ class TokenIn(WireModel):
 
 
 class Token(WireModel):
-    """A v3 access token. Times are ISO 8601; `lastUsedAt` is accurate to ten minutes."""
+    """A v3 access token. Times are in ISO 8601; `lastUsedAt` is accurate to ten minutes."""
 
     id: str
     name: str
@@ -84,13 +84,13 @@ class Token(WireModel):
 
 
 class Rotation(WireModel):
-    """The body of POST /v3/workspace/key/rotate. The old key works for `overlapSeconds` more, one day by default."""
+    """The body of POST /v3/workspace/key/rotate. The old key works for `overlapSeconds`, by default a day."""
 
     overlapSeconds: Annotated[int, Field(ge=0, le=YEAR), INTEGRAL_FLOAT_AS_INT] | None = None
 
 
 class RotatedKey(WireModel):
-    """The new workspace key, which is shown only once, and the expiry of the old one. Times are ISO 8601."""
+    """The new workspace key, which is returned only once, and the expiry of the old key. Times are in ISO 8601."""
 
     id: str
     key: Annotated[str, SECRET]

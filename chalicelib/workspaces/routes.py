@@ -1,4 +1,4 @@
-"""The workspace, its tokens and its key over HTTP. Only the workspace key opens them (`auth.ROUTE_CREDENTIALS`)."""
+"""The routes of the workspace, its tokens and its key. They require the workspace key (`auth.ROUTE_CREDENTIALS`)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ routes = Blueprint(__name__)
 def issue_token() -> Response:
     """Issue a v3 access token. Only this response contains `token`; it cannot be read again.
 
-    Without `scopes` and `readOnly`, the token opens all v3 routes except those of tokens, keys and the workspace.
+    Without `scopes` and `readOnly`, the token opens all v3 routes except routes of tokens, keys and the workspace.
     """
     body: models.TokenIn = bodies.read()
     settings = body.token
@@ -30,7 +30,7 @@ def issue_token() -> Response:
     workspace_id = auth.caller().workspace_id
     rights = {"read_only": bool(settings.readOnly), "granted": settings.scopes}
     if settings.readOnly and settings.scopes:
-        raise errors.Invalid.member("token.readOnly", "must be left out with scopes; it stands for all read scopes")
+        raise errors.Invalid.member("token.readOnly", "must be left out with scopes; it means all read scopes")
     issued = store.issue(workspace_id, tokens.ACCESS, settings.name, lifetime, **rights)
     return responses.success("Token created successfully", {**_render(issued.credential), "token": issued.token})
 
@@ -40,7 +40,7 @@ def issue_token() -> Response:
 def list_tokens() -> Response:
     """List the active access tokens of the workspace, oldest first.
 
-    The response has `nextCursor` unless this is the last page. Tokens that have just expired may make a page shorter.
+    The response contains `nextCursor` unless it is the last page. A page may be shorter if tokens have just expired.
     """
     rows, more = credentials.list_page(
         auth.caller().workspace_id, tokens.ACCESS, parameters.cursor(), parameters.limit()
@@ -60,9 +60,10 @@ def revoke_token(token_id: str) -> Response:
 @routes.route("/v3/workspace/key/rotate", methods=["POST"])
 @Operation(body="models.Rotation", body_optional=True, data="models.RotatedKey", raises=(errors.NotFound,))
 def rotate_key() -> Response:
-    """Replace the workspace key of this request. The old key works until its overlap ends. The body is optional.
+    """Replace the workspace key that authorises this request. The old key works until its overlap ends.
 
-    After a leak, ask the operator to revoke the key instead: a rotated key keeps working during its overlap.
+    The body is optional. After a leak, ask the operator to revoke the key instead, because a rotated key keeps working
+    during its overlap.
     """
     body: models.Rotation = bodies.read()
     overlap = credentials.OVERLAP if body.overlapSeconds is None else body.overlapSeconds
@@ -86,10 +87,10 @@ def read_workspace() -> Response:
     body="models.WorkspaceIn", data="models.Workspace", warns=True, headers=("If-Match",), raises=(errors.Stale,)
 )
 def change_workspace() -> Response:
-    """Change the workspace of the workspace key. Members that you leave out stay as they are.
+    """Change the workspace of the workspace key. Members that you leave out keep their values.
 
-    Conversations expire `retentionDays` after their last change, unless their agent has `retention` of its own; `null`
-    keeps them. A change reaches existing conversations in the background, two minutes later and after.
+    Conversations expire `retentionDays` after their last change, unless their agent sets `retention`. With `null`, they
+    do not expire. A change is applied to existing conversations in the background, about two minutes later.
     """
     body: models.WorkspaceIn = bodies.read()
     row = etag.require_match(store.read(auth.caller().workspace_id), "workspace")

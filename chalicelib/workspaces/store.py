@@ -14,13 +14,12 @@ from chalicelib.storage import Document, DocumentRow, json_equal, keyring
 _WORKSPACE = "workspace"
 _CACHE_MILLISECONDS = 60_000
 _CACHE_SIZE = 10_000
-# By workspace id: the Unix milliseconds of the last read, and `retentionDays`.
+# The time of the last read in Unix milliseconds, and `retentionDays`, by workspace id.
 _known_retention: dict[str, tuple[int, int | None]] = {}
-# Seconds. The message that applies a changed period is sent before the commit, and arrives when no process has the old
-# period in its cache.
+# The task that applies changed days is sent before the commit, and runs after all caches of the old days have expired.
 _RETENTION_DELAY_SECONDS = 90
-_ACTIVE = "active"  # the name of the missing status
-# The statuses of other workspaces. A suspension is complete when no request that began before it can still be running.
+_ACTIVE = "active"  # the name of a workspace's status while the attribute is absent
+# The other statuses. A suspension is complete when no request that began before it can still be running.
 SUSPENDING, SUSPENDED, DELETING, IMPORTING = "suspending", "suspended", "deleting", "importing"
 
 
@@ -35,14 +34,14 @@ class WorkspaceRow(DocumentRow):
     )
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True, default=_WORKSPACE)
-    # Absent while the workspace is in use. Requests read the mark of their credential instead (`credentials.suspend`).
+    # Absent while the workspace is active. Requests read the mark of their credential instead (`credentials.suspend`).
     status = UnicodeAttribute(null=True)
     # During an import: the hash of the file, and the number of imported lines.
     imported = UnicodeAttribute(null=True)
 
 
 class NewWorkspace(NamedTuple):
-    """The result of `create`. The key and tokens in it cannot be read again."""
+    """The result of `create`. Its key and tokens cannot be read again."""
 
     workspace_id: str
     workspace_key: str
@@ -76,7 +75,7 @@ def key(workspace_id: str) -> storage.Key:
 
 
 def read(workspace_id: str) -> WorkspaceRow:
-    """Return a workspace. One request. Raise NotFound."""
+    """Return a workspace. Raise NotFound if it does not exist. Costs one request."""
     return errors.require(storage.find(WorkspaceRow, workspace_id, _WORKSPACE), "workspace")
 
 
@@ -90,16 +89,16 @@ def save(row: WorkspaceRow, before: Document, after: Document) -> None:
 
 
 def apply_retention(workspace_id: str, agent_id: str | None = None) -> None:
-    """Send the task that applies a changed number of days to conversations: of an agent, or of the workspace.
+    """Send the task that applies a changed number of days to the conversations of an agent, or of the workspace.
 
-    It is sent before the commit, so that no crash loses it. If the commit fails, the task changes nothing.
+    The task is sent before the commit, so that a crash cannot lose it. If the commit fails, the task changes nothing.
     """
     task = tasks.ApplyRetention(workspace_id, agent_id, is_only=agent_id is not None)
     tasks.send(workspace_id, [task], _RETENTION_DELAY_SECONDS)
 
 
 def retention_days(workspace_id: str) -> int | None:
-    """Return how many days conversations are kept, None for no limit. Cached for a minute, otherwise one request."""
+    """Return the days for which conversations are kept, or None for no limit. The result is cached for a minute."""
     now = clock.milliseconds()
     since, days = _known_retention.get(workspace_id, (0, None))
     if not 0 <= now - since < _CACHE_MILLISECONDS:
@@ -118,18 +117,18 @@ class WrongStatus(errors.Conflict):
 
 @storage.in_unit_of_work
 def change_status(workspace_id: str, allowed: Collection[str | None], status: str | None) -> None:
-    """Stage another status. Raise NotFound, and WrongStatus if the present one is not in `allowed`."""
+    """Stage another status. Raise NotFound, or WrongStatus if the current status is not in `allowed`."""
     row = read(workspace_id)
     if row.status not in allowed:
-        needed = " or ".join(one or _ACTIVE for one in allowed)
-        raise WrongStatus(f"The workspace is {row.status or _ACTIVE}; the command needs {needed}.")
+        required = " or ".join(allowed_status or _ACTIVE for allowed_status in allowed)
+        raise WrongStatus(f"The workspace is {row.status or _ACTIVE}; the command requires that it is {required}.")
     row.status, row.imported = status, None
     storage.put(row)
 
 
 @storage.in_unit_of_work
 def rotate_secret(workspace_id: str) -> str:
-    """Stage a new `workspaceSecret` and return it. The next deliveries have it. Raise NotFound."""
+    """Stage a new `workspaceSecret` and return it. The next deliveries contain it. Raise NotFound if there is none."""
     row = read(workspace_id)
     secret = tokens.new_webhook_secret()
     save(row, before := row.open(), {**before, "workspaceSecret": secret})
@@ -137,32 +136,32 @@ def rotate_secret(workspace_id: str) -> str:
 
 
 def require_active(workspace_id: str) -> None:
-    """Raise NotFound for an unknown workspace, and WorkspaceSuspended for one that is not in use. One request."""
+    """Raise NotFound for an unknown workspace, and WorkspaceSuspended for an inactive one. Costs one request."""
     if read(workspace_id).status is not None:
         raise errors.WorkspaceSuspended()
 
 
 def stage_active(workspace_id: str) -> None:
-    """Stage the condition that a workspace is in use. The commit raises NotFound, and WorkspaceSuspended."""
+    """Stage the condition that a workspace is active. The commit raises errors as `require_active` does."""
     is_active = WorkspaceRow.workspace.exists() & WorkspaceRow.status.does_not_exist()
     storage.require(key(workspace_id), is_active, lambda _: _not_active(workspace_id))
 
 
 def list_all() -> list[WorkspaceRow]:
-    """Return all workspaces, oldest first. Scans the whole table; for operators' commands only."""
+    """Return all workspaces, oldest first. This scans the whole table, so only operators' commands use it."""
     return sorted(iterate_all(), key=lambda row: row.workspace)
 
 
 def iterate_all() -> Iterator[WorkspaceRow]:
-    """Yield all workspaces, in no order. Scans the table up to the last one that the caller uses."""
+    """Yield all workspaces, in no order. The table is scanned only as far as the caller iterates."""
     return storage.scan(WorkspaceRow, WorkspaceRow.item == _WORKSPACE)
 
 
 @storage.in_unit_of_work
 def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, **rights: Any) -> credentials.NewCredential:
-    """Issue a credential of a workspace; `lifetime` in seconds, `rights` as in `prepare`.
+    """Issue a credential of a workspace. `lifetime` is in seconds; `rights` are the rights of `credentials.prepare`.
 
-    Raise NotFound for an unknown workspace, and WorkspaceSuspended for a suspended one.
+    Raise NotFound for an unknown workspace, and WorkspaceSuspended for an inactive one.
     """
     issued = credentials.prepare(workspace_id, kind, name, lifetime, **rights)
     stage_active(workspace_id)
@@ -171,6 +170,6 @@ def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, **right
 
 
 def _not_active(workspace_id: str) -> errors.ApiError:
-    """Return the error of a failed condition, which does not say whether the workspace exists."""
+    """Return the error of a failed condition. A read determines whether the workspace exists."""
     row = storage.find(WorkspaceRow, workspace_id, _WORKSPACE)
     return errors.WorkspaceSuspended() if row else errors.NotFound.of("workspace")
