@@ -67,7 +67,7 @@ def test_another_file_is_refused_and_stays_as_it_is(
     path.write_text(text)
     before = path.stat().st_mode, items()
     arguments = [workspace.workspace_id, str(path)] if command == "export" else [str(path)]
-    assert "no export" in run(command, *arguments).stderr
+    assert "not an export" in run(command, *arguments).stderr
     assert (path.read_text(), path.stat().st_mode, items()) == (text, *before)
 
 
