@@ -34,7 +34,7 @@ def iso_or_none(value: Any, units: int = 1) -> str | None:
     """Return a stored time of `units` per second in ISO 8601, or None if the value is not a time, such as text."""
     try:
         return iso(int(value // units))
-    except (TypeError, ValueError, OverflowError, OSError):  # the last two: infinity, or a year after 9999
+    except (TypeError, ValueError, OverflowError, OSError):  # infinity, or a year after 9999
         return None
 
 

@@ -132,7 +132,7 @@ def log_metrics(metrics: dict[str, str], **members: Any) -> None:
     declared = _declare_metrics(settings.table_prefix(), tuple(metrics.items()))
     described = f'{{"_aws":{{"Timestamp":{clock.milliseconds()},"CloudWatchMetrics":{declared}}},'
     # The line bypasses the logger, whose records and search for the caller take longer than the rest of a line.
-    # Each line is one write. Otherwise, the lines of parallel deliveries would mix.
+    # Each line is written with a single call. Otherwise, the lines of parallel deliveries would mix.
     sys.stdout.write(f"{described}{_line('INFO', members)[1:]}\n")
     sys.stdout.flush()
 

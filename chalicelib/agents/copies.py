@@ -88,7 +88,7 @@ def _while_small(
 ) -> Iterator[tools.ToolRow]:
     """Yield the `further` tools of an agent. Raise TooLarge once the agent and its tools exceed one transaction.
 
-    The tools in `read` are part of that size.
+    The size includes the tools in `read`.
     """
     size = sum(len(row.document) for row in (agent, *read))
     for tool in further:

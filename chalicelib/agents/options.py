@@ -111,7 +111,7 @@ class Community(OpenWire):
     """The member `community` of an agent."""
 
     channelIds: OptionalOwnIds = None
-    webhookUrls: Annotated[OptionalTexts, SECRET] = None  # the URL alone is enough to post
+    webhookUrls: Annotated[OptionalTexts, SECRET] = None  # anyone with the URL can post
 
 
 class Limits(OpenWire):

@@ -58,9 +58,9 @@ def examine(workspace_id: str, agent_id: str, time_range: TimeRange) -> Iterator
 def delete(workspace_id: str, agent_id: str, time_range: TimeRange) -> tuple[int, str | None]:
     """Stage the deletion of records in the range after the cursor of the request.
 
-    Examine up to 500 conversations, and delete the records of up to 100 of them. Return the number of the latter, and
-    the position at which the next request continues, or None at the end. The commit raises ConditionFailed if a record
-    was written after it was read.
+    Examine up to 500 conversations, and delete the records of up to 100 of them. Return the number of conversations
+    whose records are deleted, and the position at which the next request continues, or None at the end. The commit
+    raises ConditionFailed if a record was written after it was read.
     """
     deleted = size = 0
     for examined, row in enumerate(store.list_page(workspace_id, agent_id, parameters.cursor(), pages.MAX_EXAMINED), 1):

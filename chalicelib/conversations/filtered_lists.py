@@ -25,7 +25,7 @@ def of_agent(
     """Yield an agent's conversations that were created at or after `since` and before `until`, newest first.
 
     The record of an entry is its row, or None if it was deleted. Both times are Unix seconds; None means unbounded.
-    Costs one request for `limit` entries, then one per 100 entries. Each of them costs another one for long entries.
+    Costs one request for `limit` entries, then one per 100 entries, and another one for each batch with long entries.
     """
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
@@ -37,7 +37,7 @@ def of_agent(
 def entries_of_agent(
     workspace_id: str, agent_id: str, since: int | None, until: int | None, cursor: str | None, limit: int
 ) -> list[ConversationRow]:
-    """Return up to `limit` entries of the list of `of_agent`, without long metadata. Costs one request."""
+    """Return up to `limit` entries of the list of `of_agent`, without reading long metadata. Costs one request."""
     return _created(storage.join_key(workspace_id, agent_id), since, _latest(until, cursor), limit)
 
 

@@ -154,7 +154,7 @@ def _webhook_message(turn: Document) -> Document:
 
 
 def _texts(item: Any) -> Iterator[str]:
-    """Yield the texts in the members of an item that usually hold its text."""
+    """Yield the texts in the members of an item that usually contain its text."""
     if isinstance(item, str):
         yield item
     elif isinstance(item, dict):

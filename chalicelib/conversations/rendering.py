@@ -62,7 +62,7 @@ def render_metadata(metadata: Document) -> Document:
 
 
 def render_v3(row: ConversationRow, metadata: Document) -> Document:
-    """Return the v3 form of a conversation: its metadata members of that form, and the id of its agent."""
+    """Return the v3 form of a conversation: the metadata members of that form, and the id of its agent."""
     defined = models.ConvoMetaV3.model_fields
     members = {name: value for name, value in metadata.items() if name in defined}
     return {**members, "agentId": storage.split_key(row.agent)[-1]}

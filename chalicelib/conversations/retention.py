@@ -25,8 +25,8 @@ def days_of(workspace_id: str, agent: Document) -> int | None:
 
     Costs one request if the agent has no days and the workspace was not read in the last minute.
     """
-    own = _own_days(agent)
-    return workspaces.retention_days(workspace_id) if own is None else own
+    days = _agent_days(agent)
+    return workspaces.retention_days(workspace_id) if days is None else days
 
 
 def resume(task: tasks.ApplyRetention, seconds: float) -> None:
@@ -46,7 +46,7 @@ def resume(task: tasks.ApplyRetention, seconds: float) -> None:
             return
 
 
-def _own_days(agent: Document) -> int | None:
+def _agent_days(agent: Document) -> int | None:
     """Return the days in the agent's `retention`, where an earlier version stored any value. Return None if invalid."""
     retention: Any = agent.get("retention")
     days = retention.get("days") if isinstance(retention, dict) else None
@@ -59,8 +59,8 @@ def _apply_page(workspace_id: str, agent_id: str, after: str | None, default: in
     agent = agents.find(workspace_id, agent_id)
     if agent is None:
         return None
-    own = _own_days(agent.open())
-    days = default if own is None else own
+    days = _agent_days(agent.open())
+    days = default if days is None else days
     entries = conversations.list_by_creation(workspace_id, agent_id, after, _PAGE)
     for row in conversations.read_all(entries):
         if not conversations.is_kept_for(row, days):

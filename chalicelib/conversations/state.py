@@ -127,7 +127,7 @@ def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[D
 
 def answer_form(turns: list[Any], now: int) -> list[Document]:
     """Convert turns of a request, with any number of messages, to turns of a response, with one message each."""
-    sent = {message["mid"] for turn in turns for message in turn.get("messages") or [] if message.get("mid")}
+    sent_mids = {message["mid"] for turn in turns for message in turn.get("messages") or [] if message.get("mid")}
     mids: set[str] = set()
     occurrences: Counter[bytes] = Counter()
     answers: list[Document] = []
@@ -144,7 +144,7 @@ def answer_form(turns: list[Any], now: int) -> list[Document]:
             raise errors.TooLarge("turns must be at most 6 MiB, counting the members of a turn for each message.")
         for message in messages:
             if not message.get("mid"):
-                message = {"mid": ""} | message | {"mid": _mid(turn, message, occurrences, sent)}
+                message = {"mid": ""} | message | {"mid": _mid(turn, message, occurrences, sent_mids)}
             if message["mid"] in mids:
                 raise errors.Invalid.member(_second_path(turns, message["mid"]), "is duplicated")
             mids.add(message["mid"])
@@ -164,7 +164,7 @@ def _second_path(turns: list[Any], mid: str) -> str:
     return list(paths)[1]
 
 
-def _mid(turn: Document, message: Document, occurrences: Counter[bytes], sent: set[str]) -> str:
+def _mid(turn: Document, message: Document, occurrences: Counter[bytes], sent_mids: set[str]) -> str:
     """Return an id that is derived from a message's content and the number of equal messages before it.
 
     A transcript that is sent again without ids gets the same ids, so its messages are not new.
@@ -176,7 +176,7 @@ def _mid(turn: Document, message: Document, occurrences: Counter[bytes], sent: s
         digest = hashlib.blake2b(text + str(occurrences[text]).encode(), digest_size=9).digest()
         mid = base64.urlsafe_b64encode(digest).decode()
         # The request may contain an equal message with this id, which was sent back.
-        if mid not in sent:
+        if mid not in sent_mids:
             return mid
 
 

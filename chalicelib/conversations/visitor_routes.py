@@ -23,9 +23,9 @@ routes = Blueprint(__name__)
 def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
     """Issue a visitor token for an existing conversation. Only this response contains `token`.
 
-    A visitor token is safe in a browser: it can only read one conversation and add messages to it. It expires after a
-    day by default, and never outlives the credential that issued it. It becomes invalid when the conversation is
-    deleted.
+    A visitor token is safe in a browser: it gives access to one conversation only, to read it and to add messages. It
+    expires after a day by default, and never outlives the credential that issued it. It becomes invalid when the
+    conversation is deleted.
     """
     body: models.VisitorTokenIn = bodies.read()
     loaded = records.load(agent_id, convo_id)

@@ -27,14 +27,14 @@ def restrict_change(body: "models.StateIn") -> "models.StateIn":
     """
     if not _is_visitor():
         return body
-    sent = body.metadata.model_fields_set if body.metadata else frozenset[str]()
+    members = body.metadata.model_fields_set if body.metadata else frozenset[str]()
     changed = [name for name in ("turns", "delete") if getattr(body, name) is not None]
-    for path in (*changed, *(f"metadata.{name}" for name in sorted(sent - _OWN - {"ts"}))):
+    for path in (*changed, *(f"metadata.{name}" for name in sorted(members - _OWN - {"ts"}))):
         raise errors.Forbidden(f"A visitor token cannot change {path}; leave it out.")
-    own = body.metadata and body.metadata.model_construct(
-        **{name: getattr(body.metadata, name) for name in sent & _OWN}
+    metadata = body.metadata and body.metadata.model_construct(
+        **{name: getattr(body.metadata, name) for name in members & _OWN}
     )
-    return body.model_copy(update={"metadata": own})
+    return body.model_copy(update={"metadata": metadata})
 
 
 def restrict_messages(body: "models.NewMessages") -> "models.NewMessages":

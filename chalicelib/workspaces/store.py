@@ -153,7 +153,7 @@ def list_all() -> list[WorkspaceRow]:
 
 
 def iterate_all() -> Iterator[WorkspaceRow]:
-    """Yield all workspaces, in no order. The table is scanned only as far as the caller iterates."""
+    """Yield all workspaces, in no particular order. The table is scanned only as far as the caller iterates."""
     return storage.scan(WorkspaceRow, WorkspaceRow.item == _WORKSPACE)
 
 

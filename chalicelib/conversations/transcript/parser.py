@@ -30,7 +30,7 @@ def elements(text: bytes, start: int) -> Iterator[Element]:
     The text must have the format of `state.to_text`.
     """
     rest = text[start:].decode()
-    at, position = 0, start  # in characters, and in bytes
+    at, position = 0, start  # `at` is in characters, and `position` in bytes
     while True:
         if rest[at] in "[,":
             at, position = at + 1, position + 1
