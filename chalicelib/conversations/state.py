@@ -55,7 +55,7 @@ class StateChange(NamedTuple):
 
 
 def prepare_change(body: "StateIn", now: int) -> StateChange:
-    """Return the change of a request at `now` (Unix seconds). This does not need the conversation.
+    """Return the change of a request at `now` (Unix seconds). It does not depend on the stored conversation.
 
     Raise Invalid for a duplicate message id, and TooLarge for turns that cannot fit into a response.
     """

@@ -1,4 +1,4 @@
-"""The cascading deletion of an agent and any number of records.
+"""The cascading deletion of an agent and all its records.
 
 One conditional write turns the agent into a tombstone. From then on, reads do not return the agent. A process that read
 the agent earlier may still write records for it, so the cascade runs twice. The first run is part of the request. The

@@ -89,9 +89,9 @@ def _newest_turns(parts: Iterable[bytes]) -> Iterator[Document]:
 
 
 def _undecided(text: bytes) -> int:
-    """Return the position of the quote at the end of reversed text whose meaning depends on the next part.
+    """Return the position of a last quote that only backslashes follow, or the end of the reversed text.
 
-    Only backslashes may follow that quote. Return the end of the text if there is no such quote.
+    Whether such a quote begins or ends a string depends on the next part.
     """
     rest = text.rstrip(b"\\")
     return len(rest) - 1 if rest.endswith(b'"') else len(text)
