@@ -87,5 +87,5 @@ def test_the_template_of_an_extension_adds_members_and_changes_none(
     other = tmp_path / "tides" / "deploy" / "template.yaml"
     other.parent.mkdir(parents=True)
     other.write_text("Resources: {EventsTable: {Type: AWS::S3::Bucket}}")
-    with pytest.raises(ValueError, match="tides: Resources: EventsTable: Type has another value"):
+    with pytest.raises(ValueError, match="tides: Resources: EventsTable: Type has a different value"):
         extension_parts.template(["moons", "tides"])
