@@ -1,15 +1,14 @@
-"""The page of the console documents its settings."""
+"""The page of the console lists its settings."""
 
 import re
 from pathlib import Path
 
 from chalicelib.extensions.console.notifications import mail_settings
-
-PAGE = Path(__file__).parents[3] / "docs" / "console.md"
+from tests import generated_docs
 
 
 def test_the_page_has_every_setting() -> None:
-    declared = re.findall(
-        r'^    """(CAMS_[A-Z_]+)', Path(mail_settings.__file__).read_text(encoding="utf-8"), re.MULTILINE
-    )
-    assert re.findall(r"^\| `(CAMS_[A-Z_]+)`", PAGE.read_text(encoding="utf-8"), re.MULTILINE) == declared
+    source = Path(mail_settings.__file__).read_text(encoding="utf-8")
+    settings = re.findall(r'^    """(CAMS_[A-Z_]+): (.+)\."""', source, re.MULTILINE)
+    table = generated_docs.table(["Setting", "Meaning"], ([f"`{name}`", text] for name, text in settings))
+    generated_docs.check("docs/console.md", "settings", table)

@@ -1,18 +1,18 @@
-"""The settings of the console's mails, in the form of `chalicelib.settings`. docs/console.md has a row for each."""
+"""The settings of the emails of the console. docs/console.md lists each one."""
 
 import os
 
 
 def sender() -> str:
-    """CAMS_MAIL_SENDER: the sender's address, which SES has verified; empty sends no mail (default)."""
+    """CAMS_MAIL_SENDER: the sender's address, which SES has verified; by default, no email is sent."""
     return os.environ.get("CAMS_MAIL_SENDER", "")
 
 
 def console_url() -> str:
-    """CAMS_CONSOLE_URL: the address of the console in mails, such as `https://cams.example.com/console`."""
+    """CAMS_CONSOLE_URL: the address of the console in emails, such as `https://cams.example.com/console`."""
     return os.environ.get("CAMS_CONSOLE_URL", "").rstrip("/")
 
 
 def are_complete() -> bool:
-    """Return whether the stage sends mails."""
+    """Return whether the stage sends emails."""
     return bool(sender() and console_url())
