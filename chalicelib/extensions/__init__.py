@@ -1,10 +1,10 @@
-"""The registry of extensions. Each extension is a folder that can be deleted, and adds to the specified service.
+"""The registry of extensions. An extension adds to the specified service, and its folder can be deleted.
 
-`extension.py` of a folder declares what the extension adds. An extension is on if its folder exists and its stage lists
-it (`settings.extensions`). Core calls this module, and imports no extension. Extensions do not import each other.
+`extension.py` in the folder declares the additions. An extension is on if its folder exists and its stage lists it
+(`settings.extensions`). Core calls this module, and imports no extension. Extensions do not import each other.
 
 A reference `"module:attribute"`, relative to the folder, is imported at its first use. So a function loads only the
-code that it uses, and functions that never import `app.py` get the hooks, too.
+code that it uses, and hooks also work in functions that never import `app.py`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Extension:
     workspace_key_prefixes: tuple[str, ...] = ()
 
     def load(self, reference: str) -> Any:
-        """Return the attribute that `"module:attribute"` of this folder names, or the module that `"module"` names."""
+        """Return the attribute for a reference `"module:attribute"`, or the module for `"module"`."""
         module, _, attribute = reference.partition(":")
         loaded = import_module(f"{__name__}.{self.name}.{module}")
         return getattr(loaded, attribute) if attribute else loaded
@@ -69,7 +69,7 @@ def present() -> tuple[str, ...]:
 def enabled() -> tuple[Extension, ...]:
     """Return the declarations of the extensions that are on.
 
-    A listed extension without a folder is off, without an error, because a function gets its code before its
+    A listed extension without a folder is off. This is not an error, because a function gets its code before its
     environment.
     """
     listed = settings.extensions()
@@ -107,7 +107,7 @@ def follower(name: str, table: str) -> Any:
 
 @cache
 def hooks(name: str) -> tuple[Any, ...]:
-    """Return the hooks of the extensions with a name of `HOOKS`. Raise ValueError for another name."""
+    """Return the extensions' hooks with this name. Raise ValueError if `HOOKS` does not list it."""
     if name not in HOOKS:
         raise ValueError(f"no hook {name}")
     return tuple(extension.load(extension.hooks[name]) for extension in enabled() if name in extension.hooks)

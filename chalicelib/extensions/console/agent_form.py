@@ -1,7 +1,7 @@
-"""The form of an agent: the members that people change most as fields, the others as JSON in one field.
+"""The form of an agent: a field for each frequently changed member, and one JSON field for the others.
 
-A save sends only members that the page showed and the person changed. So it keeps hidden members: keys, and members
-that are too large for a page.
+A save sends only members that the page showed and the person changed. So it keeps hidden members, which are keys and
+members that are too large for a page.
 """
 
 import json
@@ -35,9 +35,9 @@ GROUPS = {
     ),
 }  # fmt: skip
 _FIELDS = tuple(field for group in GROUPS.values() for field in group)
-# The most bytes of all fields as HTML. An agent has up to 3 MB, which indentation multiplies.
+# The maximum size of all fields as HTML, in bytes. An agent may have 3 MB, which indentation multiplies.
 _MAX_BYTES = 400_000
-# The most bytes of a submitted form, which an error shows again.
+# The maximum size of a submitted form in bytes. An error page shows the form again.
 MAX_SENT = 500_000
 
 
@@ -124,7 +124,7 @@ def _read_rest(text: str) -> Document:
         raise errors.Invalid("", [{"path": REST, "message": "must be a JSON object"}])
     twice = [field.path for field in _FIELDS if fields.at(rest, field.path) is not None]
     if twice:
-        raise errors.Invalid("", [{"path": path, "message": "has a field of its own on this page"} for path in twice])
+        raise errors.Invalid("", [{"path": path, "message": "has a separate field on this page"} for path in twice])
     return rest
 
 

@@ -16,13 +16,13 @@ from chalicelib.storage import Document
 _PATH = "/v3/agents/{agent_id}"
 _PAGE_SIZE = 50
 _TOOL_TEXTS = ("name", "method", "serverUrl", "description")
-# The most bytes of all tools as HTML, the bytes of the tags around a tool, and the most characters of a text.
+# Limits: bytes of all tools as HTML, bytes of the tags around a tool, and characters of a text.
 _MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT, _MAX_ARGUMENTS = 100_000, 800, 1_000, 5_000
 
 
 @signed_in("/agents")
 def list_agents(session: Session) -> Response:
-    """List the agents of the person's organisation, or those of the workspace, which have a search."""
+    """List the agents of the person's organisation or, with a search, those of the workspace."""
     query = {name: current_request.query_value(name) for name in ("q", "starred", "cursor")}
     page = _list(session, query)
     following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
@@ -85,7 +85,7 @@ def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
 
 
 def arguments_of(tool: Document) -> str:
-    """Return the arguments of a tool's first test as JSON: the keys of its fields, or none if they are too long."""
+    """Return the initial arguments of a tool's test as JSON: the keys of its fields, or none if they are too long."""
     keys = [field.get("key") for field in tool.get("fields") or () if isinstance(field, dict)]
     text = template_filters.indented_json({key: "" for key in keys if key}, _MAX_ARGUMENTS)
     return text if len(text) <= _MAX_ARGUMENTS else "{}"
@@ -122,7 +122,7 @@ def _page(
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
-    """Return the page of an agent with these values in its fields, and each error at its field."""
+    """Return the page of an agent with these values, and with each error next to its field."""
     rules = guard.rules(session, error)
     return guard.form_page(
         session,

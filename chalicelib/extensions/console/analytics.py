@@ -1,4 +1,4 @@
-"""Analytics: every count of an agent or of all that a person sees, in a period of their choice, and as a CSV file."""
+"""Analytics: the counts of one or all visible agents in a chosen period, as a page and as a CSV file."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
-# Every count. Those that people look at first come first.
+# Every count, the most important ones first.
 COUNTS = (
     "conversations", "messages", "handoffs", "newVisitors", "leads", "interactions", "loads", "averageSeconds",
 )  # fmt: skip
@@ -95,7 +95,7 @@ def _read(session: Session, agent_ids: list[str], query: Any) -> Iterator[Any]:
 
 
 def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
-    """Return the agents of a report: the named agent if the person sees it, otherwise all."""
+    """Return the agents of a report: the requested agent if the person may see it, otherwise all visible agents."""
     return [agent_id] if agent_id in titles else [*titles]
 
 

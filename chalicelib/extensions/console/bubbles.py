@@ -1,4 +1,4 @@
-"""Messages of a transcript, as far as their texts fit on a page. Pure."""
+"""The messages of a transcript whose texts fit on a page. Pure."""
 
 import hashlib
 from collections.abc import Iterable
@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from chalicelib.extensions.console import template_filters
 from chalicelib.storage import Document
 
-# The most bytes of a transcript as HTML, where an apostrophe takes five. One message always fits.
+# The maximum size of a transcript as HTML in bytes. An apostrophe takes five. One message always fits.
 _MAX_BYTES = 250_000
 _TAGS_BYTES = 800  # around the texts of a message
-# The most characters of a text, of a title or name, and of a link.
+# The maximum length of a text, of a title or name, and of a link, in characters.
 _MAX_TEXT, _MAX_NAME, _MAX_LINK = 20_000, 200, 2_000
 _MAX_CHOICES = 50
 
@@ -46,7 +46,7 @@ def bubbles_that_fit(messages: Iterable[Document]) -> list[Bubble]:
 
 
 def digest(message: Document) -> str:
-    """Return the text that identifies a message in a link. Its id may be too long for a link."""
+    """Return a text that identifies a message in a link, because its id may be too long."""
     return hashlib.sha256(str(message.get("mid")).encode(errors="replace")).hexdigest()
 
 

@@ -1,6 +1,6 @@
-"""Operations of the API, called by a page in the same process, for the current caller.
+"""Calls of API operations by a page, in the same process and for the current caller.
 
-So a page and a form have the checks of the API. Writes are staged in the unit of work of the page's own request.
+Pages and forms thus have the API's checks. Writes are staged in the unit of work of the page's request.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ def send_once(
 
 
 def commit_now(action: Callable[[], _Result]) -> _Result:
-    """Run an action and commit its writes now, so that a page can show the errors of the commit. Return its result."""
+    """Run an action, commit its writes and return its result, so that a page can show the errors of the commit."""
 
     def run() -> _Result:
         with storage.unit_of_work() as unit:

@@ -26,12 +26,12 @@ _AGENT, _PATH = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id
 _FILTERS = ("state", "tag", "origin", "assignedTo", "q")
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 MAX_MESSAGES = 100
-# The most tags in a form, and their characters.
+# The maximum number of tags in a form, and of their characters.
 _MAX_TAGS, _MAX_TAGS_LENGTH = 100, 5_000
-_MAX_COLLEAGUE = 60  # the most characters of a name, because a list has up to 500
-# The most requests for a page of the inbox. It contains all agents of the workspace; a person may see only some.
+_MAX_COLLEAGUE = 60  # the maximum length of a name, because a list has at most 500
+# The maximum number of requests for a page of the inbox, which contains agents that the person may not see.
 _MAX_INBOX_REQUESTS = 5
-# The most pages of clients: 100 clients each, or 500 of all organisations.
+# The maximum number of pages of clients. A page has 100 clients, or examines 500 of all organisations.
 _MAX_COLLEAGUES_REQUESTS = 5
 
 
@@ -82,7 +82,7 @@ def submit_action(session: Session, agent_id: str, convo_id: str) -> Response:
     fields = guard.form()
     action = _ACTIONS.get(fields.get("action", ""))
     if action is None:
-        raise errors.Invalid("The form has no known action.")
+        raise errors.Invalid("The form has an unknown action.")
     try:
         action(session, {"agent_id": agent_id, "convo_id": convo_id}, fields)
     except (errors.Invalid, errors.TooLarge, errors.PreconditionFailed) as error:
@@ -135,7 +135,7 @@ def _digest(tags: list[str]) -> str:
 
 
 def _fits(tags: list[str]) -> bool:
-    """Return whether a form shows the tags. It shows all or none, because a save would drop the others."""
+    """Return whether a form shows the tags. It shows all or none, because a save would drop hidden ones."""
     return len(tags) <= _MAX_TAGS and sum(map(len, tags)) <= _MAX_TAGS_LENGTH
 
 
@@ -158,7 +158,7 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
 
 
 def _entity_tag(row: ConversationRow) -> str:
-    """Return a text that differs after each change of a conversation; empty for an index entry with long metadata.
+    """Return a text that changes with the conversation, or an empty text for an index entry with long metadata.
 
     Each save seals the metadata with a new nonce, so the digest of short metadata changes like the version tag.
     """
@@ -166,13 +166,13 @@ def _entity_tag(row: ConversationRow) -> str:
 
 
 def _indexed_tag(workspace_id: str, agent_id: str, created: str) -> str:
-    """Return `_entity_tag` of the conversation with this `created` from the index; empty if absent. One request."""
+    """Return the `_entity_tag` of the conversation with this `created` from the index, empty if absent. One request."""
     agent, condition = storage.join_key(workspace_id, agent_id), ConversationRow.created == created
     return "".join(map(_entity_tag, storage.query(ConversationRow, agent, condition, index="by_creation", limit=1)))
 
 
 def _before() -> int:
-    """Return the number of newest messages that the page omits. Raise Invalid."""
+    """Return the number of newest messages that the page skips. Raise Invalid."""
     value = current_request.query_value("before") or "0"
     if not value.isascii() or not value.isdecimal() or len(value) > 5:
         raise errors.Invalid.member("before", "must be a number of messages")
@@ -180,7 +180,7 @@ def _before() -> int:
 
 
 def _list(session: Session, query: dict[str, Any]) -> Any:
-    """Return a page of an agent's conversations, or of those that wait at all agents that the person sees."""
+    """Return a page of an agent's conversations, or of all visible agents' conversations that wait for a person."""
     filters = {name: query[name] for name in (*_FILTERS, "inbox", "cursor")}
     if not query["inbox"]:
         return calls.get(f"{_AGENT}/convos", filters, agent_id=query["agent"])
@@ -188,7 +188,7 @@ def _list(session: Session, query: dict[str, Any]) -> Any:
 
 
 def _waiting(session: Session, filters: dict[str, Any]) -> Any:
-    """Return a page of the conversations that wait at the person's agents. Skip pages with only other agents."""
+    """Return a page of the visible agents' waiting conversations. Skip pages that contain only other agents."""
     page = {"nextCursor": filters["cursor"]}
     for _ in range(_MAX_INBOX_REQUESTS):
         page = calls.get("/v3/convos", {**filters, "cursor": page["nextCursor"]})
@@ -221,7 +221,7 @@ def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
 
 
 def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Add a message of the person. The form contains its `mid`, so a form that is sent twice adds one message."""
+    """Add a message from the person. The form contains its `mid`, so sending a form twice adds one message."""
     text = fields.get("text", "").strip()
     if not text:
         raise guard.form_error(session, "text")
@@ -234,7 +234,7 @@ def _item(session: Session, text: str) -> Document:
 
 
 def _signature(session: Session) -> str:
-    """Return the sender's name in a reply. It is never the email, with which the person signs in."""
+    """Return the sender's name in a reply. It is never the email, because the person signs in with it."""
     return (
         display_name(session.client, "name")
         or display_name(session.organisation, "name")
@@ -270,10 +270,10 @@ def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
 def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
     """Replace the tags by those of the form, which are separated by commas.
 
-    Raise PreconditionFailed if the tags have changed since the form was shown. New messages do not matter.
+    Raise PreconditionFailed if the tags, not the messages, have changed since the form was shown.
     """
     if session.organisation.get("disallowAnyTags"):
-        raise errors.Forbidden("Your organisation lets nobody change tags.")
+        raise errors.Forbidden("Your organisation does not allow changes of tags.")
     tags = [tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()]
     record, etag = calls.read(_PATH, **values)
     stored = record["conversation"].get("tags") or []

@@ -7,15 +7,15 @@ from chalicelib import storage
 from chalicelib.extensions.console import template_filters
 
 _MISSING = object()
-# The deepest level that is compared by member; deeper objects are compared as one value.
+# The deepest level that is compared by member. Deeper objects are compared as a whole.
 _MAX_LEVELS = 8
-# The most characters of a path and of each text, and the most bytes of all as HTML.
+# The maximum characters of a path and of each text, and the maximum size of all differences as HTML in bytes.
 _MAX_PATH, _MAX_TEXT, _MAX_BYTES = 500, 10_000, 150_000
 _ROW_BYTES = 200  # the tags around it
 
 
 class Difference(NamedTuple):
-    """A member by its dotted path, and its text in both documents, None where it is missing."""
+    """A member by its dotted path, with its text in both documents, or None where it is missing."""
 
     path: str
     before: str | None
@@ -44,7 +44,7 @@ def between(before: Any, after: Any, ignored: frozenset[str] = frozenset()) -> D
 
 
 def _compare(path: str, before: Any, after: Any, levels: int) -> Iterator[tuple[str, Any, Any]]:
-    # The members of an object that only one document has are compared, too.
+    # Members of an object that only one document has are compared as well.
     if before is _MISSING and after and isinstance(after, dict):
         before = {}
     elif after is _MISSING and before and isinstance(before, dict):

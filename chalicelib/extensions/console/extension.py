@@ -3,7 +3,7 @@
 from chalicelib.extensions import Extension
 
 QUEUE = "notifications"
-"""The queue of its function. `queue` has the messages, which only that function and their senders load."""
+"""The queue of the console's function. `queue` defines the messages; only senders and that function import it."""
 
 EXTENSION = Extension(
     name="console",

@@ -1,4 +1,4 @@
-"""Fields of forms that save a record: their values for a record, and the change by a submitted form."""
+"""Fields of forms that save a record: their values for a record, and the change that a submitted form makes."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from chalicelib.extensions.console import template_filters
 from chalicelib.storage import Document
 
-# The kinds of a field. TEXTS has an input for each text, LINES a line; empty texts are dropped.
+# The kinds of a field. TEXTS shows an input per text, LINES a line per text. Empty texts are dropped.
 TEXT, LONG, NUMBER, FLAG, TEXTS, LINES = "text", "long", "number", "flag", "texts", "lines"
 _TEXT_BYTES = 250  # the tags around each text
 _NUMBER = re.compile(r"[0-9]{1,5}")
@@ -30,7 +30,7 @@ class FieldsThatFit(NamedTuple):
 
 
 def fields_that_fit(fields: Sequence[Field], record: Document, max_bytes: int) -> FieldsThatFit:
-    """Return the fields that a form shows, up to `max_bytes` as HTML. A form shows a whole value or none of it."""
+    """Return the fields that a form shows, at most `max_bytes` as HTML. A form never shows a part of a value."""
     selected: list[Field] = []
     left_out: list[Field] = []
     for field in fields:
@@ -49,7 +49,7 @@ def values(fields: Sequence[Field], record: Document) -> dict[str, Any]:
 def submitted_values(fields: Sequence[Field], sent: dict[str, str]) -> dict[str, Any]:
     """Return the submitted values, in the form of `values`, without the CRLF of browsers.
 
-    It omits a field that the form did not have, so that a save keeps the member.
+    Omit fields that were not in the form, so that a save keeps their members.
     """
     plain = {name: value.replace("\r\n", "\n") for name, value in sent.items()}
     return {
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
 
 
 def _was_sent(field: Field, sent: dict[str, str]) -> bool:
-    """Return whether the form had the field. A browser omits only a check box that is off."""
+    """Return whether the field was in the form. A browser omits only unchecked check boxes."""
     is_list = field.kind == TEXTS and any(name.startswith(f"{field.path}.") for name in sent)
     return field.kind == FLAG or field.path in sent or is_list
 

@@ -1,4 +1,4 @@
-"""Whole records as plain text, for pages that show only a part. A browser saves them, and renders none of them."""
+"""Whole records as plain-text downloads, for pages that show only a part."""
 
 from typing import Any
 

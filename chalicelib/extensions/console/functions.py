@@ -28,7 +28,7 @@ def notify_people(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
 
 
 def _is_done(text: str) -> bool:
-    from chalicelib.extensions.console import queue  # with what the API does not need
+    from chalicelib.extensions.console import queue  # not needed by the API
     from chalicelib.extensions.console.notifications import notifier
 
     try:

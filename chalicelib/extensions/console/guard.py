@@ -16,12 +16,12 @@ from chalicelib.extensions.console.template_filters import truncate
 from chalicelib.http import auth, current_request
 
 _MAX_FIELDS = 1_000
-# The most bytes of a request. A form of 500 KB as HTML is shorter, also percent-encoded.
+# The maximum size of a request in bytes. A form of 500 KB as HTML is smaller, even percent-encoded.
 _MAX_FORM_BYTES = 2_000_000
-# The most bytes of the fields as HTML. An error shows them again, and a page must stay below 1 MB.
+# The maximum size of the fields as HTML in bytes. An error page shows them again, and must stay below 1 MB.
 _MAX_SENT = 200_000
 _FIELD_BYTES = 250  # the tags around a field
-# The most characters of a rule and of a path. An error contains at most 20 of each.
+# The maximum length of a rule and of a path in characters. An error contains at most 20 of each.
 _MAX_RULE, _MAX_PATH = 500, 200
 # The prefix of a member's path in a request.
 _RECORD = re.compile("^(agent|client|token)[.]")
@@ -32,8 +32,8 @@ _View = Callable[..., Response]
 def signed_in(page: str) -> Callable[[_View], _View]:
     """Decorate the view of a page such as `/overview`, whose first argument becomes the session.
 
-    Without a session, it redirects to the sign-in. The response is an error page if the person may not see the page or
-    the agent, or if the form lacks the secret of the session. Then the view does not run.
+    Without a session, it redirects to the sign-in. If the person may not see the page or the agent, or if the form
+    lacks the secret of the session, the response is an error page and the view does not run.
     """
 
     def decorate(view: _View) -> _View:
@@ -43,7 +43,7 @@ def signed_in(page: str) -> Callable[[_View], _View]:
             if session is None:
                 return _redirect_to_sign_in(workspace)
             current_request.request().context["workspaceId"] = (
-                workspace  # in the request's log line, by which usage is priced
+                workspace  # for the request's log line, from which the price of the usage is computed
             )
             with auth.acting_as(session.caller()):
                 return with_error_page(lambda: _run(view, page, session, values), language_of(session), session)
@@ -67,7 +67,7 @@ def form_page(
     issues: dict[str, str] | None = None,
     **values: Any,
 ) -> Response:
-    """Return the page of a form, with an error at its fields if it names any, or with the conflicts of another save."""
+    """Return the page of a form, with an error next to its fields or with the conflicts of another save."""
     issues = dict(rules(session, error)) if issues is None else issues
     message = sentence(error, language_of(session)) if error and not (issues or error.issues) else None
     status = error.STATUS_CODE if error else 412 if conflicts else 200
@@ -165,7 +165,7 @@ def _check_form(session: Session) -> None:
 
 
 def _redirect_to_sign_in(workspace: str) -> Response:
-    # A strict cookie does not come with a link from elsewhere, such as in a mail. It does when our page opens itself.
+    # Browsers omit a strict cookie when a link comes from elsewhere, such as a mail, but send it when our page reloads.
     if current_request.request().method == "GET" and is_from_other_site():
         return pages.page("again.html", language_of(None))
     return pages.redirect(f"/{workspace}")

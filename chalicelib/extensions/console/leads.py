@@ -111,7 +111,7 @@ def _of_agents(
 ) -> Iterator[tuple[str, LeadRow | None]]:
     """Yield the leads of each agent, and each agent's end as a position without a row.
 
-    The leads of the agent `first` continue before the ULID of the query, those of the others begin with the newest.
+    The leads of the agent `first` continue before the query's ULID. The leads of other agents begin with the newest.
     """
     for number, agent_id in enumerate(agent_ids, start=1):
         own = query._replace(agent_id=agent_id, after=query.after if agent_id == first else None)

@@ -23,7 +23,7 @@ _PAGE_SIZE = 100
 
 @signed_in("/settings")
 def read_settings(session: Session) -> Response:
-    """Lead an administrator to their organisation; show an operator the settings of the workspace."""
+    """Redirect an administrator to their organisation. Show an operator the settings of the workspace."""
     if session.client_id is not None:
         org_id = session.client.get("orgId") or ""
         settings.require_organisation(session, org_id)
@@ -47,7 +47,7 @@ def issue_token(session: Session) -> Response:
 def revoke_token(session: Session, token_id: str) -> Response:
     """Revoke an access token."""
     _require_operator(session)
-    with suppress(errors.NotFound):  # the form was sent twice
+    with suppress(errors.NotFound):  # the form was submitted twice
         commit_now(lambda: calls.send("DELETE", "/v3/tokens/{token_id}", None, token_id=token_id))
     return pages.redirect(f"/{session.workspace_id}/settings#tokens")
 

@@ -1,4 +1,4 @@
-"""Pages as HTML, with the headers of each answer."""
+"""Pages as HTML, with the headers of each response."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ def browser_language() -> str:
 
 
 def root() -> str:
-    """Return the path of the console as the browser sees it, with the stage of a gateway."""
+    """Return the path of the console as the browser sees it, including the gateway's stage."""
     request = current_request.request()
     path: str = request.context.get("path", request.path)
     below = request.path.strip("/").count("/")

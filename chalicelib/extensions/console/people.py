@@ -16,7 +16,7 @@ from chalicelib.storage import Document
 
 _PATH = "/v2/clients/{client_id}"
 _FIELDS = (Field("name", TEXT), Field("email", TEXT))
-# Clients cannot change their own: the last administrator could lock the organisation out.
+# Clients cannot change their own rights: the last administrator could lock the organisation out.
 _RIGHTS = (Field("isOrgAdmin", FLAG),)
 _NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
 
@@ -78,7 +78,7 @@ def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]
 
 
 def _save(session: Session, client: Document, change: Document, tag: str) -> None:
-    """Change a client whose entity tag was read with it, by the rule for every change of a person."""
+    """Change a client that was read with this entity tag, under the rule for every change of a person."""
 
     def run() -> None:
         rights.require(session, client["orgId"], client, {**client, **change})
@@ -127,7 +127,7 @@ def _change(client: Document, values: dict[str, Any], sent: dict[str, str], sess
 def _access(session: Session, client: Document, values: dict[str, Any]) -> Document:
     """Return the change of the pages that a client opens.
 
-    Without the member, a client opens all pages, also those of later releases. Only such a client may grant that.
+    Without the member, a client opens all pages, including those of later releases. Only such a client may grant this.
     """
     if all(values[f"{_ACCESS}.{page}"] == _values(client)[f"{_ACCESS}.{page}"] for page in pages.NAVIGATION) and client:
         return {}

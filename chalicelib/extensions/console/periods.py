@@ -8,7 +8,7 @@ from chalicelib import clock, errors, extensions
 from chalicelib.extensions.console import template_filters
 from chalicelib.http import current_request
 
-_REPORTS: Any = extensions.service("series")  # None without the reports, which only `leads` does not need
+_REPORTS: Any = extensions.service("series")  # None if the reports are off; only `leads` works without them
 LAST_DAYS = (7, 30, 90)
 # Entries of each chart, and rows of the table behind it.
 MAX_INTERVALS = 400
@@ -25,7 +25,7 @@ class InvalidPeriod(errors.Invalid):
     """A form field is invalid. The page shows the text `wrong.<field>`."""
 
     def __init__(self, field: str) -> None:
-        super().__init__(f"The field {field} is wrong.")
+        super().__init__(f"The field {field} is invalid.")
         self.field = field
 
 
@@ -62,16 +62,16 @@ def with_labels(
 
 
 def comparable_hours(hourly_counts: Iterable[Any], period: Any, before: Any) -> list[Any]:
-    """Return the hours without those at the end of the period before that have no counterpart yet in the period.
+    """Return the hours, without those at the end of the period before that have no counterpart in the period yet.
 
-    So the totals of a period with an unfinished day are compared with as much of the period before.
+    So the totals of a period with an unfinished day are compared with an equal part of the period before.
     """
     end = before.end - max(0, period.end - clock.seconds())
     return [hour for hour in hourly_counts if hour.start < end or hour.start >= period.start]
 
 
 def charted_count(entries: Sequence[dict[str, Any]], end: int) -> int:
-    """Return how many entries of a series a chart draws: an unfinished interval would look like a drop.
+    """Return the number of entries that a chart draws, because an unfinished interval would look like a drop.
 
     Return all of them if fewer than two are complete, because a line needs two.
     """

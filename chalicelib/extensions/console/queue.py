@@ -11,7 +11,7 @@ from chalicelib.queues import messages
 class FindRecipients(NamedTuple):
     """Conversations of these agents request a person, the newest since `requested_at` in Unix milliseconds.
 
-    Each client with an id after `after` who is notified of one of the agents gets a mail.
+    Each client after the id `after` with notifications for one of the agents gets a mail.
     """
 
     workspace_id: str
@@ -21,7 +21,7 @@ class FindRecipients(NamedTuple):
 
 
 class Notify(NamedTuple):
-    """Send a client a mail about the conversations that wait. `cursor` is where a search continues."""
+    """Send a client a mail about the conversations that wait. A search continues at `cursor`."""
 
     workspace_id: str
     client_id: str

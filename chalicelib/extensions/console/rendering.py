@@ -1,6 +1,6 @@
 """Templates and texts in the person's language, for pages and mails.
 
-Jinja2 and the templates are loaded at the first use, so requests to the API do not pay for them.
+Jinja2 and the templates are loaded at their first use, so that they do not delay API requests.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ SOURCES, COMPILED = "templates", "compiled"
 LANGUAGES = ("en", "nl")
 _HASH_LENGTH = 12
 _RULE = "rule."
-# The most characters of a rule. A longer rule contains a text of a person, and patterns take very long with some texts.
+# The maximum length of a rule. A longer rule contains a person's text, and some texts make patterns very slow.
 _MAX_RULE = 2_000
 
 
@@ -50,7 +50,7 @@ class Texts:
         return self._by_key.get(f"{group}.{key}", key)
 
     def of_rule(self, rule: str) -> str:
-        """Return the translation of a rule of the API; the rule itself, in English, without a translation."""
+        """Return the translation of a rule of the API, or the English rule if there is no translation."""
         for key, pattern in _rules() if len(rule) <= _MAX_RULE else ():
             if match := pattern.fullmatch(rule):
                 return self(key, **match.groupdict())
@@ -75,7 +75,7 @@ def language_of(organisation: dict[str, Any]) -> str:
 
 
 def preferred_language(header: str) -> str:
-    """Return the first language of an `Accept-Language` header that the console has, by default English."""
+    """Return the first language of an `Accept-Language` header that the console supports, by default English."""
     languages = (entry.strip().partition(";")[0].partition("-")[0].lower() for entry in header.split(","))
     return next((language for language in languages if language in LANGUAGES), LANGUAGES[0])
 

@@ -1,7 +1,7 @@
 """The changes that an administrator may make to a person, and a person to an agent. An operator may make all of them.
 
-The rule for every change of a person: an administrator needs every page and right that the person has. Otherwise an
-administrator with few pages could set the password of a superior and sign in as them.
+To change a person, an administrator needs every page and right that the person has. Otherwise an administrator with few
+pages could set a superior's password and sign in as that person.
 """
 
 from chalicelib import errors, storage
@@ -13,14 +13,14 @@ from chalicelib.storage import Document
 _PAGE = "/settings"
 # The limits of an agent, and how long its conversations are kept.
 _OF_ADMINISTRATORS = ("limits", "messagesLimit", "retention")
-# The pages of a person who does not exist yet.
+# The pages of a new person.
 NEW: Document = {"canAccess": []}
 
 
 def covers(session: Session, client: Document) -> bool:
-    """Return whether the person of the session has every page of a client.
+    """Return whether the person of the session may open every page of a client.
 
-    A client without `canAccess` has all pages, also those of later releases.
+    A client without `canAccess` may open all pages, including those of later releases.
     """
     allowed = client.get("canAccess")
     if allowed is None:

@@ -16,7 +16,7 @@ from chalicelib.http import current_request
 routes = Blueprint(__name__)
 
 _FORM = ["application/x-www-form-urlencoded"]
-# What a mail program sends (RFC 8058). The service reads nothing of it.
+# The body that mail programs send (RFC 8058). The service ignores it.
 _ONE_CLICK = [*_FORM, "multipart/form-data"]
 _AGENT = "/agents/{agent_id}"
 _VERSIONS = f"{_AGENT}/versions"
@@ -78,7 +78,7 @@ NAVIGATION = tuple(
     for page in ("/overview", "/convos", "/analytics", "/leads", "/agents", "/settings")
     if page in _PAGES or any(page in _PAGES_WITH[name] for name in filter(extensions.has, _PAGES_WITH))
 )
-"""The pages that the navigation shows, in its order. A person may be given each of them (`canAccess`)."""
+"""The pages of the navigation, in order. `canAccess` lists those that a person may open."""
 _FORMS_WITH = {"history": {_VERSION: "versions.restore_version"}}
 
 
@@ -91,7 +91,7 @@ def show_errors(request: Request, get_response: Callable[[Request], Response]) -
     pages: Any = import_module("chalicelib.extensions.console.pages")
     with current_request.request_context(request):
         language, status = pages.browser_language(), response.status_code
-        # The message is for programs: it may ask for JSON.
+        # The error's message is for programs: it may request JSON.
         message = pages.texts(language).of_status(status)
         shown: Response = pages.page("error.html", language, status, session=None, message=message)
         return shown

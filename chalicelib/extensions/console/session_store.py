@@ -4,10 +4,10 @@ A session opens the console, and no route of the API. It is listed with the cred
 suspended and deleted with them. The records on which it depends are read again after at most 30 seconds
 (`console.sessions`):
 
-- The session of a client names the client. It has a proof of the email, the password and the creation of the client,
-  which is worthless without the token. So it ends when one of them changes, and with the client: another client with
-  the same id has another creation.
-- The session of a workspace key names the key, and ends with it.
+- A client's session contains the client's id, and a proof of the email, the password and the creation time, which is
+  worthless without the token. The session ends when one of these changes or the client is deleted: a new client with
+  the same id has another creation time.
+- A workspace key's session contains the id of the key, and ends with the key.
 """
 
 import hashlib
@@ -90,7 +90,7 @@ def count_attempt(workspace_id: str, email: str, address: str) -> None:
 def count_key_attempt(workspace_id: str, address: str) -> None:
     """Count an attempt to sign in with a workspace key, before it is checked. Raise TooManyAttempts. One request.
 
-    A key cannot be guessed. A limit for all addresses would only let a stranger lock all operators out.
+    A key cannot be guessed. A limit across all addresses would only let a stranger lock out all operators.
     """
     _count(_row("key and address", workspace_id, address), MAX_ATTEMPTS)
 
@@ -112,7 +112,7 @@ def count_failure(address: str) -> None:
 
 
 def require_few_failures(address: str) -> None:
-    """Stage the condition that an address may still sign in: attempts at the same time have failed since the check."""
+    """Stage the condition that an address may still sign in, because other attempts may have failed since the check."""
     row = _failures(address)
     storage.require(storage.Key(AttemptRow, row.token_hash), _fewer_than(MAX_FAILURES), TooManyAttempts())
 
@@ -124,9 +124,8 @@ def _failures(address: str) -> AttemptRow:
 def _row(*parts: str) -> AttemptRow:
     """Return the row of the current window for these parts, without its count.
 
-    The caller chooses the parts, so they are hashed as a JSON list: joined by a separator, `a#b` and `c` would have the
-    row of `a` and `b#c`. The space before the list separates the row from those of agent keys, whose texts a caller
-    chooses.
+    The caller chooses the parts, so they are hashed as a JSON list: joined by a separator, `a#b` and `c` would share
+    the row of `a` and `b#c`. The space before the list distinguishes the row from agent keys, which callers choose.
     """
     window = clock.seconds() // WINDOW
     return AttemptRow(

@@ -1,7 +1,7 @@
 """The session of a request's cookie, with the current client and organisation.
 
-Each process caches sessions for 30 seconds, as `http.auth` does credentials. After that, a session whose client was
-deleted or has another email or password, or whose workspace key has ended, opens nothing.
+Each process caches sessions for 30 seconds, like credentials (`http.auth`). After that, a session is invalid if its
+client was deleted or changed the email or password, or if its workspace key has ended.
 """
 
 import hmac
@@ -93,7 +93,7 @@ class Session(NamedTuple):
         return session_store.form_token(self.token)
 
     def caller(self) -> auth.Caller:
-        """Return the caller as which the console uses the operations of the API: without secrets."""
+        """Return the caller for the console's calls of API operations, which cannot read secrets."""
         return auth.Caller(
             workspace_id=self.workspace_id,
             kind=tokens.SESSION,
@@ -168,7 +168,7 @@ def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password:
     row = clients.find_owner(workspace_id, claim)
     document = row.open() if row else {}
     expected = document.get("dashboardPassword") or ""
-    # Digests have the same length whatever the password, so the comparison takes the same time.
+    # Digests have the same length for every password, so the comparison takes the same time.
     is_right = hmac.compare_digest(tokens.fingerprint(password), tokens.fingerprint(expected))
     if row is None or not expected or not is_right:
         raise WrongSignIn()
@@ -183,7 +183,7 @@ def _sign_in_with_key(workspace_id: str, key: str) -> NewCredential:
 
 
 def sign_out(session: Session) -> None:
-    """End a session. Other processes accept it for up to 30 seconds more."""
+    """End a session. Other processes accept it for at most 30 more seconds."""
     _cache.pop(session.row.token_hash, None)
     store.revoke(session.row)
 
@@ -207,18 +207,18 @@ def _read(token_hash: str, token: str) -> Session | None:
         session_store.proof(token, _sign_in_data(client, document)), row.proof or ""
     ):
         return None
-    org_id = document.get("orgId") or ""  # may be any text, which is a key only if it is an identifier
+    org_id = document.get("orgId") or ""  # any text, which is a key only if it is an identifier
     organisation = organisations.find(row.workspace, org_id) if IDENTIFIER.fullmatch(org_id) else None
     return Session(row, token, document, organisation.open() if organisation else {})
 
 
 def _sign_in_data(row: clients.ClientRow, document: Document) -> list[str | None]:
-    """Return the values whose change ends the sessions of a client. A client that is created again has other values."""
+    """Return the values whose change ends a client's sessions. They differ after the client is created again."""
     return [row.created, document.get("email"), document.get("dashboardPassword")]
 
 
 def _network(address: str) -> str:
-    """Return the address of a household: an IPv6 customer has a whole /64."""
+    """Return the network of a customer, who has a whole /64 with IPv6."""
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -24,10 +24,10 @@ _FIELDS = (
 )  # fmt: skip
 _OF_OPERATORS = (Field("widgetIDs", LINES), Field("canSelfEdit", FLAG), Field("disallowAnyTags", FLAG))
 LAYOUTS = ("vertical", "horizontal")
-# The most bytes of a form's fields as HTML. The table of conflicts shows them again.
+# The maximum size of a form's fields as HTML in bytes. The table of conflicts shows them again.
 MAX_FORM_BYTES = 150_000
 _THROUGH = "email"
-# The change of a client by the value of the check box: mails about waiting conversations, or none.
+# The change of a client by the value of the check box for mails about waiting conversations.
 NOTIFICATIONS: dict[str, Document] = {
     "on": {"notificationsSettings": {"notifyThrough": _THROUGH, "notifyIf": "all"}},
     "": {"notificationsSettings": {"notifyThrough": None, "notifyIf": None}},
@@ -35,9 +35,9 @@ NOTIFICATIONS: dict[str, Document] = {
 
 
 def require_organisation(session: Session, org_id: str) -> None:
-    """Raise Forbidden unless the person is an administrator, and NotFound unless of this organisation."""
+    """Raise Forbidden if the person is not an administrator, and NotFound if the organisation is another one."""
     if not session.is_admin:
-        raise errors.Forbidden("Only administrators of the organisation open this page.")
+        raise errors.Forbidden("Only administrators of the organisation can open this page.")
     if session.client_id is not None and session.client.get("orgId") != org_id:
         raise errors.NotFound.of("organisation")
 
@@ -61,7 +61,7 @@ def save_organisation(session: Session, org_id: str) -> Response:
     require_organisation(session, org_id)
     organisation, tag = calls.read(_PATH, org_id=org_id)
     if not _may_edit(session, organisation):
-        raise errors.Forbidden("Your organisation is changed by the operator of the service.")
+        raise errors.Forbidden("Only the operator of the service can change your organisation.")
     sent, own = guard.form(), _fields(session, organisation).fields
     values = fields.submitted_values(own, sent)
     if sent.get("tag") != tag and (changes := conflicts(fields.values(own, organisation), values)):
@@ -96,16 +96,16 @@ def save_account(session: Session) -> Response:
         raise errors.Forbidden("A workspace key gets no mails.")
     client_id, choice = session.client_id, "on" if guard.form().get("notify") else ""
     client, _ = calls.read(_CLIENT, client_id=client_id)
-    # An unknown setting stays, unless the person changes it.
+    # Unknown settings stay unless the person changes them.
     if preferences.by_email(client) != bool(choice):
-        # Accept any version of the client. The operation would create a deleted client again.
+        # Require any version of the client: otherwise the operation would create a deleted client again.
         commit_now(lambda: calls.send("POST", _CLIENT, NOTIFICATIONS[choice], "*", client_id=client_id))
     sessions.clear_cache()
     return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true")
 
 
 def _fields(session: Session, organisation: Document) -> fields.FieldsThatFit:
-    """Return the members that the person may change. Only an operator chooses agents: they may be another's."""
+    """Return the members that the person may change. Only operators choose agents, which may belong to others."""
     own = _FIELDS + _OF_OPERATORS if session.client_id is None else _FIELDS
     return fields.fields_that_fit(own, organisation, MAX_FORM_BYTES)
 
@@ -123,7 +123,7 @@ def _save(org_id: str, organisation: Document, change: Document, tag: str) -> An
 
 
 def _choices(language: str, organisation: Document) -> dict[str, list[tuple[str, str]]]:
-    """Return the options of the fields with a choice, with a stored value that the console does not know."""
+    """Return the options of choice fields, including a stored value that the console does not know."""
     t, choices = pages.texts(language), {}
     for name, group, known in (
         ("preferredLanguage", "language", pages.LANGUAGES),

@@ -15,12 +15,12 @@ def read_entrance() -> Response:
 
 
 def enter() -> Response:
-    """Lead to the sign-in of a workspace."""
+    """Redirect to the sign-in of a workspace."""
     return guard.with_error_page(lambda: pages.redirect(f"/{_workspace()}"), guard.language_of(None))
 
 
 def read_sign_in(workspace: str) -> Response:
-    """Ask for an email and a password, or a workspace key; redirect a signed-in person to their first page."""
+    """Ask for an email and a password, or for a workspace key. Redirect a signed-in person to their first page."""
     if session := sessions.current(current_request.request(), workspace):
         return pages.redirect(f"/{workspace}{session.first_page}")
     return _sign_in_page(workspace)
@@ -45,8 +45,8 @@ def read_asset(name: str) -> Response:
 
 def _sign_in(workspace: str) -> Response:
     if guard.is_from_other_site():
-        return _sign_in_page(workspace, errors.Forbidden("Open the sign-in itself, then try again."))
-    # The address that the gateway sees. A caller can write any header, such as `X-Forwarded-For`.
+        return _sign_in_page(workspace, errors.Forbidden("Open the sign-in page directly, then try again."))
+    # The address that the gateway sees, because callers can forge headers such as `X-Forwarded-For`.
     fields, address = guard.form(), current_request.request().context.get("identity", {}).get("sourceIp", "")
     try:
         issued = sessions.sign_in(workspace, fields, address)

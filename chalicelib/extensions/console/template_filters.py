@@ -25,7 +25,7 @@ def day(seconds: int, t: _Texts) -> str:
 
 
 def moment(seconds: float | None, t: _Texts) -> str:
-    """Return a time of UTC, such as 24 Oct 08:58; empty without a time."""
+    """Return a UTC time such as 24 Oct 08:58, or an empty text if there is no time."""
     if not seconds or not 0 < seconds < 10**11:
         return ""
     return f"{day(int(seconds), t)} {clock.iso(int(seconds))[11:16]}"
@@ -45,7 +45,7 @@ def short(value: float) -> str:
 
 
 def change(now: float, before: float) -> str:
-    """Return a change in percent with an arrow; empty without an earlier figure."""
+    """Return a change in percent with an arrow, or an empty text if there is no earlier figure."""
     if not before or now == before:
         return ""
     percent = round(abs(now - before) / before * 100)
@@ -59,7 +59,7 @@ def link(value: Any) -> str:
 
 
 def text_of(item: Any) -> str:
-    """Return the text of a message's item; empty without a text."""
+    """Return the text of a message's item, or an empty text."""
     payload = item.get("payload") if isinstance(item, dict) else None
     content: Any = payload if isinstance(payload, dict) else item
     for name in ("message", "text", "label"):
@@ -69,7 +69,7 @@ def text_of(item: Any) -> str:
 
 
 def card(item: Any) -> dict[str, Any]:
-    """Return the title, text, image and choices of a message's item, where it has them in a known form."""
+    """Return the title, text, image and choices of a message's item, if they have a known form."""
     payload = item.get("payload") if isinstance(item, dict) else None
     content = payload if isinstance(payload, dict) else item if isinstance(item, dict) else {}
     description = content.get("description")
@@ -90,7 +90,7 @@ def card(item: Any) -> dict[str, Any]:
 
 
 def truncate(text: str, max_characters: int) -> str:
-    """Return the text, with an ellipsis in place of what exceeds `max_characters`."""
+    """Return the text, truncated with an ellipsis after `max_characters`."""
     return text if len(text) <= max_characters else f"{text[:max_characters]} …"
 
 

@@ -1,4 +1,4 @@
-"""The page behind the link in a mail that ends mails. It needs no session: the link has a sealed token."""
+"""The page of an unsubscribe link. It needs no session, because the link contains a sealed token."""
 
 from chalice.app import Response
 
@@ -12,7 +12,7 @@ _AUTHOR = "unsubscribe link"
 
 
 def read_unsubscribe(workspace: str, token: str) -> Response:
-    """Ask whether to end the mails. Programs that check links follow them, so this changes nothing."""
+    """Ask whether to unsubscribe. This changes nothing, because link checkers also open the page."""
 
     def ask() -> Response:
         client_id = unsubscribe_token.client_of(workspace, token)

@@ -48,7 +48,7 @@ def restore_version(session: Session, agent_id: str, number: str) -> Response:
     try:
         commit_now(lambda: calls.send("POST", f"{_VERSION}/restore", None, tag, **values))
     except errors.PreconditionFailed:
-        if _comparison(agent_id, number)["changes"]:  # none if the form was sent twice
+        if _comparison(agent_id, number)["changes"]:  # no change if the form was submitted twice
             return _page(session, agent_id, number, status=412)
     return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")
 

@@ -3,7 +3,7 @@
 from chalicelib.extensions import Extension
 
 QUEUE = "erasures"
-"""The queue of its function. `queue` has the messages, which only that function and their senders load."""
+"""The queue of the erasures' function. `queue` defines the messages; only senders and that function import it."""
 
 EXTENSION = Extension(
     name="erasures",

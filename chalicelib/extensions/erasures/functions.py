@@ -17,7 +17,7 @@ _SECONDS = 30.0
 @functions.on_sqs_message(queues.name(QUEUE), 1, "erase")
 def erase(event: SQSEvent) -> None:
     """Run a part of an erasure. The queue repeats a failed message, and finally moves it to the dead-letter queue."""
-    from chalicelib.extensions.erasures import search  # with what the API does not need
+    from chalicelib.extensions.erasures import search  # not needed by the API
     from chalicelib.extensions.erasures.queue import Erase
 
     telemetry.begin_invocation(event)

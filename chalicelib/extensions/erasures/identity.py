@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 # chance: a visitor may choose the id "human", or "support", which is also the id of an agent.
 _IDS = frozenset({"id", "ID", "userID", "user_id", "convoId", "convo_id"})
 
-# The least length of an email or a phone number that is the name of a member. A shorter text may be an index of a list.
+# The minimum length of an email or phone number in the name of a member. A shorter text may be a list index.
 _SHORTEST_NAME = 6
 
 

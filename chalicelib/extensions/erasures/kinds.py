@@ -181,7 +181,7 @@ def _keys_of_response(target: Target, entry: PieceRow, row: StoredResponseRow | 
     if entry.part != stored_responses.RESPONSE:
         return [entry.request, entry.part] if _is_abandoned(entry, row) else []
     if row is None:
-        return []  # deleted since the index was written
+        return []  # deleted since the index entry was written
     text, path = _decrypt(stored_responses.read_body, row), (_decrypt(row.open) or {}).get("path", {})
     content = [path, json.loads(text or "null")]
     if not target.identity.is_in(content, target.conversations.ids):
@@ -196,7 +196,7 @@ def _is_abandoned(entry: PieceRow, row: StoredResponseRow | None) -> bool:
         return False
     if row is not None and row.writing == writing:
         return False
-    return storage.find(PieceRow, entry.request, entry.part) is not None  # the index may be late
+    return storage.find(PieceRow, entry.request, entry.part) is not None  # the index may not contain recent changes
 
 
 def _delete_responses(_: str, keys: Collection[list[str]]) -> None:
@@ -229,7 +229,7 @@ def _last(positions: list[Any], limit: int) -> Any:
 
 
 def _decrypt(read: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of `read`, or None for a record that no key decrypts."""
+    """Return the result of `read`, or None if no key decrypts the record."""
     try:
         return read(*arguments)
     except encryption.DecryptionError:

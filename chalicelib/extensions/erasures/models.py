@@ -42,7 +42,7 @@ class ErasureCounts(WireModel):
 class ErasureReceipt(WireModel):
     """The receipt of a complete erasure. Times are ISO 8601.
 
-    `hash` is the SHA-256 of the other members but `signature`, as JSON with sorted names and without white space.
+    `hash` is the SHA-256 of all members except `hash` and `signature`, as JSON with sorted names and no white space.
     `signature` is the ECDSA signature of the same text. Change streams keep their records until `streamsUntil`.
     """
 

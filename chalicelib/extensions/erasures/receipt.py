@@ -1,6 +1,6 @@
 """The receipt of an erasure: counts, and a hash with a signature of the stage's own KMS key.
 
-The canonical text is JSON with sorted names, without white space and in ASCII, so that any tool can reproduce it.
+The canonical text is ASCII JSON with sorted names and without white space, so that any tool can reproduce it.
 """
 
 import base64

@@ -43,7 +43,7 @@ def resume(message: Erase, seconds: float) -> None:
 
 
 class _Overtaken(Exception):
-    """Another invocation has written the progress of the same erasure, and continues it."""
+    """Another invocation has written the progress of this erasure, and continues it."""
 
 
 @contextmanager

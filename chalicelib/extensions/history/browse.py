@@ -37,7 +37,7 @@ def list_changes() -> Response:
 
 
 def list_versions(resource: str, record_id: str, require: Callable[[], object]) -> Response:
-    """Return the page of versions of a record that the query requests. `require` raises NotFound without the record."""
+    """Return the requested page of a record's versions. `require` raises NotFound if the record does not exist."""
     fetch = partial(store.list_of_record, auth.caller().workspace_id, resource, record_id)
 
     def fetch_or_require(span: tuple[str, str], limit: int) -> Iterator[HistoryRow]:

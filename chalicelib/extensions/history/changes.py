@@ -1,4 +1,4 @@
-"""The entries of the history for records of streams. A repeated record makes the same entry."""
+"""The entries of the history for records of streams. A repeated record produces the same entry."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -34,8 +34,8 @@ class RecordState(NamedTuple):
 class Entry(NamedTuple):
     """The rows of a change: its own row, that of the version that it wrote, and an entry for the version before.
 
-    `replaced` is set if the version before may be missing or expire soon. Its `is_kept` means that this version was
-    stored and has not expired. So if it is missing, an erasure has removed it.
+    `replaced` is set if the version before may be missing or expire soon. `is_kept` means that this version was stored
+    and has not expired, so if it is missing, an erasure has removed it.
     """
 
     row: HistoryRow

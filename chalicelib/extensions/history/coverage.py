@@ -29,7 +29,8 @@ class CoverageRow(storage.Row):
 def start(milliseconds: int) -> int:
     """Return the start of the coverage. The first change that is kept, at `milliseconds`, is the start.
 
-    A process reads it once. A stream has the changes of 24 hours before its first reader, so all later ones are kept.
+    A process reads it once. A stream keeps the changes of the 24 hours before its first read, so all later changes are
+    covered.
     """
     if KEY not in _known:
         _known[KEY] = int((_find() or _begin(milliseconds)).start)
@@ -47,7 +48,7 @@ def _begin(milliseconds: int) -> CoverageRow:
         with storage.unit_of_work():
             storage.put(row, CoverageRow.record.does_not_exist())
     except storage.ConditionFailed:
-        return _find() or row  # another process was faster
+        return _find() or row  # another process has stored the start
     return row
 
 

@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 class Record(NamedTuple):
     """A change: its key, the JSON value that may contain a person, and the paths of members that may name them.
 
-    The value does not contain the author of the change, who answers for it.
+    The value does not contain the author of the change, because an audit log keeps authors.
     """
 
     key: list[str]

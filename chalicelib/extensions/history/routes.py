@@ -57,7 +57,7 @@ def list_agent_versions(agent_id: str) -> Response:
 @routes.route("/v3/agents/{agent_id}/versions/{number}", methods=["GET"])
 @Operation(data="models.AgentV3", raises=(errors.NotFound,), tag="agents")
 def read_agent_version(agent_id: str, number: str) -> Response:
-    """Read a version of an agent: the agent as it was, in the v3 form without its tools, also of a deleted agent."""
+    """Read a version of an agent or a deleted agent, in the v3 form without tools."""
     workspace_id = auth.caller().workspace_id
     document = versions.read("agents", agent_id, number, lambda: agents.find(workspace_id, agent_id))
     return responses.success("Version retrieved successfully", rendering.v3_form(workspace_id, agent_id, document))
@@ -71,9 +71,9 @@ def read_agent_version(agent_id: str, number: str) -> Response:
     tag="agents",
 )
 def restore_agent(agent_id: str, number: str) -> Response:
-    """Restore a version of an agent. This makes a new version with the same content.
+    """Restore a version of an agent. This creates a new version with the same content.
 
-    Secret members, such as `SECRET_API_KEY`, keep the values of today. Tools are not restored with their agent.
+    Secret members, such as `SECRET_API_KEY`, keep their current values. Tools are not restored with their agent.
     """
     agent = agents.find_with_tools(auth.caller().workspace_id, agent_id)
     row = etag.require_match(agent.agent, "agent")
@@ -100,7 +100,7 @@ def list_tool_versions(tool_id: str) -> Response:
 @routes.route("/v3/tools/{tool_id}/versions/{number}", methods=["GET"])
 @Operation(data="models.Tool", raises=(errors.NotFound,), tag="tools")
 def read_tool_version(tool_id: str, number: str) -> Response:
-    """Read a version of a tool: the tool as it was, also of a deleted tool."""
+    """Read a version of a tool or a deleted tool."""
     workspace_id = auth.caller().workspace_id
     document = versions.read("tools", tool_id, number, lambda: tools.find(workspace_id, tool_id))
     return responses.success("Version retrieved successfully", _tool(tool_id, document))
@@ -114,9 +114,9 @@ def read_tool_version(tool_id: str, number: str) -> Response:
     tag="tools",
 )
 def restore_tool(tool_id: str, number: str) -> Response:
-    """Restore a version of a tool. This makes a new version with the same content.
+    """Restore a version of a tool. This creates a new version with the same content.
 
-    Secret members keep the values of today. A field has those of the field with its `id`.
+    Secret members keep their current values. Fields are matched by `id`.
     """
     row = etag.require_match(tools.find(auth.caller().workspace_id, tool_id), "tool")
     before = row.open()

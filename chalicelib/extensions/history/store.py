@@ -17,7 +17,7 @@ def save(entries: Iterable[Entry]) -> None:
     storage.save_many(rows)
     for replaced in (entry.replaced for entry in by_key.values()):
         if replaced and replaced.version:
-            # This write is not repeated, because an erased version must stay erased.
+            # Never repeated, because an erased version must stay erased.
             with suppress(storage.ConditionFailed), storage.unit_of_work():
                 _keep_again(replaced.row, replaced.version, is_kept=replaced.is_kept)
 

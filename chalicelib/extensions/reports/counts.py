@@ -1,12 +1,12 @@
 """The counts of agents in the database, per hour (`hours`): rows of the table `tallies`.
 
-A change that counts is written as a small row under its version tag, so a repeated change overwrites it. The counts of
-an hour are the sums of its rows, written as absolute numbers into the two rows of its day, never incremented. So
-repeated and reordered messages have no effect. The rows of changes expire a week after their hour. An hour can be
+A counted change is written as a small row under its version tag, so a repeated change overwrites it. The counts of an
+hour are the sums of its rows. They are written as absolute numbers into the two rows of their day, never incremented,
+so repeated and reordered messages have no effect. The rows of changes expire a week after their hour. An hour can be
 counted again for six days.
 
-A stream may deliver a change after its agent was deleted and another one was created with its id. So a count omits the
-changes that are older than the agent.
+A stream may deliver a change after its agent was deleted and another agent was created with the same id. So a count
+omits changes that are older than the agent.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 
-# The agent id in the partition key of counts that belong to no agent, such as the delivery of a client's event.
+# The agent id in the partition key of counts that belong to no agent, such as deliveries of clients' events.
 NO_AGENT = ""
 _CHANGE, _COUNTS, _GROUPS = "change", "counts", "groups"
 _DAY_SECONDS = 24 * 60 * 60
@@ -79,7 +79,7 @@ def record_changes(changes: Iterable[CountedChange]) -> None:
 
 
 def change_row(change: CountedChange) -> ChangeRow | None:
-    """Return the unstored row of a change; None for a change whose row would have expired."""
+    """Return an unstored row for a change, or None if the row would already have expired."""
     is_recent = abs(clock.seconds() - _second(change.version_tag)) <= _RECENT_SECONDS
     return _row(change) if is_recent else None
 
@@ -156,7 +156,7 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
         return
     now = clock.seconds()
     created = owner.open().get(agents.CREATED) if has_agent else 0
-    # A stored time that is not a number must not stop the counts of its agent.
+    # An invalid stored time must not stop the counts of its agent.
     since = created - _SKEW_SECONDS if isinstance(created, int | float) else 0
     sums = hours.add_up(_changes(agent, hour, since))
     if not any(sums.counts) and number not in counts_before["hours"]:

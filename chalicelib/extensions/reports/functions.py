@@ -30,7 +30,7 @@ def count_hours(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
 
 
 def _count(text: str) -> bool:
-    """Count the hour of a message again; return whether that succeeded."""
+    """Count the hour of a message again. Return whether the count succeeded."""
     try:
         counts.recount(*messages.parse(text, [RecountHour]))
     except Exception:

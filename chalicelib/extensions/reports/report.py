@@ -12,7 +12,7 @@ from chalicelib.http import files, responses
 from chalicelib.storage import Document
 
 MAX_AGENTS = 500
-# The most rows that a request reads and decrypts, one for each agent and day: a row with groups takes 2 ms, others 0.1.
+# The maximum number of rows that a request decrypts, one per agent and day. Rows with groups take 2 ms, others 0.1 ms.
 _MAX_DAYS, _MAX_GROUPED_DAYS = 20_000, 4_000
 _DAY_SECONDS = 24 * 60 * 60
 _COLUMNS = ("from", *hours.REPORTED, "averageSeconds")
@@ -22,7 +22,7 @@ class TooManyAgents(errors.Conflict):
     """The workspace or organisation has too many agents for one report of the period."""
 
     code = "TOO_MANY_AGENTS"
-    sentence = "The report is of too many agents."
+    sentence = "The report covers too many agents."
 
 
 def respond(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Response:
@@ -44,7 +44,7 @@ def check_size(agent_ids: Sequence[str], query: ReportQuery) -> None:
     limit = _MAX_GROUPED_DAYS if query.by else _MAX_DAYS
     if len(agent_ids) > MAX_AGENTS or len(agent_ids) * days > max(limit, days):
         kind = "A report by a dimension" if query.by else "A report"
-        raise TooManyAgents(f"{kind} is of at most {MAX_AGENTS} agents, and {limit:,} days of agents.")
+        raise TooManyAgents(f"{kind} covers at most {MAX_AGENTS} agents, and {limit:,} days of agents.")
 
 
 def build(hourly_counts: Iterable[HourlyCounts], query: ReportQuery) -> Document:

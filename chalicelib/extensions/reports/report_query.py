@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 NAMES = ("from", "to", "interval", "by", "tz")
 _DEFAULT_SECONDS = 30 * 24 * 60 * 60
 MAX_DAYS = 366
-# The most intervals of a series: without groups, and with them.
+# The maximum number of intervals of a series, without and with groups.
 MAX_INTERVALS, MAX_GROUPED = 750, 100
 _ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
 _MAX_ZONE = 64
@@ -36,7 +36,7 @@ class ReportQuery(NamedTuple):
         interval, by = _choice("interval", series.INTERVALS) or "day", _choice("by", hours.DIMENSIONS)
         limit = MAX_GROUPED if by else MAX_INTERVALS
         if len([*period.intervals(interval)]) > limit:
-            raise errors.Invalid.member("interval", f"must make at most {limit} intervals of the period")
+            raise errors.Invalid.member("interval", f"must divide the period into at most {limit} intervals")
         return cls(period, period.before(), interval, by)
 
     def warnings(self) -> list[errors.MemberIssue]:

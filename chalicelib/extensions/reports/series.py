@@ -13,8 +13,8 @@ from chalicelib.extensions.reports import hours
 from chalicelib.extensions.reports.hours import HourlyCounts
 
 INTERVALS = ("hour", "day", "month")
-INEXACT = "Counts are kept per full hour of UTC: days of this zone were cut at the nearest hour."
-# The most groups of a report, without the group of all other values.
+INEXACT = "Counts are kept per full hour of UTC, so days of this zone begin at the nearest hour."
+# The maximum number of groups of a report, not counting the group of all other values.
 MAX_GROUPS = 50
 _HOUR = hours.SECONDS
 

@@ -10,7 +10,7 @@ from chalicelib.storage import Document
 
 NAMES = ("conversations", "messages", "interactions", "deliveries", "leads")
 DAY_SECONDS = 24 * 60 * 60
-# The most agents of a page: each takes a request, which reads one row for each day.
+# The maximum number of agents per page. Each agent takes a request, which reads a row per day.
 MAX_AGENTS = 20
 _INDEXES = [hours.NAMES.index(name) for name in NAMES]
 

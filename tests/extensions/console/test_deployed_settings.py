@@ -38,7 +38,7 @@ def test_settings_for_mail_may_be_in_the_file_and_in_the_account(cloud: None) ->
     path = stage.CHALICE_DIRECTORY / "config.json"
     path.write_text(json.dumps({"stages": {"prod": {"environment_variables": variables}}}))
     checks.run_all(boto3.session.Session(), "cams-prod", "prod")
-    with pytest.raises(checks.NotReady, match="CAMS_CONSOLE_URL of stage prod is no https address"):
+    with pytest.raises(checks.NotReady, match="CAMS_CONSOLE_URL of stage prod is not an https address"):
         checks.check_settings(stage.read("prod"), "prod")
     variables["CAMS_CONSOLE_URL"] = CONSOLE
     checks.check_settings({"environment_variables": variables}, "prod")

@@ -25,7 +25,7 @@ def test_a_request_for_a_person_is_one_mail(mailing: Mailing, workspace: NewWork
     mailing.happen()
     (mail,) = mailing.mails
     assert mailing.recipients == [BO]
-    assert mail["Subject"] == "A conversation waits for a person"
+    assert mail["Subject"] == "A conversation is waiting for a person"
     assert mail["To"] == f"Bo de Vries <{BO}>"
     assert mail["From"] == "CAMS <notifications@cams.test>"
     link = f"{CONSOLE}/{workspace.workspace_id}/convos/support/{made.data['id']}"
@@ -52,8 +52,8 @@ def test_twenty_requests_in_five_minutes_are_a_mail_and_a_digest(mailing: Mailin
     mailing.run(320)
     first, digest = mailing.mails
     assert (first["Subject"], digest["Subject"]) == (
-        "A conversation waits for a person",
-        "20 conversations wait for a person",
+        "A conversation is waiting for a person",
+        "20 conversations are waiting for a person",
     )
     assert mailing.sent_at[1] - mailing.sent_at[0] >= 300_000
     mailing.run(3_600)
@@ -70,7 +70,7 @@ def test_a_digest_lists_at_most_twenty_newest_first(
     mailing.happen()
     listed = re.findall(r"/convos/support/(visitor\d\d)", text_of(mailing.mails[0]))
     assert listed == [f"visitor{number:02}" for number in reversed(range(3, 23))]
-    assert mailing.mails[0]["Subject"] == "20+ conversations wait for a person"
+    assert mailing.mails[0]["Subject"] == "20+ conversations are waiting for a person"
     for kind in ("plain", "html"):
         assert f"{CONSOLE}/{workspace.workspace_id}/convos?inbox=true" in text_of(mailing.mails[0], kind)
 

@@ -27,7 +27,7 @@ FUNCTIONS = (
         sends_mail=True,
     ),
 )
-# A save of a person requires that the rights of the administrator have not changed.
+# Saving a person requires that the administrator's rights have not changed.
 GRANTS = {
     "api_handler": {
         "clients": "ConditionCheckItem",

@@ -1,4 +1,4 @@
-"""What the console adds to a local run: the sender and the links of its mails, their folder, and the page to open."""
+"""The console's additions to a local run: the sender, links and folder of mails, and the page to open."""
 
 from infra.local import mail
 

@@ -1,4 +1,4 @@
-"""What the console adds to the package: the data of SES, and its templates as compiled modules.
+"""The console's additions to the package: the SDK's data for SES, and templates as compiled modules.
 
 Without compiled templates, the first page of each process would be slow.
 """

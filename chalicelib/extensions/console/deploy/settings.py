@@ -12,12 +12,12 @@ _SENDER, _CONSOLE = "CAMS_MAIL_SENDER", "CAMS_CONSOLE_URL"
 
 
 def problems(settings: Settings, stage_name: str) -> Iterator[str]:
-    """Yield a sentence for each setting with which no mail could be sent."""
+    """Yield a sentence for each invalid setting of mails."""
     variables = settings.get("environment_variables", {})
     if not variables.get(_SENDER):
         return
     if "@" not in parseaddr(variables[_SENDER])[1]:
-        yield f"{_SENDER} of stage {stage_name} is no address: use one such as CAMS <notifications@example.com>."
+        yield f"{_SENDER} of stage {stage_name} is not an address: use one such as CAMS <notifications@example.com>."
     url = urlsplit(variables.get(_CONSOLE, ""))
     if url.scheme != "https" or not url.netloc:
-        yield f"{_CONSOLE} of stage {stage_name} is no https address: set that of the console, which mails link to."
+        yield f"{_CONSOLE} of stage {stage_name} is not an https address: set the console's address for links."

@@ -1,4 +1,4 @@
-"""The mails that a workspace may send on a day of UTC.
+"""The number of mails that a workspace may send per UTC day.
 
 All workspaces share the sender's quota and reputation, and a workspace can give its clients any address. One row a day
 counts the mails, and expires.
@@ -10,7 +10,7 @@ from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
 
 from chalicelib import clock, storage
 
-# A tenth of what SES lets a new production account send in a day.
+# A tenth of the mails that SES lets a new production account send in a day.
 MAX_MAILS = 5_000
 _DAY_SECONDS = 24 * 60 * 60
 _MAILS = "mails"
@@ -48,7 +48,7 @@ def take(workspace_id: str) -> bool:
 
 
 def give_back(workspace_id: str) -> None:
-    """Uncount a mail of today that SES has not sent, so that an outage uses up no allowance. One request."""
+    """Give back the allowance of a mail that SES has not sent, so that an outage uses none up. One request."""
     row = AllowanceRow(storage.join_key(workspace_id, _MAILS), str(_today()))
     with suppress(storage.ConditionFailed), storage.unit_of_work():
         storage.update(row, [AllowanceRow.mails.add(-1)], AllowanceRow.mails > 0)

@@ -1,6 +1,6 @@
-"""The messages that ask to notify people of conversations that request a person, from the stream of conversations.
+"""From the stream of conversations: messages to notify people of conversations that request a person.
 
-A batch causes one message per workspace and reads nothing else. When the message arrives, `notifier` selects the
+A batch sends one message per workspace and reads nothing else. When the message arrives, `notifier` selects the
 recipients.
 """
 

@@ -1,4 +1,4 @@
-"""The conversations that wait for a person, as a mail lists them."""
+"""The conversations that wait for a person, for the list in a mail."""
 
 import logging
 from collections.abc import Collection
@@ -29,10 +29,10 @@ class WaitingConversation(NamedTuple):
 def find_waiting(
     workspace_id: str, agent_ids: Collection[str], cursor: str | None = None
 ) -> tuple[list[WaitingConversation], str | None]:
-    """Return the conversations of the agents that have requested a person and that nobody has taken, newest first.
+    """Return the agents' conversations that have requested a person and that nobody has taken over, newest first.
 
-    The list has up to 21 conversations, one more than a mail. Examine up to 2,000 entries after the cursor. Also return
-    the cursor with which a search continues, None at the end of the inbox.
+    The list has at most 21 conversations, one more than a mail. Examine at most 2,000 entries after the cursor. Also
+    return the cursor with which a search continues, or None at the end of the inbox.
     """
     waiting: list[WaitingConversation] = []
     examined, has_more = 0, True

@@ -19,7 +19,7 @@ from chalicelib.extensions.console.notifications.inbox import WaitingConversatio
 from chalicelib.extensions.console.notifications.recipients import Recipient
 from chalicelib.extensions.console.template_filters import moment
 
-# The most characters of a text in a mail, and the characters that are read for them.
+# The maximum length of a text in a mail, and the characters that are read for it.
 _MAX_TEXT, _MAX_READ = 100, 1_000
 _LINKING = re.compile(r"[.:\u3002]+(?=\S)|[/\\@]")
 _INBOX = "/convos?inbox=true"
@@ -27,11 +27,11 @@ _REFUSALS = ("MessageRejected", "InvalidParameterValue")
 
 
 class Refused(Exception):
-    """SES permanently refuses this mail: its recipient is not verified, or is not an address."""
+    """SES permanently rejects this mail: its recipient is not verified, or is not an address."""
 
 
 class NotSent(Exception):
-    """SES does not accept mails now, and may accept this mail later."""
+    """SES does not accept mails at the moment, but may accept this mail later."""
 
 
 class _Line(NamedTuple):
@@ -71,14 +71,14 @@ def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingCo
 
 
 def send(message: bytes, address: str) -> None:
-    """Send a mail, at most once: after an answer that was lost, the SDK does not repeat it. Raise Refused, NotSent."""
+    """Send a mail at most once: the SDK does not repeat it if the response was lost. Raise Refused and NotSent."""
     sender = parseaddr(mail_settings.sender())[1]
     try:
         storage.sdk_client("ses", attempts=1).send_raw_email(
             Source=sender, Destinations=[address], RawMessage={"Data": message}
         )
     except ClientError as error:
-        # The message names the addresses that are not verified. With the sender among them, no mail would leave.
+        # The message lists the unverified addresses. If the sender is one of them, no mail can be sent.
         is_about_sender = sender in str(error)
         if error.response["Error"]["Code"] in _REFUSALS and not is_about_sender:
             raise Refused from error
@@ -123,10 +123,10 @@ def _text(
 
 
 def _plain(text: str | None) -> str:
-    """Return a text on one line, at most 100 characters, without anything that a mail program makes a link of.
+    """Return a text on one line, at most 100 characters, in which mail programs find no link.
 
-    Mail programs make links of text such as `evil.example`. A space replaces each dot and colon inside a word, each
-    slash and each `@`. NFKC comes first, because it makes dots and slashes of other characters, as browsers do.
+    Mail programs turn text such as `evil.example` into links. A space replaces each dot and colon inside a word, each
+    slash and each `@`. NFKC comes first, because it turns other characters into dots and slashes, as browsers do.
     """
     printable = "".join(
         character if character.isprintable() else " " for character in normalize("NFKC", (text or "")[:_MAX_READ])

@@ -2,7 +2,7 @@
 
 A row is a lease: the process that writes it may send one mail, and no other process may for five minutes, even after
 a crash. `is_sent` confirms that the mail was sent. Without it, the mail is composed again after five minutes.
-`is_refused` records that SES refuses the mail.
+`is_refused` records that SES rejects the mail.
 """
 
 from pynamodb.attributes import BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
@@ -39,11 +39,11 @@ class NoticeRow(storage.VersionedRow):
 
     @property
     def covered_until(self) -> int:
-        """The time until which a sent mail has listed all waiting conversations, in ms; 0 without a sent mail."""
+        """The time until which a sent mail has listed all waiting conversations, in ms, or 0 if no mail was sent."""
         return int(self.listed_at) - TOLERANCE_MILLISECONDS if self.is_sent else 0
 
     def milliseconds_left(self) -> int:
-        """Return the time until the person may get another mail; 0 or less if they may get it now."""
+        """Return the milliseconds until the person may get another mail, 0 or less if they may get one now."""
         return int(self.listed_at) + INTERVAL_MILLISECONDS - clock.milliseconds()
 
 
@@ -63,7 +63,7 @@ def claim(row: NoticeRow | None, workspace_id: str, client_id: str, listed_at: i
 
 
 def confirm(row: NoticeRow) -> None:
-    """Record that the claimed mail was sent or, with `is_refused`, that SES refuses it."""
+    """Record that the claimed mail was sent or, with `is_refused`, that SES rejects it."""
     row.is_sent = True
     with storage.unit_of_work():
         storage.put(row)

@@ -3,10 +3,10 @@
 - Before the claim, a crash has no effect: the queue repeats the message.
 - After the claim, it is unknown whether the mail was sent. The repeated message waits until the five minutes are over,
   then lists the conversations that still wait. So two mails to a person are five minutes apart, and no request is lost.
-- After the confirmation, repeats find that the mail has covered them.
+- After the confirmation, a repeated message finds that the mail has covered its conversations.
 
-Each search is bounded. If visitors flood the agents of other people, it may find nothing; a message with its cursor
-continues it, up to an hour before the request.
+Each search is bounded. If visitors flood other people's agents, a search may find nothing. A message with the cursor
+then continues it, back to an hour before the request.
 """
 
 import logging
@@ -20,13 +20,13 @@ from chalicelib.extensions.console.notifications.recipients import Recipient
 from chalicelib.extensions.console.queue import FindRecipients, Notify
 from chalicelib.workspaces import store as workspaces
 
-# A message is about the newest request of a batch. The others are a minute older, or more if the stream was late.
+# A message contains the newest request of a batch. The others are a minute older, or more if the stream was late.
 _SEARCHED_MILLISECONDS = 3_600_000
 _log = logging.getLogger(__name__)
 
 
 def find_recipients(message: FindRecipients) -> None:
-    """Send a message for each of the next 100 clients who is notified, and one for the rest."""
+    """Send a message for each of the next 100 clients to notify, and one message for the rest."""
     workspace_id, requested_at, agent_ids, after = message
     client_ids, following = recipients.list_page(workspace_id, agent_ids, after)
     queue.send(workspace_id, [Notify(workspace_id, client_id, requested_at) for client_id in client_ids])
@@ -35,7 +35,7 @@ def find_recipients(message: FindRecipients) -> None:
 
 
 def notify(message: Notify) -> None:
-    """Send the mail that a message requests, or send the message again for later, or do nothing.
+    """Send the requested mail, postpone it with another message, or do nothing.
 
     Raise the errors of the database, KMS and SES.
     """
@@ -66,14 +66,14 @@ def _send(message: Notify, recipient: Recipient, row: NoticeRow | None) -> None:
         return
     content = mail.compose(workspace_id, recipient, waiting)
     if not allowance.take(workspace_id):
-        _log.warning("A workspace has sent its mails of the day; this one is not sent: %s", workspace_id)
+        _log.warning("A workspace has used up its daily mail allowance; a mail is not sent: %s", workspace_id)
         return
     claimed = notices.claim(row, workspace_id, recipient.client_id, listed_at)
     try:
         mail.send(content, recipient.client["email"])
     except mail.Refused:
         claimed.is_refused = True
-        _log.exception("SES refuses a mail; it is not sent again: %s", claimed)
+        _log.exception("SES rejects a mail; it is not sent again: %s", claimed)
     except mail.NotSent:
         allowance.give_back(workspace_id)
         raise

@@ -8,8 +8,7 @@ _THROUGH, _IF = "email", "all"
 def by_email(client: dict[str, Any]) -> bool:
     """Return whether a client gets a mail when a conversation waits for a person.
 
-    Without `notifyIf`, each conversation counts. An unknown value is a condition that the service cannot check, so it
-    sends no mail.
+    Without `notifyIf`, each conversation counts. The service cannot check an unknown value, so it sends no mail.
     """
     settings = client.get("notificationsSettings") or {}
     return settings.get("notifyThrough") == _THROUGH and settings.get("notifyIf") in (None, _IF)

@@ -1,4 +1,4 @@
-"""The token of the link in a mail that ends mails to a client. It is sealed, so only the service makes it."""
+"""The token of an unsubscribe link in a mail. It is sealed, so only the service can create one."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
@@ -20,4 +20,4 @@ def client_of(workspace_id: str, text: str) -> str:
         sealed = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         return encryption.unseal(workspace_id, _PURPOSE, sealed).decode()
     except (ValueError, encryption.DecryptionError, layouts.UnknownLayout):
-        raise errors.NotFound("This link is not complete; open it from the mail again.") from None
+        raise errors.NotFound("This link is incomplete; open it from the mail again.") from None

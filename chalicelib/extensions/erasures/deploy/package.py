@@ -1,4 +1,4 @@
-"""What the erasures add to the package: the operation of KMS that signs receipts."""
+"""The erasures' addition to the package: the KMS operation that signs receipts."""
 
 from infra.package.trim import Service
 

@@ -41,7 +41,7 @@ _VALUE_WIDTH = 18
 _COUNT_WIDTH = 7
 # The columns of the tables without the sparklines, and without the bars.
 _TOTALS_WIDTH, _BARS_WIDTH = 49, 44
-# A number from here on is rounded, because a truncated number looks like a smaller one.
+# Larger numbers are rounded, because a truncated number looks like a smaller one.
 _LARGE, _LARGE_PERCENT = 10**8, 10**5
 
 
@@ -88,7 +88,7 @@ def change(now: float, before: float) -> str:
 
 
 def show(content: RenderableType) -> None:
-    """Print a drawing to standard output, with `?` for marks that its encoding does not have."""
+    """Print a drawing to standard output, with `?` for characters that the encoding lacks."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     Console(width=width_of_terminal(), highlight=False).print(content)
@@ -98,7 +98,7 @@ def save(content: RenderableType, picture: Path, title: str) -> None:
     """Write an SVG file of a terminal with this title, which shows a drawing."""
     console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True, highlight=False)
     console.print(content)
-    # Omit the fonts, which a reader would fetch from another site.
+    # Omit the fonts, which a viewer would fetch from another site.
     form = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     console.save_svg(str(picture), title=title, code_format=form, unique_id="report")
 

@@ -1,7 +1,7 @@
 """The sums of the requests of each workspace, from the log lines that `telemetry.log_request` writes.
 
-In the cloud, CloudWatch Logs Insights adds the lines up. It charges for the bytes of the period that it reads. A local
-run keeps its lines in a file.
+In the cloud, CloudWatch Logs Insights computes the sums. It charges for the bytes of the period that it scans. A local
+run writes its lines to a file.
 """
 
 import json
@@ -21,7 +21,7 @@ Sums = dict[str, Counter[str]]
 
 # The retention of the log group in the template.
 KEPT_DAYS = 30
-# The most results of Logs Insights, which omits further ones without a warning.
+# The maximum number of results of Logs Insights, which omits others without a warning.
 MAX_WORKSPACES = 10_000
 _FILTER = "ispresent(workspace) and ispresent(route) and ispresent(durationMs)"
 _SUMS = (
@@ -73,7 +73,7 @@ class _RequestLine(NamedTuple):
 
 
 def _parse(text: str) -> _RequestLine | None:
-    """Return the line of a request, None without a workspace, as after an invalid credential."""
+    """Return the line of a request, or None if it has no workspace, for example because the credential was invalid."""
     try:
         line = json.loads(text)
         workspace, seconds = line["workspace"], line["_aws"]["Timestamp"] / 1000
