@@ -136,7 +136,7 @@ def sentence(error: errors.ApiError, language: str) -> str:
 
 def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Response:
     if not session.may_open(page):
-        raise errors.Forbidden("This page is not open to you; ask the administrator of your organisation.")
+        raise errors.Forbidden("You have no access to this page; ask the administrator of your organisation.")
     agent_id, agent_ids = values.get("agent_id"), session.agent_ids
     if agent_id is not None and agent_ids is not None and agent_id not in agent_ids:
         raise errors.NotFound.of("agent")

@@ -159,7 +159,7 @@ def test_two_people_who_edit_at_once_lose_nothing(signed_in: Browser, workspace_
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"description": "By the other", "theme": "dark"}})
     answer = save(signed_in, {"title": "By me"}, page)
     assert answer.status == 412
-    assert "Somebody else saved this" in answer.text
+    assert "Somebody else has saved this" in answer.text
     assert "By the other" in answer.text and 'value="By me"' in answer.text and "<code>theme</code>" in answer.text
     assert re.findall(r"<code>(.*?)</code>", answer.text)[:4] == ["description", "theme", "title"]
     assert stored(workspace_api)["title"] == "Support"
@@ -175,7 +175,7 @@ def test_a_tool_is_tested_with_its_reason_if_it_is_not(signed_in: Browser, works
     page = signed_in.open(AGENT)
     assert "&#34;order&#34;" in page.text and CANARY not in page.text
     called = signed_in.submit(page, f"/tools/{ids[0]}", {"arguments": '{"order": "5"}'})
-    assert (called.status, "no answer" in called.text.lower()) == (200, True)
+    assert (called.status, "no response" in called.text.lower()) == (200, True)
     refused = signed_in.submit(page, f"/tools/{ids[1]}", {"arguments": "{}"})
     assert (refused.status, "secrets" in refused.text, CANARY in refused.text) == (403, True, False)
     assert signed_in.submit(page, f"/tools/{ids[0]}", {"arguments": "["}).status == 400

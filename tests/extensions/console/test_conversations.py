@@ -70,7 +70,7 @@ def test_the_inbox_looks_past_what_waits_at_agents_of_others(signed_in: Browser,
     assert "Ann Jansen" in signed_in.open("/convos?inbox=true").text
     for number in range(30, 110):
         assert workspace_api.post(f"/agents/other/interact/{number}/state", body).status == 200
-    assert "look further with More" in signed_in.open("/convos?inbox=true").text
+    assert "continue the search" in signed_in.open("/convos?inbox=true").text
 
 
 def test_a_reply_is_added_once_however_often_its_form_is_sent(signed_in: Browser, workspace_api: Api) -> None:
@@ -187,7 +187,7 @@ def test_tags_of_another_person_are_not_replaced_unseen(signed_in: Browser, work
     assert signed_in.submit(page, CONVO, {"action": "tag", "tags": "a, b"}).status == 200
     workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"tags": ["by", "the other"]}})
     refused = signed_in.submit(page, CONVO, {"action": "tag", "tags": "mine"})
-    assert (refused.status, "They are now: by, the other." in refused.text) == (412, True)
+    assert (refused.status, "changed the tags to: by, the other." in refused.text) == (412, True)
     assert 'name="tags" value="mine"' in refused.text
     assert stored() == ["by", "the other"]
     hidden = html.unescape(refused.text.partition('name="shown" value="')[2].partition('"')[0])
@@ -211,7 +211,7 @@ def test_a_conversation_is_assigned_to_everybody_of_a_large_organisation(
     signed_in.submit(page, CONVO, {"action": "assign", "to": "", "email": "P118@acme.test"})
     for other in ("eve@rival.test", "nobody@acme.test", "?"):
         refused = signed_in.submit(page, CONVO, {"action": "assign", "email": other})
-        assert (refused.status, "Nobody of your organisation" in refused.text) == (400, True)
+        assert (refused.status, "Nobody in your organisation" in refused.text) == (400, True)
     found = workspace_api.get("/v3/agents/support/convos/ann").data["conversation"]
     assert found["chatAssignedTo"] == "p118"
 

@@ -61,7 +61,7 @@ def test_an_administrator_changes_nothing_of_a_person_with_more_pages(
     assert "<button>Save</button>" not in page.text and "Only the operator of the service" in page.text
     fields = {**FORM, **form_of(workspace_api.get("/v2/clients/top").data), **changed}
     answer = admin.submit(page, "/clients/top", fields)
-    assert (answer.status, 'id="wrong-canAccess">This person has pages' in answer.text) == (403, True)
+    assert (answer.status, 'id="wrong-canAccess">This person can open pages' in answer.text) == (403, True)
     assert snapshot() == before
 
 
