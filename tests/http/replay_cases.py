@@ -125,6 +125,15 @@ CASES += [
     if one["method"] in idempotency.METHODS and name not in {case.operation for case in (*CASES, *NO_WRITE)}
 ]
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+# One case for each kind of commit: a put, an update, a deletion of another row, rows that lock each other, a message to
+# a queue, and answers in several pieces. `test_idempotency_crashes.py` runs every operation.
+EACH_COMMIT = (
+    *("tool create", "analytics write", "agent key clear", "client save, another email", "webhook test"),
+    *("webhook create", "state replace, large", "message add, long"),
+)
+each_commit = pytest.mark.parametrize(
+    "case", [case for case in CASES if case.id in EACH_COMMIT], ids=lambda case: case.id
+)
 each_case_without_a_write = pytest.mark.parametrize("case", NO_WRITE, ids=[case.id for case in NO_WRITE])
 
 

@@ -30,7 +30,7 @@ from tests.http.replay_cases import (
     TABLE,
     Case,
     World,
-    each_case,
+    each_commit,
     error_of,
     is_replay,
     named,
@@ -68,7 +68,7 @@ def hide_stored_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- concurrent duplicates ------------------------------------------------------------------------
 
 
-@each_case
+@each_commit
 @first_case
 def test_eight_concurrent_duplicates_get_one_answer_and_seven_replays(
     case: Case, engine: None, atomic: None, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
@@ -99,7 +99,7 @@ def look_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "find", find_together)
 
 
-@each_case
+@each_commit
 @first_case
 def test_a_key_that_the_look_up_misses_is_found_at_the_commit(
     case: Case, world: World, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
@@ -316,7 +316,7 @@ def outcome_unknown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@each_case
+@each_commit
 @first_case
 def test_an_unknown_outcome_is_resolved_in_the_same_request(
     case: Case, world: World, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
@@ -331,7 +331,7 @@ def test_an_unknown_outcome_is_resolved_in_the_same_request(
     count_cases(faults=1, states=1)
 
 
-@each_case
+@each_commit
 @first_case
 def test_the_same_key_resolves_an_unknown_outcome_later(
     case: Case, world: World, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
