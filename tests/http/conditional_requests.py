@@ -155,7 +155,7 @@ class Service:
         assert answer.status == 200, answer.text
         if name == "message":
             return chosen | {"convo_id": "one", "message_id": answer.data[0]["mid"]}, answer.headers["etag"]
-        made = (answer.json.get("data") or {}).get("id")
+        made: str = (answer.json.get("data") or {}).get("id", "")
         id_of = {"conversation": ("user_id", "convo_id"), "client": (), "organisation": (), "analytics": ()}
         names = id_of.get(name, (f"{name}_id",))
         return chosen | dict.fromkeys(names, made), answer.headers["etag"]

@@ -4,6 +4,7 @@ A world is a populated workspace. Two worlds are byte for byte equal, except for
 stopped, and random values come from one seed.
 """
 
+import copy
 import random
 import time
 from base64 import b64encode
@@ -16,12 +17,14 @@ import pytest
 
 from chalicelib import clock, ids, storage
 from chalicelib.http import idempotency
+from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from tests import extensions
 from tests.api import Answer, Api
 from tests.assertions import stored
 from tests.builders import lead_body, message, state_body, webhook_body
 from tests.engines import clear
+from tests.fast_moto import restore_or_create
 from tests.operations import CHOSEN, CREATED_BY, MESSAGES, QUERIES, ROUTES, STATE, body_of
 
 MESSAGE = "/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}"
@@ -169,6 +172,17 @@ class World:
                 self.values[name] = answer.data["id"]
         extensions.populate(self.workspace.workspace_id, self.values, "Kept")
 
+    def populated(self) -> dict[str, Any]:
+        """Populate the world; return its attributes, for `resume`."""
+        self.populate()
+        return copy.deepcopy(vars(self))
+
+    def resume(self, attributes: dict[str, Any]) -> None:
+        """Continue as a world whose rows were restored. Requests cache the credential, the data key and the agent."""
+        vars(self).update(copy.deepcopy(attributes))
+        keyring.current()
+        self.api.get("/v2/agents/support")
+
     def path(self, case: Case) -> str:
         query: str = QUERIES.get(case.operation, "")
         return case.operation.split()[1].format(**{**self.values, **case.values}) + query
@@ -199,7 +213,9 @@ def new_world(patch: pytest.MonkeyPatch) -> Iterator[World]:
         )
         inside.setattr(clock, "time", still)
         inside.setattr(ids, "secrets", drawn)
-        made.populate()
+        attributes, is_old = restore_or_create("world", made.populated)
+        if is_old:
+            made.resume(attributes)
         yield made
 
 
