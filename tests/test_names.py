@@ -9,7 +9,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 MODULES = [
-    *(module for folder in ("chalicelib", "infra", "benchmarks") for module in sorted((ROOT / folder).rglob("*.py"))),
+    *(
+        module
+        for folder in ("benchmarks", "chalicelib", "clients", "infra")
+        for module in sorted((ROOT / folder).rglob("*.py"))
+    ),
     ROOT / "app.py",
 ]
 VAGUE = {"asked", "found", "given", "happened", "one", "ones", "requested", "said", "shown", "spliced", "wanted"}
@@ -73,6 +77,6 @@ def test_docstrings_are_imperative() -> None:
 def indicative_sentences(module: Path) -> Iterator[str]:
     """Yield the start of each sentence or clause of a docstring that says what a function "returns"."""
     for node in ast.walk(tree_of(module)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = " ".join((ast.get_docstring(node) or "").split())
             yield from re.findall(r"(?:^|[.] )(?:Raises|Returns|Yields) .{,30}|; (?:raise|return|yield)s .{,30}", text)

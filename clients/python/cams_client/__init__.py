@@ -1,6 +1,7 @@
 """A client for CAMS, the conversational agent management service.
 
-`api` has a module for each operation, and `models` the records. Both are generated from the OpenAPI document.
+`api` contains a module for each operation, and `models` contains the records. Both are generated from the OpenAPI
+document.
 """
 
 from .answer import Answer

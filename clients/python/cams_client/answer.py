@@ -1,4 +1,4 @@
-"""An answer with its headers."""
+"""A successful response with its headers."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """What the service answered to a success: the parsed body and the headers."""
+    """The parsed body and the headers of a successful response."""
 
     parsed: T
     headers: httpx.Headers
 
     @property
     def etag(self) -> str:
-        """The version of the record, for `if_match`. Raises KeyError for an answer that is not one record."""
+        """The version of the record, for `if_match`. Raise KeyError if the response is not a single record."""
         return self.headers["ETag"]

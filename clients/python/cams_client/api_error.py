@@ -1,4 +1,4 @@
-"""Answers that are no success, as exceptions."""
+"""Exceptions for unsuccessful responses."""
 
 import httpx
 
@@ -9,14 +9,14 @@ from .types import Unset
 
 
 class NotModified(Exception):
-    """The record still has the `ETag` that was sent as `if_none_match` (304)."""
+    """The record has not changed: its `ETag` still matches `if_none_match` (304)."""
 
 
 class ApiError(Exception):
-    """The service refused a request, or failed. `errors` has a subclass for each known `code`."""
+    """The service rejected a request, or failed. The module `errors` contains a subclass for each known `code`."""
 
     def __init__(self, response: httpx.Response, envelope: Error) -> None:
-        """`envelope` is the body of the response."""
+        """Create the error for a response. `envelope` is its parsed body."""
         super().__init__(response, envelope)
         self.response = response
         self.envelope = envelope
@@ -26,39 +26,39 @@ class ApiError(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
+        """The HTTP status code."""
         return self.response.status_code
 
     @property
     def code(self) -> str:
-        """What is wrong, for programs. `NO_ENVELOPE` if the answer comes from elsewhere, such as a proxy."""
+        """The error code, for programs. It is `NO_ENVELOPE` if something else responded, such as a proxy."""
         return self.envelope.code
 
     @property
     def message(self) -> str:
-        """What is wrong and what to do, for people."""
+        """The error message, for people: the cause and the remedy."""
         return self.envelope.message
 
     @property
     def issues(self) -> list[Issue]:
-        """The violated rules of an invalid request."""
+        """The rules that an invalid request violates."""
         return [] if isinstance(self.envelope.issues, Unset) else self.envelope.issues
 
     @property
     def limit(self) -> ReachedLimit | None:
-        """The limit that is reached."""
+        """The limit that the request would exceed."""
         return None if isinstance(self.envelope.limit, Unset) else self.envelope.limit
 
     @property
     def request_id(self) -> str | None:
-        """The id of the request in the logs of the service."""
+        """The request's id in the logs of the service."""
         found: str | None = self.response.headers.get("X-Request-Id")
         return found
 
 
 def read_envelope(response: httpx.Response) -> Error:
-    """The envelope of an error; one with the code `NO_ENVELOPE` for any other body."""
+    """Return the error envelope of a response. For any other body, return an envelope with the code `NO_ENVELOPE`."""
     try:
         return Error.from_dict(response.json())
     except (ValueError, TypeError, KeyError, AttributeError):
-        return Error(success=False, message="The answer has no envelope of CAMS.", code="NO_ENVELOPE")
+        return Error(success=False, message="The response contains no CAMS error envelope.", code="NO_ENVELOPE")

@@ -1,4 +1,4 @@
-"""Clients that authenticate, retry, and raise what is no success."""
+"""Clients that authenticate, retry, and raise an exception for an unsuccessful response."""
 
 import asyncio
 import time
@@ -14,22 +14,25 @@ from .version import __version__
 
 
 class Client(httpx.Client):
-    """An `httpx.Client` for the operations in `api`: close it, or use it in a `with` statement."""
+    """An `httpx.Client` for the operations in `api`. Close it after use, or use it in a `with` statement."""
 
     def __init__(
         self, base_url: str, token: str, *, retries: Retries | None = None, timeout: float = 30.0, **options: Any
     ) -> None:
-        """A client of the service at `base_url`.
+        """Create a client of the service at `base_url`.
 
-        `token` is any credential of the service. `timeout` is in seconds, for each wait of one attempt. `options` are
-        those of `httpx.Client`.
+        `token` is any credential of the service. `timeout` limits each connect, read and write, in seconds. `options`
+        are passed to `httpx.Client`.
         """
         super().__init__(base_url=base_url, timeout=timeout, **options)
         self.headers.update(_headers(token))
         self._retries = retries or Retries()
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """The successful answer, after repeats if need be. Raises ApiError, NotModified, and httpx.TransportError."""
+        """Send a request, with retries, and return the successful response.
+
+        Raise ApiError, NotModified or httpx.TransportError.
+        """
         self._retries.prepare(request)
         for attempt in count(1):
             outcome: httpx.Response | Exception
@@ -45,18 +48,18 @@ class Client(httpx.Client):
 
 
 class AsyncClient(httpx.AsyncClient):
-    """`Client` for asyncio: use it in an `async with` statement."""
+    """The `Client` for asyncio. Use it in an `async with` statement."""
 
     def __init__(
         self, base_url: str, token: str, *, retries: Retries | None = None, timeout: float = 30.0, **options: Any
     ) -> None:
-        """As `Client`, with the options of `httpx.AsyncClient`."""
+        """Create a client as `Client` does. `options` are passed to `httpx.AsyncClient`."""
         super().__init__(base_url=base_url, timeout=timeout, **options)
         self.headers.update(_headers(token))
         self._retries = retries or Retries()
 
     async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """As `Client.send`."""
+        """Do the same as `Client.send`."""
         self._retries.prepare(request)
         for attempt in count(1):
             outcome: httpx.Response | Exception

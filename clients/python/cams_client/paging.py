@@ -1,4 +1,4 @@
-"""Lists that are read page by page."""
+"""Iterators over paginated lists and exports."""
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ _LONGEST_PAGE = 100
 
 
 class Page(Protocol[T_co]):
-    """A page of a list: its records, and where the next page starts."""
+    """A page of a list: its records, and the cursor of the next page."""
 
     @property
     def data(self) -> Sequence[T_co]:
@@ -23,13 +23,14 @@ class Page(Protocol[T_co]):
 
     @property
     def next_cursor(self) -> str | Unset:
-        """The `cursor` of the next page, unset on the last page."""
+        """The `cursor` of the next page. It is unset on the last page."""
 
 
 def iterate(operation: Callable[P, Page[T_co]], *args: P.args, **kwargs: P.kwargs) -> Iterator[T_co]:
-    """Each record of a list: `iterate(list_agents.sync, client)`. Requests the next page when it is needed.
+    """Yield each record of a list, and request the next page when it is needed: `iterate(list_agents.sync, client)`.
 
-    Takes the arguments of the operation. Pages have 100 records unless `limit` says otherwise. Raises as the operation.
+    The function takes the operation's arguments and raises the operation's exceptions. A page contains at most 100
+    records; `limit` sets another number.
     """
     arguments = _first_page(operation, kwargs)
     while True:
@@ -43,7 +44,7 @@ def iterate(operation: Callable[P, Page[T_co]], *args: P.args, **kwargs: P.kwarg
 async def iterate_async(
     operation: Callable[P, Awaitable[Page[T_co]]], *args: P.args, **kwargs: P.kwargs
 ) -> AsyncIterator[T_co]:
-    """As `iterate`: `async for agent in iterate_async(list_agents.asyncio, client)`."""
+    """Do the same as `iterate` for asyncio: `async for agent in iterate_async(list_agents.asyncio, client)`."""
     arguments = _first_page(operation, kwargs)
     while True:
         page = await operation(*args, **arguments)
@@ -55,9 +56,9 @@ async def iterate_async(
 
 
 def export(operation: Callable[P, Answer[str]], *args: P.args, **kwargs: P.kwargs) -> Iterator[str]:
-    """The pages of an export, which are one file.
+    """Yield the pages of an export. Together, they are one file.
 
-    Such as `export(export_leads.sync_detailed, client, format_=ExportFormat.CSV)`.
+    For example: `export(export_leads.sync_detailed, client, format_=ExportFormat.CSV)`.
     """
     arguments = _first_page(operation, kwargs)
     while True:
@@ -71,7 +72,7 @@ def export(operation: Callable[P, Answer[str]], *args: P.args, **kwargs: P.kwarg
 async def export_async(
     operation: Callable[P, Awaitable[Answer[str]]], *args: P.args, **kwargs: P.kwargs
 ) -> AsyncIterator[str]:
-    """As `export`, with the operation's `asyncio_detailed`."""
+    """Do the same as `export` for asyncio. `operation` is a function `asyncio_detailed`."""
     arguments = _first_page(operation, kwargs)
     while True:
         page = await operation(*args, **arguments)
@@ -82,12 +83,12 @@ async def export_async(
 
 
 def _linked_cursor(headers: httpx.Headers) -> str | None:
-    """The cursor of the next page in the header `Link`."""
+    """Return the cursor of the next page from the header `Link`, or None on the last page."""
     link = httpx.Response(200, headers=headers).links.get("next")
     return httpx.URL(link["url"]).params["cursor"] if link else None
 
 
 def _first_page(operation: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """The arguments with a `limit`, if the operation has one: without it, some lists are one long answer."""
+    """Add a `limit` to the arguments if the operation accepts one. Without a limit, some lists are not paginated."""
     has_limit = "limit" in inspect.signature(operation).parameters
     return {"limit": _LONGEST_PAGE, **arguments} if has_limit else dict(arguments)

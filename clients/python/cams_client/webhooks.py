@@ -1,4 +1,4 @@
-"""Verifies that a webhook comes from CAMS (Standard Webhooks)."""
+"""Verification of webhook signatures (Standard Webhooks)."""
 
 import base64
 import hashlib
@@ -12,7 +12,7 @@ _TOLERANCE = 300
 
 
 class InvalidWebhook(Exception):
-    """The signing secret did not sign this request within the last five minutes. Answer with 400."""
+    """The request was not signed with the signing secret within the last five minutes. Respond with 400."""
 
 
 class Event(NamedTuple):
@@ -25,21 +25,22 @@ class Event(NamedTuple):
 
 
 def verify_webhook(body: bytes, headers: Mapping[str, str], signing_secret: str) -> Event:
-    """The event in the received bytes of a request. Names in `headers` may have any case.
+    """Verify a request and return its event. `body` contains the received bytes; names in `headers` may have any case.
 
-    `signing_secret` is that of the webhook endpoint (`whsec_…`). Raises InvalidWebhook.
+    `signing_secret` is the signing secret of the webhook endpoint (`whsec_…`). Raise InvalidWebhook if the signature
+    or its time is invalid.
     """
     values = {name.lower(): value for name, value in headers.items()}
     try:
         event_id, sent_at = values["webhook-id"], int(values["webhook-timestamp"])
         signatures = values["webhook-signature"].split(" ")
     except (KeyError, ValueError):
-        raise InvalidWebhook("A header of Standard Webhooks is missing or malformed.") from None
+        raise InvalidWebhook("A Standard Webhooks header is missing or malformed.") from None
     if abs(time.time() - sent_at) > _TOLERANCE:
-        raise InvalidWebhook("The request was signed more than five minutes from now.")
+        raise InvalidWebhook("The signature's time differs from the clock by more than five minutes.")
     expected = _signature(f"{event_id}.{values['webhook-timestamp']}.".encode() + body, signing_secret)
     if not any(hmac.compare_digest(expected, given.encode()) for given in signatures):
-        raise InvalidWebhook("No signature matches the body.")
+        raise InvalidWebhook("No signature in the request matches its body.")
     event = json.loads(body)
     return Event(event_id, sent_at, event["type"], event["payload"])
 
