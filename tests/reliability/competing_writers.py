@@ -2,7 +2,6 @@
 
 Run `python -m tests.reliability.competing_writers` with one of these actions:
 
-    send TOKEN REQUESTS            send the requests in sequence; prints `[status, tag, JSON]` of each
     save TOKEN REQUESTS THREADS    send each request from all threads at once; prints the statuses of each request
     append TOKEN HOW THREADS       add messages to one conversation until 429; prints the number of accepted ones
     add TOKEN EACH THREADS         add EACH messages to the end of one conversation in every thread, one per request and
@@ -28,13 +27,6 @@ from tests.api import Answer, Api
 STATE = "/agents/support/interact/ann/state"
 MESSAGES = "/agents/support/interact/ann/messages"
 THREAD = "THREAD"
-
-
-def send(api: Api, requests: list[list[Any]]) -> None:
-    """Send each request once."""
-    for method, path, body, tag in requests:
-        answer = _conditional(api, method, path, json.dumps(body), tag)
-        print(json.dumps([answer.status, answer.headers.get("etag"), answer.json]))
 
 
 def save(api: Api, requests: list[list[Any]], threads: int) -> None:
@@ -124,9 +116,7 @@ def _conditional(api: Api, method: str, path: str, body: str, tag: str | None) -
 if __name__ == "__main__":
     logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # the test reads the output
     action, token, what, *threads = sys.argv[1:]
-    if action == "send":
-        send(Api(token), json.loads(what))
-    elif action == "save":
+    if action == "save":
         save(Api(token), json.loads(what), int(threads[0]))
     elif action == "add":
         add(Api(token), int(what), int(threads[0]))

@@ -78,6 +78,12 @@ def create_table(running: Engine, name: str) -> None:
     )
 
 
+def all_items(running: Engine, table: str) -> list[Any]:
+    """Return the items of a table."""
+    pages = client(running, "dynamodb").get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
+    return [item for page in pages for item in page["Items"]]
+
+
 def read_stream(running: Engine, table: str) -> list[Any]:
     """Return the records of a table's stream."""
     return [record for page in stream_pages(client(running, "dynamodbstreams"), table) for record in page]

@@ -20,7 +20,7 @@ from botocore.httpsession import URLLib3Session
 from botocore.retries.quota import RetryQuota
 
 from chalicelib import storage
-from infra.local.children import Engine
+from infra.local.children import REGION, Engine
 from tests.engines import clear_caches
 
 _SIGNATURE = ("Authorization", "X-Amz-Date", "X-Amz-Security-Token")
@@ -92,15 +92,15 @@ class Line:
         raise ReadTimeoutError(endpoint_url=request.url)
 
     def _deliver(self, request: AWSPreparedRequest) -> AWSResponse:
-        """Send the attempt to the engine, signed again with its credentials."""
+        """Send the attempt to the engine, signed again with its credentials for its region."""
         url = re.sub("^https?://[^/]+", self._url, request.url)
         headers = {
             name: value.decode() if isinstance(value, bytes) else value for name, value in request.headers.items()
         }
-        _, _, region, service, _ = headers["Authorization"].split(",")[0].split("/")
+        _, _, _, service, _ = headers["Authorization"].split(",")[0].split("/")
         unsigned = {name: value for name, value in headers.items() if name not in _SIGNATURE}
         signed = AWSRequest(request.method, url, unsigned, request.body)
-        SigV4Auth(self._credentials, service, region).add_auth(signed)
+        SigV4Auth(self._credentials, service, REGION).add_auth(signed)
         return self._session.send(signed.prepare())
 
 

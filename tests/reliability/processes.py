@@ -1,16 +1,20 @@
 """Processes that call the API on one local engine, for real conflicts between writers and readers."""
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from chalicelib import storage
+from chalicelib.workspaces import store as workspaces
+from infra import tables
 from infra.local.children import Engine
+from tests.api import Answer, Api
 from tests.reliability.engine_fixture import running_engine
+from tests.reliability.faults import line_to
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 300
@@ -28,14 +32,21 @@ class Service(NamedTuple):
         command = [sys.executable, "-m", module, action, self.token, *map(str, arguments)]
         return subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True)
 
+    def send(self, *requests: tuple[str, str, Any]) -> list[Answer]:
+        """Send each request, a method, a path and a body, from this process."""
+        with line_to(self.engine):
+            return [Api(self.token).call(*request) for request in requests]
+
 
 @contextmanager
 def service(state: Path) -> Iterator[Service]:
     """The service's data on a separate engine inside the block."""
     with running_engine(state) as engine:
-        environment = {**os.environ, **engine.environment}
-        made = subprocess.run([sys.executable, "-c", _SET_UP], cwd=ROOT, env=environment, check=True, stdout=-1)
-        yield Service(engine, environment, json.loads(made.stdout.splitlines()[-1]))
+        with line_to(engine):
+            tables.create_missing(storage.sdk_client)
+            token = workspaces.create("Concurrent").workspace_key
+            assert Api(token).post("/v2/agents/support", {}).status == 200
+        yield Service(engine, {**os.environ, **engine.environment}, token)
 
 
 def output(process: "subprocess.Popen[str]") -> list[str]:
@@ -43,17 +54,3 @@ def output(process: "subprocess.Popen[str]") -> list[str]:
     out, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, out[-2000:]
     return out.splitlines()
-
-
-_SET_UP = """
-import json
-from chalicelib import storage
-from chalicelib.workspaces import store
-from infra import tables
-from tests.api import Api
-
-tables.create_missing(storage.sdk_client)
-token = store.create("Concurrent").workspace_key
-assert Api(token).post("/v2/agents/support", {}).status == 200
-print(json.dumps(token))
-"""

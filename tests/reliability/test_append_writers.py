@@ -11,10 +11,11 @@ from tests.guarantees import CaseCounter
 from tests.reliability import competing_writers
 from tests.reliability.competing_writers import STATE
 from tests.reliability.processes import Service, output, service
+from tests.selection import whole
 
 pytestmark = pytest.mark.engine
 
-PROCESSES, THREADS, EACH = 2, 8, 20
+PROCESSES, THREADS = 2, 8
 
 
 @pytest.fixture(scope="module")
@@ -23,22 +24,29 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield served
 
 
+def turns(served: Service) -> list[Any]:
+    """The turns of the conversation."""
+    (answer,) = served.send(("POST", STATE, {}))
+    found: list[Any] = answer.json["turns"]
+    return found
+
+
 @pytest.mark.guarantee("history")
-def test_every_acknowledged_message_is_there_once_in_the_order_of_its_answer(
-    served: Service, count_cases: CaseCounter
+@pytest.mark.parametrize("each", [4, pytest.param(20, marks=whole)])
+def test_every_acknowledged_message_is_stored_once_in_the_order_of_the_answers(
+    each: int, served: Service, count_cases: CaseCounter
 ) -> None:
-    started = [served.start(competing_writers.__name__, "add", EACH, THREADS) for _ in range(PROCESSES)]
+    before = len(turns(served))
+    started = [served.start(competing_writers.__name__, "add", each, THREADS) for _ in range(PROCESSES)]
     writers: list[Any] = [json.loads(line) for one in started for line in output(one) if line.startswith("[[")]
     added = [one for writer in writers for one in writer]
 
-    assert Counter(status for status, *_ in added) == {200: 2 * PROCESSES * THREADS * EACH}
-    (line,) = output(served.start(competing_writers.__name__, "send", json.dumps([["POST", STATE, {}, None]])))
-    _, _, state = json.loads(line)
-    mids = [turn["messages"]["mid"] for turn in state["turns"]]
+    assert Counter(status for status, *_ in added) == {200: 2 * PROCESSES * THREADS * each}
+    mids = [turn["messages"]["mid"] for turn in turns(served)[before:]]
     assert Counter(mids) == Counter({mid for _, mid, *_ in added})
     position = {mid: index for index, mid in enumerate(mids)}
     firsts = [one for writer in writers for one in writer[::2]]
     for _, mid, _, end in firsts:
-        # Each request that began after this one was answered added its message behind this one's.
+        # A request that began after the answer to this one added its message after this message.
         assert all(position[mid] < position[later] for _, later, start, _ in firsts if start > end)
     count_cases(states=len(added))

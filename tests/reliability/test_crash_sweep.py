@@ -30,7 +30,7 @@ from tests.webhooks import pipeline
 pytestmark = [pytest.mark.engine, pytest.mark.guarantee("whole")]
 
 DELIVERIES = Case("deliveries", "GET /v3/webhooks/{webhook_id}/deliveries")
-QUICK: tuple[Kind, ...] = ("dies after", "answer lost")
+first_kinds = pytest.mark.parametrize("kind", ["dies after", pytest.param("answer lost", marks=whole)])
 CASES = [case for case in sweep.EVERY if case != sweep.DELETE_AGENT]
 
 
@@ -121,17 +121,17 @@ def test_the_sweep_has_every_write_request() -> None:
     assert named >= sweep.NOT_IDEMPOTENT
 
 
+@first_kinds
 @each_record(CASES)
 def test_a_request_with_one_fault_is_atomic_and_can_be_repeated(
-    case: Case, target: Target, count_cases: CaseCounter
+    case: Case, kind: Kind, target: Target, count_cases: CaseCounter
 ) -> None:
     requests, expected = without_faults(case, target, 2)
     _, first, second = expected
     assert {type_ for type_, _ in first.events} == set(sweep.event_types(case))
     assert (second.plain != first.plain) == (case.id in sweep.NOT_IDEMPOTENT)
     for at in range(len(requests)):
-        for kind in QUICK:
-            check(case, target, expected, [Fault(kind, at)], count_cases)
+        check(case, target, expected, [Fault(kind, at)], count_cases)
 
 
 @pytest.mark.long
@@ -189,9 +189,12 @@ def check(case: Case, target: Target, expected: list[Result], faults: list[Fault
 KEYED = [case for case in CASES if case.method in idempotency.METHODS]
 
 
+@first_kinds
 @each_record(KEYED)
-def test_a_keyed_request_with_one_fault_takes_effect_once(case: Case, target: Target, count_cases: CaseCounter) -> None:
-    check_keyed(case, target, QUICK, count_cases)
+def test_a_keyed_request_with_one_fault_takes_effect_once(
+    case: Case, kind: Kind, target: Target, count_cases: CaseCounter
+) -> None:
+    check_keyed(case, target, [kind], count_cases)
 
 
 @pytest.mark.long
@@ -221,18 +224,21 @@ def check_keyed(case: Case, target: Target, kinds: Iterable[Kind], count_cases: 
             count_cases(faults=1, states=2)
 
 
-@each(case for case in CASES if case.id in ("webhook test", "redeliver"))
-def test_every_acknowledged_delivery_is_queued_and_stored(case: Case, target: Target, count_cases: CaseCounter) -> None:
+@first_kinds
+@pytest.mark.parametrize("name", ["webhook test", pytest.param("redeliver", marks=whole)])
+def test_every_acknowledged_delivery_is_queued_and_stored(
+    name: str, kind: Kind, target: Target, count_cases: CaseCounter
+) -> None:
     """Every queued delivery is stored, so that it can be claimed; every acknowledged delivery is queued."""
+    (case,) = [one for one in CASES if one.id == name]
     requests, _ = without_faults(case, target, 1)
     for at in range(len(requests)):
-        for kind in QUICK:
-            world = sweep.create_world(case)
-            answers = [send_with_fault(world, case, target, Fault(kind, at)), sweep.send(world, case)]
-            acknowledged = {answer.data["id"] for answer in answers if answer and answer.status == 200}
-            stored = {one["id"] for one in world.api.get(world.path(DELIVERIES)).data}
-            assert acknowledged and acknowledged <= sweep.queued(world) <= stored, (at, kind)
-            count_cases(faults=1, states=1)
+        world = sweep.create_world(case)
+        answers = [send_with_fault(world, case, target, Fault(kind, at)), sweep.send(world, case)]
+        acknowledged = {answer.data["id"] for answer in answers if answer and answer.status == 200}
+        stored = {one["id"] for one in world.api.get(world.path(DELIVERIES)).data}
+        assert acknowledged and acknowledged <= sweep.queued(world) <= stored, at
+        count_cases(faults=1, states=1)
 
 
 MESSAGE, REQUEST = "the message on the queue", "the same request"

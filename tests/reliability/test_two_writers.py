@@ -12,6 +12,7 @@ from tests.guarantees import CaseCounter
 from tests.reliability import competing_writers
 from tests.reliability.competing_writers import STATE, THREAD
 from tests.reliability.processes import Service, output, service
+from tests.selection import whole
 
 pytestmark = pytest.mark.engine
 
@@ -20,7 +21,6 @@ LIMIT = 16
 MEMBERS = [
     "userName", "userEmail", "userImage", "userPhone", "userBrowser", "userProfilePic", "userPlatform", "state",
 ]  # fmt: skip
-EACH = 10
 
 # The saves of all writers, by the request that creates the record.
 WANTED: dict[str, tuple[str, str, Any]] = {
@@ -39,14 +39,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield served
 
 
-def answers(served: Service, *requests: tuple[str, str, Any]) -> list[Any]:
-    """`[status, tag, JSON]` of each request."""
-    sent = json.dumps([(*one, None) for one in requests])
-    return [
-        json.loads(line) for line in output(served.start(competing_writers.__name__, "send", sent)) if line[0] == "["
-    ]
-
-
 def run_concurrently(served: Service, action: str, what: str) -> list[list[str]]:
     """The output of each process; all threads run the same action at the same time."""
     started = [served.start(competing_writers.__name__, action, what, THREADS) for _ in range(PROCESSES)]
@@ -55,8 +47,8 @@ def run_concurrently(served: Service, action: str, what: str) -> list[list[str]]
 
 @pytest.mark.guarantee("matched")
 def test_exactly_one_of_sixteen_writers_with_the_same_etag_saves(served: Service, count_cases: CaseCounter) -> None:
-    made = answers(served, *WANTED.values())
-    requests = [(*wanted, tag) for wanted, (_, tag, _) in zip(WANTED.values(), made, strict=True)]
+    created = served.send(*WANTED.values())
+    requests = [(*one, answer.headers["etag"]) for one, answer in zip(WANTED.values(), created, strict=True)]
 
     printed = run_concurrently(served, "save", json.dumps(requests))
 
@@ -66,31 +58,34 @@ def test_exactly_one_of_sixteen_writers_with_the_same_etag_saves(served: Service
 
 
 @pytest.mark.guarantee("matched")
-def test_all_merges_of_eight_concurrent_writers_are_applied(served: Service, count_cases: CaseCounter) -> None:
-    answers(served, ("POST", STATE, {"turns": [], "metadata": {"userName": "0"}}))
+@pytest.mark.parametrize("each", [3, pytest.param(10, marks=whole)])
+def test_all_merges_of_eight_concurrent_writers_are_applied(
+    each: int, served: Service, count_cases: CaseCounter
+) -> None:
+    served.send(("POST", STATE, {"turns": [], "metadata": {"userName": "0"}}))
     half = len(MEMBERS) // 2
     started = [
-        served.start(competing_writers.__name__, "merge", json.dumps(members), EACH)
+        served.start(competing_writers.__name__, "merge", json.dumps(members), each)
         for members in (MEMBERS[:half], MEMBERS[half:])
     ]
     statuses = Counter(" ".join(line for one in started for line in output(one)).split())
-    assert statuses == {"200": len(MEMBERS) * EACH}
-    ((_, _, state),) = answers(served, ("POST", STATE, {}))
-    assert {member: state["chatState"][member] for member in MEMBERS} == dict.fromkeys(MEMBERS, str(EACH))
-    count_cases(states=len(MEMBERS) * EACH)
+    assert statuses == {"200": len(MEMBERS) * each}
+    (state,) = served.send(("POST", STATE, {}))
+    assert {member: state.json["chatState"][member] for member in MEMBERS} == dict.fromkeys(MEMBERS, str(each))
+    count_cases(states=len(MEMBERS) * each)
 
 
 @pytest.mark.guarantee("limits")
-@pytest.mark.parametrize("left", [3, 16])
+@pytest.mark.parametrize("left", [3, pytest.param(16, marks=whole)])
 def test_concurrent_creations_stop_exactly_at_the_limit_of_webhooks(
     left: int, served: Service, count_cases: CaseCounter
 ) -> None:
     """With three places left, and with one for each of sixteen concurrent creators."""
     create = ("POST", "/v3/webhooks", {"webhook": {"url": "https://example.com/hooks", "events": ["lead_captured"]}})
-    ((_, _, listed),) = answers(served, ("GET", "/v3/webhooks", None))
-    known = [one["id"] for one in listed["data"]]
-    answers(served, *(("DELETE", f"/v3/webhooks/{name}", None) for name in known[endpoints.MAX_ENDPOINTS - left :]))
-    answers(served, *[create] * (endpoints.MAX_ENDPOINTS - left - len(known)))
+    (listed,) = served.send(("GET", "/v3/webhooks", None))
+    known = [one["id"] for one in listed.data]
+    served.send(*(("DELETE", f"/v3/webhooks/{name}", None) for name in known[endpoints.MAX_ENDPOINTS - left :]))
+    served.send(*[create] * (endpoints.MAX_ENDPOINTS - left - len(known)))
 
     printed = run_concurrently(served, "save", json.dumps([(*create, None)]))
 
@@ -98,8 +93,8 @@ def test_concurrent_creations_stop_exactly_at_the_limit_of_webhooks(
     assert Counter(" ".join(line for lines in printed for line in lines).split()) == Counter(
         {"200": left, **({"429": refused} if refused else {})}
     )
-    ((_, _, listed),) = answers(served, ("GET", "/v3/webhooks", None))
-    assert len(listed["data"]) == endpoints.MAX_ENDPOINTS
+    (listed,) = served.send(("GET", "/v3/webhooks", None))
+    assert len(listed.data) == endpoints.MAX_ENDPOINTS
     count_cases(requests=PROCESSES * THREADS)
 
 
@@ -108,7 +103,7 @@ def test_concurrent_creations_stop_exactly_at_the_limit_of_webhooks(
     ("name", "how"),
     [
         ("limits.maxInteractionsPerUserId", "matched"),
-        ("messagesLimit", "plain"),
+        pytest.param("messagesLimit", "plain", marks=whole),
         pytest.param("limits.maxInteractionsPerUserId", "plain", marks=pytest.mark.long),
         pytest.param("messagesLimit", "matched", marks=pytest.mark.long),
     ],
@@ -116,18 +111,18 @@ def test_concurrent_creations_stop_exactly_at_the_limit_of_webhooks(
 def test_a_limit_is_reached_and_never_exceeded(how: str, name: str, served: Service, count_cases: CaseCounter) -> None:
     limits = {"messagesLimit": None, "limits": {"maxInteractionsPerUserId": None}}
     limits |= {"messagesLimit": LIMIT} if name == "messagesLimit" else {"limits": {"maxInteractionsPerUserId": LIMIT}}
-    # What the conversation received in other tests counts, unless it is deleted.
+    # Messages of other tests count, unless the conversation is deleted.
     delete = ("DELETE", "/v3/agents/support/convos/ann", None)
     empty = ("POST", STATE, {"turns": [], "metadata": {"userName": f"{how}, {name}"}})
-    answers(served, ("PATCH", "/v3/agents/support", {"agent": limits}), delete, empty)
+    served.send(("PATCH", "/v3/agents/support", {"agent": limits}), delete, empty)
 
     taken = sum(int(line) for lines in run_concurrently(served, "append", how) for line in lines)
 
     one_more = {"turns": [{"from": "human", "messages": [{}] * (LIMIT + 1)}]}
-    (_, _, state), (status, _, refused) = answers(served, ("POST", STATE, {}), ("POST", STATE, one_more))
-    counts = state["chatState"]
-    assert (counts["messagesNum"], counts["interactionsNum"], len(state["turns"])) == (LIMIT, LIMIT, LIMIT)
+    read, refused = served.send(("POST", STATE, {}), ("POST", STATE, one_more))
+    counts = read.json["chatState"]
+    assert (counts["messagesNum"], counts["interactionsNum"], len(read.json["turns"])) == (LIMIT, LIMIT, LIMIT)
     # With If-Match every accepted message is stored; without it, one may have replaced another.
     assert taken == LIMIT if how == "matched" else taken >= LIMIT
-    assert (status, refused["limit"]) == (429, {"name": name, "max": LIMIT, "used": LIMIT, "left": 0})
+    assert (refused.status, refused.json["limit"]) == (429, {"name": name, "max": LIMIT, "used": LIMIT, "left": 0})
     count_cases(requests=taken)
