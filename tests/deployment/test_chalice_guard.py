@@ -16,7 +16,7 @@ import pytest
 
 from infra.local import children
 from tests.deployment import clones, cloud
-from tests.selection import whole
+from tests.selection import first_case, whole
 
 # The reloader of `chalice local` starts its own command line again.
 _CHALICE = str(Path(sys.executable).with_name("chalice"))
@@ -93,6 +93,7 @@ def files(project: Path) -> set[Path]:
         (["delete", "--stage", "rehearsal"], ["destroy", "--stage", "rehearsal"]),
     ],
 )
+@first_case
 def test_deploy_and_delete_are_handed_over(
     project: Path, only_chalice: str, arguments: list[str], executed: list[str]
 ) -> None:
@@ -107,6 +108,7 @@ def test_deploy_and_delete_are_handed_over(
     assert files(project) == before
 
 
+@whole
 def test_settings_that_remove_others_are_handed_over(project: Path, tmp_path: Path) -> None:
     """Chalice reads them before it imports the app."""
     copy = shutil.copytree(project, tmp_path / "project", symlinks=True)
@@ -155,6 +157,7 @@ def test_another_directory_and_a_profile_are_handed_over(project: Path, tmp_path
         (["local"], "`chalice local` needs the packages of the project: run `make install`, then `.venv/bin/chalice`."),
     ],
 )  # fmt: skip
+@first_case
 def test_what_does_not_work_is_one_sentence(
     project: Path, only_chalice: str, arguments: list[str], sentence: str
 ) -> None:
@@ -170,6 +173,7 @@ def test_a_failure_of_the_set_up_ends_the_command(project: Path) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", "")
 
 
+@whole
 def test_without_a_supported_python_the_command_stops(project: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(project, tmp_path / "project", symlinks=True)
     shutil.rmtree(copy / ".venv")
@@ -180,6 +184,7 @@ def test_without_a_supported_python_the_command_stops(project: Path, tmp_path: P
     assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", f"Error: {sentence}\n")
 
 
+@whole
 def test_a_built_project_is_deployed_by_infra_deploy_only(tmp_path: Path) -> None:
     """Otherwise, `chalice deploy` in `build/<stage>` would hand itself over for ever."""
     built = cloud.copy_project(tmp_path / "built", {})
@@ -199,7 +204,8 @@ def test_a_user_with_an_older_python_can_hand_over() -> None:
     assert "from __future__ import annotations" in source
 
 
-@pytest.mark.parametrize("autoreload", [pytest.param("--autoreload", marks=whole), "--no-autoreload"])
+@whole
+@pytest.mark.parametrize("autoreload", ["--autoreload", "--no-autoreload"])
 def test_without_an_engine_chalice_local_does_not_serve(project: Path, autoreload: str) -> None:
     for variables, reason in (({}, "There is no local engine"), (_NOWHERE, _REFUSED)):
         ran = chalice(project, "local", autoreload, "--port", "0", **variables)

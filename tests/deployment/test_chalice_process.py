@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 
 from infra.deploy import chalice_process, stage_lock
 from infra.local import children
+from tests.selection import first_case, whole
 
 # Writes its process id, and never ends.
 _ENDLESS_APP = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)\n"
@@ -71,6 +72,7 @@ def test_a_failure_is_one_sentence_and_the_log_has_the_rest(project: Path) -> No
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+@first_case
 def test_chalice_ends_when_the_deployment_is_killed_or_stopped(project: Path, end: signal.Signals) -> None:
     """The next command takes the lock of a stopped deployment over after five seconds."""
     (project / "app.py").write_text(_ENDLESS_APP)
@@ -96,6 +98,7 @@ chalice_process.run(Path({str(project)!r}), "delete", "dev")
         deployment.wait()
 
 
+@whole
 def test_chalice_works_longer_than_the_longest_silence(project: Path) -> None:
     seconds = chalice_process._LONGEST_SILENCE_SECONDS + 2 * chalice_process._BEAT_SECONDS
     with (project / "app.py").open("a") as app:

@@ -18,6 +18,7 @@ from infra.deploy import chalice_state, checks, event_sources, stage
 from infra.deploy.functions import declared_functions
 from tests.deployment.conftest import add_api
 from tests.deployment.test_functions import OUTPUTS
+from tests.selection import first_case
 
 _TRUST: dict[str, Any] = {
     "Version": "2012-10-17",
@@ -136,6 +137,7 @@ def test_the_resources_of_an_api_are_one_request(account: dict[str, str]) -> Non
     assert len(app.app.routes) < 500
 
 
+@first_case
 @pytest.mark.parametrize("name", ["cams-prod2", "cams-prod-fan_out_leads", "other-cams-prod"])
 def test_the_api_of_a_function_with_a_similar_name_is_another_one(account: dict[str, str], name: str) -> None:
     add_function_api(_FUNCTION.replace("cams-prod", name))
@@ -160,7 +162,8 @@ def test_of_several_apis_the_oldest_is_kept_and_the_others_are_named(
     assert all(f"`aws apigateway delete-rest-api --rest-api-id {line.partition(':')[0]}`" in line for line in lines)
 
 
-@pytest.mark.parametrize("text", ["", '{"resources": [', "{}", "[]"])
+@first_case
+@pytest.mark.parametrize("text", ['{"resources": [', "", "{}", "[]"])
 def test_an_older_record_does_not_matter(account: dict[str, str], text: str) -> None:
     path = stage.CHALICE_DIRECTORY / "deployed" / "prod.json"
     path.parent.mkdir()

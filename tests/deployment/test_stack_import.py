@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import boto3
@@ -18,6 +19,7 @@ from infra import tables
 from infra.deploy import sample_process, stack, stack_import, template
 from infra.deploy.checks import NotReady
 from infra.deploy.commands import deployment
+from tests.selection import first_case
 
 NAME = "cams-prod"
 RECEIPTS = "ReceiptKey"
@@ -69,6 +71,12 @@ class CloudFormation:
 
 @pytest.fixture
 def created() -> Iterator[dict[str, str]]:
+    with account() as keys:
+        yield keys
+
+
+@contextmanager
+def account() -> Iterator[dict[str, str]]:
     """The keys of a stage in an account with its tables, without its stack."""
     with mock_aws():
         tables.create_missing(boto3.client, f"{NAME}-")
@@ -105,14 +113,14 @@ def references(value: Any) -> set[str]:
     return own | {name for one in value.values() for name in references(one)}
 
 
-@pytest.fixture
-def change(created: dict[str, str]) -> CloudFormation:
+@pytest.fixture(scope="module")
+def change() -> CloudFormation:
     """The change set of an import with everything that can be left, also the aliases."""
-    kms = boto3.client("kms")
-    for logical_id, arn in created.items():
-        kms.create_alias(AliasName=ALIASES[logical_id], TargetKeyId=arn.rpartition("/")[2])
     cloudformation = CloudFormation()
-    imported(cloudformation, created)
+    with account() as created:
+        for logical_id, arn in created.items():
+            boto3.client("kms").create_alias(AliasName=ALIASES[logical_id], TargetKeyId=arn.rpartition("/")[2])
+        imported(cloudformation, created)
     return cloudformation
 
 
@@ -214,6 +222,7 @@ def test_the_key_of_another_stack_is_used_and_not_imported(created: dict[str, st
         pytest.param(("UPDATE_COMPLETE", "DELETE_SKIPPED"), id="has given the key up"),
     ],
 )
+@first_case
 def test_the_keys_of_a_deleted_stack_are_imported(created: dict[str, str], statuses: tuple[str, str]) -> None:
     """CloudFormation describes the resources of a deleted stack for 90 days."""
     ids = {arn.rpartition("/")[2]: f"arn:aws:cloudformation:us-east-1:1:stack/{NAME}/1" for arn in created.values()}
@@ -261,6 +270,7 @@ def test_without_any_key_one_sentence_says_so(created: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("logical_id", KEYS)
+@first_case
 def test_a_key_that_is_pending_deletion_is_named(created: dict[str, str], logical_id: str) -> None:
     for name, arn in created.items():
         tag(name, arn)

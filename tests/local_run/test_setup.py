@@ -11,7 +11,7 @@ import pytest
 
 from infra import uv
 from tests import package_index
-from tests.selection import first_case
+from tests.selection import first_case, whole
 
 LISTED = """\
 :env:.disable-pip-version-check='1'
@@ -91,6 +91,7 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@whole
 def test_uv_is_installed_once_from_its_lock(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
     uv.install()
     assert "Fetching uv" in capsys.readouterr().out
@@ -99,6 +100,7 @@ def test_uv_is_installed_once_from_its_lock(fresh: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().out == ""
 
 
+@whole
 def test_uv_with_another_hash_is_not_installed(fresh: Path) -> None:
     (fresh / "uv.lock").write_text(f"uv==1 --hash=sha256:{0:064}\n")
     with pytest.raises(uv.UvError, match=r"(?s)DO NOT MATCH THE HASHES.*pip could not install uv\.lock"):
@@ -106,6 +108,7 @@ def test_uv_with_another_hash_is_not_installed(fresh: Path) -> None:
     assert not (fresh / ".uv" / "bin" / "uv").exists()
 
 
+@whole
 def test_uv_is_installed_despite_pip_s_configured_target(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_USER", "1")
     uv.install()
@@ -167,6 +170,7 @@ def test_an_environment_is_created_once_from_pip_s_configured_index(machine: Mac
     assert machine.modules() == {"small"}
 
 
+@whole
 def test_a_larger_lock_adds_packages_and_a_smaller_one_removes_none(machine: Machine) -> None:
     machine.install(machine.run, machine.dev)
     machine.install(machine.dev)
@@ -175,6 +179,7 @@ def test_a_larger_lock_adds_packages_and_a_smaller_one_removes_none(machine: Mac
     assert machine.modules() == {"small", "more"}
 
 
+@whole
 def test_the_smaller_set_up_installs_a_changed_larger_lock(machine: Machine) -> None:
     machine.install(machine.dev)
     machine.dev.write_text(machine.dev.read_text() + "# changed\n")
@@ -182,6 +187,7 @@ def test_the_smaller_set_up_installs_a_changed_larger_lock(machine: Machine) -> 
     assert machine.modules() == {"small", "more"}
 
 
+@whole
 def test_a_package_with_another_hash_is_not_installed(machine: Machine) -> None:
     machine.run.write_text(f"small==1 --hash=sha256:{'0' * 64}\n")
     ran = machine.install(machine.run)

@@ -13,7 +13,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.assertions import stored
 from tests.operator_commands.commands import run
 from tests.operator_commands.existing import Credential
-from tests.selection import one_of_each
+from tests.selection import one_of_each, whole
 
 ROOT = Path(__file__).parents[2]
 
@@ -91,8 +91,8 @@ _LOGIN = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 @pytest.mark.parametrize(
     ("environment", "reason"),
     [
-        pytest.param({}, f"You must specify a region. {_NO_ENVIRONMENT}", id="no region"),
-        pytest.param(_REGION, f"Unable to locate credentials. {_NO_ENVIRONMENT}", id="no credentials"),
+        pytest.param({}, f"You must specify a region. {_NO_ENVIRONMENT}", id="no region", marks=whole),
+        pytest.param(_REGION, f"Unable to locate credentials. {_NO_ENVIRONMENT}", id="no credentials", marks=whole),
         pytest.param(
             {**_REGION, **_LOGIN, "AWS_ENDPOINT_URL": "http://127.0.0.1:9"},
             'Could not connect to the endpoint URL: "http://127.0.0.1:9/". '
