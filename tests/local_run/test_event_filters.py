@@ -72,5 +72,5 @@ def test_one_of_several_filters_is_enough(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_unknown_function_is_refused() -> None:
-    with pytest.raises(ValueError, match="fan_out_moons is in no table"):
+    with pytest.raises(ValueError, match="fan_out_moons is not a declared function"):
         event_filters.of_function("fan_out_moons")
