@@ -32,7 +32,7 @@ def noise(length: int) -> str:
 
 def save(api: Api, client_id: str, **members: Any) -> None:
     answer = api.post(f"/v2/clients/{client_id}", members)
-    # `tests/test_people.py` tests the warnings about what does not exist.
+    # `tests/organisations/test_unknown_ids.py` tests the warnings about what does not exist.
     assert answer.json.keys() <= {"success", "message", "warnings"}
     assert (answer.json["success"], answer.json["message"]) == (True, "Client updated successfully"), answer.text
 

@@ -26,7 +26,7 @@ def stop_clock(monkeypatch: pytest.MonkeyPatch) -> Hold:
 
 def save(api: Api, **members: Any) -> None:
     answer = api.post("/v2/orgs/acme", {"name": "Acme", **members})
-    # `tests/test_people.py` tests the warnings about what does not exist.
+    # `tests/organisations/test_unknown_ids.py` tests the warnings about what does not exist.
     assert answer.json.keys() <= {"success", "message", "warnings"}
     assert (answer.json["success"], answer.json["message"]) == (True, "Organization updated successfully"), answer.text
 

@@ -1,0 +1,188 @@
+"""Lists and exports of leads of all agents or of one."""
+
+import csv
+import io
+import json
+from typing import Any
+from urllib.parse import urlencode, urljoin
+
+import pytest
+from click.testing import CliRunner
+
+from chalicelib import clock, storage
+from chalicelib.http import files
+from chalicelib.leads.store import LeadRow
+from infra.operator.commands import cams
+from tests.api import Api
+from tests.assertions import refused
+from tests.builders import lead_body
+from tests.engine_requests import counted
+from tests.listed_pages import flatten, read_pages
+
+LEADS = {"b": 3, "a": 2, "c": 0, "z": 1}
+HOUR = 3600
+START = 1_790_000_000
+
+
+@pytest.fixture
+def leads(api: Api, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """The names of leads by agent, newest first: one each hour, of the agents in turn."""
+    now = [START]
+    monkeypatch.setattr(clock, "milliseconds", lambda: now[0] * 1000)
+    found: dict[str, list[str]] = {agent_id: [] for agent_id in sorted(LEADS)}
+    for agent_id in LEADS:
+        api.post(f"/v2/agents/{agent_id}", {"title": f"Agent {agent_id.upper()}"})
+    for number in range(max(LEADS.values())):
+        for agent_id in [one for one, count in LEADS.items() if count > number]:
+            now[0] += HOUR
+            name = f"{agent_id}{number}"
+            members = {"name": name, "email": f"{name}@X.test", "phone": "+31 20 55"}
+            assert api.post("/v3/leads", lead_body(agent_id, **members)).status == 200
+            found[agent_id].insert(0, name)
+    return found
+
+
+def found_leads(api: Api, limit: int = 2, **query: Any) -> list[str]:
+    """The names of the leads in all pages."""
+    return [one["name"] for one in flatten(read_pages(api, f"/v3/leads?{urlencode(query)}", limit))]
+
+
+NEWEST_FIRST = ["b2", "a1", "b1", "z0", "a0", "b0"]
+
+
+@pytest.mark.parametrize("limit", [2, 100])
+def test_the_leads_of_all_agents_are_listed_newest_first(limit: int, leads: dict[str, list[str]], api: Api) -> None:
+    assert found_leads(api, limit) == NEWEST_FIRST
+
+
+@pytest.mark.parametrize("query", ["", "?limit=2", "?agentId=b", "?from=1&to=1900000000"])
+def test_a_page_of_leads_is_one_query(query: str, leads: dict[str, list[str]], api: Api) -> None:
+    with counted() as requests:
+        assert api.get(f"/v3/leads{query}").status == 200
+    assert requests["Query"] == 1
+
+
+def test_leads_are_found_by_agent_time_and_text(leads: dict[str, list[str]], api: Api) -> None:
+    assert found_leads(api, agentId="b") == leads["b"]
+    assert found_leads(api, agentId="unknown") == []
+    assert (found_leads(api, q="B1@x"), found_leads(api, q="agent z"), found_leads(api, q="55", agentId="a")) == (
+        ["b1"], ["z0"], ["a1", "a0"],
+    )  # fmt: skip
+    created = {one["name"]: one["createdAt"] // 1000 for one in api.get("/v3/leads").data}
+    assert sorted(created, key=lambda name: created[name]) == ["b0", "a0", "z0", "b1", "a1", "b2"]
+    since, until = created["a0"], created["a1"]
+    expected = ["b1", "z0", "a0"]  # from is included, to is not
+    assert found_leads(api, **{"from": since, "to": until}) == expected
+    assert found_leads(api, **{"from": since, "to": until, "agentId": "b"}) == ["b1"]
+    assert found_leads(api, **{"from": until, "to": since}) == []
+
+
+def test_the_leads_of_one_agent_are_listed_alike_by_both_routes(leads: dict[str, list[str]], api: Api) -> None:
+    assert api.get("/v3/leads?agentId=b").data == api.get("/v3/agents/b/leads").data
+
+
+def test_a_cursor_survives_the_deletion_of_its_lead_and_its_agent(leads: dict[str, list[str]], api: Api) -> None:
+    first = api.get("/v3/leads?limit=3").json
+    (*_, last) = first["data"]
+    assert last["name"] == "b1"
+    api.delete(f"/v3/leads/{last['id']}")
+    path = f"/v3/leads?cursor={first['nextCursor']}"
+    assert [one["name"] for one in api.get(path).data] == ["z0", "a0", "b0"]
+    api.delete("/v3/agents/b")
+    assert [one["name"] for one in api.get(path).data] == ["z0", "a0"]
+
+
+def test_agents_without_leads_cost_nothing(api: Api) -> None:
+    for number in range(45):
+        api.post(f"/v2/agents/n{number:02}", {})
+    api.post("/v3/leads", lead_body("n44", name="last"))
+    with counted() as requests:
+        assert [one["name"] for one in api.get("/v3/leads").data] == ["last"]
+    assert requests["Query"] == 1
+
+
+def test_a_changed_lead_keeps_its_place(leads: dict[str, list[str]], api: Api) -> None:
+    oldest = api.get("/v3/leads").data[-1]
+    assert api.patch(f"/v3/leads/{oldest['id']}", {"lead": {"name": "new"}}).status == 200
+    assert found_leads(api) == [*NEWEST_FIRST[:-1], "new"]
+
+
+def test_leads_of_an_earlier_version_are_listed_once_they_are_indexed(leads: dict[str, list[str]], api: Api) -> None:
+    """A lead that is saved has its entry of the index; `leads index` writes those of all others."""
+    before = api.get("/v3/leads").data
+    for row in [*storage.scan(LeadRow, LeadRow.lead_id.exists())]:
+        row.workspace = row.captured = None
+        storage.save_many([row])
+    assert found_leads(api) == []
+    assert found_leads(api, agentId="b") == leads["b"]
+    api.patch(f"/v3/leads/{before[0]['id']}", {"lead": {"name": "saved"}})
+    assert found_leads(api) == ["saved"]
+    assert CliRunner().invoke(cams, ["leads", "index"]).output == "Indexed 5 leads.\n"
+    assert api.get("/v3/leads").data == [{**before[0], "name": "saved"}, *before[1:]]
+    assert CliRunner().invoke(cams, ["leads", "index"]).output == "Indexed 0 leads.\n"
+
+
+@pytest.mark.parametrize("cursor", ["x", "0" * 25 + "u", "0" * 26 + "support", "~" * 30])
+def test_a_cursor_of_leads_is_a_ulid(cursor: str, api: Api) -> None:
+    message = refused(api.get(f"/v3/leads?cursor={cursor}"), 400, "cursor")
+    assert message == "cursor must be the nextCursor of an earlier response."
+
+
+def exported(api: Api, form: str, **query: Any) -> list[str]:
+    """The pages of an export, by its links."""
+    address, texts = f"/v3/leads/export?{urlencode({'format': form, **query})}", []
+    while True:
+        answer = api.get(address)
+        assert (answer.status, answer.headers["content-type"]) == (200, files.MEDIA[form])
+        texts.append(answer.text)
+        if "link" not in answer.headers:
+            return texts
+        target, _, parameters = answer.headers["link"].partition(">;")
+        assert parameters.strip() == 'rel="next"'
+        address = urljoin(address, target[1:])
+
+
+@pytest.mark.parametrize(
+    ("query", "limit"),
+    [({}, 1), ({"agentId": "b"}, 2), ({"q": "0@x"}, 100), ({"from": 1, "to": START + 3 * HOUR}, 2)],
+)
+def test_an_export_has_the_listed_leads_once(
+    limit: int, query: dict[str, Any], leads: dict[str, list[str]], api: Api
+) -> None:
+    expected = flatten(read_pages(api, f"/v3/leads?{urlencode(query)}", 100))
+    texts = exported(api, "ndjson", limit=limit, **query)
+    assert [json.loads(line) for line in "".join(texts).splitlines()] == expected
+    assert max(text.count("\n") for text in texts) <= limit
+    (*rows,) = csv.DictReader(io.StringIO("".join(exported(api, "csv", limit=limit, **query)), newline=""))
+    assert [(row["id"], row["name"], row["agentName"]) for row in rows] == [
+        (one["id"], one["name"], one["agentName"]) for one in expected
+    ]
+
+
+def test_an_export_as_csv_runs_nothing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "milliseconds", lambda: START * 1000)
+    api.post("/v2/agents/support", {"title": "=title()"})
+    given = {"name": '=HYPERLINK("x")', "email": "@sum, a\nb", "phone": "+31 (20) 551"}
+    made = api.post("/v3/leads", lead_body(**given)).data
+    (text,) = exported(api, "csv")
+    (row,) = csv.DictReader(io.StringIO(text, newline=""))
+    assert row == {
+        "id": made["id"],
+        "agentId": "support",
+        "agentName": "'=title()",
+        "name": '\'=HYPERLINK("x")',
+        "email": "'@sum, a\nb",
+        "phone": "'+31 (20) 551",
+        "channel": "web-chat",
+        "createdAt": clock.iso(START),
+    }
+
+
+def test_a_page_of_an_export_fits_a_response(api: Api) -> None:
+    api.post("/v2/agents/support", {})
+    for _ in range(4):
+        assert api.post("/v3/leads", lead_body(name='"\n' * 300_000)).status == 200
+    for form in files.MEDIA:
+        texts = exported(api, form)
+        assert len(texts) > 1
+        assert all(len(json.dumps(text)) < 6_000_000 for text in texts)
