@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from botocore.session import Session
 
 from chalicelib import storage
+from tests import fast_moto
 
 Item = dict[str, dict[str, Any]]
 
@@ -82,7 +83,9 @@ def metered(client: Any = None) -> Iterator[Meter]:
 @lru_cache
 def _plain(endpoint: str, region: str) -> Any:
     # With the credentials of the environment: the local engine refuses all others.
-    return Session().create_client("dynamodb", region, endpoint_url=endpoint)
+    client = Session().create_client("dynamodb", region, endpoint_url=endpoint)
+    fast_moto.attach(client)
+    return client
 
 
 class _Place(NamedTuple):

@@ -60,9 +60,14 @@ _update_item = DynamoDBBackend.update_item
 
 def use(client: Any) -> None:
     """Switch the fast path on, and answer this DynamoDB client's data operations directly; call once per client."""
+    attach(client)
+    _switch(on=True)
+
+
+def attach(client: Any) -> None:
+    """Answer this DynamoDB client's data operations directly while the fast path is on; call once per client."""
     # Registered last and for all operations, so that every other handler of the event runs first.
     client.meta.events.register_last("before-call", _answer)
-    _switch(on=True)
 
 
 @contextmanager
