@@ -26,6 +26,7 @@ class Lambda:
     """The deployed functions: runs fan_out_agents in this process. A test replaces `answer`."""
 
     def __init__(self) -> None:
+        self.name = NAME
         self.events: list[list[Record]] = []
         self.answer: Callable[[Record], Any] = lambda event: functions.fan_out_agents(event, None)
         self.error = ""
@@ -33,7 +34,7 @@ class Lambda:
         self.exceptions = SimpleNamespace(ResourceNotFoundException=LookupError)
 
     def invoke(self, **call: str) -> dict[str, Any]:
-        if call["FunctionName"] != NAME:
+        if call["FunctionName"] != self.name:
             raise LookupError
         event = json.loads(call["Payload"])
         self.events.append(event["Records"])
@@ -71,7 +72,7 @@ def number(record: Record) -> str:
     return str(record["dynamodb"]["SequenceNumber"])
 
 
-def batch(records: list[Record], function: str = NAME, **members: Any) -> Record:
+def batch(records: list[Record], **members: Any) -> Record:
     """What Lambda writes for a batch that it has given up."""
     (shard,) = _shards(records[0]["eventSourceARN"])
     info = {
@@ -85,7 +86,7 @@ def batch(records: list[Record], function: str = NAME, **members: Any) -> Record
     }
     context = {
         "requestId": "c9b8fa9f",
-        "functionArn": f"arn:aws:lambda:eu-west-1:123456789012:function:{function}",
+        "functionArn": f"arn:aws:lambda:eu-west-1:123456789012:function:{NAME}",
         "condition": "RecordAgeExceeded",
         "approximateInvokeCount": 1,
     }

@@ -115,10 +115,11 @@ def test_a_message_stays_until_its_function_has_processed_all_records(
 
 
 def test_a_function_that_does_not_exist_is_named(awslambda: Lambda, changes: list[Record]) -> None:
-    put(batch(changes, "cams-other"))
+    put(batch(changes))
+    awslambda.name = "cams-other"
     ran = replay()
     assert ran.exit_code == 1
-    assert "left: there is no function cams-other in this account and region" in ran.output
+    assert "left: there is no function cams-fan_out_agents in this account and region" in ran.output
 
 
 def test_messages_about_deliveries_stay_and_are_counted_with_their_command(
