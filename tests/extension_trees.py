@@ -51,6 +51,8 @@ _CORE = (
     "tests/storage/test_stored_rows.py",
     "tests/workspaces/test_rows.py",
     "tests/deployment/test_verify.py",
+    "tests/deployment/test_verify_functions.py",
+    "tests/deployment/test_verify_resources.py",
 )
 # By extension, the folder unless it takes longer than half a minute.
 _OWN = {

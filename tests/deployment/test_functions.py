@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from chalice.app import DynamoDBEventConfig
+from chalice.app import DynamoDBEventConfig, SQSEventConfig
 
 from app import app
 from chalicelib import storage
@@ -42,7 +42,8 @@ def named(kind: str, member: str) -> dict[str, dict[str, Any]]:
 
 
 def statements(function: Function) -> list[dict[str, Any]]:
-    return policy(function, "cams-prod", OUTPUTS, SENDER)["Statement"]
+    found: list[dict[str, Any]] = policy(function, "cams-prod", OUTPUTS, SENDER)["Statement"]
+    return found
 
 
 def test_the_table_lists_the_functions_that_the_application_registers() -> None:
@@ -56,6 +57,7 @@ def test_every_function_has_the_event_source_that_the_application_registers() ->
         if isinstance(source, DynamoDBEventConfig):
             assert (function.stream, function.queue) == (source.name.rpartition("_")[2], None)
         else:
+            assert isinstance(source, SQSEventConfig) and source.queue
             assert (function.stream, function.queue) == (None, source.queue.removeprefix(storage.table("")))
 
 

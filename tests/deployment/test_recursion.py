@@ -10,7 +10,7 @@ from infra.deploy import recursion
 from infra.deploy.functions import declared_functions
 from infra.verify import functions
 from tests.deployment.test_functions import OUTPUTS
-from tests.deployment.test_verify import deployed, problems
+from tests.deployment.verification import deployed, problems
 
 _CHAINS = ("maintain", "erase", "notify_people")
 CHAINS = [f"cams-prod-{function.name}" for function in declared_functions() if function.name in _CHAINS]

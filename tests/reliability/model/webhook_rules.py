@@ -8,7 +8,7 @@ from hypothesis.stateful import initialize
 from tests.reliability.model.answers import MADE, Document, Expected, Record, missing, success
 from tests.reliability.model.forms import merged
 from tests.reliability.model.machine import Workspace, conditions, picks, route
-from tests.reliability.model.people_rules import PeopleRules
+from tests.reliability.model.workspace_rules import WorkspaceRules
 
 ONE = "/v3/webhooks/{webhook_id}"
 DELIVERIES = f"{ONE}/deliveries"
@@ -18,7 +18,7 @@ _more = {"enabled": st.booleans(), "description": st.sampled_from([None, "", "x"
 PAYLOAD = "A test of this webhook endpoint."
 
 
-class WebhookRules(PeopleRules):
+class WebhookRules(WorkspaceRules):
     """Webhooks and their deliveries. Nothing is sent here, so every delivery is pending."""
 
     @initialize()
