@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -130,23 +129,6 @@ def test_a_long_transcript_is_searched_to_its_beginning(api: Api) -> None:
     say(api, "ann", "needle", *("hay" * 100 for _ in range(1_000)))
     (found,) = api.get(f"{CONVOS}/search?q=needle").data
     assert [one["mid"] for one in found["messages"]] == ["ann-0"]
-
-
-def test_every_page_of_a_search_equals_brute_force(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sixty conversations with random words, searched in pages of every kind."""
-    monkeypatch.setattr(search, "MAX_EXAMINED", 7)
-    generator = random.Random(16)
-    written = {f"u{number}": generator.choices(WORDS, k=3) for number in range(60)}
-    for user, texts in written.items():
-        say(api, user, *texts)
-    for word in WORDS:
-        results = [one for page in pages(api, f"{CONVOS}/search", q=word, limit=3) for one in page["data"]]
-        expected = {
-            user: {f"{user}-{number}" for number, text in enumerate(texts) if word.casefold() in text.casefold()}
-            for user, texts in written.items()
-        }
-        listed = {one["conversation"]["ID"]: {message["mid"] for message in one["messages"]} for one in results}
-        assert listed == {user: mids for user, mids in expected.items() if mids}
 
 
 def exported(api: Api, form: str, **query: Any) -> list[str]:

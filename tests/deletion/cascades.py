@@ -7,6 +7,7 @@ from moto.sqs.models import sqs_backends
 
 from chalicelib import maintenance, storage
 from chalicelib.queues.tasks import ResumeCascade
+from tests import moto_tables
 from tests.api import Api
 from tests.builders import lead_body
 from tests.conftest import PassTime
@@ -18,9 +19,9 @@ HUMAN = [{"from": "human", "messages": [{"from": "human", "item": {"text": "Hell
 
 def items(*tables: str) -> list[dict[str, Any]]:
     """Every item of these tables, or of all."""
-    dynamodb = storage.sdk_client("dynamodb")
-    names = [storage.table(name) for name in tables] or dynamodb.list_tables()["TableNames"]
-    return [item for name in names for item in dynamodb.scan(TableName=name)["Items"]]
+    stored = moto_tables.items()
+    names = [storage.table(name) for name in tables] or [*stored]
+    return [item for name in names for item in stored[name]]
 
 
 def records(*tables: str) -> list[dict[str, Any]]:
@@ -34,10 +35,10 @@ def create(api: Api, number: int) -> list[str]:
     return made[::-1]
 
 
-def fill(api: Api) -> None:
+def fill(api: Api, conversations: int = 25) -> None:
     """Create every kind of record that an agent can have."""
-    create(api, 25)
-    api.post("/agents/support/interact/ann/state", {"turns": [{"messages": [{"text": os.urandom(400_000).hex()}]}]})
+    create(api, conversations)
+    api.post("/agents/support/interact/ann/state", {"turns": [{"messages": [{"text": os.urandom(300_000).hex()}]}]})
     api.post("/v3/agents/support/tools", {"tool": {"name": "t"}})
     api.post("/v3/leads", lead_body(name="Ann"))
     for kind in ("load", "convo"):

@@ -1,11 +1,11 @@
 """Pauses that only advance the clock, and workspaces with a row of every kind."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from chalicelib import clock
+from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
+from tests.fast_moto import restore_or_create
 from tests.webhooks import pipeline
 from tests.workspaces.workspace_rows import fill
 
@@ -21,18 +21,21 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.fixture
-def full(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> Iterator[NewWorkspace]:
+def full(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> NewWorkspace:
     """A workspace with a row of every kind."""
     monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
-    with pipeline.inbox() as inbox:
-        fill(workspace, inbox.url())
-        assert inbox.posts
-    yield workspace
+    restore_or_create("full workspace", lambda: _fill(workspace))
+    return workspace
 
 
 @pytest.fixture
-def neighbour(full: NewWorkspace, other_workspace: NewWorkspace) -> NewWorkspace:
+def neighbour(full: NewWorkspace) -> NewWorkspace:
     """A second workspace, with rows of every kind under the same names."""
+    return restore_or_create("full neighbour", lambda: _fill(workspaces.create("Other")))[0]
+
+
+def _fill(made: NewWorkspace) -> NewWorkspace:
     with pipeline.inbox() as inbox:
-        fill(other_workspace, inbox.url())
-    return other_workspace
+        fill(made, inbox.url())
+        assert inbox.posts
+    return made

@@ -235,10 +235,16 @@ def test_an_export_edited_by_hand_is_refused_with_the_line_the_member_and_the_ru
     exported = [json.loads(line) for line in suspended_export(full.workspace_id, path).splitlines()]
     other_account()
     before = items()
+    imported = set[str]()
     for kind, member, value, rule in EDITS:
         number = next(index for index, line in enumerate(exported) if line["kind"] == kind)
         changed = [*exported]
         changed[number] = edited(exported[number], member, value)
+        problem = shapes.find_problem(changed[number], number + 1, exported[number - 1])
+        assert problem is not None and rule in problem, (kind, member, problem)
+        if kind in imported:
+            continue
+        imported.add(kind)
         write_lines(path, changed)
         ran = run("import", str(path))
         assert ran.stderr.startswith(f"Error: Line {number + 1} of the file is not a record of an export: "), (

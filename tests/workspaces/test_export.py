@@ -81,7 +81,7 @@ def test_an_interrupted_export_continues_where_it_was(full: NewWorkspace, tmp_pa
     path = tmp_path / "export"
     complete = suspended_export(full.workspace_id, path)
     lines = complete.splitlines(keepends=True)
-    for kept in range(0, len(lines) + 1, 4):
+    for kept in range(0, len(lines) + 1, 12):
         size = len(b"".join(lines[:kept]))
         for cut in (size, size + 9):  # between two lines, and in a line
             assert resumed_export(full.workspace_id, path, complete[:cut]) == complete

@@ -13,9 +13,10 @@ from tests.extensions.erasures.test_erasures import COUNTS
 from tests.person_records import ZARA, fill
 from tests.reliability.test_expiry_engine import all_items
 from tests.reliability.test_expiry_engine import stream as stream
+from tests.selection import whole
 from tests.webhooks import pipeline
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, whole]
 
 
 def erase(workspace_id: str, erasure_id: str) -> None:
