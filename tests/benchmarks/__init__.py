@@ -1,1 +1,1 @@
-"""Check the benchmarks' figures for CAMS in every test run."""
+"""Tests of the benchmarks and of their published results for CAMS."""

@@ -1,4 +1,4 @@
-"""A process that counts deliveries under callgrind, for `test_fanout_counts`.
+"""A process that sends deliveries under callgrind, for `test_fanout_counts`.
 
 python -m tests.benchmarks.counted_delivery URL LENGTH
 """
@@ -24,7 +24,7 @@ EVENT = {
 
 
 def main(url: str, length: int) -> None:
-    """Count building, signing and posting a body, in runs of `length` deliveries."""
+    """Build, sign and post bodies, in counted runs of `length` deliveries."""
     endpoint = {"url": url, "secrets": [{"secret": SECRET}]}
 
     def deliver() -> None:

@@ -1,4 +1,4 @@
-"""Instructions of a cold start, as the suite counts them: an unnecessary import fails here.
+"""Each function's cold start stays below its limit of instructions, so an unnecessary import fails a test.
 
 `tests/deployment/test_package.py` checks the other counts: compiled modules, clients and the package's size.
 """

@@ -1,4 +1,4 @@
-"""The bounded resources of a process that a delivery uses: threads, lookups, connections, system calls, instructions.
+"""Limits on what a delivery uses: threads, DNS lookups, connections, system calls and instructions.
 
 `tests/webhooks/test_costs.py` counts its database requests; `tests/sending/test_request.py` checks what it
 sends.
@@ -32,7 +32,7 @@ from tests.webhooks.conftest import inbox as inbox
 from tests.webhooks.conftest import stream as stream
 from tests.webhooks.pipeline import Inbox, Stream
 
-BATCH = 10  # messages of one invocation
+BATCH = 10  # the maximum number of messages per invocation
 TYPE = "organisation_created"
 MOST_INSTRUCTIONS = 270_000
 
@@ -71,7 +71,7 @@ def test_consecutive_batches_reuse_the_threads(stream: Stream, workspace: NewWor
     with threads_made() as made:
         for batch in batches(workspace.workspace_id, [inbox.url()] * 50):
             batch.run()
-            time.sleep(0.05)  # a thread becomes free shortly after its delivery
+            time.sleep(0.05)  # a thread becomes idle shortly after its delivery
     assert len(inbox.posts) == 50
     assert made["delivery"] <= BATCH
     assert made["lookup"] <= 1
@@ -105,7 +105,7 @@ def test_a_burst_to_a_host_is_one_lookup(
         lookups_of[host] += 1
         return real(host, *arguments, **options)
 
-    monkeypatch.setattr(lookups, "_CACHE_MS", 60_000)  # a loaded machine takes longer than a second for all of them
+    monkeypatch.setattr(lookups, "_CACHE_MS", 60_000)  # on a loaded machine, all of them take more than a second
     monkeypatch.setattr(socket, "getaddrinfo", counted)
     lookups.cache.clear()
     for batch in batches(workspace.workspace_id, [inbox.url()] * 50):
@@ -129,11 +129,11 @@ def test_a_delivery_makes_few_system_calls(
     names = ("setsockopt", "settimeout", "connect", "send", "recv", "close", "getsockopt", "setblocking")
     watched = type("Watched", (socket.socket,), {name: counted(name) for name in names})
     (batch,) = batches(workspace.workspace_id, [inbox.url()])
-    # Only for the sender: the receiver of this test also uses sockets.
+    # Only the sender is watched, because the receiver of this test also uses sockets.
     monkeypatch.setattr(connection, "socket", SimpleNamespace(**{**vars(socket), "socket": watched}))
     batch.run()
-    # Two recv: the answer and its end. The sender sets the remaining deadline in the kernel before each step. A Python
-    # timeout would also wait before each step, and switch threads twice as often.
+    # The first `recv` returns the response, the second its end. The sender sets the remaining time as a socket option
+    # before each step. A Python timeout would also poll before each step, and switch threads twice as often.
     assert calls == {"setsockopt": 1 + 4, "connect": 1, "send": 1, "recv": 2, "close": 1}
 
 
@@ -147,14 +147,15 @@ def test_a_delivery_takes_few_instructions(tmp_path: Path) -> None:
         assert instructions.start(command, environment, tmp_path).wait() == 0
     (count,) = instructions.read(tmp_path, [40])
     sys.stdout.write(f"{count:,.0f} instructions for a delivery: body, signature, lookup and POST\n")
-    # A fifth above the measured count. With a thread for each lookup and Python timeouts it was 385,000.
+    # The limit is a fifth above the measured count. A thread for each lookup and Python timeouts took 385,000
+    # instructions.
     assert 100_000 < count <= MOST_INSTRUCTIONS
 
 
 def test_fifty_deliveries_are_in_flight_when_five_batches_are(
     stream: Stream, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)  # a loaded machine needs more than 2 s to start all of them
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)  # a loaded machine takes more than 2 s to start them
     all_arrived = threading.Barrier(50)
 
     def answer_when_all_arrived(connection: socket.socket, where: Receiver) -> None:
@@ -170,5 +171,5 @@ def test_fifty_deliveries_are_in_flight_when_five_batches_are(
 
 
 def test_a_process_stays_within_its_thread_limit() -> None:
-    for threads in delivery.threads.values():  # a function serves one queue
+    for threads in delivery.threads.values():  # each function serves one queue
         assert threads._max_workers + BATCH < 1_024

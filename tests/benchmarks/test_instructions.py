@@ -1,4 +1,4 @@
-"""Instructions of the three operations, compared with the bare SDK, and of one more message.
+"""Instruction counts of the three operations, compared with the bare SDK, and of each additional message.
 
 Counts are equal in every run, so a more expensive request fails at once. The limits are slightly above the measured
 counts.
@@ -13,7 +13,7 @@ from tests.selection import whole
 
 MOST = {READ: 0.81, LIST: 1.33, SMALL: 1.24, LONG: 0.75}
 MOST_PER_MESSAGE = 93_000
-# Operations of the shorter run; the least variable cases need only one.
+# The number of operations in the shorter run. The cases that vary least need only one.
 LENGTHS = {READ: 2, LIST: 2, SMALL: 2, LONG: 1, LONGER: 1}
 
 
@@ -22,7 +22,7 @@ pytestmark = whole
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> overhead.Counts:
-    """Count CAMS and the floor in parallel."""
+    """Count the instructions of CAMS and of the bare SDK in parallel."""
     if not instructions.is_available():
         pytest.skip("valgrind, which counts instructions, is not installed")
     return overhead.count(tmp_path_factory.mktemp("counts"), dict.fromkeys((OURS, FLOOR), LENGTHS))
@@ -38,5 +38,6 @@ def test_one_more_message_stays_within_its_limit(counted: overhead.Counts) -> No
 
 
 def test_the_counts_are_of_single_operations(counted: overhead.Counts) -> None:
-    # The SDK alone takes some millions. Fewer means no request; more means that the count includes the start.
+    # The SDK alone takes a few million instructions. A lower count means that no request was sent; a higher count
+    # includes the start of the process.
     assert all(1e6 < count < 80e6 for cases in counted.values() for count in cases.values())

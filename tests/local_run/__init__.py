@@ -1,1 +1,1 @@
-"""Tests of `infra/local`, of the set-up and of `make demo`. `tests/reliability` starts whole runs."""
+"""Tests of `infra/local`, of the setup and of `make demo`. The tests in `tests/reliability` start complete runs."""

@@ -1,6 +1,6 @@
-"""The CPU time of an idle local run, as a share of one core, with the share of each of its processes.
+"""Measures the CPU time of an idle local run and of each of its processes, as a share of one core.
 
-`python -m tests.local_run.idle_run` starts a run on an empty directory and measures it for a minute, on Linux.
+On Linux, `python -m tests.local_run.idle_run` starts a run in an empty directory and measures it for a minute.
 `tests/reliability/test_local_worker.py` counts the requests of an idle worker.
 """
 
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from tests.reliability import runs
 
-# The worker polls until its queues are empty.
+# The worker polls its queues until they are empty.
 _SECONDS_TO_SETTLE = 10
 _SECONDS = 60
 
 
 def main() -> None:
-    """Print a line for each process of the run, and their sum."""
+    """Print the share of each process of the run, and the total."""
     with tempfile.TemporaryDirectory() as directory:
         run = runs.begin(Path(directory), runs.free_port())
         try:
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _cpu_seconds(process: int) -> float:
-    """The user and system time of a process since its start."""
+    """Return the user and system time of a process since its start."""
     after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 

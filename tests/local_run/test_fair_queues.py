@@ -1,4 +1,4 @@
-"""The local engine's fair queues: groups take turns, and an eighth of the slots is kept for quiet ones."""
+"""Fair queues of the local engine: message groups take turns, and an eighth of the slots is reserved for quiet ones."""
 
 from typing import Any
 

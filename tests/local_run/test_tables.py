@@ -1,4 +1,4 @@
-"""The local run creates the queues of the template, and updates existing queues to it."""
+"""The local run creates the queues of the template, and updates existing queues to match the template."""
 
 import json
 from typing import Any

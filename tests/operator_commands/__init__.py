@@ -1,1 +1,1 @@
-"""The operator's commands: their output, and their effects as seen through the API (§5)."""
+"""Tests of the operator's commands: their output, and their effects as seen through the API (§5)."""

@@ -1,4 +1,4 @@
-"""Run `python -m infra.cams`, and see which tokens open the API."""
+"""Run `cams`, the operator's command, and check which tokens the API accepts."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ EDGE = "/v2/agents/support"
 
 
 def run(*arguments: str, answer: str | None = None) -> Result:
-    """Run a command."""
+    """Run a command; return its result."""
     return CliRunner().invoke(cams, arguments, input=answer)
 
 
@@ -26,6 +26,6 @@ def run_json(*arguments: str) -> Any:
 
 
 def status_of(token: str, path: str = "/v3/agents") -> int:
-    """The status of a request with this token, without the credential cache."""
+    """Return the status of a request with this token, bypassing the credential cache."""
     auth.clear_cache()
     return Api(token).get(path).status

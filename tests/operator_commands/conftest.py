@@ -1,4 +1,4 @@
-"""One credential of each kind."""
+"""Fixtures of the tests of the operator's commands."""
 
 import pytest
 
@@ -8,5 +8,5 @@ from tests.operator_commands.existing import Credential
 
 @pytest.fixture(params=["key", "token", "agent-key"])
 def credential(request: pytest.FixtureRequest, workspace: NewWorkspace) -> Credential:
-    """One credential of each kind that can be rotated and revoked."""
+    """Provide one credential of each kind that can be rotated and revoked."""
     return Credential(request.param, workspace)

@@ -1,4 +1,4 @@
-"""Errors of the commands: one line, no effect, and no secret."""
+"""An error of a command prints one line, reveals no secret and changes nothing."""
 
 import os
 import subprocess

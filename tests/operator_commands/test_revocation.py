@@ -1,4 +1,4 @@
-"""Commands that revoke credentials: at once, without a trace, and only after confirmation (§5)."""
+"""Commands that revoke credentials: immediately, completely, and only after confirmation (§5)."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""Tests of `chalicelib/queues` and of the modules that process queues and streams: `maintenance` and `followers`."""
+"""Tests of `chalicelib/queues`, and of `maintenance` and `followers`, which process queues and streams."""

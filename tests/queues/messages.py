@@ -1,4 +1,4 @@
-"""The messages of queues, as their functions get them."""
+"""The messages of queues, in the form that functions receive."""
 
 from moto.sqs.models import sqs_backends
 

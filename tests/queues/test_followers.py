@@ -1,4 +1,4 @@
-"""All followers of a table get each batch, and an extension that fails delays core for an hour at most."""
+"""All followers of a table get each batch, and a failing extension delays core for at most an hour."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ TABLE = "conversations"
 
 
 class Recorded:
-    """A follower that records what it gets. `error` is raised for each batch, `damaged` is a record it cannot read."""
+    """A follower that records its batches. It raises `error` for each batch, and cannot read the record `damaged`."""
 
     def __init__(self, error: Exception | None = None, damaged: str = "") -> None:
         self.error, self.damaged, self.batches = error, damaged, list[list[str]]()
@@ -40,7 +40,7 @@ def patch(engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Monk
 
 
 def follow(patch: pytest.MonkeyPatch, core: Recorded, *others: Recorded, age: int = 60) -> None:
-    """Pass two records of this age in seconds to core and to extensions."""
+    """Pass two records to core and to extensions. `age` is the age of the records in seconds."""
     parts = [("", core.follower), *((f"extension {number}", one.follower) for number, one in enumerate(others))]
     patch.setattr(followers, "_followers", lambda table: iter(parts))
     written = {"ApproximateCreationDateTime": NOW - age, "Keys": {}, "SequenceNumber": "1"}

@@ -1,4 +1,4 @@
-"""The queue of maintenance: its order, its time, its continuations and its failures."""
+"""The maintenance queue: the order, time limits, continuations and failures of its tasks."""
 
 from itertools import count
 from typing import Any
@@ -52,7 +52,7 @@ def test_no_count_is_written_after_a_newer_one() -> None:
 
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, float]]:
-    """What is done instead of the tasks: each with its seconds. Half a second passes at each reading of the clock."""
+    """Record each task and its time limit instead of running it. Each reading of the clock takes half a second."""
     tasks: list[tuple[Any, float]] = []
     moments = count(step=0.5)
     monkeypatch.setattr(clock, "monotonic", lambda: next(moments))

@@ -18,7 +18,7 @@ HANGING: dict[str, tuple[Behaviour, str]] = {
 NOT_HTTP = "The response is not HTTP/1.1."
 NO_ANSWER = "The receiver closed the connection without a response."
 RESET = "Reading the response failed: connection reset by peer."
-# Races: an early end of the connection may be noticed at an earlier step.
+# These cases are races: the sender may notice the end of the connection at an earlier step.
 EARLY = {NO_ANSWER: {NO_ANSWER, RESET}, RESET: {RESET, RESET.replace("Reading the response", "Connection")}}
 TOO_MUCH = "The receiver sent more than 256 KiB."
 MISBEHAVING: dict[str, tuple[Behaviour, str]] = {

@@ -1,4 +1,4 @@
-"""Addresses that must never be reached: in every spelling, as a result of DNS, and among public ones."""
+"""Addresses that must never be reached: in every spelling, as DNS results, and among public addresses."""
 
 SPELLINGS = (
     "127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0x7F.0.0.1", "0x7f.0x0.0x0.0x1",
@@ -11,12 +11,12 @@ SPELLINGS = (
 
 
 def way_of_spelling(spelling: str) -> tuple[bool, ...]:
-    """What is unusual about it."""
+    """Return which unusual features a spelling has."""
     signs = (spelling.startswith(sign) for sign in ("[", "0x", "0", "%", "hooks", "local"))
     return (*signs, spelling.isascii(), spelling.count(".") == 3, spelling.endswith("."))
 
 
-# Of both families, and IPv4 in IPv6. `test_addresses.py` tests each blocked network.
+# IPv4 and IPv6 addresses, and IPv4 addresses embedded in IPv6. `test_addresses.py` tests each blocked network.
 RESOLVED = [
     "127.0.0.1",
     "169.254.169.254",

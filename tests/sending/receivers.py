@@ -1,6 +1,6 @@
-"""Receivers of webhooks on real sockets: well-behaved ones, and every hostile one that the sender must survive.
+"""Webhook receivers on real sockets: well-behaved receivers, and all hostile receivers that the sender must survive.
 
-A behaviour is a function that gets one accepted connection. A behaviour that hangs does so until the test ends.
+A behaviour is a function that gets one accepted connection. If a behaviour hangs, it does so until the test ends.
 `python -m tests.sending.receivers` runs a receiver in its own process; every second connection to it hangs.
 """
 
@@ -30,7 +30,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 class Receiver:
-    """A listening socket with a thread per connection; `requests` has the complete requests, in order."""
+    """A listening socket with a thread per connection. `requests` contains the complete requests in order."""
 
     def __init__(self, behaviour: Behaviour, host: str, tls: ssl.SSLContext | None, accepts: bool) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -79,7 +79,7 @@ class Receiver:
                 self.behaviour(connection, self)
 
     def _fill(self) -> None:
-        """Fill the backlog of a listener that accepts no connection."""
+        """Fill the backlog of a listener that accepts no connections."""
         while True:
             filler = socket.socket()
             filler.settimeout(0.2)
@@ -103,7 +103,7 @@ def receiver(
 
 
 def read_request(connection: socket.socket) -> bytes:
-    """Read one request: its head, and the body by Content-Length."""
+    """Read one request: its head, and as much body as Content-Length announces."""
     request = b""
     while b"\r\n\r\n" not in request:
         request += received(connection)
@@ -151,7 +151,7 @@ def reads_and_hangs(connection: socket.socket, where: Receiver) -> None:
 
 
 def drips(content: bytes, pause: float = 0.03) -> Behaviour:
-    """Send `content` byte by byte, again and again."""
+    """Send `content` byte by byte, repeatedly."""
 
     def behave(connection: socket.socket, where: Receiver) -> None:
         read_request(connection)
@@ -219,9 +219,9 @@ def drips_a_handshake(connection: socket.socket, where: Receiver) -> None:
 
 
 def floods_a_handshake(connection: socket.socket, where: Receiver) -> None:
-    """Send HelloRequests, which a TLS 1.2 client skips: OpenSSL keeps reading while there are more.
+    """Send an endless series of HelloRequests, which OpenSSL skips in TLS 1.2 without returning to its caller.
 
-    They kept an `ssl.SSLSocket` with a timeout of 0.4 s busy for 2.4 s.
+    These messages kept an `ssl.SSLSocket` with a timeout of 0.4 s busy for 2.4 s.
     """
     while not where.ended.is_set():
         connection.sendall((b"\x16\x03\x03\x40\x00" + bytes(0x4000)) * 64)
@@ -234,7 +234,7 @@ def speaks_plainly(connection: socket.socket, where: Receiver) -> None:
 
 
 class Certificates(NamedTuple):
-    """The files of a test's certificates: the authority's, and each leaf with its key, by name."""
+    """The certificate files of a test: the authority, and each leaf with its key, by name."""
 
     authority: Path
     leaves: dict[str, Path]
@@ -251,7 +251,7 @@ class Certificates(NamedTuple):
 
 
 def certificates(directory: Path, host: str) -> Certificates:
-    """Create an authority, and a valid or invalid leaf of each kind, for `host` and the loopback addresses."""
+    """Create an authority, and each kind of leaf certificate for `host` and the loopback addresses."""
     authority, others = _name("CAMS tests"), _name("Another authority")
     key, other_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     root = _certificate(authority, key, authority, key, [], authority=True)
@@ -297,7 +297,7 @@ def _certificate(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now + datetime.timedelta(days=days[0]))
         .not_valid_after(now + datetime.timedelta(days=days[1]))
-        # Extensions that OpenSSL requires in strict mode, Python's default since 3.13.
+        # OpenSSL requires these extensions in strict mode, which is Python's default since 3.13.
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)

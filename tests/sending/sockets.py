@@ -1,4 +1,4 @@
-"""Fixtures of tests that send to servers which customers choose: the setting, DNS, and a watch over all sockets."""
+"""Fixtures for tests that send requests to URLs of customers: settings, DNS, and a watch over all sockets."""
 
 import socket
 import sys
@@ -13,7 +13,7 @@ Resolve = Callable[..., list[str]]
 
 
 class Watch:
-    """Records the process's use of sockets through the interpreter's audit events; can refuse every connection."""
+    """Records the process's use of sockets through the interpreter's audit events, and can refuse every connection."""
 
     def __init__(self) -> None:
         self.sockets = 0
@@ -38,12 +38,12 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 @pytest.fixture(scope="session")
 def audited() -> None:
-    sys.addaudithook(_audit)  # a hook cannot be removed, so it does nothing without a watch
+    sys.addaudithook(_audit)  # an audit hook cannot be removed, so it does nothing without a watch
 
 
 @pytest.fixture
 def watch(audited: None) -> Iterator[Watch]:
-    """Record the use of sockets until the end of the test."""
+    """Record the use of sockets until the test ends."""
     _watches.append(Watch())
     yield _watches[-1]
     _watches.pop()
@@ -51,25 +51,25 @@ def watch(audited: None) -> Iterator[Watch]:
 
 @pytest.fixture
 def public_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The setting of a deployment: no private addresses."""
+    """Apply the setting of a deployment: private addresses are blocked."""
     monkeypatch.delenv("CAMS_WEBHOOK_ALLOW_PRIVATE", raising=False)
 
 
 @pytest.fixture
 def empty_cache() -> None:
-    """No test sees the DNS answers of another."""
+    """Empty the DNS cache, so that tests do not share results."""
     lookups.cache.clear()
 
 
 @pytest.fixture
 def private(public_only: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The setting of the local run: receivers on this machine are allowed."""
+    """Apply the setting of the local run: receivers on this machine are allowed."""
     monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
 
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[Resolve], list[str]]:
-    """Replace DNS with a function from name to addresses; return the list of names that were looked up."""
+    """Replace DNS with a function from a name to its addresses. Return the list of names that are looked up."""
     asked: list[str] = []
     real = socket.getaddrinfo
 

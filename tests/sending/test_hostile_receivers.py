@@ -1,4 +1,4 @@
-"""A delivery to a receiver that hangs ends with the deadline; to one that misbehaves, before it."""
+"""A delivery ends at its deadline if the receiver hangs, and earlier if the receiver misbehaves."""
 
 import pytest
 

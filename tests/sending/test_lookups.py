@@ -1,4 +1,4 @@
-"""DNS lookups: what is cached and for how long, and name servers that hang."""
+"""DNS lookups: what is cached, for how long, and how the sender copes with name servers that hang."""
 
 import socket
 import sys
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 
 @pytest.fixture
 def day(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """A stopped wall clock: [milliseconds]."""
+    """Stop the wall clock; return its milliseconds in a list, which a test can change."""
     now = [1_795_228_530_123]
     monkeypatch.setattr(clock, "milliseconds", lambda: now[0])
     return now
@@ -88,7 +88,7 @@ def test_an_unknown_name_is_an_error(names: Callable[[Resolve], list[str]], watc
 
 @pytest.fixture
 def stuck(names: Callable[[Resolve], list[str]]) -> Iterator[list[str]]:
-    """Name servers that hang until the test ends, except for two hosts; return the names that were looked up."""
+    """Let all name servers except those of two hosts hang until the test ends. Yield the names that are looked up."""
     over = threading.Event()
     waits = {"good.test": 0, "slow.test": DEADLINE / 2}
 
@@ -103,7 +103,7 @@ def stuck(names: Callable[[Resolve], list[str]]) -> Iterator[list[str]]:
 
 
 def looking_up() -> int:
-    """Count the lookup threads, idle ones included."""
+    """Count the lookup threads, including idle threads."""
     return sum(thread.name == "lookup" for thread in threading.enumerate())
 
 
@@ -142,7 +142,7 @@ def test_a_lookup_that_is_already_running_needs_no_free_slot(private: None, stuc
     with receiver(receivers.acknowledges) as one, ThreadPoolExecutor(100) as pool:
         for number in range(lookups.MAX_LOOKUPS - 1):
             pool.submit(tried, f"http://{number}.cams.test/")
-        # A long deadline, because a loaded machine starts so many threads slowly. The other lookups hang longer.
+        # The deadline is long, because a loaded machine starts the threads slowly. The other lookups hang longer.
         slow = [pool.submit(tried, f"http://slow.test:{one.port}/", BODY, 10 * DEADLINE) for _ in range(20)]
         assert {each.result()[0].status for each in slow} == {200}
     assert stuck.count("slow.test") == 1
@@ -192,9 +192,9 @@ def test_a_slot_that_a_waiter_does_not_need_goes_to_the_next_one(
     with ThreadPoolExecutor(5) as pool:
         for host in ("first.test", "second.test", "slow.test", "slow.test", "good.test"):
             last = pool.submit(lookups.look_up, host, 80, time.monotonic() + 5)
-            assert reached.acquire(timeout=5)  # its lookup runs, or waits in this order
+            assert reached.acquire(timeout=5)  # the lookup runs, or waits in this order
         answered["first.test"].set()
-        answered["second.test"].set()  # two free slots; the first waiters share one
+        answered["second.test"].set()  # frees two slots; the lookup for the first two waiters takes one
         assert last.result()
         assert ("slow.test", 80) in lookups.in_flight
         answered["slow.test"].set()

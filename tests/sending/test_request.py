@@ -1,4 +1,4 @@
-"""The request that the sender makes: its bytes, its headers, and nothing else."""
+"""The exact bytes and headers of the requests that the sender makes."""
 
 import os
 

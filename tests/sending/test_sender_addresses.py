@@ -1,4 +1,4 @@
-"""SSRF protection of the sender: no private address is configured, resolved or reached."""
+"""SSRF protection of the sender: it rejects URLs with private addresses, and never connects to a private address."""
 
 from collections.abc import Callable
 
@@ -68,7 +68,7 @@ def test_one_private_address_among_public_ones_blocks_the_host(
 
 
 def test_a_name_is_not_resolved_again_after_the_check(watch: Watch, names: Callable[[Resolve], list[str]]) -> None:
-    watch.refuse = True  # nothing leaves this machine
+    watch.refuse = True  # no packet leaves this machine
     with receiver(receivers.acknowledges) as inside:
         asked = names(lambda _: ["93.184.216.34"] if len(asked) == 1 else ["127.0.0.1"])
         outcome, _ = tried(f"https://{HOST}:{inside.port}/")

@@ -1,4 +1,4 @@
-"""TLS: certificates, versions, the trust store, and receivers that are hostile during the handshake or behind it."""
+"""TLS: certificates, versions, the trust store, and receivers that are hostile during the handshake or after it."""
 
 import ssl
 import time

@@ -1,7 +1,7 @@
-"""Recorded rows of a stored layout: a record of every kind, as the version that wrote it stored it.
+"""Recorded rows of a stored layout: one record of every kind, as a version of that layout wrote it.
 
-A file in `layouts` has the items of all tables, the key that decrypts them, and what the API and the catalogue of
-events made of them.
+Each file in `layouts` contains the items of all tables, their data key, and the responses and events that the recording
+version derived from the items.
 """
 
 import base64
@@ -31,7 +31,7 @@ from tests.webhooks import pipeline
 DIRECTORY = Path(__file__).parent / "layouts"
 _CONTEXT = {"service": "cams"}
 _READS = [name for name in GUARDED if name.startswith("GET ")]
-# Requests whose stored answers are replayed; the second answer is stored in pieces.
+# Requests whose stored responses are replayed. The second response is stored in several pieces.
 _KEYED = {"short": {"metadata": {"userName": "Ann"}}, "long": {"metadata": {"origin": "web-chat"}}}
 _LONGEST = 20_000
 _INCOMPRESSIBLE = "".join(random.Random(0).choices(string.ascii_letters, k=3_000))
@@ -44,7 +44,7 @@ def path_of(layout: int) -> Path:
 
 
 def write(layout: int) -> None:
-    """Record the rows of a layout."""
+    """Write the recording of a layout to its file."""
     with new_engine(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("CAMS_STORED_LAYOUT", str(layout))
         patch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
@@ -52,14 +52,14 @@ def write(layout: int) -> None:
 
 
 def _record() -> dict[str, Any]:
-    """Write a record of each kind in an empty engine; return all items and everything that reads them."""
+    """Create a record of each kind in an empty engine; return the recording."""
     new = workspaces.create("Recorded")
     api, stream = Api(new.workspace_key), pipeline.Stream()
     with pipeline.inbox() as inbox:
         ids = populate(api._headers, inbox.host, CHOSEN)
         api.patch(f"/v3/webhooks/{ids['webhook_id']}", {"webhook": {"url": inbox.url(), "events": ["client_created"]}})
         api.post("/v2/clients/bo", {"email": "bo@example.com", "name": "Bo"})
-        # Enough for chunks, and for more than one item of received messages.
+        # The turns are large enough for chunks and for several items of received messages.
         turns = [{"from": "human", "messages": [{"item": {"text": f"{number} {'x' * 150}"}}]} for number in range(500)]
         assert api.post(_LONG, {"turns": turns, "metadata": {"userName": _INCOMPRESSIBLE}}).status == 200
         api.post("/v2/agents/deleted", {})
@@ -84,7 +84,7 @@ def _record() -> dict[str, Any]:
 
 
 def read(api: Api, paths: Iterable[str]) -> dict[str, Any]:
-    """Return what the API shows at these paths, answers to repeated requests, and the events of the stored items."""
+    """Return the responses at these paths, the replayed responses, and the events of the stored items."""
     answers = {path: (api.post(path, {}) if "/interact/" in path else api.get(path)).json for path in paths}
     replays = {name: _digest(_keyed(api, name).text) for name in _KEYED}
     happened: dict[str, list[Any]] = defaultdict(list)
@@ -98,7 +98,7 @@ def read(api: Api, paths: Iterable[str]) -> dict[str, Any]:
 
 
 def _without_long(value: Any) -> Any:
-    """Return a value with a digest in the place of each list that is long."""
+    """Return a value with each long list replaced by its digest."""
     if isinstance(value, dict):
         return {name: _without_long(inner) for name, inner in value.items()}
     if isinstance(value, list) and len(text := json.dumps(value, sort_keys=True)) > _LONGEST:
@@ -111,7 +111,7 @@ def _digest(text: str) -> str:
 
 
 def check_shown(then: Any, now: Any) -> None:
-    """Check that a version shows now what an earlier one showed then. It may show more members."""
+    """Check that a response still contains all members and values of the recorded response. New members are allowed."""
     if isinstance(then, dict):
         assert not (missing := then.keys() - now.keys()), missing
         for name, value in then.items():
@@ -126,7 +126,7 @@ def check_shown(then: Any, now: Any) -> None:
 
 @contextmanager
 def restored(recorded: Mapping[str, Any]) -> Iterator[Api]:
-    """Put recorded items into an empty engine, at their time; yield a client with the workspace key."""
+    """Load recorded items into an empty engine at the recorded time; yield a client with the workspace key."""
     with new_engine(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "milliseconds", lambda: recorded["milliseconds"])
         plain = base64.b64decode(recorded["data_key"])
@@ -160,7 +160,7 @@ def _inserted(table: str, item: dict[str, Any]) -> pipeline.Record:
 
 
 def _texts(value: Any) -> Any:
-    """Return items with binary values as base64."""
+    """Return the items with their binary values as base64."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dict):

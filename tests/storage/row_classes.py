@@ -14,7 +14,7 @@ from infra.operator.records import key_pattern
 
 CODE = Path(chalicelib.__file__).parent
 META = "    class Meta:\n        table_name = "
-# Read the rows of other classes.
+# These classes are views: they read the rows of other classes.
 VIEWS = {"AgentOrToolRow", "ConversationPartRow"}
 
 RowClass = type[storage.Row]
@@ -22,7 +22,7 @@ RowClass = type[storage.Row]
 
 @cache
 def row_classes() -> tuple[RowClass, ...]:
-    """The class of each row of core and of the extensions that are on, without views."""
+    """Return the row classes of core and of the extensions that are on, without views."""
     for path in sorted(CODE.rglob("*.py")):
         if META in path.read_text(encoding="utf-8"):
             import_module(".".join(path.relative_to(CODE.parent).with_suffix("").parts))
@@ -32,28 +32,28 @@ def row_classes() -> tuple[RowClass, ...]:
 
 
 def extension_of(row: RowClass) -> str:
-    """The extension of a row class; empty for core."""
+    """Return the extension of a row class, or an empty string for core."""
     found = re.match(r"chalicelib\.extensions\.(\w+)", row.__module__)
     return found[1] if found else ""
 
 
 def table_of(row: RowClass) -> str:
-    """The table of a class, as the template names it."""
+    """Return the table of a class, as the template names it."""
     return storage.logical_name(row.Meta.table_name)
 
 
 def keys_of(row: RowClass) -> list[str]:
-    """The names of the partition key and of the sort key, if the table has one."""
+    """Return the names of the partition key and, if the table has a sort key, of the sort key."""
     return [name for name in (row._hash_keyname, row._range_keyname) if name]
 
 
 def attributes_of(row: RowClass) -> dict[str, Attribute[Any]]:
-    """The attributes of a class without its keys, by name."""
+    """Return the attributes of a class without its keys, by name."""
     return {name: one for name, one in row.get_attributes().items() if name not in keys_of(row)}
 
 
 def class_of(table: str, item: dict[str, Any]) -> RowClass:
-    """The only class with the keys and the attributes of an item."""
+    """Return the only class that has the keys and attributes of an item."""
     (row,) = (row for row in row_classes() if table_of(row) == table and _fits(row, item))
     return row
 

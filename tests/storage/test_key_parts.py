@@ -1,4 +1,4 @@
-"""No two records have the same key: identifiers exclude every separator that joins them into a key or a hash."""
+"""No two records have the same key, because identifiers cannot contain the separators of keys and hashes."""
 
 from itertools import product
 
@@ -9,7 +9,7 @@ from chalicelib.http import parameters
 from chalicelib.ids import IDENTIFIER
 from chalicelib.storage.rows import associated_data
 
-# `#` joins the parts of a key, `/` those of associated data and of the hash of an event.
+# `#` joins the parts of a key; `/` joins the parts of associated data and of event hashes.
 SEPARATORS = "#/"
 PARTS = ("a", "b", "a.b", "a:b", "a|b", "a,b", "~", "-")
 

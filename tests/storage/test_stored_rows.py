@@ -1,4 +1,4 @@
-"""Each row class declares what exports, erases and deletes its rows. docs/storage.md lists the classes.
+"""Each row class declares how its rows are exported, erased and deleted. docs/storage.md lists the classes.
 
 `CAMS_UPDATE_DOCS=1 make test ARGS=tests/storage/test_stored_rows.py` writes the tables.
 """
@@ -40,7 +40,7 @@ def test_every_row_class_declares_its_lifecycle() -> None:
 
 
 def test_every_index_of_a_table_has_a_class() -> None:
-    """`test_template` compares the indexes of the classes with those of the template, and their keys."""
+    """`test_template` compares the indexes of the classes, including their keys, with the template."""
     of_template = {(name, one["IndexName"]) for name, table in TABLES.items() for one in table.get(INDEXES, ())}
     assert of_template == {(table_of(row), name) for row in row_classes() for name in row._indexes}
 
@@ -55,7 +55,7 @@ def kinds(member: str) -> set[str]:
 
 
 def test_switching_an_extension_off_deletes_its_rows_in_tables_of_core() -> None:
-    """Rows that always expire may stay."""
+    """Rows that always expire need no deletion."""
     of_extensions = [row for row in row_classes() if extension_of(row) and table_of(row) in CORE_TABLES]
     lasting = {row for row in of_extensions if not expires(row)}
     for row in lasting:
@@ -64,12 +64,12 @@ def test_switching_an_extension_off_deletes_its_rows_in_tables_of_core() -> None
 
 
 def expires(row: RowClass) -> bool:
-    """Whether every row of a class expires."""
+    """Return whether every row of a class expires."""
     return ttl(row) == "every"
 
 
 def ttl(row: RowClass) -> str:
-    """The rows of a class that expire: every, some or none."""
+    """Return which rows of a class expire: `every`, `some` or an empty string for none."""
     expiry = [one for one in attributes_of(row).values() if isinstance(one, TTLAttribute)]
     return "" if not expiry else "some" if expiry[0].null else "every"
 
@@ -93,7 +93,7 @@ def test_the_page_lists_every_row_of_an_extension(extension: str) -> None:
 
 
 def conversation(api: Api) -> str:
-    """The items of a conversation with two chunks, decrypted."""
+    """Return the decrypted items of a conversation with two chunks."""
     human = {"from": "human", "ts": 1}
     texts = [message("Hello " * 100, mid=f"m{number}", **human) for number in range(280)]
     assert (

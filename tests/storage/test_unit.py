@@ -1,4 +1,4 @@
-"""The unit of work: failed conditions, transaction conflicts, and lost answers."""
+"""The unit of work: failed conditions, transaction conflicts and lost responses."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -86,7 +86,7 @@ def test_a_record_that_changed_since_the_read_is_not_deleted(row: OrganisationRo
 
 @pytest.fixture
 def repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Send every write twice, as the SDK does after a lost answer."""
+    """Send every write twice, as the SDK does after a lost response."""
     dispatch = connection.dispatch
 
     def twice(operation: str, arguments: dict[str, Any]) -> Any:
