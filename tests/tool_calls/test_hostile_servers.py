@@ -1,4 +1,4 @@
-"""Servers that hang or misbehave: a call ends in time, and leaves time for the request that made it."""
+"""Servers that hang or misbehave: a call ends early enough for the API request that made it to respond."""
 
 import time
 from typing import Any
@@ -39,7 +39,7 @@ def test_a_call_of_a_server_that_hangs_ends_with_the_deadline(
 ) -> None:
     with receiver(behaviour) as one:
         data = tried(api, create(method="POST", serverUrl=one.url))
-    assert data["error"] == error.replace("Sending the request", "Reading the response")  # a small request fits
+    assert data["error"] == error.replace("Sending the request", "Reading the response")  # the request is small
     assert data["durationMs"] >= DEADLINE * 1000 - 1
 
 

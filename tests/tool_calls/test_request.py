@@ -1,4 +1,4 @@
-"""The request of a tool's test: what is sent, what is refused before that, and what a repeat does."""
+"""The request that tests a tool: what it sends, what it refuses before sending, and how it is replayed."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""How the response of a tool's server is shown."""
+"""The result of a tool's test shows the response of the tool's server."""
 
 import pytest
 
@@ -60,7 +60,7 @@ def test_a_long_body_is_cut_after_64_kb(
     raw = b"xx" + EURO * length
     with receiver(reads_any(head + raw[:length])) as one:
         shown = api.post(create(serverUrl=one.url), {"arguments": {}}).data["response"]
-    assert shown["body"].encode() == raw[:65_534]  # a character is not cut
+    assert shown["body"].encode() == raw[:65_534]  # no character is split
     assert shown["isTruncated"] == (length > calls.MAX_SHOWN)
 
 

@@ -1,4 +1,4 @@
-"""No answer to the test of a tool has one of the tool's secrets, and no token can have them sent elsewhere."""
+"""Testing a tool never reveals the tool's secrets, and no token can redirect them to another server."""
 
 import time
 from base64 import b64encode
@@ -87,7 +87,7 @@ def test_a_secret_across_the_end_of_what_is_shown_is_masked(
 def test_a_secret_at_the_end_of_what_is_read_is_not_moved_into_what_is_shown(
     api: Api, create: Create, private: None
 ) -> None:
-    many = SECRET.encode() * 10_000  # masks shorten it to 30 KB
+    many = SECRET.encode() * 10_000  # masking shortens this text to 30 KB
     with receiver(reads_any(b"HTTP/1.1 200 OK\r\n\r\n" + many)) as one:
         path = create(serverUrl=one.url, serverUrlSecret=SECRET)
         shown = api.post(path, {"arguments": {}}).data["response"]

@@ -1,4 +1,4 @@
-"""The tools that tests create, and a call that must meet its deadline."""
+"""Fields for the tools of tests, and a tool call that must meet its deadline."""
 
 import sys
 import time
@@ -13,12 +13,12 @@ Create = Callable[..., str]
 
 
 def field(place: str | None, key: str, **members: Any) -> dict[str, Any]:
-    """A field of a tool: an argument with this key, sent in this place."""
+    """Return a tool's field: an argument with this key, sent in this place."""
     return {"key": key, **({"in": place} if place else {}), **members}
 
 
 def tried(api: Api, path: str) -> dict[str, Any]:
-    """Call a tool; checks that the call met its deadline."""
+    """Call a tool; return the result. Check that the call met its deadline."""
     start = time.monotonic()
     answer = api.post(path, {"arguments": {}})
     took = time.monotonic() - start

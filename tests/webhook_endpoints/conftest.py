@@ -1,8 +1,8 @@
-"""A clock for the order of creation."""
+"""The fixture for the order of creation."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def in_order(ticking: None) -> None:
-    """All tests of this folder list what they have created."""
+    """Advance the clock between creations, because all tests of this folder list their records in order of creation."""

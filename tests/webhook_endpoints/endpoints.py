@@ -1,4 +1,4 @@
-"""Create, read and change an endpoint through the API, also concurrently, and find the secrets that sign for it."""
+"""Create, read and change endpoints through the API, simulate concurrent requests, and find signing secrets."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,27 +22,27 @@ def create(api: Api, **members: Any) -> Any:
 
 
 def read(api: Api, made: Any) -> Any:
-    """The endpoint as it is now."""
+    """Return the current state of the endpoint."""
     return api.get(f"/v3/webhooks/{made['id']}").data
 
 
 def change(api: Api, made: Any, **members: Any) -> Any:
-    """Change members of an endpoint; return it."""
+    """Change members of an endpoint; return the endpoint."""
     return api.patch(f"/v3/webhooks/{made['id']}", {"webhook": members}).data
 
 
 def rotate(api: Api, made: Any) -> Any:
-    """Rotate the secret of an endpoint; return the new one."""
+    """Rotate the secret of an endpoint; return the new secret."""
     return api.post(f"/v3/webhooks/{made['id']}/rotate").data["signingSecret"]
 
 
 def without_secret(made: dict[str, Any]) -> dict[str, Any]:
-    """The members that every later answer has."""
+    """Return the members that every response after the creation contains."""
     return {name: value for name, value in made.items() if name != "signingSecret"}
 
 
 def signing(workspace: NewWorkspace, made: Any) -> list[str]:
-    """Return the secrets that sign deliveries now."""
+    """Return the secrets that currently sign deliveries."""
     return endpoints.active_secrets(endpoints.read(workspace.workspace_id, made["id"]).open())
 
 

@@ -1,4 +1,4 @@
-"""Which credentials open the operations of webhooks, and for whose endpoints."""
+"""Which credentials permit which webhook operations, and on whose endpoints."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def everything(made: Any, delivery: Any) -> list[tuple[str, str, Any]]:
 
 @pytest.fixture
 def asked(api: Api) -> list[tuple[str, str, Any]]:
-    """Valid requests for every webhook operation."""
+    """Return a valid request for every webhook operation on a new endpoint."""
     made = create(api)
     return everything(made, api.post(f"/v3/webhooks/{made['id']}/test").data)
 
@@ -63,7 +63,7 @@ def test_an_access_token_opens_every_operation(asked: list[tuple[str, str, Any]]
 
 def test_a_read_only_access_token_opens_only_get(asked: list[tuple[str, str, Any]], api: Api) -> None:
     reader = Api(api.post("/v3/tokens", {"token": {"name": "reader", "readOnly": True}}).data["token"])
-    assert reader.get("/v3/webhooks").status == 200  # records its first use
+    assert reader.get("/v3/webhooks").status == 200  # records the first use of the token
     before = stored()
     for method, path, body in asked:
         answer = reader.call(method, path, body)

@@ -1,4 +1,4 @@
-"""The signing secret of an endpoint: shown once, rotated, and how long each signs."""
+"""The signing secret of an endpoint: it is shown once, and after a rotation the old secret signs until it expires."""
 
 import re
 from base64 import b64decode

@@ -1,4 +1,4 @@
-"""The URL of an endpoint: public and https, or refused with its rule and not echoed."""
+"""The URL of an endpoint must be public and use https. An error names the broken rule without echoing the URL."""
 
 import pytest
 

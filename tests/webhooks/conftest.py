@@ -1,4 +1,4 @@
-"""Fixtures of the pipeline: private receivers are allowed, and streams and queues start empty."""
+"""Fixtures of the webhook pipeline: private receivers are allowed, and streams and queues start empty."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,7 +12,7 @@ from tests.webhooks.crashes import make_atomic
 
 @pytest.fixture
 def stream(engine: None, monkeypatch: pytest.MonkeyPatch) -> pipeline.Stream:
-    """The streams, from this moment on. A new receiver counts as quick, so its deliveries use the fast queue."""
+    """Provide the streams from now on. A new receiver counts as quick, so its deliveries use the fast queue."""
     monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
     monkeypatch.setattr(hosts, "NEW", pipeline.QUICK)
     make_atomic(monkeypatch.setattr)
@@ -21,14 +21,14 @@ def stream(engine: None, monkeypatch: pytest.MonkeyPatch) -> pipeline.Stream:
 
 @pytest.fixture
 def inbox() -> Iterator[pipeline.Inbox]:
-    """A receiver that acknowledges everything."""
+    """Run a receiver that acknowledges every delivery."""
     with pipeline.inbox() as running:
         yield running
 
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Advance the clock by a number of seconds."""
+    """Return a function that advances the clock by a number of seconds."""
     real, offset = clock.milliseconds, [0]
 
     def advance(seconds: int) -> None:

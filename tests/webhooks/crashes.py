@@ -1,7 +1,7 @@
 """Crashes at a chosen step: before or after any request to the database, the queues, KMS or a receiver.
 
-A crash is an exception that no code catches. After it, every step of every thread of the invocation raises it again: a
-killed process does nothing more, in any thread.
+A crash is an exception that no code catches. Afterwards, every step in every thread of the invocation raises it again,
+because a killed process does nothing more.
 """
 
 import json
@@ -24,7 +24,7 @@ POST = "POST"
 
 
 class Crash(BaseException):
-    """The process is dead."""
+    """The simulated process was killed."""
 
 
 class Step(NamedTuple):
@@ -38,12 +38,12 @@ class Step(NamedTuple):
 
 
 class Process:
-    """Runs one invocation after the other. A plan names the step, and its occurrence, at which the next one crashes."""
+    """Runs one invocation after another. A plan names the step and its occurrence at which the next one crashes."""
 
     def __init__(self) -> None:
         self.seen: Counter[Step] = Counter()
         self.crashes: Counter[Step] = Counter()
-        # Keys of deliveries in the ledger that have a claim, and that have an outcome.
+        # The keys of the deliveries in the ledger that were claimed, and of those with a recorded outcome.
         self.claimed: set[tuple[str, str]] = set()
         self.recorded: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
@@ -64,7 +64,7 @@ class Process:
     def pass_(self, step: Step) -> None:
         """Pass a step of a thread. Raise Crash if the invocation crashes here, or has crashed before."""
         if not self._running:
-            return  # a request of the test itself
+            return  # the test itself sent the request
         with self._lock:
             if not self._dead:
                 self.seen[step] += 1
@@ -105,7 +105,7 @@ def make_atomic(patch: Callable[[Any, str, Any], None]) -> None:
 
 @contextmanager
 def watched(process: Process, patch: Callable[[Any, str, Any], None]) -> Iterator[None]:
-    """Make every request inside the block a step of the process. `patch` is `setattr` of pytest's monkeypatch."""
+    """Make every request inside the block a step of the process. `patch` is the `setattr` of pytest's monkeypatch."""
 
     def before(model: Any, params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
         parameters = json.loads(params["body"]) if params.get("body") else {}
@@ -141,14 +141,14 @@ _post = sender.post
 
 
 class Queues:
-    """Queues without order that sometimes deliver a message twice. moto's take a second for 1,000 messages."""
+    """Queues without order that sometimes deliver a message twice, and are faster than the queues of moto."""
 
     def __init__(self, random_: random.Random) -> None:
         self._random = random_
         self._texts: dict[str, list[str]] = {}
 
     def take(self, queue_name: str) -> pipeline.Held:
-        """Take the messages of one invocation: up to ten. They are off the queue until `give_back`."""
+        """Take at most ten messages, for one invocation. They are not on the queue until `give_back` returns them."""
         texts = self._texts.setdefault(queue_name, [])
         self._random.shuffle(texts)
         taken, texts[:10] = texts[:10], []
@@ -164,7 +164,7 @@ class Queues:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Redirect what is sent to any SQS queue inside the block."""
+        """Redirect messages to any SQS queue into these queues inside the block."""
 
         def take(model: Any, params: dict[str, Any], **_: Any) -> tuple[AWSResponse, dict[str, Any]] | None:
             if model.name != "SendMessageBatch":

@@ -1,4 +1,4 @@
-"""Subscribe a receiver, make an event happen, and list its deliveries."""
+"""Subscribe a receiver, cause events, and list their deliveries."""
 
 from typing import Any
 
@@ -10,29 +10,29 @@ LISTEN = ("organisation_created",)
 
 
 def listen(api: Api, url: str) -> dict[str, Any]:
-    """Create a webhook for the events of `happen`."""
+    """Create a webhook that subscribes to the events that `happen` causes."""
     created: dict[str, Any] = api.post("/v3/webhooks", webhook_body(url, *LISTEN)).data
     return created
 
 
 def happen(stream: Stream, api: Api, *names: str) -> None:
-    """Create organisations, and enqueue the deliveries of their events."""
+    """Create organisations and enqueue the deliveries of their events."""
     for name in names or ("acme",):
         assert api.post(f"/v2/orgs/{name}", {"name": name}).status == 200
     fan_out(stream.read())
 
 
 def deliveries(api: Api, webhook: dict[str, Any]) -> list[dict[str, Any]]:
-    """The deliveries of a webhook, newest first, as the API lists them."""
+    """Return the deliveries of a webhook, newest first, as the API lists them."""
     listed: list[dict[str, Any]] = api.get(f"/v3/webhooks/{webhook['id']}/deliveries").data
     return listed
 
 
 def statuses(api: Api, webhook: dict[str, Any]) -> list[str]:
-    """The statuses of a webhook's deliveries, newest first."""
+    """Return the statuses of a webhook's deliveries, newest first."""
     return [one["status"] for one in deliveries(api, webhook)]
 
 
 def names(inbox: Inbox) -> list[str]:
-    """The organisations whose events a receiver got."""
+    """Return the organisations whose events a receiver got."""
     return sorted(post.payload["organisationName"] for post in inbox.posts)

@@ -1,6 +1,6 @@
 """Run the webhook pipeline as the cloud does: pass stream records and queue messages to the functions.
 
-The functions get the event shapes of Lambda: binary values as base64, times in seconds, messages as text. A test adds
+The functions get Lambda's event format: binary values as base64, times in seconds, messages as text. A test adds
 threads and faults itself.
 """
 
@@ -23,13 +23,13 @@ from infra import tables
 from tests.sending.receivers import Behaviour, Receiver, acknowledges, receiver
 
 QUICK = hosts.Host(quick_until=2**40)
-"""The state of a host that has proved quick, and stays quick for the rest of a test."""
+"""The state of a host that has proved quick and stays quick until the test ends."""
 WATCHED = ("agents", "conversations", "clients", "organisations", "leads")
 Record = dict[str, Any]
 
 
 class Stream:
-    """The streams of these tables, by default of all, from its creation on."""
+    """The streams of these tables (by default, of all tables) from the creation of this object on."""
 
     def __init__(self, *tables: str) -> None:
         self._client = storage.sdk_client("dynamodbstreams")
@@ -37,9 +37,9 @@ class Stream:
         self._places = {table: self._latest(arn) for table, arn in self._arns.items()}
 
     def read(self, *tables: str) -> list[Record]:
-        """Return the records since the last call, in order for each table, as a function's event has them.
+        """Return the records since the last call, in order for each table, in the format of a function's event.
 
-        A table without a stream, which only an extension that is off follows, has none.
+        Tables without a stream have no records; only extensions that are off follow these tables.
         """
         return [record for table in tables or WATCHED if table in self._arns for record in self._read(table)]
 
@@ -126,14 +126,14 @@ class Held(NamedTuple):
 
     @property
     def records(self) -> list[Record]:
-        """The messages as a function receives them."""
+        """Return the messages in the form that a function receives."""
         return [
             {"messageId": one["MessageId"], "receiptHandle": one["ReceiptHandle"], "body": one["Body"]}
             for one in self.messages
         ]
 
     def run(self) -> None:
-        """Pass them to the function of their queue. It does not catch errors, and does not delete the messages."""
+        """Pass the messages to the function of their queue, without catching errors or deleting messages."""
         returned = getattr(*_FUNCTIONS[self.queue_name])({"Records": self.records}, None)
         assert returned == {"batchItemFailures": []}
 
@@ -148,13 +148,13 @@ class Held(NamedTuple):
 
 
 def take(queue_name: str = queue.FAST) -> Held:
-    """Receive the messages of one invocation: up to ten."""
+    """Receive at most ten messages, for one invocation."""
     answer = _sqs().receive_message(QueueUrl=_url(queue_name), MaxNumberOfMessages=10)
     return Held(queue_name, answer.get("Messages", []))
 
 
 def drain(*queue_names: str) -> int:
-    """Process all messages of these queues (by default, all of them); return how many there were."""
+    """Process all messages of these queues (by default, of all queues); return the number of messages."""
     count = 0
     for queue_name in queue_names or tuple(_FUNCTIONS):
         while (held := take(queue_name)).messages:
@@ -165,7 +165,7 @@ def drain(*queue_names: str) -> int:
 
 
 def waiting(queue_name: str) -> list[str]:
-    """Return the texts on a queue, and delete them."""
+    """Return the texts of all messages on a queue; delete the messages."""
     texts = []
     while (held := take(queue_name)).messages:
         texts += held.bodies
@@ -182,7 +182,7 @@ def _url(queue_name: str) -> str:
 
 
 class Posted(NamedTuple):
-    """A request that a receiver got."""
+    """A request to a receiver."""
 
     path: str
     headers: dict[str, str]
@@ -198,7 +198,7 @@ class Posted(NamedTuple):
 
     @property
     def payload(self) -> Any:
-        """The payload, without the two members that every event has."""
+        """Return the payload without the two members that every event contains."""
         return {name: value for name, value in self.body["payload"].items() if name not in _ALWAYS}
 
 
@@ -214,14 +214,14 @@ def posted(request: bytes) -> Posted:
 
 
 class Inbox:
-    """A receiver of webhooks, with the requests that it got."""
+    """A webhook receiver with the requests that it got."""
 
     def __init__(self, running: Receiver) -> None:
         self._running = running
 
     @property
     def host(self) -> str:
-        """The host and port of the receiver."""
+        """Return the host and port of the receiver."""
         return self._running.address
 
     def url(self, path: str = "hook") -> str:
@@ -241,7 +241,7 @@ def inbox(behaviour: Behaviour = acknowledges) -> Iterator[Inbox]:
 
 @contextmanager
 def cheap_transactions() -> Iterator[None]:
-    """Keep moto from copying all tables and streams before each transaction; none may fail inside the block."""
+    """Keep moto from copying all tables and streams before each transaction, all of which must succeed."""
 
     def copied(value: Any) -> Any:
         return value if isinstance(value, Table) else copy.deepcopy(value)

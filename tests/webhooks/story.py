@@ -1,10 +1,10 @@
-"""Requests that make an event of each type once, in their order. A new type of event needs an entry here."""
+"""Requests that cause one event of each type, in this order. A new event type needs an entry here."""
 
 from typing import Any
 
 from tests.builders import lead_body
 
-# The type of the event, and the method, path and body of the request.
+# Each entry contains the type of the event and the method, path and body of the request.
 STORY: tuple[tuple[str, str, str, Any], ...] = (
     ("agent_created", "POST", "/v2/agents/support", {"title": "Support"}),
     ("agent_updated", "PATCH", "/v3/agents/support", {"agent": {"title": "Customer support"}}),

@@ -1,4 +1,4 @@
-"""What the deliveries of a batch do to each other when a host hangs, and the order in which they start."""
+"""How a host that hangs affects the other deliveries of a batch, and the order in which deliveries start."""
 
 import socket
 import threading
@@ -27,7 +27,7 @@ def quick_polls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def hangs_first(requests: int) -> Iterator[Inbox]:
-    """A receiver that answers its first requests only after they count as hanging, and others at once."""
+    """Run a receiver that answers its first requests only after they count as hanging, and later requests at once."""
 
     def serve(connection: socket.socket, where: Receiver) -> None:
         where.requests.append(read_request(connection))
@@ -85,7 +85,7 @@ def test_a_message_that_cannot_move_is_repeated_and_nothing_is_posted_twice(
             one["messageId"] for one in held.records if queue.DeliveryMessage.parse(one["body"]).webhook_id == hanging
         ]
         assert answer == {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
-        held.run()  # by now, the host is slow
+        held.run()  # the host has become slow by now
         drain(queue.SLOW)
         for receiver in (slow, inbox):
             posted = [post.id for post in receiver.posts]
@@ -127,7 +127,7 @@ def test_the_deliveries_of_a_batch_start_in_turns_by_workspace(
     stream: Stream, api: Api, other_workspace: NewWorkspace, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)
-    monkeypatch.setattr(delivery, "_POLL_SECONDS", 60.0)  # a delivery starts when the one before has ended
+    monkeypatch.setattr(delivery, "_POLL_SECONDS", 60.0)  # each delivery starts when the previous delivery has ended
     for number in range(3):
         listen(api, inbox.url(f"noisy-{number}"))
     happen(stream, api, 4)
@@ -139,4 +139,4 @@ def test_the_deliveries_of_a_batch_start_in_turns_by_workspace(
     assert [number for number, path in enumerate(paths) if path == "/quiet"] == [1, 3]
     noisy = [path for path in paths if path != "/quiet"]
     assert len(noisy) == 12
-    assert noisy == noisy[:3] * 4  # and within a workspace, in turns by message
+    assert noisy == noisy[:3] * 4  # within a workspace, messages take turns

@@ -1,4 +1,4 @@
-"""A stream record as a change: its events are the same each time it is read, and differ between writes."""
+"""Changes read from stream records: repeated reading returns the same events, and each write has its own events."""
 
 import base64
 import json
@@ -16,7 +16,7 @@ SECOND = 1_800_000_000
 
 
 def history(stream: Stream, api: Api) -> list[Record]:
-    """Make a record of each kind of change."""
+    """Return one stream record of each kind of change."""
     for path, document in (
         ("/v2/agents/support", {"title": "Support"}),
         ("/v2/orgs/acme", {"name": "Acme"}),
@@ -88,7 +88,7 @@ def test_repeated_creations_and_deletions_within_one_second_are_different_events
     happened = events_of(records)
     assert len(happened) == 12
     assert len({event.id for event in happened}) == 12
-    # Each change of a record is later than the one before, because receivers sort by time.
+    # Receivers sort by time, so each change of a record has a later time than the previous change.
     assert [event.payload["createdAt"] - SECOND * 1000 for event in happened] == [0, 1, 2, 3] * 3
 
 

@@ -1,4 +1,4 @@
-"""Each delivery is sent at most once, whatever is repeated, lost, refused or unreadable before or after it."""
+"""Each delivery is sent at most once, even if messages are repeated or unreadable and requests fail or are lost."""
 
 from collections.abc import Callable
 from concurrent import futures
@@ -100,7 +100,7 @@ def test_a_failed_batch_waits_for_its_running_deliveries(
     pool = delivery.threads[queue.FAST]
     submit = pool.submit
 
-    def submit_twice(*work: Any) -> futures.Future[None]:  # the read of the message, and the first delivery
+    def submit_twice(*work: Any) -> futures.Future[None]:  # for reading the message, and for the first delivery
         if len(started) == 2:
             raise RuntimeError("can't start new thread")
         started.append(submit(*work))
@@ -158,7 +158,7 @@ def test_a_message_that_always_fails_goes_to_the_dead_letter_queue_after_ten_att
 def test_a_repeated_batch_sends_an_unreadable_message_to_the_dead_letter_queue_once(
     stream: Stream, api: Api, inbox: Inbox
 ) -> None:
-    """One of them is nested too deeply for the parser."""
+    """The messages include one that is nested too deeply for the parser."""
     listen(api, inbox.url())
     happen(stream, api, "one")
     (body,) = pipeline.take().bodies

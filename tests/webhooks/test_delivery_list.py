@@ -1,4 +1,4 @@
-"""The list of deliveries: eight partitions merged newest first, and the sparse index of failed deliveries."""
+"""The list of deliveries: it merges eight partitions, newest first. A sparse index lists failed deliveries."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ FAILURES = 5
 
 @pytest.fixture(autouse=True)
 def stop_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stop the clock: on a slow machine, the cached credential would expire while a test stores its deliveries."""
+    """Stop the clock, because the cached credential could expire while a test stores its deliveries."""
     now = clock.milliseconds()
     monkeypatch.setattr(clock, "milliseconds", lambda: now)
 
@@ -36,7 +36,7 @@ def fill(
     wanted: Callable[[int, str], bool] = lambda *_: True,
     unknown: Sequence[int] = (),
 ) -> list[str]:
-    """Store delivered deliveries; those with these numbers have failed or are unknown. Return all ids, newest first."""
+    """Store deliveries: `failed` and `unknown` are numbers, the others are delivered. Return all ids, newest first."""
     random_, start, rows = random.Random(7), clock.milliseconds() - count - 120_000, []
     for number in range(count):
         event_id = ids.id_at(start + number, random_.getrandbits(80))
@@ -78,7 +78,7 @@ def test_listing_failed_deliveries_reads_only_those(api: Api, workspace: NewWork
     with metered() as meter:
         found = pages(api, webhook_id, "status=failed")
     assert found == [expected]
-    # The endpoint, and its eight partitions of the index.
+    # The request reads the endpoint, and the eight partitions of its index.
     assert meter.requests == {"GetItem": 1, "Query": 8}
     assert meter.reads == 1 + 8 * 0.5
 
@@ -104,7 +104,7 @@ def test_a_page_of_a_rare_status_examines_at_most_a_thousand_deliveries(
     with metered() as meter:
         answer = api.get(f"/v3/webhooks/{webhook_id}/deliveries?status=unknown")
     assert [one["id"] for one in answer.data] == [newest_first[1]]
-    # The endpoint; and of each partition 8, 32 and 128 deliveries of less than 350 bytes.
+    # The request reads the endpoint, and 8, 32 or 128 deliveries of less than 350 bytes per partition.
     assert meter.requests == {"GetItem": 1, "Query": 8 * 3}
     assert meter.reads <= 1 + 8 * (0.5 + 1.5 + 5.5)
     rest = api.get(f"/v3/webhooks/{webhook_id}/deliveries?status=unknown&cursor={answer.json['nextCursor']}")

@@ -100,7 +100,7 @@ def test_a_test_delivery_that_the_queue_rejects_is_a_503_that_can_be_retried(
 def test_a_delivery_is_stored_before_its_message_is_sent(
     api: Api, endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise, storing it could overwrite its claim."""
+    """Otherwise, storing the delivery could overwrite its claim."""
     seen: list[Any] = []
     send = queues.send
 
@@ -281,7 +281,7 @@ def test_the_deliveries_of_a_deleted_endpoint_are_not_found(api: Api, endpoint: 
         ("POST", f"{endpoint}/test"),
     ):
         assert refused(api.call(method, path), 404) == "There is no such webhook."
-    assert len(pipeline.waiting(queue.FAST)) == 1  # from before the deletion
+    assert len(pipeline.waiting(queue.FAST)) == 1  # the message was sent before the deletion
 
 
 def test_events_and_deliveries_expire_after_thirty_days(api: Api, endpoint: str) -> None:

@@ -1,4 +1,4 @@
-"""Every event of §6: from an API request through the table's stream to the payload."""
+"""Every event of §6, from an API request through the table's stream to the payload."""
 
 from typing import Any
 
@@ -98,7 +98,7 @@ def test_a_client_is_created_updated_and_deleted(stream: Stream, api: Api) -> No
     ok(api.delete("/v3/clients/ann"))
 
     client = {"organisationId": "acme", "clientId": "ann", "clientName": "Ann"}
-    # The rows that reserve an email are written and deleted together with the client, and make no events.
+    # The rows that reserve an email are written and deleted together with the client, but cause no events.
     assert payloads(stream.read()) == [
         ("client_created", {**client, "clientEmail": "ann@x.test", "operation": "created"}),
         ("client_updated", {**client, "clientEmail": "ann@y.test", "operation": "updated"}),
@@ -164,7 +164,7 @@ def test_the_time_of_an_event_is_the_time_of_the_write_in_milliseconds(
     assert created % 1_000 == updated % 1_000 == 123
 
 
-# Changes without an event
+# Changes that cause no event
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_an_expired_item_makes_no_event(stream: Stream, api: Api) -> None:
     _, deletion = stream.read()
     assert [event.type for event in events_of([deletion])] == ["organisation_deleted"]
     assert events_of([{**deletion, "userIdentity": {"principalId": "dynamodb.amazonaws.com", "type": "Service"}}]) == []
-    # Any other principal is a deletion.
+    # With any other principal, the record is a deletion by a request.
     assert events_of([{**deletion, "userIdentity": {"principalId": "another", "type": "User"}}]) != []
 
 
@@ -236,7 +236,7 @@ def test_the_cascade_of_a_deleted_agent_makes_one_event(
     ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": [turn("human", "Hello")]}))
     ok(api.post("/v3/leads", {"lead": {"agentId": agent_id}}))
     stream.read()
-    for passed in (0, 30, 60):  # the agent, then its records, then its tombstone
+    for passed in (0, 30, 60):  # deletes the agent, then its records, then its tombstone
         pass_time(passed)
         ok(api.delete(f"/v3/agents/{agent_id}"))
     ok(api.post(f"/v2/agents/{agent_id}", {}))

@@ -1,7 +1,7 @@
 """At most one POST per event and endpoint, and no event lost without a trace, despite duplicates and crashes.
 
-Records arrive shuffled, some twice. The functions crash before and after every kind of request that they make, and
-their work is retried, as a stream and a queue do. A seed identifies a run.
+Records arrive shuffled, and some arrive twice. The functions crash before and after every kind of request that they
+make, and their work is retried, as streams and queues do. A seed identifies a run.
 """
 
 import itertools
@@ -28,10 +28,10 @@ from tests.selection import whole
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import POST, Process, Queues, Step, watched
 
-# Members of a payload that identify the event: their texts are unique to one write.
+# Members of payloads that identify an event, because each text is unique to one write.
 LABELS = ("messageContent", "leadName", "agentName", "organisationName", "clientName")
 FEW = ("organisation_deleted", "client_deleted", "agent_updated")
-# How often the same work may crash before the queue gives up.
+# The maximum number of crashes before the queue gives up.
 MOST_CRASHES = retry_policy.MAX_RECEIVES - 2
 # The share of invocations that run in a cold process.
 COLD = 0.2
@@ -54,13 +54,13 @@ class Summary(NamedTuple):
 
 
 def commit(write: Callable[..., object], *arguments: Any) -> None:
-    """Call a store function in a unit of work of its own."""
+    """Call a store function in its own unit of work."""
     with storage.unit_of_work():
         write(*arguments)
 
 
 def make_changes(api: Api, workspace_id: str, number: int, random_: random.Random) -> Iterator[Label]:
-    """Make changes of every kind that has an event; yield the label of each expected event."""
+    """Make changes of every kind that causes an event; yield the label of each expected event."""
     agent_id = f"agent-{number // 40}"
     if agents.find(workspace_id, agent_id) is None:
         commit(agents.create, workspace_id, agent_id, {"title": agent_id})
@@ -131,7 +131,7 @@ def shuffled(records: list[pipeline.Record], random_: random.Random) -> Iterator
 
 
 class Plans:
-    """Chooses where an invocation crashes: at the step of its kind with the fewest crashes so far, or nowhere."""
+    """Chooses whether an invocation crashes, and at which step: the step of its kind with the fewest crashes so far."""
 
     def __init__(self, process: Process, random_: random.Random, kills: float) -> None:
         self._process, self._random, self._kills = process, random_, kills
@@ -162,7 +162,7 @@ def run(
     api, workspace_id = Api(workspaces[0].workspace_key), workspaces[0].workspace_id
     subscriptions = {"all": events.TYPES, "few": FEW}
     ids = {}
-    urls = {"all": inbox.url("all"), "few": inbox.url("few").replace("127.0.0.1", "localhost")}  # two hosts
+    urls = {"all": inbox.url("all"), "few": inbox.url("few").replace("127.0.0.1", "localhost")}  # different hosts
     for path, types in subscriptions.items():
         answer = api.post("/v3/webhooks", {"webhook": {"url": urls[path], "events": list(types)}})
         ids[path] = answer.data["id"]
@@ -171,14 +171,14 @@ def run(
         records, labels = history(stream, workspaces, least, random_)
     duplicates = random_.sample(records, len(records) // 4)
 
-    # So few that most invocations leave a part to a continuation.
+    # The limit is so low that most invocations leave a part of the work to a continuation.
     monkeypatch.setattr(fan_out, "_MAX_MESSAGES", 2)
     process, held_queues = Process(), Queues(random_)
     batches = list(shuffled(records + duplicates, random_))
     with watched(process, monkeypatch.setattr), held_queues.in_place():
         kill(held_queues, batches, (workspace_id, hosts.name(urls["few"])), Plans(process, random_, kills))
     assert held_queues.is_empty()
-    # Every kind of request was made, with a crash before and after it.
+    # The functions made every kind of request, and crashed before and after each kind.
     assert {step.request for step in process.seen} == STEPS
     assert {step for step in process.seen if not process.crashes[step]} == set()
 
@@ -190,7 +190,7 @@ def run(
     monkeypatch.setattr(clock, "milliseconds", lambda: now + LATER)
     listed = {path: list(pages(api, f"/v3/webhooks/{ids[path]}/deliveries?limit=100&status=unknown")) for path in ids}
     unknown = Counter((path, *label_of(one)) for path in ids for one in read(api, ids[path], listed[path]))
-    # Exactly those deliveries are unknown that a process claimed before it crashed without recording an outcome.
+    # A delivery is unknown only if a process claimed it and crashed before recording an outcome.
     keys = {
         ledger.new(workspace_id, ids[path], one["eventId"], one["type"], one["id"]).keys
         for path in ids
@@ -206,7 +206,7 @@ def run(
     )  # fmt: skip
 
 
-# Every kind of request that the functions make.
+# All kinds of requests that the functions make.
 STEPS = {
     "GetItem keyring", "Decrypt", "GetQueueUrl deliveries", "GetQueueUrl deliveries-slow",
     "Query webhooks", "BatchWriteItem", "SendMessageBatch deliveries", "SendMessageBatch deliveries-slow",
@@ -216,7 +216,7 @@ STEPS = {
 
 
 def kill(held_queues: Queues, batches: list[list[pipeline.Record]], slow: tuple[str, str], plans: Plans) -> None:
-    """Run fan-out and delivery alternately until all work is done; work of a crashed process is retried."""
+    """Run fan-out and delivery alternately until all work is done. The work of a crashed process is retried."""
     for number, batch in enumerate(batches):
         if number == len(batches) // 5:
             hosts.demote(*slow)

@@ -28,7 +28,7 @@ MONTH = 30 * 24 * 60 * 60
 
 
 def listen(api: Api, inbox: Any, *types: str, path: str = "hook", **members: Any) -> str:
-    """Create an endpoint that subscribes to these types; return its id."""
+    """Create an endpoint that subscribes to these event types; return the endpoint's id."""
     webhook = {"url": inbox.url(path), "events": list(types), **members}
     webhook_id: str = api.post("/v3/webhooks", {"webhook": webhook}).data["id"]
     return webhook_id
@@ -53,7 +53,7 @@ def test_an_endpoint_gets_only_the_types_that_it_subscribes_to(stream: Stream, a
     api.post("/v2/orgs/acme", {"name": "Acme Ltd"})
     api.post("/v2/agents/support", {"title": "Support"})
     fan_out(stream.read())
-    assert inbox.posts == []  # fan-out makes no HTTP request
+    assert inbox.posts == []  # fan-out makes no HTTP requests
     drain()
     assert sorted((post.path, post.body["type"]) for post in inbox.posts) == [
         ("/agents", "agent_created"),
@@ -113,7 +113,7 @@ def test_a_duplicate_record_in_one_batch_or_in_a_later_one_is_one_event(stream: 
     organisations(api, *(f"org-{number}" for number in range(60)))
     records = stream.read()
     fan_out([*records, *records[::-1]])
-    # DynamoDB rejects a batch of writes with a duplicate item.
+    # DynamoDB rejects a batch of writes if an item occurs twice.
     assert [len(queue.DeliveryMessage.parse(text).event_ids) for text in waiting(queue.FAST)] == [40, 20]
     fan_out(records)
     assert len(stored()["cams-events"]) == 60
@@ -221,7 +221,7 @@ def test_a_tampered_document_goes_to_the_dead_letter_queue_as_the_stream_has_it(
 def test_an_endpoint_that_cannot_be_used_does_not_block_the_others(
     member: str, value: Any, stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
 ) -> None:
-    """The service stores none, but another program may."""
+    """The service never stores such an endpoint, but another program may."""
     broken = endpoints.read(workspace.workspace_id, listen(api, inbox, "organisation_created", path="broken"))
     listen(api, inbox, "organisation_created")
     broken.seal({name: one for name, one in {**broken.open(), member: value}.items() if one is not ...})

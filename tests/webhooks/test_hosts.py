@@ -1,4 +1,4 @@
-"""A host is slow until it has proved quick: promotion, demotion, and where the state is kept."""
+"""A host is slow until it has proved quick: promotion, demotion, and where the host's state is stored."""
 
 import socket
 import threading
@@ -30,7 +30,7 @@ def new_hosts_are_slow(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def hangs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inbox]:
-    """A receiver that never answers a second request before the delivery counts as a hang."""
+    """Run a receiver that responds only after the delivery counts as hanging."""
     monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 0.2)
     answer = threading.Event()
 
@@ -88,7 +88,7 @@ def test_each_hang_after_a_promotion_demotes_a_host_for_longer_up_to_a_day(
         hosts.promote(workspace.workspace_id, HOST)
         assert state(workspace).is_quick
         hosts.demote(workspace.workspace_id, HOST)
-        hosts.promote(workspace.workspace_id, HOST)  # a quick answer does not end the demotion
+        hosts.promote(workspace.workspace_id, HOST)  # a quick response does not end the demotion
         assert not state(workspace).is_quick
         lasted.append(state(workspace).slow_until - clock.seconds())
         later(lasted[-1])
@@ -111,7 +111,7 @@ def test_a_host_that_stays_quick_for_half_a_day_starts_afresh(
 
 def test_only_a_change_is_written(workspace: NewWorkspace) -> None:
     with metered() as meter:
-        hosts.demote(workspace.workspace_id, HOST)  # slow already
+        hosts.demote(workspace.workspace_id, HOST)  # the host is already slow
         hosts.promote(workspace.workspace_id, HOST)
         hosts.promote(workspace.workspace_id, HOST)
     assert meter.requests == {"GetItem": 3, "PutItem": 1}
@@ -218,7 +218,7 @@ def test_a_burst_to_a_new_host_is_promoted_once(stream: Stream, api: Api, inbox:
     with metered() as meter:
         messages.run()
     assert len(inbox.posts) == 30
-    # Of the requests, one read and one write are the promotion's.
+    # The promotion accounts for one read and one write.
     assert meter.requests == {"BatchGetItem": 1, "PutItem": 30 + 1, "UpdateItem": 30, "GetItem": 1}
     happen(stream, api, "more")
     messages = pipeline.take(queue.FAST)
@@ -231,7 +231,7 @@ def test_a_new_endpoint_of_a_slow_host_is_slow(stream: Stream, api: Api, workspa
     hosts.promote(workspace.workspace_id, hangs.host)
     listen(api, hangs.url("one"))
     happen(stream, api, "one")
-    assert drain(queue.FAST) == 1  # hangs, and is demoted
+    assert drain(queue.FAST) == 1  # the host hangs and is demoted
     listen(api, hangs.url("two"))
     happen(stream, api, "two")
     assert waiting(queue.FAST) == []

@@ -1,4 +1,4 @@
-"""Bounded fan-out: one write of thousands of messages, partial failures of a batch, and the partitions of events."""
+"""Bounded fan-out: writes of thousands of messages, partial failures of a batch, and the partitions of events."""
 
 import json
 from collections import Counter
@@ -76,7 +76,7 @@ def test_a_large_write_becomes_messages_of_forty_events_in_bounded_invocations(
         assert 0 < len(sent) <= 10 * ENDPOINTS
         messages += sent
     assert parts
-    assert pipeline.waiting(queues.MAINTENANCE) == []  # a continuation never makes another one
+    assert pipeline.waiting(queues.MAINTENANCE) == []  # a continuation never sends another continuation
     assert len(messages) == 1_000 // 40 * ENDPOINTS
     assert pairs(messages) == {(webhook_id, one.id): 1 for webhook_id in webhook_ids for one in happened}
 
@@ -99,7 +99,7 @@ def test_a_continuation_reaches_no_endpoint_that_is_newer_than_an_event(
 ) -> None:
     monkeypatch.setattr(fan_out, "_MAX_MESSAGES", 0)
     (old,) = listen(workspace.workspace_id, 1)
-    records = write(stream, api, 80)  # a millisecond apart
+    records = write(stream, api, 80)  # the messages are a millisecond apart
     last = pipeline.events_of(records)[-1]
     tolerated = ids.timestamp_of(last.id) + 5_000
     monkeypatch.setattr(clock, "milliseconds", lambda: tolerated - 19)
@@ -130,7 +130,7 @@ def test_every_event_of_a_message_is_posted_once(
     listen(workspace.workspace_id, 2, inbox.url())
     records = write(stream, api, 100)
     pipeline.fan_out(records)
-    pipeline.fan_out(records)  # a retry
+    pipeline.fan_out(records)  # the retry
     assert pipeline.drain() == 2 * 2 * 3
     assert Counter(post.id for post in inbox.posts) == {one.id: 2 for one in pipeline.events_of(records)}
 

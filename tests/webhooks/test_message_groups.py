@@ -19,7 +19,7 @@ from tests.webhooks.pipeline import Inbox, Stream, fan_out
 
 @pytest.fixture
 def groups() -> Iterator[list[tuple[str, str | None]]]:
-    """The queue and the message group of each message that is sent during the test."""
+    """Record the queue and the message group of each message that is sent during the test."""
     sent: list[tuple[str, str | None]] = []
 
     def note(params: dict[str, Any], **_: Any) -> None:

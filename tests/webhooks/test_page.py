@@ -1,4 +1,4 @@
-"""docs/webhooks.md is correct: its examples are the bodies that are sent, and its code verifies their signatures."""
+"""docs/webhooks.md is correct: its examples show real bodies, and its code verifies the signatures of those bodies."""
 
 import http.client
 import json
@@ -28,7 +28,7 @@ SHOWN_TIME, SHOWN_SECRET = 1795228530123, "cams_events_…"
 
 
 class Receiving:
-    """An endpoint that subscribes to all events, with the requests that it got and its secret."""
+    """An endpoint that subscribes to all events, with its secret and the requests to it."""
 
     def __init__(self, api: Api, box: Inbox) -> None:
         webhook = {"url": box.url(), "events": list(events.TYPES)}
@@ -56,7 +56,7 @@ def code(language: str) -> list[str]:
 
 
 def as_shown(post: Posted, workspace: NewWorkspace) -> str:
-    """Return a body as the page shows it: with a fixed time, and without the secret."""
+    """Return a body as the page shows it: with a fixed time and without the secret."""
     body = json.loads(post.text)
     assert body["payload"]["workspaceSecret"] == workspace.workspace_secret
     assert abs(body["payload"]["createdAt"] - clock.milliseconds()) < 60_000
@@ -84,7 +84,7 @@ def test_the_document_describes_every_body_that_is_sent(receiving: Receiving) ->
 
 
 def altered(post: Posted) -> list[tuple[dict[str, str], bytes]]:
-    """Return requests to refuse: with another body, id or signature, and with an old time."""
+    """Return requests that must be refused: with another body, id or signature, or with an old time."""
     old = str(int(post.headers["webhook-timestamp"]) - 301)
     changes = [{"webhook-id": "x"}, {"webhook-timestamp": old}, {"webhook-signature": "v1,AAAA"}]
     return [(post.headers, post.text + b" "), *((post.headers | change, post.text) for change in changes)]

@@ -1,4 +1,4 @@
-"""`cams redrive-streams`: every record that a message names is processed, and nothing is lost or doubled."""
+"""`cams redrive-streams` processes every record that a message names, and neither loses nor repeats events."""
 
 import json
 from typing import Any

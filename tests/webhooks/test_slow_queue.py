@@ -1,7 +1,7 @@
-"""The bulkhead: when five of a hundred receivers hang, the events of the others are not delayed.
+"""The bulkhead: if five of a hundred receivers hang, the events of the others are not delayed.
 
-Workers behave as in the cloud: each takes up to ten messages, runs the function, and takes no more before it returns.
-This is the only test that measures time, because it proves a promise about time.
+Workers behave as in the cloud: each takes at most ten messages, runs the function, and waits until it returns.
+The test measures time, because it checks a promise about time.
 """
 
 import json
@@ -34,7 +34,7 @@ PROMISED_SECONDS = 2.0
 
 
 class LocalQueues:
-    """Queues in this process that record when each event was enqueued. moto's are too slow for this."""
+    """Queues in this process that record when each event was enqueued. The queues of moto are too slow."""
 
     def __init__(self) -> None:
         self.queues: dict[str, waiting.Queue[str | None]] = {name: waiting.Queue() for name in (queue.FAST, queue.SLOW)}
@@ -62,7 +62,7 @@ class LocalQueues:
             known.unregister("before-call.sqs.SendMessageBatch", take)
 
     def work(self, name: str) -> None:
-        """Run a worker of a queue until it gets None."""
+        """Run a worker of a queue until it receives None."""
         while (first := self.queues[name].get()) is not None:
             texts = [first]
             while len(texts) < 10:
@@ -78,7 +78,7 @@ class LocalQueues:
 
 
 class Waits(NamedTuple):
-    """Seconds from queue to receiver for events of healthy endpoints, and the number of events on the slow queue."""
+    """The seconds from queue to receiver for events of healthy endpoints, and the number of slow events."""
 
     healthy: list[float]
     slow_events: int
@@ -125,7 +125,7 @@ def run(
             queues.queues[name].queue.clear()
             for _ in range(count):
                 queues.queues[name].put(None)
-        running.close()  # ends the hanging connections
+        running.close()  # closes the hanging connections
         for thread in threads:
             thread.join(60)
     assert healthy <= arrived.keys()
@@ -133,8 +133,10 @@ def run(
 
 
 def make_events(stream: Stream, url: str, events: int) -> tuple[list[pipeline.Record], Any]:
-    """Create one endpoint per workspace, and events of them all. Return the records, shuffled, and a function that
-    selects the events of hanging endpoints."""
+    """Create one endpoint per workspace, and events for all endpoints.
+
+    Return the shuffled records, and a function that selects the events of hanging endpoints.
+    """
     with pipeline.cheap_transactions():
         ids = [workspaces.create(str(number)).workspace_id for number in range(ENDPOINTS)]
     for number, workspace_id in enumerate(ids):
@@ -159,7 +161,7 @@ def check(waits: Waits, least: int) -> None:
         f"max={max(waits.healthy):.3f}s slow_events={waits.slow_events}\n"
     )
     assert len(waits.healthy) >= least
-    # Only the hanging endpoints moved to the slow queue.
+    # Only events of the hanging endpoints moved to the slow queue.
     assert 0 < waits.slow_events <= least
     assert waits.percentile <= PROMISED_SECONDS
 

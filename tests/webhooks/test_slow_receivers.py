@@ -1,4 +1,4 @@
-"""Slow receivers: their own queue, when a host moves to it, and how many deliveries of a batch start at once."""
+"""Slow receivers: when a host moves to the slow queue, and how many deliveries of a batch start at once."""
 
 import socket
 import threading
@@ -24,7 +24,7 @@ def test_the_deliveries_of_a_batch_alone_start_at_once(
     stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)
-    monkeypatch.setattr(delivery, "_POLL_SECONDS", 60.0)  # the next ones start when all before have ended
+    monkeypatch.setattr(delivery, "_POLL_SECONDS", 60.0)  # other deliveries start after all of these
     monkeypatch.setattr(delivery, "_STARTS", 5)
     all_arrived = threading.Barrier(5)
 
@@ -44,7 +44,7 @@ def test_the_batches_of_a_process_share_its_starts(stream: Stream, api: Api, mon
     monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)
     monkeypatch.setattr(delivery, "_POLL_SECONDS", 60.0)
     monkeypatch.setattr(delivery, "_STARTS", 5)
-    others = {1, 2, 3, 4}  # of five batches, this one has a fifth of the starts
+    others = {1, 2, 3, 4}  # with five batches, this batch may start a fifth of the deliveries
     monkeypatch.setattr(delivery, "_starting", others)
     running: list[bool] = []
     most = [0]
@@ -118,7 +118,7 @@ def test_a_host_that_hangs_is_demoted_once_per_batch(
         connection.sendall(OK)
 
     def poll(*waited_for: Any) -> Any:
-        if moved and next(polls) == 3:  # polled several times since the move
+        if moved and next(polls) == 3:  # after the move, the deliveries were polled three times
             answer.set()
         return wait(*waited_for)
 
@@ -145,7 +145,7 @@ def test_a_host_is_demoted_while_it_still_hangs(
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
     with pipeline.inbox(hangs) as slow:
-        hanging = listen(api, slow.url())  # the batch has this order
+        hanging = listen(api, slow.url())  # created first, so that it comes first in the batch
         listen(api, inbox.url())
         happen(stream, api)
         running = threading.Thread(target=pipeline.take().run)
@@ -158,7 +158,7 @@ def test_a_host_is_demoted_while_it_still_hangs(
         assert running.is_alive()
         assert not state_of(workspace, slow).is_quick
         assert state_of(workspace, inbox).is_quick
-        # The other delivery of the batch did not wait, and new events bypass the hanging batch.
+        # The other delivery of the batch did not wait, and new events overtook the hanging batch.
         assert len(inbox.posts) == 1
         happen(stream, api, "more")
         assert len(waiting(queue.FAST)) == len(waiting(queue.SLOW)) == 1

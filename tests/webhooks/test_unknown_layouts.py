@@ -1,4 +1,4 @@
-"""Functions behind streams and queues repeat what a newer version has stored: none is skipped or a dead letter."""
+"""Stream and queue functions retry records that a newer version has stored: no record is skipped or dead-lettered."""
 
 from contextlib import nullcontext
 
@@ -42,8 +42,8 @@ def test_fan_out_repeats_a_record_until_a_newer_version_reads_it(
     assert waiting(queue.DEAD_LETTER) == []
 
 
-# What they read of their tables is in plain attributes. Core counts conversations by their keys, and the console reads
-# only those that wait for a person.
+# These functions read only plain attributes. Core counts conversations by their keys, and the console reads only
+# conversations that wait for a person.
 PLAIN = {"follow_deliveries", "follow_credentials"}
 PLAIN |= set() if extensions.has("reports") else {"follow_conversations"}
 
@@ -88,6 +88,6 @@ def test_delivery_repeats_a_message_until_a_newer_version_reads_it(
     assert inbox.posts == []
     with newer_version():
         message.run()
-        drain(queue.SLOW)  # a host that hangs is slow
+        drain(queue.SLOW)  # the hanging host is slow
     assert len(inbox.posts) == 1
     assert waiting(queue.DEAD_LETTER) == []

@@ -1,7 +1,7 @@
-"""The largest states that consist of new messages, on the real local engine, because moto does not limit transactions.
+"""The largest states of new messages fit into one transaction. moto has no such limit, so the local engine runs.
 
-A write stores new messages twice: in the transcript, and again for fan-out. A transaction is limited to 4 MB. The local
-engine measures the request instead, whose base64 is a third longer.
+A write stores new messages twice: in the transcript and for fan-out. A transaction is limited to 4 MB. The local engine
+measures the request, whose base64 is a third longer.
 """
 
 import os

@@ -16,7 +16,7 @@ _SIZES = (99_000, 30_000, 1_000, 200)
 
 
 def main(limit: int) -> None:
-    """Write one conversation per message size, with as many messages as a request of `limit` bytes can have."""
+    """Write one conversation per message size, with as many messages as fit into a request of `limit` bytes."""
     random_ = random.Random(5)
     api = Api(workspaces.create("Large").workspace_key)
     api.post("/v2/agents/support", {})
