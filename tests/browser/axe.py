@@ -1,4 +1,4 @@
-"""The accessibility of the page that a browser shows: axe-core, and the contrasts that it cannot tell."""
+"""The accessibility of the page in a browser: the rules of axe-core, and contrasts that axe-core cannot measure."""
 
 import subprocess
 from pathlib import Path
@@ -9,7 +9,7 @@ from selenium.webdriver import Chrome
 _HERE = Path(__file__).parent
 _SCRIPT = _HERE / "node_modules" / "axe-core" / "axe.min.js"
 _RUN = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(done, (e) => done(String(e)));"
-# The contrast of each text, and of each line and bar of a chart, with what is behind it, by the formula of WCAG 2.2.
+# This script returns the contrast (WCAG 2.2) of each text, chart line and chart bar with its background.
 _CONTRAST = """
 const rgb = (colour) => colour.match(/[0-9.]+/g).map(Number);
 const light = (colour) => {
@@ -48,7 +48,7 @@ return pairs.map(([what, one, other, least]) => [what, ratio(one, other), least]
 
 
 def install() -> None:
-    """Install the locked axe-core, unless it is there already. Needs npm."""
+    """Install the locked version of axe-core with npm, unless it is already installed."""
     lock, installed = _HERE / "package-lock.json", _HERE / "node_modules" / ".package-lock.json"
     if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
         options = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
@@ -56,12 +56,12 @@ def install() -> None:
 
 
 def violations(driver: Chrome) -> list[str]:
-    """What axe-core finds: rules, with the elements that break them."""
+    """Return the rules of axe-core that the page breaks, with the offending elements."""
     driver.execute_script(_SCRIPT.read_text(encoding="utf-8"))
     found: dict[str, Any] = driver.execute_async_script(_RUN)
     return [f"{one['id']}: {[node['html'][:200] for node in one['nodes']]}" for one in found["violations"]]
 
 
 def contrasts(driver: Chrome) -> list[tuple[str, float, float]]:
-    """What a page has: the kind, its contrast, and how much it needs."""
+    """Return each contrast of the page: the kind, the measured contrast and the required minimum."""
     return [(what, found, least) for what, found, least in driver.execute_script(_CONTRAST)]

@@ -13,9 +13,9 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _DRIVER = "chromedriver"
 _OPTIONS = (
     "--headless",
-    "--no-sandbox",  # for root
+    "--no-sandbox",  # Chromium's sandbox does not run as root
     "--disable-gpu",
-    # Requests to other sites, which a machine without network access refuses.
+    # Disable Chromium's own requests to other sites, which fail on a machine without network access.
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -24,7 +24,7 @@ _OPTIONS = (
 
 
 def install() -> None:
-    """Install Chromium with apt-get if it is missing and this user may."""
+    """Install Chromium with apt-get if it is missing and this user has the permission."""
     if not is_installed() and os.geteuid() == 0 and shutil.which("apt-get"):
         unattended = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         packages = ("chromium", "chromium-driver", "fonts-liberation")
@@ -33,13 +33,13 @@ def install() -> None:
 
 
 def is_installed() -> bool:
-    """Whether this machine has the browser and its driver."""
+    """Return whether the browser and its driver are installed."""
     return bool(_browser() and shutil.which(_DRIVER))
 
 
 @contextmanager
 def started() -> Iterator[Chrome]:
-    """A new browser without history, inside the block."""
+    """Run a new browser without history for the duration of the block."""
     options = ChromeOptions()
     options.binary_location = _browser() or ""
     for option in _OPTIONS:
@@ -53,7 +53,7 @@ def started() -> Iterator[Chrome]:
 
 
 def resize(driver: Chrome, width: int, height: int) -> None:
-    """Give the page exactly this size. A window has a minimum width and a frame."""
+    """Give the page exactly this size, whatever the minimum width and the frame of the window."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 

@@ -1,9 +1,9 @@
-"""Measures how long a newcomer needs from a clone to the first answer, and to the first write in /docs.
+"""Measures the time from a clone to the first response, and to the first write in /docs.
 
     .venv/bin/python -m tests.browser.first_contact
 
-It clones the committed state into an empty directory and runs `make run` there. Packages come from the index, or from
-uv's cache if they are in it. The seconds of the page are those of the browser, not of a person.
+It clones the committed state into an empty directory and runs `make run` there. Packages come from uv's cache or from
+the index. The page is operated by a browser; a person takes longer.
 """
 
 import json
@@ -25,7 +25,7 @@ _SECONDS = 600
 
 
 def main() -> None:
-    """Print the seconds since the start at each step."""
+    """Print the seconds since the start after each step."""
     started, port = time.monotonic(), free_port()
 
     def report(step: str) -> None:

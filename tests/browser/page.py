@@ -1,4 +1,4 @@
-"""The documentation page, used as a reader does: with clicks and keys."""
+"""The documentation page, operated as a reader does: with clicks and keys."""
 
 import json
 import time
@@ -11,12 +11,12 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 _SECONDS = 60
-# The page also shows the events, which cannot be executed, as operations.
+# The page also shows events as operations, which cannot be executed.
 _OPERATION = ".opblock-tag-section .opblock"
 
 
 class Page:
-    """The page at `/docs` of a service."""
+    """The page at `/docs` of a running service."""
 
     def __init__(self, driver: Chrome, url: str) -> None:
         self.driver = driver
@@ -29,7 +29,7 @@ class Page:
         return self
 
     def authorize(self, key: str) -> None:
-        """Enter the key in the only box of the dialog."""
+        """Enter the key in the only field of the dialog."""
         self.find(".btn.authorize").click()
         self.find(".auth-container input")
         (box,) = self.all(".auth-container input")
@@ -38,14 +38,14 @@ class Page:
         self.find(".btn-done").click()
 
     def operations(self) -> list[str]:
-        """The operations in the order of the page, as `METHOD /path`."""
+        """Return the operations in the order of the page, as `METHOD /path`."""
         methods, paths = (self.all(f"{_OPERATION} .opblock-summary-{part}") for part in ("method", "path"))
         return [f"{method.text} {path.get_attribute('data-path')}" for method, path in zip(methods, paths, strict=True)]
 
     def execute(self, place: int, ids: dict[str, str]) -> tuple[int, Any]:
-        """Execute the operation at this place of the page; return status and body.
+        """Execute the operation at this place of the page; return the status and the body.
 
-        Everything stays as the page fills it in. `ids` are typed into path values that are empty.
+        All values that the page fills in stay unchanged. `ids` are typed into empty path parameters.
         """
         block = self.all(_OPERATION)[place]
         control = block.find_element(By.CSS_SELECTOR, ".opblock-summary-control")
@@ -65,12 +65,12 @@ class Page:
     def _press(self, button: WebElement, block: WebElement) -> WebElement:
         """Press Execute until the page sends the request; return the status of the response.
 
-        A press right after the operation opened may be lost: the page builds its form in several steps.
+        A click right after the operation opens may be lost, because the page builds its form in several steps.
         """
 
         selector = ".live-responses-table tr.response .response-col_status"
         for _ in range(_SECONDS):
-            button.send_keys(Keys.ENTER)  # a click may miss: the page still moves while the example appears
+            button.send_keys(Keys.ENTER)  # a click may miss while the page still moves, because the example appears
             for _ in range(20):
                 is_sent = bool(self.all(".loading-container", block))
                 if found := self.all(selector, block):
@@ -82,14 +82,14 @@ class Page:
         raise AssertionError(f"Execute sends nothing: {problems}")
 
     def find(self, selector: str, inside: WebElement | None = None) -> WebElement:
-        """The first element, as soon as it exists."""
+        """Return the first matching element as soon as it exists."""
         return WebDriverWait(self.driver, _SECONDS, 0.05).until(lambda _: self.all(selector, inside), selector)[0]
 
     def all(self, selector: str, inside: WebElement | None = None) -> list[WebElement]:
-        """All elements that exist now."""
+        """Return all matching elements that exist now."""
         return (inside or self.driver).find_elements(By.CSS_SELECTOR, selector)
 
     def click(self, element: WebElement) -> None:
-        """Click the element, in the middle of the screen."""
+        """Scroll the element to the middle of the screen and click it."""
         self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
         element.click()

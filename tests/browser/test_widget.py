@@ -1,4 +1,4 @@
-"""The chat widget of docs/widget.md, as the page has it: in Chromium, on another origin than the service."""
+"""The chat widget, with the code of docs/widget.md, runs in Chromium on another origin than the service."""
 
 import hashlib
 import json
@@ -29,13 +29,13 @@ SECONDS = 30
 
 
 def code(language: str) -> str:
-    """The one block of code of the document in this language."""
+    """Return the document's only block of code in this language."""
     (block,) = re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
     return str(block)
 
 
 class BackEnd(ThreadingHTTPServer):
-    """The web server of a page: it serves the widget, and asks for tokens with the request of the document."""
+    """The web server of a page: it serves the widget, and requests tokens as the document shows."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -58,7 +58,7 @@ class BackEnd(ThreadingHTTPServer):
         self.ask("messages", {"messages": [{"from": "bot", "type": "text", "item": {"text": text}}]})
 
     def start_session(self) -> dict[str, str]:
-        """Return what `/chat-session` answers; keep the token for the next page."""
+        """Return the response of `/chat-session`. Keep the token for the next page."""
         service = f"http://127.0.0.1:{self.run.port}"
         names = {"CAMS": service, "AGENT": "support", "CONVERSATION": self.conversation, "AGENT_KEY": self.agent_key}
         sent = subprocess.run(["sh", "-c", code("sh")], env=os.environ | names, capture_output=True, check=True)
@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """The service of `make run` on a free port."""
+    """Run the service of `make run` on a free port."""
     service = runs.begin(tmp_path_factory.mktemp("run"), runs.free_port())
     yield service
     runs.kill(service)
@@ -109,7 +109,7 @@ def browser() -> Iterator[Chrome]:
 
 @pytest.fixture
 def page(web: BackEnd, browser: Chrome, request: pytest.FixtureRequest) -> Iterator[Chrome]:
-    """The widget, as a visitor sees it who has a conversation of its own."""
+    """Open the widget for a new visitor, with a new conversation."""
     web.conversation, web.token = hashlib.sha256(request.node.name.encode()).hexdigest()[:12], ""
     browser.get(web.url)
     yield browser
@@ -121,7 +121,7 @@ def write(page: Chrome, text: str) -> None:
 
 
 def texts(page: Chrome, selector: str) -> list[str]:
-    """The texts of all these elements at one moment: the widget replaces them."""
+    """Return the texts of all matching elements at the same moment, because the widget replaces its elements."""
     found: list[str] = page.execute_script(
         "return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent)", selector
     )
@@ -192,7 +192,7 @@ def test_an_expired_token_shows_why_and_sends_nothing_more(page: Chrome, web: Ba
     eventually(page, lines, ["Hello"])
     eventually(page, problem, "This chat has expired. Reload the page.")
     write(page, "Too late")
-    time.sleep(3.5)  # the interval of the widget
+    time.sleep(3.5)  # longer than the widget's polling interval
     assert stored(web) == [("human", "Hello")]
     web.token = ""
     page.refresh()
@@ -216,7 +216,7 @@ def test_what_was_written_without_a_connection_is_sent_once(page: Chrome, web: B
 
 
 def test_an_answer_that_was_lost_adds_no_message_twice(page: Chrome, web: BackEnd) -> None:
-    # The first answer to new messages is lost after the service has stored them.
+    # The first response to new messages is lost after the service has stored the messages.
     page.execute_script("""
         const real = window.fetch;
         window.fetch = async (url, options) => {

@@ -1,1 +1,1 @@
-"""Tests that the OpenAPI document makes good clients: linters, generators, and the README's tour with their clients."""
+"""Tests of clients that are generated from the OpenAPI document: linters, generators, and the README's tour."""

@@ -1,4 +1,4 @@
-"""Hooks of schemathesis: what its generated requests must not do to the run that they test."""
+"""Hooks of schemathesis that keep its generated requests from disturbing the run under test."""
 
 import re
 from itertools import count
@@ -14,8 +14,8 @@ _numbers = count()
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """Let no request repeat an idempotency key, nor end the workspace key of the run."""
-    # A changed case gets the credential again that it is to be refused without.
+    """Keep requests from repeating an idempotency key and from ending the run's workspace key."""
+    # If the case tests a missing credential, changing it would add the credential again.
     if not case.operation.schema.is_security_param_negated(case):
         _make_key_unique(case)
     is_valid = case.meta.generation.mode.is_positive
@@ -26,8 +26,8 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
 def _make_key_unique(case: Any) -> None:
     """Add a number to a valid key.
 
-    Requests with the key of an earlier one are replayed, which schemathesis does not know: it reports a record that was
-    deleted since as lost, and a header that is not read for a replay as accepted.
+    The service replays a request whose key was already used. schemathesis would report this as an error if the record
+    was deleted since, or if the replay ignores an invalid header.
     """
     key = (case.headers or {}).get(_KEY)
     if key is not None and _VALID_KEY.fullmatch(key):
@@ -36,7 +36,7 @@ def _make_key_unique(case: Any) -> None:
 
 
 def _keep_old_key(body: dict[str, Any]) -> None:
-    """Let the overlap last a day at least. After it, all requests of the run would be refused."""
+    """Make the overlap at least a day. After the overlap, all requests of the run would be refused."""
     overlap = body.get("overlapSeconds")
     if type(overlap) in (int, float) and overlap in range(_DAY):
         body["overlapSeconds"] = _DAY

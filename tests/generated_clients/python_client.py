@@ -1,8 +1,8 @@
-"""What a user of the installed Python client does, on a run of the service.
+"""A user's program with the installed Python client, against a run of the service.
 
     python python_client.py <function> <address>
 
-Reads the workspace key from the variable `CAMS_KEY`. Ends with an error at the first wrong result.
+The program reads the workspace key from the variable `CAMS_KEY`, and fails at the first wrong result.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ FAST = Retries(base=0.01)
 
 
 def pages() -> None:
-    """Each of 1,000 leads is listed once, with ten requests for pages of 100."""
+    """Check that each of 1,000 leads is listed once, with ten requests for pages of 100."""
     with Client(ADDRESS, KEY) as client:
         save_agent.sync(client, "pages", body=models.AgentV2(title="Pages"))
     created, listed, read = asyncio.run(_create_and_list(1_000))
@@ -105,7 +105,7 @@ class Sent(NamedTuple):
 
 
 class Proxy(ThreadingHTTPServer):
-    """Passes requests on to the service. A fault of the list is the answer to one request."""
+    """Forwards requests to the service. Each entry of `faults` disturbs one request."""
 
     daemon_threads = True
 
@@ -116,12 +116,12 @@ class Proxy(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """The address as a URL."""
+        """Return the address as a URL."""
         return f"http://127.0.0.1:{self.server_port}"
 
 
 class _Passing(BaseHTTPRequestHandler):
-    """`lost`: the service answers, and nothing arrives. `cut`: half of its answer arrives. `503`: not passed on."""
+    """The fault `lost` drops the response, and `cut` drops half of it. `503` responds without the service."""
 
     server: Proxy
 
@@ -150,12 +150,12 @@ class _Passing(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _pass_on
 
     def log_message(self, *arguments: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def serving(server: ThreadingHTTPServer) -> Iterator[None]:
-    """The server answers in a thread."""
+    """Run the server in a thread for the duration of the block."""
     Thread(target=server.serve_forever, daemon=True).start()
     yield
     server.shutdown()
@@ -163,7 +163,7 @@ def serving(server: ThreadingHTTPServer) -> Iterator[None]:
 
 
 def retries() -> None:
-    """A repeated write takes effect once; what a repeat cannot change is sent once."""
+    """Check that repeated writes take effect once, and that requests with a final response are sent only once."""
     proxy = Proxy()
     with serving(proxy), Client(proxy.address, KEY, retries=FAST) as client:
         save_agent.sync(client, "retries", body=models.AgentV2(title="Retries"))
@@ -214,7 +214,7 @@ def _test_that_a_change_is_repeated(client: Client, proxy: Proxy) -> None:
     proxy.faults = ["lost"]
     change = models.AgentIn(agent=models.AgentV3(title="Changed"))
     changed = change_agent.sync_detailed(client, "retries", body=change, if_match=tag)
-    assert changed.parsed.data.title == "Changed"  # without the key, the repeat would be a 412
+    assert changed.parsed.data.title == "Changed"  # without the idempotency key, the repeat would get a 412
     assert changed.headers["Idempotency-Replayed"] == "true"
     try:
         read_agent.sync(client, "retries", if_none_match=changed.etag)
@@ -244,7 +244,7 @@ def _test_the_last_attempt(client: Client, proxy: Proxy) -> None:
     else:
         raise AssertionError("no error after the last attempt")
     proxy.faults = ["503"] * 4
-    assert refusal(lambda: _create_tool(client, "busy")) is ApiError  # the proxy sends no envelope
+    assert refusal(lambda: _create_tool(client, "busy")) is ApiError  # the proxy's 503 has no envelope
     assert _tools(client)["unknown"] == 1
 
 
@@ -294,7 +294,7 @@ def _test_the_pauses() -> None:
 
 
 def refusal(call: object) -> type[ApiError]:
-    """The class of the error that a call raises."""
+    """Return the class of the error that a call raises."""
     assert callable(call)
     try:
         call()
@@ -318,18 +318,18 @@ class _Receiving(BaseHTTPRequestHandler):
     server: _Receiver
 
     def do_POST(self) -> None:
-        """Answers with 200."""
+        """Respond with 200."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.received.put((body, dict(self.headers)))
         self.send_response(200)
         self.end_headers()
 
     def log_message(self, *arguments: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 def webhooks() -> None:
-    """A webhook of the service is verified, and everything else is refused."""
+    """Check that the client verifies webhooks of the service and refuses all other requests."""
     receiver = _Receiver()
     with serving(receiver), Client(ADDRESS, KEY) as client:
         url = f"http://127.0.0.1:{receiver.server_port}/"
@@ -371,7 +371,7 @@ def _test_forgeries(body: bytes, headers: dict[str, str], secret: str) -> None:
 
 
 def signature(body: bytes, headers: dict[str, str], secret: str) -> str:
-    """The signature of a body, implemented from the standard alone."""
+    """Return the signature of a body. The function is implemented from the standard alone."""
     values = {name.lower(): value for name, value in headers.items()}
     signed = f"{values['webhook-id']}.{values['webhook-timestamp']}.".encode() + body
     key = base64.b64decode(secret.removeprefix("whsec_"))

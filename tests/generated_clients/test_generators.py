@@ -1,4 +1,4 @@
-"""Linters, generators and schemathesis find nothing in the OpenAPI document; the clients run the README's tour."""
+"""Linters, generators and schemathesis find no errors in the OpenAPI document. The clients run the README's tour."""
 
 import json
 import os
@@ -21,12 +21,12 @@ pytestmark = [pytest.mark.engine, whole]
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 SCRIPTS = Path(sys.executable).parent
-# Exactly as many as there are: a model more is a component without a name, or a copy. 119 are for everything but the
-# operations that v3 has on conversations (9), on messages (6), on visitor tokens (4) and on erasures (5), those that
-# list and create clients and organisations, and list and change leads (9), those on templates of agents (3), the test
-# of a tool (6), reports (3), the list and deletion of analytics (4), usage (3), history and versions (6): the
-# models that disappear with these; and the enumerations of query parameters (4). A tool whose name is required in a
-# template (1) or never null in a change (1), and the closed list of channels (1).
+# This is the exact number of generated models. Another model is a component without a name, or a copy. The numbers are:
+# 119 models for all operations not in this list; v3 operations on conversations (9), messages (6), visitor tokens (4)
+# and erasures (5); listing and creating clients and organisations, and listing and changing leads (9); templates of
+# agents (3); the test of a tool (6); reports (3); the list and deletion of analytics (4); usage (3); history and
+# versions (6); the enumerations of query parameters (4); and three differences between schemas: a tool's name is
+# required in a template (1) and never null in a change (1), and the list of channels is closed (1).
 MOST_MODELS = 119 + 9 + 6 + 4 + 5 + 9 + 3 + 6 + 3 + 4 + 3 + 6 + 4 + 3
 
 needs_generator = pytest.mark.skipif(
@@ -35,7 +35,7 @@ needs_generator = pytest.mark.skipif(
 
 
 def ran(*command: Any, cwd: Path, **environment: str) -> str:
-    """The output of a command that must succeed."""
+    """Return the output of a command that must succeed."""
     done = subprocess.run(
         [str(one) for one in command],
         cwd=cwd,
@@ -48,14 +48,14 @@ def ran(*command: Any, cwd: Path, **environment: str) -> str:
 
 
 def new_key(run: Run) -> str:  # noqa: F811
-    """The key of a new workspace of the run."""
+    """Return the key of a new workspace of the run."""
     code = "from chalicelib.workspaces import store; print(store.create('Clients').workspace_key)"
     return ran(sys.executable, "-c", code, cwd=ROOT, **run.environment).strip()
 
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The document as a file, in a folder of its own."""
+    """Write the OpenAPI document to a file in its own folder; return the file."""
     file = tmp_path_factory.mktemp("document") / "openapi.json"
     file.write_text(json.dumps(document()), encoding="utf-8")
     return file
@@ -63,7 +63,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def node() -> None:
-    """Node.js with the locked packages."""
+    """Install the locked packages for Node.js; skip the test without Node.js."""
     if shutil.which("npm") is None:
         pytest.skip("NOT TESTED with redocly, spectral and openapi-typescript: Node.js 20.19 or newer is missing.")
     installed = MODULES / ".package-lock.json"
@@ -73,7 +73,7 @@ def node() -> None:
 
 @pytest.fixture(scope="module")
 def python_client(described: Path) -> Path:
-    """The folder of the package that openapi-python-client generates without a warning."""
+    """Generate the client with openapi-python-client, which must print no warning; return the package's folder."""
     folder = described.parent / "python"
     ran(
         *("openapi-python-client", "generate", "--fail-on-warning", "--path", described, "--output-path", folder),
@@ -127,7 +127,7 @@ def test_the_generated_typescript_client_compiles_and_runs_the_tour(
 
 @pytest.mark.long
 def test_schemathesis_finds_nothing_in_a_run(run: Run, tmp_path: Path) -> None:  # noqa: F811
-    """With its own defaults, except that a run can be repeated."""
+    """schemathesis runs with its default settings, except that its cases are the same in every run."""
     headers = ("--header", f"Authorization: Bearer {new_key(run)}")
     found = ran(
         *(

@@ -1,4 +1,4 @@
-"""The Python client as a user gets it: its wheel in an environment of its own, on a run of the service."""
+"""The Python client as a user gets it: its wheel is installed in a separate environment and used with a local run."""
 
 import email
 import re
@@ -26,13 +26,13 @@ SCRIPT = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL))
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel that `make client` builds."""
+    """Return the wheel that `make client` builds."""
     return client.build(tmp_path_factory.mktemp("client"))
 
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment that has only the wheel and what it needs, in the locked versions."""
+    """Return the interpreter of an environment with only the wheel and its dependencies in the locked versions."""
     folder = tmp_path_factory.mktemp("installed")
     found = folder / "bin" / "python"
     for line in (
@@ -69,7 +69,7 @@ def test_every_code_of_an_error_has_a_class(python: Path) -> None:
 
 def test_the_modules_by_hand_and_the_operations_have_no_type_errors(wheel: Path) -> None:
     found = mypy("cams_client", cwd=wheel.parents[1])
-    # Generated records repeat casts, and give a variable two types.
+    # Generated models contain redundant casts, and variables with two types.
     assert not [line for line in found.splitlines() if "error:" in line and not line.startswith("cams_client/models/")]
     assert "checked" in found
 
@@ -111,7 +111,7 @@ def test_a_filter_by_a_flag_takes_a_bool(python: Path, tmp_path: Path) -> None:
 
 
 def mypy(*arguments: object, cwd: Path) -> str:
-    """What mypy prints."""
+    """Return the output of mypy."""
     line = [sys.executable, "-m", "mypy", "--strict", "--python-version", "3.11", *map(str, arguments)]
     return subprocess.run(line, cwd=cwd, capture_output=True, text=True).stdout
 

@@ -2,7 +2,8 @@
 
     PYTHONPATH=<the generated package> python tour.py <address>
 
-Reads the workspace key from the variable `CAMS_KEY`. Ends with an error at the first answer that differs from the tour.
+The script reads the workspace key from the variable `CAMS_KEY`, and fails at the first response that differs from the
+tour.
 """
 
 import os
@@ -78,7 +79,7 @@ assert isinstance(taken, Error)
 assert taken.code == "EMAIL_TAKEN"
 
 read = read_organisation.sync_detailed("acme", client=client)
-read.parsed.data.name = "Acme & Sons"  # the record as it was read, with its read-only members
+read.parsed.data.name = "Acme & Sons"  # the record as the API returned it, with its read-only members
 for status in (200, 412):
     answer = save_organisation.sync_detailed(
         "acme", client=client, body=read.parsed.data, if_match=read.headers["ETag"]

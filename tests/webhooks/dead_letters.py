@@ -23,7 +23,7 @@ NAME = "cams-fan_out_agents"
 
 
 class Lambda:
-    """The deployed functions: runs fan_out_agents in this process. A test replaces `answer`."""
+    """Lambda with the deployed functions: runs `fan_out_agents` in this process. A test can replace `answer`."""
 
     def __init__(self) -> None:
         self.name = NAME
@@ -58,7 +58,7 @@ def awslambda(monkeypatch: pytest.MonkeyPatch, engine: None) -> Lambda:
 
 @pytest.fixture
 def changes(stream: Stream, api: Api, inbox: pipeline.Inbox) -> list[Record]:
-    """The records of three new agents, with a webhook that gets their events."""
+    """Return the stream records of three new agents. A webhook subscribes to their events."""
     webhook = {"url": inbox.url(), "events": ["agent_created"]}
     assert api.post("/v3/webhooks", {"webhook": webhook}).status == 200
     for name in ("one", "two", "three"):
@@ -73,7 +73,7 @@ def number(record: Record) -> str:
 
 
 def batch(records: list[Record], **members: Any) -> Record:
-    """What Lambda writes for a batch that it has given up."""
+    """Return the message that Lambda sends to the dead-letter queue for a failed batch."""
     (shard,) = _shards(records[0]["eventSourceARN"])
     info = {
         "shardId": shard["ShardId"],
@@ -118,5 +118,5 @@ def replay(*options: str) -> Result:
 
 
 def deliveries() -> list[str]:
-    """The event ids of the messages to receivers, which are then gone."""
+    """Return the event ids of all delivery messages, and delete the messages."""
     return [event for text in pipeline.waiting(queue.FAST) for event in json.loads(text)[3]]

@@ -241,7 +241,7 @@ def inbox(behaviour: Behaviour = acknowledges) -> Iterator[Inbox]:
 
 @contextmanager
 def cheap_transactions() -> Iterator[None]:
-    """Keep moto from copying all tables and streams before each transaction, all of which must succeed."""
+    """Keep moto from copying all tables before each transaction. Without this copy, no transaction may fail."""
 
     def copied(value: Any) -> Any:
         return value if isinstance(value, Table) else copy.deepcopy(value)

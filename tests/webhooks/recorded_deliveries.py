@@ -1,4 +1,4 @@
-"""Deliveries of a test endpoint that stay on their queue, or whose outcome a test records."""
+"""Deliveries of a test endpoint. They stay on their queue, or a test records their outcome."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 @pytest.fixture
 def endpoint(api: Api) -> str:
-    """Create an endpoint; return its path."""
+    """Create an endpoint; return the endpoint's path."""
     given = {"url": "https://example.com/hooks", "events": ["lead_captured"]}
     return f"/v3/webhooks/{api.post('/v3/webhooks', {'webhook': given}).data['id']}"
 
@@ -50,7 +50,7 @@ Ends = Callable[[Any, str], None]
 
 @pytest.fixture
 def ends(endpoint: str, workspace: NewWorkspace, time: Time) -> Ends:
-    """Claim a delivery and record an outcome; `claimed` records none."""
+    """Return a function that claims a delivery and records its outcome. For `claimed`, it records no outcome."""
 
     def end(delivery: Any, status: str) -> None:
         row = ledger.read(workspace.workspace_id, endpoint.rsplit("/", 1)[1], delivery["id"])
@@ -64,7 +64,7 @@ def ends(endpoint: str, workspace: NewWorkspace, time: Time) -> Ends:
 
 
 def create_test(api: Api, endpoint: str) -> Any:
-    """Request a test delivery."""
+    """Request a test delivery; return the delivery."""
     return api.post(f"{endpoint}/test").data
 
 
@@ -92,7 +92,7 @@ def read_pages(api: Api, endpoint: str, query: str) -> list[list[Any]]:
 
 
 def expire_event(workspace: NewWorkspace, delivery: Any) -> None:
-    """Delete the event, as its TTL does after thirty days."""
+    """Delete the event of a delivery, as the TTL does after thirty days."""
     row = storage.find(*ledger.event_key(workspace.workspace_id, delivery["eventId"])[:3])
     assert row is not None
     delete_now(row)

@@ -1,6 +1,6 @@
 """The list of deliveries of an endpoint by status and cursor.
 
-`test_delivery_list.py` tests what a page reads.
+`test_delivery_list.py` tests which items a page reads.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""`cams redrive-streams` after a run that was killed, and with messages that it gets twice."""
+"""`cams redrive-streams` after a killed run, and with messages that it receives twice."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def test_messages_that_a_killed_run_hides_are_counted(awslambda: Lambda, changes
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """The process was killed."""
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -75,7 +75,7 @@ def test_a_command_that_is_killed_at_any_point_loses_and_doubles_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(owner, method, call_and_end)
-        # A killed process releases no message. They are visible again after their timeout.
+        # A killed process releases no messages. They become visible again after their visibility timeout.
         patched.setattr(sqs, "change_message_visibility_batch", lambda **_: None)
         patched.setattr(redrive, "_HELD_SECONDS", 0)
         with pytest.raises(Killed):

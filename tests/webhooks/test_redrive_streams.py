@@ -1,4 +1,4 @@
-"""`cams redrive-streams` if a stream has trimmed records, returns none yet, or is throttled."""
+"""`cams redrive-streams` if a stream has trimmed records, does not return records yet, or is throttled."""
 
 from collections.abc import Callable
 from itertools import repeat
@@ -15,14 +15,14 @@ from tests.webhooks.dead_letters import changes as changes
 
 
 class Trimmed(JsonRESTError):
-    """The stream no longer has the record."""
+    """The stream no longer contains the record."""
 
     def __init__(self) -> None:
         super().__init__("TrimmedDataAccessException", "canary")
 
 
 def trim(monkeypatch: pytest.MonkeyPatch, first: str) -> None:
-    """Drop the records before `first`, as a stream does after 24 hours."""
+    """Remove the records before `first`, as a stream does after 24 hours."""
     find = DynamoDBStreamsBackend.get_shard_iterator
 
     def find_or_raise(self: Any, arn: str, shard: str, kind: str, start: int | None = None) -> Any:
