@@ -18,7 +18,7 @@ from chalicelib.extensions import present
 from infra import tables
 from infra.deploy import checks, concurrency, stack, stage
 from infra.deploy.commands import deployment
-from tests.selection import first_case, one_of_each
+from tests.selection import first_case
 
 COMMANDS = {
     "deploy": ["--stage", "prod"],
@@ -59,7 +59,6 @@ def test_a_missing_region_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "set AWS_DEFAULT_REGION" in failure()
 
 
-@one_of_each(lambda command: command)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_without_a_region_is_refused_in_one_sentence(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_DEFAULT_REGION")
@@ -70,9 +69,10 @@ def test_a_command_without_a_region_is_refused_in_one_sentence(command: str, mon
     )
 
 
-@one_of_each(lambda command: command)
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB"])
+@pytest.mark.parametrize(
+    ("command", "variable"),
+    [(command, "AWS_ENDPOINT_URL") for command in COMMANDS] + [("deploy", "AWS_ENDPOINT_URL_DYNAMODB")],
+)
 def test_an_endpoint_on_this_machine_is_refused_in_one_sentence(
     command: str, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,34 +86,31 @@ def test_an_endpoint_on_this_machine_is_refused_in_one_sentence(
     checks.require_cloud(boto3.session.Session())
 
 
-@pytest.mark.parametrize("url", HERE)
-@first_case
-def test_every_notation_of_this_machine_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
-    assert "points at this machine" in failure()
+def test_every_notation_of_this_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for url in HERE:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        assert "points at this machine" in failure(), url
 
 
 @pytest.mark.parametrize(
     "url", ["127.0.0.1:4566", "localhost:4566", "http://", "http://[::1", "http://[::g]", "https://a b/"]
 )
-@pytest.mark.parametrize("command", COMMANDS)
-@one_of_each(lambda command: command)
-def test_an_endpoint_that_is_no_url_is_refused_in_one_sentence(
-    command: str, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endpoint_that_is_no_url_is_refused_in_one_sentence(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
-    answer = CliRunner().invoke(deployment, [command, *COMMANDS[command]])
+    answer = CliRunner().invoke(deployment, ["deploy", *COMMANDS["deploy"]])
     expected = ["Error: AWS_ENDPOINT_URL is not a valid URL: correct it, or unset it."]
     assert (answer.exit_code, answer.output.splitlines()) == (1, expected)
 
 
-@pytest.mark.parametrize(
-    "url", ["https://vpce-1.dynamodb.eu-west-1.vpce.amazonaws.com", "https://127.example.com", "http://10.0.0.1", ""]
-)
-@first_case
-def test_an_endpoint_elsewhere_is_accepted(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
-    checks.require_cloud(boto3.session.Session())
+def test_an_endpoint_elsewhere_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for url in (
+        "https://vpce-1.dynamodb.eu-west-1.vpce.amazonaws.com",
+        "https://127.example.com",
+        "http://10.0.0.1",
+        "",
+    ):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        checks.require_cloud(boto3.session.Session())
 
 
 def test_missing_credentials_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ import re
 from fnmatch import fnmatchcase
 from typing import Any
 
-import pytest
 from botocore.session import Session
 
 from infra.deploy import template
@@ -89,9 +88,9 @@ def test_the_policy_permits_to_create_each_kind_of_resource_of_the_template() ->
         assert any(fnmatchcase(_CREATION[kind], action) for action in ACTIONS), kind
 
 
-@pytest.mark.parametrize("action", _ON_EVERYTHING)
-def test_the_policy_permits_what_aws_limits_to_no_resource_of_the_stage(action: str) -> None:
-    assert any(action in one["Action"] and one["Resource"] == "*" for one in read_statements())
+def test_the_policy_permits_what_aws_limits_to_no_resource_of_the_stage() -> None:
+    permitted = {action for one in read_statements() if one["Resource"] == "*" for action in one["Action"]}
+    assert {*_ON_EVERYTHING} <= permitted
 
 
 def test_the_policy_permits_the_commands_for_keys_that_operators_are_told_to_run() -> None:
@@ -101,10 +100,7 @@ def test_the_policy_permits_the_commands_for_keys_that_operators_are_told_to_run
     assert {f"kms:{one.title().replace('-', '')}" for one in commands} <= {*ACTIONS}
 
 
-@pytest.mark.parametrize(
-    "service", ["cloudformation", "ec2", "iam", "kms", "lambda", "logs", "sns", "sqs", "sts", "wafv2"]
-)
-def test_every_action_is_one_of_the_service(service: str) -> None:
-    known = set(Session().get_service_model(service).operation_names) | {"PassRole"}
-    named = {action.partition(":")[2] for action in ACTIONS if action.startswith(f"{service}:")} - {"*"}
-    assert named <= known
+def test_every_action_is_one_of_its_service() -> None:
+    for service in ("cloudformation", "ec2", "iam", "kms", "lambda", "logs", "sns", "sqs", "sts", "wafv2"):
+        known = set(Session().get_service_model(service).operation_names) | {"PassRole"}
+        assert {action.partition(":")[2] for action in ACTIONS if action.startswith(f"{service}:")} - {"*"} <= known

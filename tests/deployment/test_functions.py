@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from typing import Any
 
-import pytest
 from chalice.app import DynamoDBEventConfig, SQSEventConfig
 
 from app import app
@@ -14,7 +13,6 @@ from infra.deploy import template
 from infra.deploy.function import API, DEAD_LETTER_QUEUE, Function
 from infra.deploy.functions import declared_functions
 from infra.deploy.policies import policy, stream_output
-from tests.selection import first_case
 
 _TABLES_ARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/cams-prod-"
 _STREAMS = [function.stream for function in declared_functions() if function.stream]
@@ -29,7 +27,6 @@ SENDER = "notifications@example.com"
 _TEMPLATE = template.build()
 RESOURCES: dict[str, Any] = _TEMPLATE["Resources"]
 CONDITIONS: dict[str, Any] = _TEMPLATE["Conditions"]
-each_function = pytest.mark.parametrize("function", declared_functions(), ids=lambda one: one.name)
 
 
 def properties(kind: str) -> list[dict[str, Any]]:
@@ -61,17 +58,16 @@ def test_every_function_has_the_event_source_that_the_application_registers() ->
             assert (function.stream, function.queue) == (None, source.queue.removeprefix(storage.table("")))
 
 
-@each_function
-@first_case
-def test_no_policy_has_a_wildcard_for_actions_or_resources(function: Function) -> None:
-    for statement in statements(function):
-        assert [action for action in statement["Action"] if "*" in action] == []
-        resource = statement["Resource"]
-        name = resource.removesuffix(":*") if ":log-group:" in resource else resource.removesuffix("/stream/*")
-        if function.sends_mail and resource.endswith(":identity/*"):
-            assert statement["Condition"] == {"StringEquals": {"ses:FromAddress": SENDER}}
-            name = name.removesuffix(":identity/*")
-        assert "*" not in name
+def test_no_policy_has_a_wildcard_for_actions_or_resources() -> None:
+    for function in declared_functions():
+        for statement in statements(function):
+            assert [action for action in statement["Action"] if "*" in action] == []
+            resource = statement["Resource"]
+            name = resource.removesuffix(":*") if ":log-group:" in resource else resource.removesuffix("/stream/*")
+            if function.sends_mail and resource.endswith(":identity/*"):
+                assert statement["Condition"] == {"StringEquals": {"ses:FromAddress": SENDER}}
+                name = name.removesuffix(":identity/*")
+            assert "*" not in name
 
 
 def test_only_functions_that_send_mail_may_and_only_from_the_sender_of_the_stage() -> None:
@@ -82,33 +78,31 @@ def test_only_functions_that_send_mail_may_and_only_from_the_sender_of_the_stage
     assert "ses:" not in json.dumps([policy(one, "cams-prod", OUTPUTS) for one in declared_functions()])
 
 
-@each_function
-@first_case
-def test_the_tables_and_queues_of_a_policy_are_in_the_template(function: Function) -> None:
-    tables = named("AWS::DynamoDB::Table", "TableName")
-    queues = named("AWS::SQS::Queue", "QueueName")
-    assert {one.partition("/")[0] for one in function.tables} <= tables.keys()
-    assert {*function.sends_to, *([function.queue] if function.queue else []), DEAD_LETTER_QUEUE} <= queues.keys()
-    for one in function.tables:
-        table, _, index = one.partition("/index/")
-        declared = [found["IndexName"] for found in tables[table].get("GlobalSecondaryIndexes", ())]
-        assert index in ("", *declared)
+def test_the_tables_and_queues_of_a_policy_are_in_the_template() -> None:
+    for function in declared_functions():
+        tables = named("AWS::DynamoDB::Table", "TableName")
+        queues = named("AWS::SQS::Queue", "QueueName")
+        assert {one.partition("/")[0] for one in function.tables} <= tables.keys()
+        assert {*function.sends_to, *([function.queue] if function.queue else []), DEAD_LETTER_QUEUE} <= queues.keys()
+        for one in function.tables:
+            table, _, index = one.partition("/index/")
+            declared = [found["IndexName"] for found in tables[table].get("GlobalSecondaryIndexes", ())]
+            assert index in ("", *declared)
 
 
-@each_function
-@first_case
-def test_the_visibility_timeout_is_six_times_the_function_timeout(function: Function) -> None:
-    if function.queue:
-        assert (
-            named("AWS::SQS::Queue", "QueueName")[function.queue]["VisibilityTimeout"] >= 6 * function.timeout_seconds
-        )
+def test_the_visibility_timeout_is_six_times_the_function_timeout() -> None:
+    for function in declared_functions():
+        if function.queue:
+            assert (
+                named("AWS::SQS::Queue", "QueueName")[function.queue]["VisibilityTimeout"]
+                >= 6 * function.timeout_seconds
+            )
 
 
-@each_function
-@first_case
-def test_every_function_has_a_log_group_with_a_retention_period(function: Function) -> None:
-    groups = {one["LogGroupName"]["Fn::Sub"]: one for one in properties("AWS::Logs::LogGroup")}
-    assert groups[f"/aws/lambda/{function.deployed_name('${Name}')}"]["RetentionInDays"] == 30
+def test_every_function_has_a_log_group_with_a_retention_period() -> None:
+    for function in declared_functions():
+        groups = {one["LogGroupName"]["Fn::Sub"]: one for one in properties("AWS::Logs::LogGroup")}
+        assert groups[f"/aws/lambda/{function.deployed_name('${Name}')}"]["RetentionInDays"] == 30
 
 
 def test_at_most_two_functions_read_a_stream() -> None:

@@ -15,8 +15,7 @@ from infra.package import trim
 from tests import extensions
 from tests.deployment import rights_situations as situations
 from tests.deployment.rights import Right, recorded
-from tests.deployment.test_functions import each_function, statements
-from tests.selection import first_case
+from tests.deployment.test_functions import statements
 from tests.test_requests_per_operation import Service
 from tests.test_requests_per_operation import service as service
 from tests.webhooks.pipeline import cheap_transactions
@@ -79,19 +78,17 @@ def lines(rights: Iterable[Right]) -> str:
     return "\n".join(sorted(map(str, rights)))
 
 
-@each_function
-@first_case
-def test_a_policy_grants_every_permission_that_its_function_uses(function: Function, used: set[Right]) -> None:
-    needed = {one for one in used if one.function == function.name} | used_by_lambda(function)
-    missing = lines(needed - granted(function))
-    assert not missing, f"used, but not granted by the policy:\n{missing}"
+def test_a_policy_grants_every_permission_that_its_function_uses(used: set[Right]) -> None:
+    for function in declared_functions():
+        needed = {one for one in used if one.function == function.name} | used_by_lambda(function)
+        missing = lines(needed - granted(function))
+        assert not missing, f"used, but not granted by the policy:\n{missing}"
 
 
-@each_function
-@first_case
-def test_a_policy_grants_no_permission_that_its_function_never_uses(function: Function, used: set[Right]) -> None:
-    unused = lines(granted(function) - used - used_by_lambda(function))
-    assert not unused, f"granted by the policy, but never used:\n{unused}"
+def test_a_policy_grants_no_permission_that_its_function_never_uses(used: set[Right]) -> None:
+    for function in declared_functions():
+        unused = lines(granted(function) - used - used_by_lambda(function))
+        assert not unused, f"granted by the policy, but never used:\n{unused}"
 
 
 def test_permissions_are_recorded_for_exactly_the_functions_of_the_table(used: set[Right]) -> None:
@@ -114,16 +111,15 @@ def test_calls_outside_an_invocation_are_not_recorded(service: Service) -> None:
     assert "dynamodb:Scan" not in {one.action for one in rights}
 
 
-@each_function
-@first_case
-def test_no_policy_has_a_wildcard_beyond_the_known_ones(function: Function) -> None:
-    for statement in statements(function):
-        # Neither NotAction nor NotResource; a condition only narrows.
-        assert statement.keys() - {"Condition"} == {"Effect", "Action", "Resource"}
-        assert [one for one in statement["Action"] if set("*?") & set(one)] == []
-        resource = statement["Resource"]
-        assert resource.startswith("arn:")
-        if set("*?") & set(resource):
-            assert set("*?").isdisjoint(resource[:-2])
-            assert resource[-2:] in (":*", "/*")
-            assert set(statement["Action"]) <= OPEN_ENDED.keys()
+def test_no_policy_has_a_wildcard_beyond_the_known_ones() -> None:
+    for function in declared_functions():
+        for statement in statements(function):
+            # Neither NotAction nor NotResource; a condition only narrows.
+            assert statement.keys() - {"Condition"} == {"Effect", "Action", "Resource"}
+            assert [one for one in statement["Action"] if set("*?") & set(one)] == []
+            resource = statement["Resource"]
+            assert resource.startswith("arn:")
+            if set("*?") & set(resource):
+                assert set("*?").isdisjoint(resource[:-2])
+                assert resource[-2:] in (":*", "/*")
+                assert set(statement["Action"]) <= OPEN_ENDED.keys()

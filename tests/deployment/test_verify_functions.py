@@ -15,12 +15,8 @@ from infra.deploy.policies import policy
 from infra.verify import functions
 from infra.verify.deployment import Deployment
 from tests.deployment.test_event_sources import MAPPED, Lambda
-from tests.deployment.test_functions import OUTPUTS, each_function
+from tests.deployment.test_functions import OUTPUTS
 from tests.deployment.verification import Configured, Functions, deployed, problems
-from tests.selection import first_case
-
-each_mapping = pytest.mark.parametrize("name", MAPPED)
-
 
 TRUST = {
     "Version": "2012-10-17",
@@ -49,8 +45,10 @@ def check_permissions(iam: Any) -> list[str]:
     return problems(functions.check_permissions(deployed(iam=iam, **{"lambda": Configured()})))
 
 
-@each_function
-@first_case
+first_function = pytest.mark.parametrize("function", declared_functions()[:1], ids=lambda one: one.name)
+
+
+@first_function
 def test_each_statement_that_a_role_lacks_is_named(function: Function, iam: Any) -> None:
     assert check_permissions(iam) == []
     statements = policy(function, "cams-prod", OUTPUTS)["Statement"]
@@ -65,7 +63,7 @@ def test_each_statement_that_a_role_lacks_is_named(function: Function, iam: Any)
         assert all(f"on {missing['Resource']}:" in one for one in found)
 
 
-@pytest.mark.parametrize("function", declared_functions()[:1], ids=lambda one: one.name)
+@first_function
 def test_a_permission_that_a_function_does_not_need_is_named(function: Function, iam: Any) -> None:
     put(iam, function, [*policy(function, "cams-prod", OUTPUTS)["Statement"], {**_EXTRA, "Resource": "*"}])
     assert check_permissions(iam) == [
@@ -77,7 +75,7 @@ def test_a_permission_that_a_function_does_not_need_is_named(function: Function,
 _EXTRA = {"Effect": "Allow", "Action": "s3:GetObject"}
 
 
-@pytest.mark.parametrize("function", declared_functions()[:1], ids=lambda one: one.name)
+@first_function
 def test_a_missing_role_is_named(function: Function, iam: Any) -> None:
     role = f"cams-prod-{function.name}"
     iam.delete_role_policy(RoleName=role, PolicyName=role)
@@ -85,7 +83,7 @@ def test_a_missing_role_is_named(function: Function, iam: Any) -> None:
     assert check_permissions(iam) == [f"The role {role} does not exist: run `chalice deploy`."]
 
 
-@pytest.mark.parametrize("function", declared_functions()[:1], ids=lambda one: one.name)
+@first_function
 def test_a_role_that_lambda_may_not_assume_is_named(function: Function, iam: Any) -> None:
     role = f"cams-prod-{function.name}"
     other = json.dumps(TRUST).replace("lambda.", "ec2.")
@@ -138,22 +136,22 @@ def test_the_mappings_of_a_deployment_have_no_problem() -> None:
     assert check_mappings(Mappings()) == []
 
 
-@each_mapping
-@first_case
-def test_each_missing_mapping_is_named(name: str) -> None:
-    account = Mappings()
-    del account.mappings[name]
-    (problem,) = check_mappings(account)
-    assert f" does not invoke {name}, because" in problem
+def test_each_missing_mapping_is_named() -> None:
+    for name in MAPPED:
+        account = Mappings()
+        del account.mappings[name]
+        (problem,) = check_mappings(account)
+        assert f" does not invoke {name}, because" in problem
 
 
-@each_mapping
-@first_case
-def test_each_disabled_mapping_is_named(name: str) -> None:
-    account = Mappings()
-    account.mappings[name]["State"] = "Disabled"
-    (problem,) = check_mappings(account)
-    assert f" to {name} is Disabled: run `aws lambda update-event-source-mapping --uuid {name} --enabled`." in problem
+def test_each_disabled_mapping_is_named() -> None:
+    for name in MAPPED:
+        account = Mappings()
+        account.mappings[name]["State"] = "Disabled"
+        (problem,) = check_mappings(account)
+        assert (
+            f" to {name} is Disabled: run `aws lambda update-event-source-mapping --uuid {name} --enabled`." in problem
+        )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from infra.deploy import template
 from infra.verify import data, functions, monitoring
 from infra.verify.deployment import Note
 from tests.deployment.verification import Functions, deployed, problems
-from tests.selection import first_case
 
 QUEUES = [one["QueueName"]["Fn::Sub"].removeprefix("${Name}-") for one in tables.declared("AWS::SQS::Queue")]
 
@@ -39,23 +38,21 @@ def check_queues(sqs: Any) -> list[str]:
     return problems(data.check_queues(deployed(sqs=sqs)._replace(name="cams")))
 
 
-@pytest.mark.parametrize("queue", QUEUES)
-@first_case
-def test_each_missing_queue_is_named(queue: str, sqs: Any) -> None:
+def test_each_missing_queue_is_named(sqs: Any) -> None:
     assert check_queues(sqs) == []
-    sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=f"cams-{queue}")["QueueUrl"])
+    for queue in QUEUES:
+        sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=f"cams-{queue}")["QueueUrl"])
     assert check_queues(sqs) == [
-        f"The queue cams-{queue} does not exist: create it as infra/template.yaml declares it."
+        f"The queue cams-{queue} does not exist: create it as infra/template.yaml declares it." for queue in QUEUES
     ]
 
 
-@pytest.mark.parametrize("queue", SOURCES)
-@first_case
-def test_each_missing_redrive_policy_is_named(queue: str, sqs: Any) -> None:
-    url = sqs.get_queue_url(QueueName=f"cams-{queue}")["QueueUrl"]
-    sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": ""})
-    (problem,) = check_queues(sqs)
-    assert problem.startswith(f"The queue cams-{queue} does not move messages to cams-")
+def test_each_missing_redrive_policy_is_named(sqs: Any) -> None:
+    for queue in SOURCES:
+        url = sqs.get_queue_url(QueueName=f"cams-{queue}")["QueueUrl"]
+        sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": ""})
+    problems = [one.partition(" does not move messages to cams-")[0] for one in check_queues(sqs)]
+    assert problems == [f"The queue cams-{queue}" for queue in SOURCES]
 
 
 def test_each_queue_that_refuses_access_is_named(sqs: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,23 +12,15 @@ from tests.selection import first_case
 
 
 @first_case
-def test_a_revoked_credential_is_rejected(credential: Credential) -> None:
+def test_a_revoked_credential_is_rejected_and_leaves_no_row(
+    credential: Credential, other_workspace: NewWorkspace
+) -> None:
+    others = [Credential(noun, other_workspace) for noun in ("key", "token", "agent-key")]
     ran = run(credential.noun, "revoke", credential.id, *credential.workspace, "--yes")
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert credential.statuses(credential.token) == [401]
-
-
-@first_case
-def test_a_revoked_credential_leaves_no_row(credential: Credential) -> None:
-    run(credential.noun, "revoke", credential.id, *credential.workspace, "--yes")
-    assert tokens.fingerprint(credential.token) not in repr(stored())
-
-
-@first_case
-def test_revoking_one_credential_leaves_the_others_valid(credential: Credential, other_workspace: NewWorkspace) -> None:
-    others = [Credential(noun, other_workspace) for noun in ("key", "token", "agent-key")]
-    run(credential.noun, "revoke", credential.id, *credential.workspace, "--yes")
     assert [other.statuses(other.token) for other in others] == [[200]] * 3
+    assert tokens.fingerprint(credential.token) not in repr(stored())
 
 
 def test_revoking_an_agent_key_clears_the_member(api: Api, agent_id: str, workspace: NewWorkspace) -> None:
