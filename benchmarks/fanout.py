@@ -1,7 +1,7 @@
 """Fan-out: deliveries per second and CPU of one sending process, and its memory while receivers hang.
 
 The sender and the receivers are two processes on two cores. The receivers answer after 200 ms or never, and close the
-connection, as real deliveries go to many hosts. In the cloud, up to 200 processes of the `deliver` function have 10
+connection, as real deliveries go to many hosts. In the cloud, at most 200 processes of the `deliver` function have 10
 deliveries in flight each; the local run's worker has 640. The cases with 200 and 800 show the capacity of one process.
 They use plain HTTP, which production does not send; the case of the memory uses TLS.
 """

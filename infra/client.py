@@ -21,7 +21,7 @@ SOURCE = ROOT / "clients" / "python"
 _PACKAGE = "cams_client"
 _DIRECTORY = ROOT / "build" / "client"
 _BUILD = "from setuptools import build_meta as backend; backend.build_sdist('dist'); print(backend.build_wheel('dist'))"
-# 1980-01-01, the earliest time in a zip. A fixed time makes builds reproducible.
+# 1980-01-01, the earliest timestamp that a zip file can store. A fixed timestamp makes builds reproducible.
 _MODIFIED_AT = "315619200"
 
 

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def command(*arguments: str) -> tuple[list[str], dict[str, str]]:
-    """Return the command line and the environment of a call of uv. Install uv if it is missing. Raise UvError."""
+    """Return the command line and the environment to run uv with. Install uv if it is missing. Raise UvError."""
     install()
     settings = parse_settings(_pip("read its configuration", "config", "list"))
     if arguments[:2] == ("pip", "compile"):

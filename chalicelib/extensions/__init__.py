@@ -83,12 +83,12 @@ def has(name: str) -> bool:
 
 
 def routes() -> Iterator[Any]:
-    """Yield the blueprints of the routes of all extensions."""
+    """Yield the route blueprints of all extensions."""
     return (extension.load(reference) for extension in enabled() for reference in extension.routes)
 
 
 def functions() -> Iterator[Any]:
-    """Yield the blueprints of the functions of all extensions, without those that follow streams (`followers`)."""
+    """Yield the function blueprints of all extensions, except functions that follow streams (`followers`)."""
     return (extension.load(reference) for extension in enabled() for reference in extension.functions)
 
 
@@ -115,6 +115,6 @@ def hooks(name: str) -> tuple[Any, ...]:
 
 @cache
 def service(name: str) -> Any:
-    """Return the service that an extension offers under a name, None if that extension is off."""
+    """Return the service that an extension offers under a name, or None if that extension is off."""
     offers = (extension.load(extension.services[name]) for extension in enabled() if name in extension.services)
     return next(offers, None)

@@ -103,7 +103,7 @@ def _conversation_row(workspace_id: str, visit: Visit, talk: Talk) -> conversati
 
 
 def _turns(talk: Talk) -> list[dict[str, Any]]:
-    """Return the lines of a talk as turns, of the visitor and of the agent in turn."""
+    """Return the lines of a talk as alternating turns of the visitor and the agent."""
     senders = [("human", "bot")[number % 2] for number in range(len(talk.lines))]
     return [
         {"from": sender, "messages": [{"from": sender, "type": "text", "item": {"text": line}, "ts": second}]}

@@ -49,7 +49,7 @@ class Visit(NamedTuple):
 class Talk(NamedTuple):
     """The lines of a visitor and the agent with their Unix seconds, and the state of the conversation now.
 
-    `handoff_at` is the time when the visitor requested a person, None without a request.
+    `handoff_at` is the time when the visitor requested a person, or None.
     """
 
     name: str

@@ -71,7 +71,7 @@ PLATFORMS = {"iOS": 30, "Android": 28, "Windows": 26, "macOS": 12, "Linux": 4}
 
 
 class Dialogue(NamedTuple):
-    """The lines of a visitor and of the agent in turn, and the tag of the subject."""
+    """The alternating lines of a visitor and the agent, and the tag of the subject."""
 
     tag: str
     lines: tuple[str, ...]

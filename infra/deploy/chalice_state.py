@@ -82,7 +82,7 @@ def api_url(stage: str) -> str:
 
 
 def api_id(stage: str) -> str | None:
-    """Return the id of the deployed API, None if no API is deployed."""
+    """Return the id of the deployed API, or None if no API is deployed."""
     content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
     return next(
         (str(resource["rest_api_id"]) for resource in content["resources"] if resource["resource_type"] == "rest_api"),
@@ -97,7 +97,7 @@ def find_api(gateway: Any, stage: str, function_arn: str) -> str:
 
 
 def place(stage: str) -> tuple[str, str] | None:
-    """Return the region and the account of the last deployment from this machine, None if they are unknown."""
+    """Return the region and the account of the last deployment from this machine, or None if they are unknown."""
     try:
         content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
         arn = next(resource["lambda_arn"] for resource in content["resources"] if "lambda_arn" in resource)
@@ -182,7 +182,7 @@ def _find_role(sdk: Sdk, function: Function, name: str) -> Iterator[Resource]:
 
 
 def _find_function(sdk: Sdk, function: str) -> str | None:
-    """Return the ARN of a function, None if it does not exist."""
+    """Return the ARN of a function, or None if it does not exist."""
     configuration = unless_missing(sdk("lambda").get_function_configuration, FunctionName=function)
     return configuration["FunctionArn"] if configuration else None
 

@@ -79,7 +79,7 @@ def _delete_table(dynamodb: Any, table: str) -> None:
 
 
 def _find_data(sdk: Sdk, name: str, resource: Mapping[str, Any]) -> str:
-    """Return the name of a table with records or of a queue with messages; empty if the resource has no data."""
+    """Return the name of a table with records or of a queue with messages, or an empty text if there is no data."""
     with sdk_errors.ignore(*sdk_errors.MISSING):  # an interrupted deployment has deleted it
         if resource["Type"] == "AWS::DynamoDB::Table":
             table = resolve(resource["Properties"]["TableName"], name)

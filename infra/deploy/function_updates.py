@@ -1,6 +1,6 @@
-"""The updates of the functions during a deployment: one upload of the package, then all functions at once.
+"""Function updates during a deployment: one upload of the package, then all functions in parallel.
 
-Chalice uploads the package once per function, and updates the functions one after the other. The event handlers of this
+Chalice uploads the package once per function, and updates the functions one at a time. The event handlers in this
 module make `CreateFunction` take the code from a bucket, and hold the updates back until Chalice has finished. A
 function that already has the code and the settings is not updated. `apply` also changes the handlers of functions,
 because Chalice never does.

@@ -146,7 +146,7 @@ def declared_functions(extensions: Iterable[str] | None = None) -> tuple[Functio
     """Return the functions of core and of these extensions, by default of all that are present.
 
     Two declarations with one name are merged, so that two extensions can follow one stream. A permission for a function
-    of an extension that is off has no effect.
+    of a disabled extension has no effect.
     """
     merged: dict[str, Function] = {}
     declarations = extension_parts.modules("functions", extensions)

@@ -66,7 +66,7 @@ def next_step(layout: int, stage: str) -> str:
 
 
 def _deployed(awslambda: Any, name: str) -> Iterator[set[int]]:
-    """Yield the layouts that a deployed function reads, for each function."""
+    """For each deployed function, yield the layouts that it reads."""
     for function in declared_functions():
         deployed = function.deployed_name(name)
         if configuration := unless_missing(awslambda.get_function_configuration, FunctionName=deployed):

@@ -23,7 +23,7 @@ _SEND_ACTIONS = ("GetQueueUrl", "SendMessage")
 def policy(function: Function, name: str, outputs: Outputs, sender: str = "") -> dict[str, Any]:
     """Return the policy document of a function's role. `name` is the stack's, such as `cams-prod`.
 
-    `sender` is the From address of mails. Without it, no function may send mail.
+    `sender` is the From address of emails. Without it, no function may send mail.
     """
     tables = outputs["TablesArn"]
     partition, region, account = _parse_arn(tables)

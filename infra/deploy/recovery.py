@@ -1,4 +1,4 @@
-"""Restore the tables of a stage to one moment, as the tables of a new stage.
+"""Restore a stage's tables to a restore point, as the tables of a new stage.
 
 DynamoDB restores into new tables, so the live stage stays in service. A restored table contains the items and indexes,
 but not the settings. Both stages use one KMS key: the documents stay encrypted with the data keys in the keyring table.
@@ -52,9 +52,9 @@ def moment(dynamodb: Any, source: str, at: str, extensions: Collection[str] | No
 def restore(
     dynamodb: Any, source: str, target: str, when: datetime, extensions: Collection[str] | None = None
 ) -> Iterator[str]:
-    """Restore every table of the stack `source` to a moment, under the names of `target`. Yield each finished table.
+    """Restore every table of the stack `source` to a timestamp, under `target`'s names. Yield each finished table.
 
-    An interrupted restore can be repeated with the same moment. Raise NotReady if a target table has another origin.
+    An interrupted restore can be rerun with the same timestamp. Raise NotReady if a target table has another origin.
     """
     pairs = [(name, f"{target}{name.removeprefix(source)}") for name, _ in _tables(source, extensions)]
     existing = list_names(dynamodb)

@@ -1,4 +1,4 @@
-"""The command `restore`: creates a new stage from another stage's data at one moment."""
+"""The command `restore`: creates a new stage from another stage's data at a restore point."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from infra.deploy.command_line import stage_option, step
 @click.option("--at", required=True, metavar="TIME", help="A time with its time zone in ISO 8601, or `latest`.")
 @click.option("--to", "target", required=True, callback=checks.validate_stage_name, metavar="STAGE", help="A new one.")
 def restore(stage_name: str, at: str, target: str) -> None:
-    """Restore every table of a stage to one moment, as a new stage with the same key. The source stays in service."""
+    """Restore a stage to a point in time, as a new stage with the same key. The source keeps running."""
     session, source, name = Session(), checks.stack_name(stage_name), checks.stack_name(target)
     checks.require_cloud(session)
     checks.require_own_region(session, name)

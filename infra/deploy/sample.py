@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _check(table: str, name: str, schema: list[dict[str, str]]) -> tuple[int, Counter[str]]:
-    """Decrypt a sample of a table. Return the numbers of records and, by name, of decrypted attributes."""
+    """Decrypt a sample of a table. Return the record count, and the count of decrypted attributes by name."""
     records, decrypted = 0, Counter[str]()
     for item in _sample(name):
         records += 1

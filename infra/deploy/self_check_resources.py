@@ -1,4 +1,4 @@
-"""The resources of the check of a stage (`self_check`): a function, its role, its log group and its schedule."""
+"""The resources of a stage's self-check (`self_check`): a function, its role, its log group and its schedule."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ NEVER_CREATED = ("ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS")
 
 
 def status(cloudformation: Any, name: str) -> str | None:
-    """Return the status of the stack, None if it does not exist."""
+    """Return the status of the stack, or None if it does not exist."""
     description = _describe(cloudformation, name)
     return str(description["StackStatus"]) if description else None
 
@@ -189,7 +189,7 @@ def delete(cloudformation: Any, name: str) -> None:
 
 
 def outputs(cloudformation: Any, name: str) -> dict[str, str]:
-    """Return the outputs of the stack by name; empty if the stack does not exist."""
+    """Return the outputs of the stack by name, or an empty mapping if the stack does not exist."""
     description = _describe(cloudformation, name) or {}
     return {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", ())}
 

@@ -85,7 +85,7 @@ def import_stack(sdk: Sdk, name: str, stage_name: str, arns: Mapping[str, str], 
 
 
 def _aliases(name: str, extensions: Collection[str] | None) -> dict[str, tuple[str, str]]:
-    """Return the logical id and the name of the alias of each key, by the key's logical id."""
+    """Return each key alias's logical id and name, by the key's logical id."""
     resources = template.build(extensions)["Resources"]
     return {
         one["Properties"]["TargetKeyId"]["Ref"]: (
@@ -98,7 +98,7 @@ def _aliases(name: str, extensions: Collection[str] | None) -> dict[str, tuple[s
 
 
 def _keys_in_use(iam: Any, name: str) -> dict[str, str]:
-    """Return the keys in the policies of the roles, by their logical ids; empty without roles."""
+    """Return the keys in the roles' policies by logical id, or an empty mapping if there are no roles."""
     used = dict[str, str]()
     for function in (function for function in declared_functions() if function.keys or function.name == API):
         permissions = {f"kms:{action}": output.removesuffix("Arn") for output, action in function.keys.items()}

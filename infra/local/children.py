@@ -135,7 +135,7 @@ def wait_until_ready(child: Child) -> bytes:
 
 
 def stop(children: Iterable[Child]) -> None:
-    """Stop the children one after the other, in this order. Kills a child that has not stopped after 15 seconds."""
+    """Stop the children one at a time, in this order. Kills a child that has not stopped after 15 seconds."""
     for child in children:
         if child.process.poll() is None:
             child.process.terminate()

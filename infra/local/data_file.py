@@ -1,6 +1,6 @@
 """The engine's data file: an SQLite database with one row for each resource, item, stream record and message.
 
-A writing call is one transaction, which is committed before the call is answered. A commit survives `kill -9`, because
+A writing call is one transaction, which is committed before the response. A commit survives `kill -9`, because
 the operating system has the write-ahead log. It is synced at checkpoints only, so a power failure may lose the last
 calls. Deleted content is overwritten.
 """
@@ -83,7 +83,7 @@ class DataFile:
     def _report_damage(self) -> Iterator[None]:
         try:
             yield
-        except Exception:  # damaged pickles raise almost any error
+        except Exception:  # a corrupt pickle can raise almost any exception
             raise DataFileError(f"{self._path} is damaged: move it away to start with empty tables.") from None
 
     def save(self, rows: Iterable[Row], gone: Iterable[Range] = ()) -> None:
@@ -126,7 +126,7 @@ def _exit_on_failure() -> Iterator[None]:
 class Watch:
     """Wakes the worker's pollers when the engine has saved a stream record or message for them.
 
-    The engine saves before it answers, so without a new row there is nothing to fetch.
+    The engine saves before it responds, so without a new row there is nothing to fetch.
     """
 
     def __init__(self, path: Path) -> None:

@@ -62,7 +62,7 @@ def wrong_version() -> str | None:
 
 
 def load(state: Path) -> Application:
-    """Import MiniStack and return its ASGI application. Mails are written to files in `state`."""
+    """Import MiniStack and return its ASGI application. Emails are written to files in `state`."""
     os.environ.update(_ENVIRONMENT)
     # Start no threads: MiniStack's TTL thread would delete items without a stream record.
     with mock.patch.object(threading.Thread, "start"):

@@ -53,7 +53,7 @@ def main() -> None:
         raise SystemExit(f"The engine does not start: {error}") from None
     credentials = find_or_create(arguments.state)
     ready = {"port": listener.getsockname()[1], **credentials._asdict()}
-    # The listener accepts connections already; they are answered when the application has started.
+    # The listener already accepts connections. They are served when the application has started.
     print(json.dumps(ready), flush=True)
     guarded = _guard(application, credentials)
     asyncio.run(_serve(guarded, listener, partial(_expire, persistence, arguments)))

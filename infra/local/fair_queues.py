@@ -35,7 +35,7 @@ def in_turn(collect: Collect) -> Collect:
 
 
 def choose(messages: list[Message], max_messages: int, now: float) -> list[Message]:
-    """Return at most `max_messages` visible messages, from each group in turn."""
+    """Return at most `max_messages` visible messages, taken from the groups in rotation."""
     in_flight: Counter[str] = Counter()
     waiting: dict[str, list[Message]] = defaultdict(list)
     for message in messages:

@@ -1,4 +1,4 @@
-"""SES in the local run: each mail becomes a file in the state's folder `mail`, which a mail program opens.
+"""SES in the local run: each mail becomes a file in the state's folder `mail`, which an email program opens.
 
 MiniStack's own SES requires verified senders, and loses headers. This handler supports only `SendRawEmail`.
 """
@@ -22,7 +22,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 def install(module: ModuleType, state: Path) -> None:
-    """Make MiniStack's SES module write mails to the state's folder."""
+    """Make MiniStack's SES module write emails to the state's folder."""
 
     async def handle_request(_: str, __: str, ___: dict[str, str], body: bytes, ____: dict[str, Any]) -> Answer:
         fields = parse_qs(body.decode("utf-8", "replace"))

@@ -4,8 +4,8 @@ MiniStack keeps its state in dictionaries. After a writing call and before its a
 one transaction: items, stream records and messages one by one, everything else (descriptions of tables and queues,
 keys, tags) if the call is not one of `_DATA_CALLS`.
 
-The receipt of a message is not saved. After a restart, a received message is visible at once, because its receiver has
-stopped, too. Nor are the tokens of transactions, because their sender has stopped.
+Message receipts are not saved: after a restart, a received message is visible at once, because its receiver has stopped
+as well. Transaction tokens are not saved either, because their sender has stopped.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Persistence:
         vars(self._dynamodb)["_items_replaced"] = self._track_all_items(self._dynamodb._items_replaced)
 
     def save(self, call: str = "") -> None:
-        """Save the changes of the call of this name, or of any call."""
+        """Save the changes that a call with this name, or any call, has made."""
         rows = [*self._item_rows(), *self._record_rows(), *self._message_rows()]
         gone: list[Range] = []
         if call not in _DATA_CALLS:

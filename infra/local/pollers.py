@@ -191,7 +191,7 @@ class QueuePoller:
         return _SECONDS_WITHOUT_NEWS if is_empty else _SECONDS_BETWEEN_RECEIVES
 
     def finish(self, deadline: float) -> None:
-        """Wait for the running batches, at most until the deadline (`time.monotonic`)."""
+        """Wait for running batches until the deadline (`time.monotonic`) at the latest."""
         futures.wait(self._running, max(0.0, deadline - time.monotonic()))
 
     def _receive(self) -> list[dict[str, Any]]:

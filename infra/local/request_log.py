@@ -32,7 +32,7 @@ def hide_values() -> None:
 
 
 def _answer_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayException) -> None:
-    """Answer 404 in our envelope. Chalice's own answer echoes the Authorization header, including the token.
+    """Respond with 404 in our envelope. Chalice's own response echoes the Authorization header, including the token.
 
     As with the gateway (`gateway_responses`), any page may read it.
     """

@@ -20,7 +20,7 @@ from infra.operator.stream_ranges import Record
 
 
 class Unreadable(Exception):
-    """The message is damaged, or is not about a function of this stage and its stream."""
+    """The message is corrupt, or is not about a function of this stage and its stream."""
 
 
 class Letter(NamedTuple):

@@ -21,7 +21,7 @@ from chalicelib.organisations.models import Organisation
 from chalicelib.tools.models import Tool
 from chalicelib.webhooks.models import NewWebhook
 
-# The model of a member of a record, by kind.
+# The model of a record member, by kind.
 _MODELS: dict[str, dict[str, Any]] = {
     "client": {"document": Client},
     "organisation": {"document": Organisation},

@@ -46,7 +46,7 @@ Record = dict[str, Any]
 
 
 class ExportProgress(NamedTuple):
-    """The content of a file: the number of complete lines, their bytes, and the last line."""
+    """The progress of an export file: the number and total bytes of complete lines, and the last line."""
 
     lines: int
     size: int
@@ -60,7 +60,7 @@ def header(workspace_id: str) -> Record:
 
 @cache
 def members(name: str) -> dict[str, Any]:
-    """Return the attributes, without keys, that are members of a record of this kind, by name."""
+    """Return the non-key attributes that are members of a record of this kind, by name."""
     row = CredentialRow if name == "credential" else records.KINDS[name]
     hidden = _HIDDEN | _HIDDEN_OF.get(name, set())
     return {
@@ -175,7 +175,7 @@ _DESCRIBED = {"credential": _credentials, "conversation": _conversations}
 
 
 def _record(name: str, row: storage.Row) -> Record:
-    """Return the members of a row of a kind, as JSON values."""
+    """Return a row's members as JSON values."""
     return {
         member: _value(row, member, attribute)
         for member, attribute in members(name).items()

@@ -38,7 +38,7 @@ class Commands(click.Group):
 
 
 def _reason(error: BaseException) -> str | None:
-    """Return the clearest message of an exception chain, None for a bug.
+    """Return the clearest message of an exception chain, or None for a bug.
 
     An SDK error without a response comes first, then a message of the service, then an error response of AWS.
     """

@@ -47,7 +47,7 @@ def is_of_agent(name: str) -> bool:
 
 
 def partition(name: str, workspace_id: str, agent_id: str) -> str:
-    """Return the partition key of the records of a kind, of an agent if they belong to one.
+    """Return the partition key of a kind's records, or of an agent's records if the kind belongs to agents.
 
     Conversations are in the partition of the index by creation.
     """
@@ -64,7 +64,7 @@ def key_pattern(form: str) -> re.Pattern[str]:
 
 
 def pattern_of(form: str, pattern: Callable[[str], str]) -> str:
-    """Return the pattern of a form of `storage.Lifecycle`; `pattern` returns that of a placeholder."""
+    """Return the pattern of a `storage.Lifecycle` form. `pattern` returns the pattern of a placeholder."""
     alternatives = (re.split(r"\{([^}]+)\}", alternative) for alternative in form.split(" or "))
     return "|".join(
         "".join(pattern(part) if number % 2 else re.escape(part) for number, part in enumerate(parts))

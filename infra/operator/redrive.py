@@ -27,7 +27,7 @@ from infra.operator.stream_ranges import Record, RecordsExpired, StreamUnavailab
 
 # Longer than a message takes. After a killed command, its messages stay invisible for this time.
 _HELD_SECONDS = 900
-# Long polling asks all servers of the queue. Without it, an answer may be empty although the queue has messages.
+# Long polling asks all of the queue's servers. Without it, a response may be empty although the queue has messages.
 _WAIT_SECONDS = 1
 _MAX_MESSAGES = 10  # the limit of a request
 _MAX_EVENT_BYTES = 5_000_000  # Lambda accepts 6 MB
@@ -198,7 +198,7 @@ def _attribute(sqs: Any, url: str, name: str) -> str:
 
 
 def _print_end(sqs: Any, url: str, counts: Counter[str]) -> None:
-    """Print the numbers of messages, and the command for messages that are not about streams."""
+    """Print the message counts, and the command for messages that are not about streams."""
     about_streams = ", ".join(f"{counts[kind]} {kind}" for kind in (_REPLAYED, _EXPIRED, _LEFT))
     click.echo(f"{about_streams}, {counts[_OTHERS]} not about streams.")
     if counts[_EXPIRED]:

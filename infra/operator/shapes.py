@@ -25,7 +25,7 @@ from infra.operator import documents, exports, records, rules
 
 Record = dict[str, Any]
 
-# Bytes. The longest lines are those of conversations, which have up to 6 MiB of turns.
+# Bytes. The longest lines are those of conversations, which have at most 6 MiB of turns.
 MAX_LINE = 32_000_000
 
 
@@ -44,7 +44,7 @@ _ATTRIBUTES: list[tuple[type[Any], Shape]] = [
     (UnicodeSetAttribute, rules.SCOPES),
     (UnicodeAttribute, rules.ANY_TEXT),
 ]
-# The patterns of the parts of a key, by their names in `storage.Lifecycle`. The other parts are identifiers.
+# The patterns of key parts, by their names in `storage.Lifecycle`. Other parts are identifiers.
 _KEY_PARTS = {
     "ULID": ids.ULID.pattern,
     "hash": "[0-9a-f]{64}",
@@ -100,7 +100,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
 
 
 def parse(raw: bytes) -> Any:
-    """Return the JSON value of a line; None if it is truncated, too long or invalid."""
+    """Return the JSON value of a line, or None if it is truncated, too long or invalid."""
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
@@ -129,7 +129,7 @@ def find_problem(line: Any, number: int, before: Record) -> str | None:
 
 @cache
 def _shape(name: str) -> Shape:
-    """Return the shape of a line of a kind."""
+    """Return the shape of a kind's lines."""
     members = ClosedObject(_MEMBERS[name] if name == "conversation" else _of_row(name) | _MEMBERS.get(name, {}))
     agent = {"agent": rules.IDENTIFIER} if records.is_of_agent(name) else {}
     return ClosedObject({"kind": rules.ANY_TEXT, **agent, "key": _key(name), "record": members})
@@ -225,7 +225,7 @@ def _is_own_key(line: Record) -> bool:
 
 
 def _disorder(line: Record, before: Record) -> str | None:
-    """Return the error in the order of two lines, None if there is none. A duplicate record is an error."""
+    """Return the error in the order of two lines, or None if there is none. A duplicate record is an error."""
     if line["kind"] == "workspace" or _position(before) < _position(line):
         return None
     return "the records must have the order of the export, each once"

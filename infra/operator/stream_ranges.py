@@ -105,7 +105,7 @@ def _ignore_other_shard() -> Iterator[None]:
 
 
 def _read_page(streams: Any, place: dict[str, str], start: dict[str, str]) -> list[Record]:
-    """Return up to 1,000 records from a position on. Raise RecordsExpired at the end of a closed shard."""
+    """Return at most 1,000 records from a position on. Raise RecordsExpired at the end of a closed shard."""
     iterator = streams.get_shard_iterator(**place, **start)["ShardIterator"]
     for _ in range(_MAX_EMPTY_PAGES):
         answer = _get_records(streams, iterator)

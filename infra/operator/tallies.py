@@ -55,7 +55,7 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
 
 
 def _recount(workspace_id: str, agent_id: str) -> tuple[int, int]:
-    """Count an agent again. Return the number of its quarter hours, and of the periods that extensions count.
+    """Recount an agent. Return the number of its quarter hours, and of the periods that extensions count.
 
     Without an agent id, count the records that belong to no agent.
     """

@@ -12,7 +12,7 @@ from chalicelib.workspaces import store as workspaces
 from infra.operator import exports, imports, options, removal
 from infra.operator.output import print_list, print_record, print_secret, printable, workspace_record
 
-# A process accepts a cached credential for 30 seconds, and a request lasts up to 29.
+# A process accepts a cached credential for 30 seconds, and a request lasts at most 29.
 _LAST_REQUEST_SECONDS = 60
 
 
@@ -124,10 +124,10 @@ def delete(workspace_id: str, yes: bool, as_json: bool) -> None:
 def export(workspace_id: str, file: Path) -> None:
     """Write all records of a workspace to a file.
 
-    The file has one decrypted JSON object per line (NDJSON). It contains secrets: passwords, keys of agents and of
-    their platforms, the workspace secret, the signing secrets of webhooks. Only its owner can read it. It contains
-    hashes of credentials, which keep working after an import, but not the tokens themselves. It omits events,
-    deliveries, stored responses, tallies, history, visitor tokens and erasures.
+    The file has one decrypted JSON object per line (NDJSON). It contains secrets: passwords, agent and platform keys,
+    the workspace secret, and webhook signing secrets. Only its owner can read it. It contains credential hashes, so
+    that the credentials keep working after an import, but not the tokens themselves. It omits events, deliveries,
+    stored responses, tallies, history, visitor tokens and erasures.
 
     Suspend the workspace first: otherwise the file may mix records from before and after a change. An interrupted
     export continues where it stopped.

@@ -29,7 +29,7 @@ _VENDOR = "vendor"
 # The digest of the inputs of `vendor`, so that a later build can keep its packages.
 _VENDOR_KEY = "vendor.sha256"
 _STAGED = ("app.py", _GUARD, "chalicelib", "requirements.txt")
-# 1980-01-01, the earliest time in a zip. A fixed modification time makes builds reproducible.
+# 1980-01-01, the earliest timestamp that a zip file can store. A fixed timestamp makes builds reproducible.
 _MODIFIED_AT = 315_619_200
 
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
-"""The version of this process."""
+"""The Python version of this process."""
 _PRINT_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 def find(version: str) -> str | None:
-    """Return the path of a Python of this version, such as `3.13`; None if the machine has no such Python."""
+    """Return the path of a Python of this version, such as `3.13`, or None if the machine has no such Python."""
     return next((python for python in _candidates(version) if _version(python) == version), None)
 
 

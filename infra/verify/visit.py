@@ -52,7 +52,7 @@ class Visit(NamedTuple):
     def wait_for(self, expected: dict[str, str], kinds: Callable[[], set[str]]) -> Iterator[tuple[str, str]]:
         """Wait for the expected kinds until the deadline; yield each missing one with its function.
 
-        Raise OSError if the API answers the last request for them with an error.
+        Raise OSError if the last response from the API is an error.
         """
         while True:
             is_last = time.monotonic() >= self.deadline

@@ -64,7 +64,7 @@ def members_that_fit(agent: Document) -> MembersThatFit:
 
 
 def values(agent: Document) -> dict[str, Any]:
-    """Return the values of the fields for an agent, by their names; the value of a list of texts is a list."""
+    """Return an agent's field values by name. The value of a list of texts is a list."""
     page = members_that_fit(agent)
     return {**fields.values(page.fields, agent), REST: template_filters.indented_json(page.rest, _MAX_BYTES)}
 

@@ -70,7 +70,7 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
         before, before.before(), query.interval, [hour for hour in hourly_counts if hour.start < before.end]
     )
     zone, t = period.zone, guard.texts(session)
-    edges = period.start, period.end - 2 * _REPORTS.SECONDS  # moments in the first and in the last day
+    edges = period.start, period.end - 2 * _REPORTS.SECONDS  # timestamps within the first and the last day
     return {
         "report": report,
         "totals": {"averageSeconds": 0, **report["totals"]},

@@ -72,7 +72,7 @@ def commit_now(action: Callable[[], _Result]) -> _Result:
 
 
 def query_string(query: dict[str, Any]) -> str:
-    """Return a query as text with its `?`, without empty values; empty if there are none."""
+    """Return a query as text with its `?`, without empty values, or an empty text if there are none."""
     filled = {name: value for name, value in query.items() if value not in (None, "")}
     return f"?{urlencode(filled)}" if filled else ""
 

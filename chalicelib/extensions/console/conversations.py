@@ -180,7 +180,7 @@ def _before() -> int:
 
 
 def _list(session: Session, query: dict[str, Any]) -> Any:
-    """Return a page of an agent's conversations, or of all visible agents' conversations that wait for a person."""
+    """Return a page of an agent's conversations, or of all visible agents' conversations waiting for a person."""
     filters = {name: query[name] for name in (*_FILTERS, "inbox", "cursor")}
     if not query["inbox"]:
         return calls.get(f"{_AGENT}/convos", filters, agent_id=query["agent"])
@@ -252,7 +252,7 @@ def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) ->
 
 
 def _named(session: Session, email: str) -> str:
-    """Return the id of the client of the person's organisation with an email. Raise Invalid."""
+    """Return the id of the client with this email in the person's organisation. Raise Invalid."""
     row = clients.find_by_email(session.workspace_id, email.strip())
     if row is None or (session.client_id is not None and row.open().get("orgId") != session.client.get("orgId")):
         raise guard.form_error(session, "assignee")

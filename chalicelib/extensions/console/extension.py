@@ -1,4 +1,4 @@
-"""The declaration of the console: pages for people, and mails about conversations that wait for a person."""
+"""The declaration of the console: pages for people, and emails about conversations waiting for a person."""
 
 from chalicelib.extensions import Extension
 

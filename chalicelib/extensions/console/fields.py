@@ -60,7 +60,7 @@ def submitted_values(fields: Sequence[Field], sent: dict[str, str]) -> dict[str,
 
 
 def change(fields: Sequence[Field], record: Document, submitted: dict[str, Any]) -> Document:
-    """Return the members whose submitted value differs from the record; None clears a member."""
+    """Return the members whose submitted values differ from the record. None clears a member."""
     before = values(fields, record)
     changed: Document = {}
     for field in fields:
@@ -70,7 +70,7 @@ def change(fields: Sequence[Field], record: Document, submitted: dict[str, Any])
 
 
 def at(document: Document, path: str) -> Any:
-    """Return the value at a dotted path, None if it is absent."""
+    """Return the value at a dotted path, or None if it is absent."""
     first, _, below = path.partition(".")
     inner = document.get(first)
     return inner if not below else inner.get(below) if isinstance(inner, dict) else None
@@ -104,7 +104,7 @@ def _texts(sent: dict[str, str], path: str) -> list[str]:
 
 
 def _parse(field: Field, text: Any) -> Any:
-    """Return the value of a submitted text, None to clear the member. The API rejects a text that is not a number."""
+    """Return the value of a submitted text, or None to clear the member. The API rejects texts that are not numbers."""
     if field.kind == FLAG:
         return bool(text)
     if field.kind == LINES:

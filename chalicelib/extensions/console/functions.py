@@ -20,7 +20,7 @@ _MAX_MESSAGES = 10
 
 @functions.on_sqs_message(queues.name(QUEUE), _MAX_MESSAGES, "notify_people")
 def notify_people(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
-    """Send mails, or select their recipients. Report the failed messages; the queue repeats only these."""
+    """Send emails, or select their recipients. Report the failed messages; the queue repeats only these."""
     telemetry.begin_invocation(event)
     records = event.to_dict()["Records"]
     failed = [record["messageId"] for record in records if not _is_done(record["body"])]

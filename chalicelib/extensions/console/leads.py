@@ -58,7 +58,7 @@ def list_leads(session: Session) -> Response:
 
 @signed_in("/leads")
 def download(session: Session) -> Response:
-    """Return the leads that match the filters as a file, up to 5,000."""
+    """Return the leads that match the filters as a file, at most 5,000."""
     titles = overview.visible_agents(session).titles
     leads = islice(_all(session, titles, _query(titles)._replace(after=None)), MAX_EXPORTED)
     text = files.heading(files.CSV, export.COLUMNS) + export.text(map(json.dumps, leads), files.CSV)
@@ -74,7 +74,7 @@ def _query(titles: dict[str, str]) -> LeadQuery:
 
 
 def _cursor() -> tuple[str | None, str]:
-    """Return the ULID and the agent of the cursor, None and empty without them. Raise Invalid."""
+    """Return the cursor's ULID and agent, or None and an empty text if there is no cursor. Raise Invalid."""
     cursor = current_request.query_value("cursor")
     if not cursor:
         return None, ""

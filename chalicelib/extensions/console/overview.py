@@ -1,4 +1,4 @@
-"""The overview: the conversations that wait for a person, and the counts of the last 30 days."""
+"""The overview: the conversations waiting for a person, and the counts of the last 30 days."""
 
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ class VisibleAgents(NamedTuple):
 
 @signed_in("/overview")
 def read_overview(session: Session) -> Response:
-    """Show the conversations that wait for a person and, with the reports, the counts of the last 30 days.
+    """Show the conversations waiting for a person and, with the reports, the counts of the last 30 days.
 
     Requests: the agents, the inbox, and two for each agent with the reports.
     """
@@ -65,7 +65,7 @@ def _title(row: agents.AgentRow, agent: Document) -> str:
 
 
 def waiting(session: Session, limit: int) -> list[Document]:
-    """Return at most `limit` conversations that wait for a person, latest activity first, with `ID` and `agentId`."""
+    """Return at most `limit` conversations waiting for a person, latest activity first, with `ID` and `agentId`."""
     conversations: list[Document] = []
     for _, row, _ in filtered_lists.inbox(session.workspace_id, None, limit):
         if row is None:

@@ -18,7 +18,7 @@ _MAX_BARS = 8
 
 
 def read(session: Session, titles: dict[str, str]) -> Document:
-    """Return the template variables of the counts of these agents. Two requests for each agent."""
+    """Return the template variables for these agents' counts. This costs two requests per agent."""
     period = _period()
     before, t = period.before(), guard.texts(session)
     of_agents = {name: [*_REPORTS.read(session.workspace_id, name, before.start, period.end, None)] for name in titles}

@@ -49,7 +49,7 @@ def create_client(session: Session, org_id: str) -> Response:
 
 @signed_in("/settings")
 def read_client(session: Session, org_id: str, client_id: str) -> Response:
-    """Show the form of a person of the organisation."""
+    """Show the form of a person in the organisation."""
     client, tag = _read(session, org_id, client_id)
     return _page(session, org_id, client, tag, _values(client))
 

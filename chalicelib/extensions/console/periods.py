@@ -45,7 +45,7 @@ def from_request() -> Any:
 
 
 def bounds_from_request() -> tuple[int | None, int | None]:
-    """Return the UTC days from `from` to `to` of the request in Unix seconds; None if empty. Raise InvalidPeriod."""
+    """Return the UTC days from `from` to `to` of the request in Unix seconds, or None if empty. Raise InvalidPeriod."""
     first, last = _date("from"), _date("to")
     if first and last and first > last:
         raise InvalidPeriod("from")

@@ -1,4 +1,4 @@
-"""The queue of the console, and its messages: mails to people whose conversations wait for a person."""
+"""The queue of the console, and its messages: emails to people whose conversations wait for a person."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from chalicelib.queues import messages
 class FindRecipients(NamedTuple):
     """Conversations of these agents request a person, the newest since `requested_at` in Unix milliseconds.
 
-    Each client after the id `after` with notifications for one of the agents gets a mail.
+    Each client after the id `after` with notifications for one of the agents gets an email.
     """
 
     workspace_id: str
@@ -21,7 +21,7 @@ class FindRecipients(NamedTuple):
 
 
 class Notify(NamedTuple):
-    """Send a client a mail about the conversations that wait. A search continues at `cursor`."""
+    """Send a client an email about the conversations that wait. A search continues at `cursor`."""
 
     workspace_id: str
     client_id: str

@@ -6,5 +6,5 @@ from chalicelib.extensions.console.notifications import allowance, notices
 
 
 def delete_all(workspace_id: str) -> Counter[str]:
-    """Delete the rows of mails of a workspace, and return their number. Sessions are deleted with the credentials."""
+    """Delete a workspace's email rows, and return their number. Sessions are deleted with the credentials."""
     return Counter(notice=notices.delete_all(workspace_id) + allowance.delete_all(workspace_id))

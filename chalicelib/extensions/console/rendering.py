@@ -1,4 +1,4 @@
-"""Templates and texts in the person's language, for pages and mails.
+"""Templates and texts in the person's language, for pages and emails.
 
 Jinja2 and the templates are loaded at their first use, so that they do not delay API requests.
 """
@@ -50,7 +50,7 @@ class Texts:
         return self._by_key.get(f"{group}.{key}", key)
 
     def of_rule(self, rule: str) -> str:
-        """Return the translation of a rule of the API, or the English rule if there is no translation."""
+        """Return the translation of an API rule, or the English rule if there is no translation."""
         for key, pattern in _rules() if len(rule) <= _MAX_RULE else ():
             if match := pattern.fullmatch(rule):
                 return self(key, **match.groupdict())

@@ -1,7 +1,7 @@
 """The routes of the console, and the view behind each: a function of a module of this package.
 
 A view is imported at the first request of its page. Functions that serve the API or a stream import only this module
-and the entry point of the mails.
+and the entry point of the emails.
 """
 
 from collections.abc import Callable

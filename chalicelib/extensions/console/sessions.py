@@ -113,7 +113,7 @@ _cache: dict[str, tuple[int, Session]] = {}  # by token hash: when it was read, 
 
 
 def current(request: Request, workspace_id: str) -> Session | None:
-    """Return the session of the request's cookie for this workspace; None if it is missing or has ended."""
+    """Return the session of the request's cookie for this workspace, or None if it is missing or has ended."""
     token = _cookie(request)
     if tokens.kind(token) != tokens.SESSION:
         return None

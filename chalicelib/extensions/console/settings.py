@@ -27,7 +27,7 @@ LAYOUTS = ("vertical", "horizontal")
 # The maximum size of a form's fields as HTML in bytes. The table of conflicts shows them again.
 MAX_FORM_BYTES = 150_000
 _THROUGH = "email"
-# The change of a client by the value of the check box for mails about waiting conversations.
+# The change of a client by the value of the check box for emails about waiting conversations.
 NOTIFICATIONS: dict[str, Document] = {
     "on": {"notificationsSettings": {"notifyThrough": _THROUGH, "notifyIf": "all"}},
     "": {"notificationsSettings": {"notifyThrough": None, "notifyIf": None}},

@@ -53,7 +53,7 @@ def change(now: float, before: float) -> str:
 
 
 def link(value: Any) -> str:
-    """Return a web address that a page may link to; empty for any other value."""
+    """Return a web address that a page may link to, or an empty text for any other value."""
     text = value if isinstance(value, str) else ""
     return text if text.startswith(("https://", "http://")) else ""
 
@@ -114,7 +114,7 @@ def compact_json(value: Any) -> str:
 
 
 def display_name(record: dict[str, Any], *members: str) -> str:
-    """Return the first of these members with a visible character, at most 200 characters; empty without any."""
+    """Return the first of these members with a visible character, truncated to 200 characters, or an empty text."""
     texts = (str(record.get(member) or "") for member in members)
     return next((truncate(text, _MAX_NAME) for text in texts if _shows_anything(text)), "")
 

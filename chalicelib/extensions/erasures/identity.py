@@ -19,7 +19,7 @@ class Identity(NamedTuple):
     phone: str | None
 
     def matches(self, metadata: Mapping[str, Any]) -> bool:
-        """Return whether this is the metadata of a conversation of the person."""
+        """Return whether this is the metadata of one of the person's conversations."""
         email = metadata.get("userEmail")
         return (
             (self.user_id is not None and self.user_id in (metadata.get("userID"), metadata.get("ID")))

@@ -60,7 +60,7 @@ class MatchedConversations:
 
 
 class Page(NamedTuple):
-    """The keys of the records of the person in a page, and the position of the next page, None after the last page."""
+    """The keys of the person's records in a page, and the position of the next page, or None after the last page."""
 
     keys: list[Any]
     after: Any
@@ -104,7 +104,7 @@ def _delete_conversations(workspace_id: str, keys: Collection[list[str]]) -> Non
 
 
 def clear_leftovers(workspace_id: str, matches: Collection[store.MatchRow]) -> None:
-    """Delete the leftovers of conversations. One request for each conversation without leftovers."""
+    """Delete conversation leftovers. A conversation without leftovers costs one request."""
     for document in (match.open() for match in matches):
         key = conversations.key(workspace_id, document["agentId"], document["convoId"])
         leftovers.clear(key.partition)
@@ -174,7 +174,7 @@ def _find_responses(target: Target, shard: str, after: Any) -> Page:
 
 
 def _keys_of_response(target: Target, entry: PieceRow, row: StoredResponseRow | None) -> list[str]:
-    """Return the partition key and the sort keys of a response of the person, otherwise an empty list.
+    """Return the partition key and the sort keys of one of the person's responses, otherwise an empty list.
 
     The pieces of a response are deleted with it. A piece without a response is deleted if no request will commit one.
     """
@@ -224,7 +224,7 @@ SEARCHED_ONCE = {"answers": Kind(_each_of(stored_responses.shards), _find_respon
 
 
 def _last(positions: list[Any], limit: int) -> Any:
-    """Return the position of the next page, None after the last page."""
+    """Return the position of the next page, or None after the last page."""
     return positions[-1] if len(positions) == limit else None
 
 

@@ -1,4 +1,4 @@
-"""The parameters of the operations of the erasures, for the OpenAPI document."""
+"""The OpenAPI parameters of the erasures' operations."""
 
 from chalicelib.openapi.schemas import Schema
 

@@ -1,9 +1,9 @@
-"""The search and deletion of the records of a person, in steps that can be repeated and that a queue continues.
+"""The search and deletion of a person's records, in repeatable steps that a queue continues.
 
-A step reads a page, and stores the keys of the records of the person and the position of the next page (an intent log).
-Then it deletes these records. An interrupted erasure first deletes the records with stored keys. So each record is
-counted once, and none is left. Progress has optimistic locking: of two invocations for one erasure, the slower
-invocation stops.
+A step reads a page, and stores the keys of the person's records and the position of the next page (an intent log). Then
+it deletes these records. An interrupted erasure first deletes the records with stored keys, so each record is counted
+once, and none is left behind. Optimistic locking protects the progress: if two invocations run for one erasure, the
+slower invocation stops.
 
 All records are searched twice. The second search starts 90 seconds after the first. It finds the writes of requests
 that were running, and the events of changes that were still in a stream.
@@ -68,7 +68,7 @@ class _RunningErasure:
         self._target = Target(row, identity.from_members(self._progress["person"]), MatchedConversations(row))
 
     def run(self, seconds: float) -> int | None:
-        """Work for up to `seconds`. Return the seconds until the next invocation, None if the erasure is complete."""
+        """Work for at most `seconds`. Return the seconds until the next invocation, or None if all is done."""
         end = clock.monotonic() + seconds
         if not self._delete_stored(end):
             self._save()
@@ -88,7 +88,7 @@ class _RunningErasure:
         """Read all pages from the stored position to the end of the search; yield the keys of each."""
         is_first = self._progress["search"] == 0
         names = [name for name in self._kinds if not (is_first and name in kinds.SEARCHED_ONCE)]
-        # If the stage has switched off the extension of the kind, the search begins again.
+        # If the stage has disabled the kind's extension, restart the search.
         first = self._progress.get("kind")
         for name in names[names.index(first) if first in names else 0 :]:
             if name != self._progress.get("kind"):
@@ -116,7 +116,7 @@ class _RunningErasure:
         """Delete the records with stored keys; return whether that was done before `end`."""
         kind, keys = self._progress["found"] or ("", [])
         while keys:
-            if kind in self._kinds:  # otherwise the stage has switched off the extension of the kind
+            if kind in self._kinds:  # otherwise the stage has disabled the kind's extension
                 self._kinds[kind].delete(self._row.workspace, keys[:_BATCH])
             keys = keys[_BATCH:]
             self._progress["found"] = [kind, keys] if keys else []

@@ -48,7 +48,7 @@ VERSIONED = frozenset({"agents", "tools"})
 
 
 def from_record(record: dict[str, Any]) -> Entry | None:
-    """Return the entry for a record of a function's event, None if the change has no entry in the history.
+    """Return the entry for a record of a function's event, or None if the change has no entry in the history.
 
     Raise KeyError, TypeError or ValueError if the record is malformed, DecryptionError, UnknownLayout and Unavailable.
     """

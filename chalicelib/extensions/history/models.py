@@ -16,7 +16,7 @@ class Author(WireModel):
     """The author of a change: the kind, id and name of a credential.
 
     The kinds are `workspace`, `access`, `agent` and `session` (of the console), and without a credential `operator` (a
-    command) and `client` (the link in a mail).
+    command) and `client` (the link in an email).
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""The parameters of the operations of the history, for the OpenAPI document."""
+"""The OpenAPI parameters of the history's operations."""
 
 from chalicelib.extensions.history.browse import RESOURCES
 from chalicelib.http import parameters

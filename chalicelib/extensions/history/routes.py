@@ -34,7 +34,7 @@ def list_changes() -> Response:
     """List the changes of agents, tools, clients, organisations, webhooks, tokens and keys, newest first.
 
     With `resource`, only the changes of that record. A change contains its author and the paths of the changed members,
-    never their values. It appears a few seconds later and is kept for 400 days. A request examines up to 500 changes,
+    never their values. It appears a few seconds later and is kept for 400 days. A request examines at most 500 changes,
     so a page may be short, or empty: while `hasMore` is true, continue with `nextCursor` as `cursor`.
     """
     return browse.list_changes()

@@ -22,7 +22,7 @@ CREATE, UPDATE, DELETE = "create", "update", "delete"
 
 
 class ByTime(GlobalSecondaryIndex["HistoryRow"]):  # type: ignore[no-untyped-call]
-    """An index of the changes of a workspace by time."""
+    """An index of a workspace's changes by time."""
 
     class Meta:
         index_name = "by_time"
@@ -92,7 +92,7 @@ def version_of(row: HistoryRow) -> VersionRow:
 
 
 def version_partition(record: str) -> str:
-    """Return the partition key of the versions of a record, from that of its changes."""
+    """Return the partition key of a record's versions, derived from the partition key of its changes."""
     return join_key(record, "versions")
 
 

@@ -50,7 +50,7 @@ def list_page(workspace_id: str, after: str | None, limit: int) -> list[HistoryR
 
 
 def find_versions(rows: Sequence[HistoryRow]) -> list[VersionRow | None]:
-    """Return the version of each change, None for a change without a version."""
+    """Return the version of each change, or None for a change without a version."""
     keys = [storage.Key(VersionRow, version_partition(row.record), row.change, consistent=False) for row in rows]
     versions: list[VersionRow | None] = storage.find_many(keys)
     return versions

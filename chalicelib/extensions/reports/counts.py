@@ -57,7 +57,7 @@ class ChangeRow(storage.SealedRow):
 
 
 class DayRow(storage.DocumentRow):
-    """The counts of a day of UTC by hour, or by dimension, hour and value."""
+    """The counts of a UTC day by hour, or by dimension, hour and value."""
 
     class Meta:
         table_name = storage.table("tallies")
@@ -171,7 +171,7 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
 
 
 def _changes(agent: str, hour: int, since: float) -> Iterator[tuple[list[int], list[str]]]:
-    """Yield the numbers and values of the changes of an hour that were made and caused since the second `since`."""
+    """Yield the numbers and values of an hour's changes that were made and caused since the second `since`."""
     within = ChangeRow.period.startswith(_period(_CHANGE, clock.iso(hour)[:13], ""))
     for row in storage.iterate(ChangeRow, agent, within):
         document = row.open()

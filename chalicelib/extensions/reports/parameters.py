@@ -1,4 +1,4 @@
-"""The parameters of the operations of the reports, for the OpenAPI document."""
+"""The OpenAPI parameters of the reports' operations."""
 
 from chalicelib.extensions.reports import hours, series
 from chalicelib.openapi.schemas import Schema, reference

@@ -13,7 +13,7 @@ _DELAY_SECONDS = 900
 
 
 class RecountHour(NamedTuple):
-    """The queue message that requests a recount of an hour of an agent: the arguments of `counts.recount`."""
+    """The queue message that requests a recount of one of an agent's hours: the arguments of `counts.recount`."""
 
     agent: str
     hour: int

@@ -1,4 +1,4 @@
-"""Reports: the sums of the counts of agents, as JSON or as a table."""
+"""Reports: the totals of agents' counts, as JSON or as a table."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -57,7 +57,7 @@ def build(hourly_counts: Iterable[HourlyCounts], query: ReportQuery) -> Document
 
 
 def read(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Iterator[HourlyCounts]:
-    """Yield the counts of the hours of a period and of the period before."""
+    """Yield the hourly counts of a period and of the previous period."""
     for agent_id in agent_ids:
         yield from counts.read(workspace_id, agent_id, query.before.start, query.period.end, query.by)
 

@@ -21,7 +21,7 @@ _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 
 class ReportQuery(NamedTuple):
-    """The period and the period before, the interval, and the dimension, None without groups."""
+    """The current and previous periods, the interval, and the dimension (None if the report is not grouped)."""
 
     period: series.ReportPeriod
     before: series.ReportPeriod
@@ -59,7 +59,7 @@ def prefers_csv() -> bool:
 def bounds(unit: int) -> tuple[int, int]:
     """Return the period of the request, widened to whole units of `unit` seconds: by default the last 30 days.
 
-    Raise Invalid, also for a period of more than 366 days.
+    Raise Invalid, including for a period of more than 366 days.
     """
     since, until = _edges()
     start, end = series.widen(since, until, unit)

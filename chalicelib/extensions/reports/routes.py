@@ -1,4 +1,4 @@
-"""The reports over HTTP: of an agent, of the agents of an organisation, or of all agents of the workspace."""
+"""The reports over HTTP: on an agent, on an organisation's agents, or on all agents of the workspace."""
 
 from typing import TYPE_CHECKING
 
@@ -57,10 +57,10 @@ def report_agent(agent_id: str) -> Response:
     tag="analytics",
 )
 def report_organisation(org_id: str) -> Response:
-    """Report the counts of the agents of an organisation together: those in its `widgetIDs`.
+    """Report the combined counts of an organisation's agents, which are those in its `widgetIDs`.
 
     At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The days of the period before count, too. So a
-    report covers up to 20 days of 500 agents, or 366 days of 27, and with `by` 30 days of 65 agents.
+    report covers at most 20 days of 500 agents, or 366 days of 27, and with `by` 30 days of 65 agents.
     """
     query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
     widget_ids = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
@@ -79,10 +79,10 @@ def report_organisation(org_id: str) -> Response:
     tag="analytics",
 )
 def report_workspace() -> Response:
-    """Report the counts of all agents of the workspace together.
+    """Report the combined counts of all agents of the workspace.
 
     At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The days of the period before count, too. So a
-    report covers up to 20 days of 500 agents, or 366 days of 27, and with `by` 30 days of 65 agents.
+    report covers at most 20 days of 500 agents, or 366 days of 27, and with `by` 30 days of 65 agents.
     """
     query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
     agent_ids = [entry.agent_id for entry in agents.list_entries(workspace_id, None, report.MAX_AGENTS + 1)]

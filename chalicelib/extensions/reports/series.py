@@ -76,7 +76,7 @@ class ReportPeriod(NamedTuple):
         return _nearest(self._utc_of(day))
 
     def _utc_of(self, day: date) -> int:
-        # Where a day has no midnight because summer time begins, this is the moment when it begins.
+        # If a day has no midnight because daylight saving time begins, this is the time when the day begins.
         return int(datetime(day.year, day.month, day.day, tzinfo=self.zone).timestamp())
 
     def _local(self, seconds: int) -> datetime:
@@ -96,7 +96,7 @@ def day_of(start: int, zone: tzinfo) -> date:
 def build(
     period: ReportPeriod, before: ReportPeriod, interval: str, hourly_counts: Iterable[HourlyCounts]
 ) -> dict[str, Any]:
-    """Return the series and totals of a period, and the totals of the period before."""
+    """Return the series and totals of a period, and the totals of the previous period."""
     starts = [*period.intervals(interval)]
     sums = [[0] * len(hours.NAMES) for _ in starts]
     earlier = [0] * len(hours.NAMES)

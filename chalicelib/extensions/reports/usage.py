@@ -1,4 +1,4 @@
-"""Usage: the counts of the agents of a workspace on each day of UTC, as JSON or as a table."""
+"""Usage: the daily counts of a workspace's agents by UTC day, as JSON or as a table."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""The check of the console in `make verify`: the function that sends mails runs."""
+"""The check of the console in `make verify`: the function that sends emails runs."""
 
 from collections.abc import Iterator
 

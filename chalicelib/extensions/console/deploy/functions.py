@@ -1,4 +1,4 @@
-"""The function of the console, which sends mails, and the permissions of the pages."""
+"""The function of the console, which sends emails, and the permissions of the pages."""
 
 from infra.deploy.function import PARTIAL_FAILURES, READ_KEYRING, Function
 from infra.deploy.monitoring import REDRIVE
@@ -19,7 +19,7 @@ FUNCTIONS = (
         },
         sends_to=("notifications",),
         queue="notifications",
-        # SES sends 14 mails a second by default.
+        # SES sends 14 emails a second by default.
         mapping_settings={
             "ScalingConfig": {"MaximumConcurrency": 2},
             "FunctionResponseTypes": PARTIAL_FAILURES,

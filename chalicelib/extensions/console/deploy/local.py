@@ -1,4 +1,4 @@
-"""The console's additions to a local run: the sender, links and folder of mails, and the page to open."""
+"""The console's additions to a local run: the sender, links and folder of emails, and the page to open."""
 
 from infra.local import mail
 

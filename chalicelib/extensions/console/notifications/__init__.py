@@ -1,1 +1,1 @@
-"""Mails to people of an organisation whose conversations wait for a person."""
+"""Emails to people of an organisation whose conversations wait for a person."""

@@ -1,4 +1,4 @@
-"""The conversations that wait for a person, for the list in a mail."""
+"""The conversations waiting for a person, for the list in an email."""
 
 import logging
 from collections.abc import Collection
@@ -10,7 +10,7 @@ from chalicelib.conversations.rows import ConversationRow
 from chalicelib.storage import Document, encryption, find_many, split_key
 
 MAX_LISTED = 20
-# Entries of the inbox of a workspace that one search examines, newest first, to find those of the person's agents.
+# The number of inbox entries that a search examines, newest first, to find conversations of the person's agents.
 _MAX_EXAMINED = 2_000
 _PORTION = 100
 _WAITING_STATE = "requested_chat"
@@ -31,7 +31,7 @@ def find_waiting(
 ) -> tuple[list[WaitingConversation], str | None]:
     """Return the agents' conversations that have requested a person and that nobody has taken over, newest first.
 
-    The list has at most 21 conversations, one more than a mail. Examine at most 2,000 entries after the cursor. Also
+    The list has at most 21 conversations, one more than an email. Examine at most 2,000 entries after the cursor. Also
     return the cursor with which a search continues, or None at the end of the inbox.
     """
     waiting: list[WaitingConversation] = []
@@ -54,7 +54,7 @@ def find_waiting(
 
 
 def _read_metadata(row: ConversationRow) -> Document:
-    """Return the metadata, empty if it is damaged: a damaged conversation must not stop all mails."""
+    """Return the metadata, empty if it is corrupt: a corrupt conversation must not stop all emails."""
     try:
         return store.read_metadata(row)
     except encryption.DecryptionError:

@@ -1,4 +1,4 @@
-"""A mail: composed as plain text and HTML in the language of the organisation, and sent by SES."""
+"""An email: composed as plain text and HTML in the language of the organisation, and sent by SES."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from chalicelib.extensions.console.notifications.inbox import WaitingConversatio
 from chalicelib.extensions.console.notifications.recipients import Recipient
 from chalicelib.extensions.console.template_filters import moment
 
-# The maximum length of a text in a mail, and the characters that are read for it.
+# The maximum length of a text in an email, and the characters that are read for it.
 _MAX_TEXT, _MAX_READ = 100, 1_000
 _LINKING = re.compile(r"[.:\u3002]+(?=\S)|[/\\@]")
 _INBOX = "/convos?inbox=true"
@@ -31,11 +31,11 @@ class Refused(Exception):
 
 
 class NotSent(Exception):
-    """SES does not accept mails at the moment, but may accept this mail later."""
+    """SES does not accept emails at the moment, but may accept this email later."""
 
 
 class _Line(NamedTuple):
-    """A conversation as the mail shows it."""
+    """A conversation as the email shows it."""
 
     name: str
     title: str
@@ -45,7 +45,7 @@ class _Line(NamedTuple):
 
 
 def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingConversation]) -> bytes:
-    """Return the mail about conversations. Its headers contain no text of visitors, and of clients only the name."""
+    """Return the email about conversations. Its headers contain no text of visitors, and of clients only the name."""
     language = rendering.language_of(recipient.organisation)
     t, lines = rendering.texts(language), _lines(workspace_id, recipient, waiting[: inbox.MAX_LISTED])
     home = f"{mail_settings.console_url()}/{quote(workspace_id)}"
@@ -71,7 +71,7 @@ def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingCo
 
 
 def send(message: bytes, address: str) -> None:
-    """Send a mail at most once: the SDK does not repeat it if the response was lost. Raise Refused and NotSent."""
+    """Send an email at most once: the SDK does not repeat it if the response was lost. Raise Refused and NotSent."""
     sender = parseaddr(mail_settings.sender())[1]
     try:
         storage.sdk_client("ses", attempts=1).send_raw_email(

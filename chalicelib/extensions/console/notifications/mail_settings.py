@@ -1,4 +1,4 @@
-"""The settings of the emails of the console. docs/console.md lists each one."""
+"""The settings of the console's emails. docs/console.md lists them."""
 
 import os
 

@@ -1,15 +1,15 @@
 """The last mail to each person. A row contains no personal data, and expires after a day.
 
 A row is a lease: the process that writes it may send one mail, and no other process may for five minutes, even after
-a crash. `is_sent` confirms that the mail was sent. Without it, the mail is composed again after five minutes.
-`is_refused` records that SES rejects the mail.
+a crash. `is_sent` confirms that the email was sent. Without it, the email is composed again after five minutes.
+`is_refused` records that SES rejects the email.
 """
 
 from pynamodb.attributes import BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 
 from chalicelib import clock, storage
 
-# The time between two mails to a person.
+# The time between two emails to a person.
 INTERVAL_MILLISECONDS = 300_000
 # The index of the inbox is eventually consistent, and clocks differ.
 TOLERANCE_MILLISECONDS = 5_000

@@ -1,9 +1,9 @@
 """Notify a person: one mail about all conversations that wait, at most every five minutes.
 
 - Before the claim, a crash has no effect: the queue repeats the message.
-- After the claim, it is unknown whether the mail was sent. The repeated message waits until the five minutes are over,
+- After the claim, it is unknown whether the email was sent. The repeated message waits until the five minutes are over,
   then lists the conversations that still wait. So two mails to a person are five minutes apart, and no request is lost.
-- After the confirmation, a repeated message finds that the mail has covered its conversations.
+- After the confirmation, a repeated message finds that the email has covered its conversations.
 
 Each search is bounded. If visitors flood other people's agents, a search may find nothing. A message with the cursor
 then continues it, back to an hour before the request.
@@ -77,7 +77,7 @@ def _send(message: Notify, recipient: Recipient, row: NoticeRow | None) -> None:
     except mail.NotSent:
         allowance.give_back(workspace_id)
         raise
-    # The mail omits the conversations before the cursor, so it does not cover them.
+    # The email omits the conversations before the cursor, so it does not cover them.
     if cursor is None:
         notices.confirm(claimed)
 

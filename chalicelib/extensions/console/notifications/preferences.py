@@ -1,4 +1,4 @@
-"""Whether a client gets mails, by its `notificationsSettings`. Pure."""
+"""Whether a client gets emails, by its `notificationsSettings`. Pure."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ _THROUGH, _IF = "email", "all"
 
 
 def by_email(client: dict[str, Any]) -> bool:
-    """Return whether a client gets a mail when a conversation waits for a person.
+    """Return whether a client gets an email when a conversation waits for a person.
 
     Without `notifyIf`, each conversation counts. The service cannot check an unknown value, so it sends no mail.
     """

@@ -1,4 +1,4 @@
-"""The recipients of mails: clients with mails switched on, and the agents and pages that they may see."""
+"""The recipients of emails: clients with emails switched on, and the agents and pages that they may see."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _ADDRESS = re.compile(
     rf"(?=[^@]{{1,64}}@)(?!.*=\?){_ATOM}(\.{_ATOM})*@[A-Za-z0-9-]{{1,63}}(\.[A-Za-z0-9-]{{1,63}}){{1,8}}"
 )
-# The pages that a mail may link to. It links to the first one that the person may open.
+# The pages that an email may link to. It links to the first one that the person may open.
 _PAGES = ("/convos", "/overview")
 
 
@@ -35,7 +35,7 @@ class Recipient(NamedTuple):
 
     @property
     def page(self) -> str | None:
-        """The page that a mail links to, None if the person may open no such page."""
+        """The page that an email links to, or None if the person may open no such page."""
         allowed = self.client.get("canAccess")
         return next((page for page in _PAGES if allowed is None or page in allowed), None)
 
@@ -43,7 +43,7 @@ class Recipient(NamedTuple):
 def list_page(workspace_id: str, agent_ids: Iterable[str], after: str) -> tuple[list[str], str | None]:
     """Return the clients to notify of conversations of these agents, and the position of the next page.
 
-    Examine up to 100 clients after the id `after`. An empty position is the beginning, None the end. Two requests.
+    Examine at most 100 clients after the id `after`. An empty position is the beginning, None the end. Two requests.
     """
     rows = [*clients.list_page(workspace_id, after or None, PORTION)]
     recipients = _with_organisations(workspace_id, {row.client_id: row.open() for row in rows})
@@ -52,13 +52,13 @@ def list_page(workspace_id: str, agent_ids: Iterable[str], after: str) -> tuple[
 
 
 def find(workspace_id: str, client_id: str) -> Recipient | None:
-    """Return the client, or None if it gets no mails. At most two requests."""
+    """Return the client, or None if it gets no emails. At most two requests."""
     row = clients.find(workspace_id, client_id)
     return next(iter(_with_organisations(workspace_id, {client_id: row.open()} if row else {})), None)
 
 
 def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
-    """Return why a client who wants mails gets none, as the end of a text's key, or None. At most two requests."""
+    """Return why a client who wants emails gets none, as the end of a text's key, or None. At most two requests."""
     if not preferences.by_email(client):
         return None
     if not mail_settings.are_complete():

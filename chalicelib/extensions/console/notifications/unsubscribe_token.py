@@ -1,4 +1,4 @@
-"""The token of an unsubscribe link in a mail. It is sealed, so only the service can create one."""
+"""The token of an unsubscribe link in an email. It is sealed, so only the service can create one."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
@@ -9,7 +9,7 @@ _PURPOSE = "unsubscribe"
 
 
 def token(workspace_id: str, client_id: str) -> str:
-    """Return the token for a client. It does not expire, because a mail may be old."""
+    """Return the token for a client. It does not expire, because an email may be old."""
     sealed = encryption.seal(workspace_id, _PURPOSE, client_id.encode())
     return urlsafe_b64encode(sealed).decode().rstrip("=")
 

@@ -1,4 +1,4 @@
-"""The check of the erasures in `make verify`: an erasure finds the conversation of the tour of the workspace."""
+"""The erasures' check in `make verify`: an erasure finds the tour's conversation."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from infra.verify.visit import Visit
 
 
 def check_erasure(visit: Visit) -> Iterator[str]:
-    """Check that an erasure finds the conversation of the tour. The function would begin half a minute later."""
+    """Check that an erasure finds the tour's conversation. The function would begin half a minute later."""
     response = visit.client.send("POST", "/v3/erasures", {"erasure": {"userID": tour.PERSON}})
     if response.status != 200:
         yield f"POST /v3/erasures was answered with {response.status}: {response.body}."

@@ -4,7 +4,7 @@ from infra.deploy.function import READ_KEYRING, Function
 from infra.deploy.monitoring import REDRIVE
 
 FUNCTIONS = (
-    # Memory for pages of decrypted records of up to 390 KB.
+    # Memory for pages of decrypted records of at most 390 KB.
     Function(
         "erase",
         memory_mb=512,

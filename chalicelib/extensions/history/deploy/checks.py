@@ -1,4 +1,4 @@
-"""The check of the history in `make verify`: it lists the changes of the tour of the temporary workspace."""
+"""The history's check in `make verify`: the history lists the tour's changes."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The sums of the requests of each workspace, from the log lines that `telemetry.log_request` writes.
+"""Request totals per workspace, from the log lines that `telemetry.log_request` writes.
 
 In the cloud, CloudWatch Logs Insights computes the sums. It charges for the bytes of the period that it scans. A local
 run writes its lines to a file.
@@ -56,7 +56,7 @@ def sum_stage(workspace_id: str | None, start: int, end: int) -> Sums:
 
 
 def sum_files(paths: Iterable[Path], start: int, end: int) -> Sums:
-    """Return the sums of the request lines in files. Other lines and damaged lines are ignored."""
+    """Return the sums of the request lines in files. Other lines and corrupt lines are ignored."""
     sums: Sums = defaultdict(Counter)
     for path in paths:
         with path.open(encoding="utf-8", errors="replace") as file:
