@@ -1,4 +1,4 @@
-"""Fresh clones of the project, and an environment that has Chalice and nothing else of the project."""
+"""Fresh clones of the project, and an environment that contains only Chalice."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def clone(project: Path, settings: dict[str, Any] | None = None) -> Path:
 
 
 def copy(source: Path, project: Path) -> Path:
-    """Clone a clone, without what is not committed; return the new clone."""
+    """Clone a clone without its uncommitted changes; return the new clone."""
     _git(source.parent, "clone", "--quiet", str(source), str(project))
     for name in (".uv", ".venv"):
         (project / name).symlink_to(children.ROOT / name)
@@ -71,7 +71,7 @@ def only_chalice(directory: Path) -> Path:
 
 
 def _required(name: str, known: dict[str, metadata.Distribution]) -> dict[str, metadata.Distribution]:
-    """The distribution and all that it requires, by name."""
+    """Return the names of a distribution and of everything that it requires."""
     known[name] = metadata.distribution(name)
     for text in known[name].requires or ():
         requirement = Requirement(text)

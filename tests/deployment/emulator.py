@@ -37,7 +37,7 @@ def extract_aws_action(*arguments: Any, **named: Any) -> str | None:
 def extract_aws_resource(
     service: str, method: str, path: str, headers: Any, body: bytes, query: Any, region: str, account: str
 ) -> str:
-    """The ARN of what a call is about, also of stacks, streams, APIs, new functions and rules."""
+    """Return the ARN of a call's resource."""
     if service == "cloudformation" and (stack := actions._query_param(query, "StackName")):
         name = str(stack).rpartition(":stack/")[2].partition("/")[0]
         return f"arn:aws:cloudformation:{region}:{account}:stack/{name}/id"
@@ -57,7 +57,7 @@ def extract_aws_resource(
 
 
 def describe_continuous_backups(data: dict[str, Any]) -> Any:
-    """The backups of a table, which reach back for an hour; the emulator has only the present second."""
+    """Return the backups of a table. They begin an hour ago; the emulator's begin in the current second."""
     status, headers, body = _describe_backups(data)
     content = json.loads(body)
     window = content.get("ContinuousBackupsDescription", {}).get("PointInTimeRecoveryDescription", {})
@@ -67,7 +67,7 @@ def describe_continuous_backups(data: dict[str, Any]) -> Any:
 
 
 def restore_table_to_point_in_time(data: dict[str, Any]) -> Any:
-    """Restore a table, and keep what it was restored from."""
+    """Restore a table, and record its origin."""
     answer = _restore(data)
     if answer[0] == 200:
         dynamodb._tables[data["TargetTableName"]]["RestoreSummary"] = {
@@ -79,7 +79,7 @@ def restore_table_to_point_in_time(data: dict[str, Any]) -> Any:
 
 
 def metric_alarm_record(name: str, properties: dict[str, Any]) -> Any:
-    """The record of an alarm. The emulator has no metric math: such an alarm never rings."""
+    """Return the record of an alarm. The emulator does not evaluate alarms with metric math."""
     if "Expression" in (properties.get("Metrics") or [{}])[0]:
         properties = {**properties, "Metrics": None, "Namespace": "expression", "MetricName": "expression"}
     return _alarm_record(name, properties)

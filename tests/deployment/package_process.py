@@ -40,7 +40,7 @@ class Context:
 
     @staticmethod
     def get_remaining_time_in_millis() -> int:
-        """Always one minute."""
+        """Return one minute."""
         return 60_000
 
 

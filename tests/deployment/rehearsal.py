@@ -1,4 +1,4 @@
-"""What the steps of the rehearsal share: the names of its stage, how to run a command, and how to wait and to fail."""
+"""Helpers of the rehearsal's steps: the names of its stage, running commands, waiting and failing."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def run(here: cloud.Cloud, *arguments: str, **variables: str) -> str:
 
 
 def until(holds: Callable[[], bool], otherwise: Callable[[], str]) -> None:
-    """Wait until it holds. Raise Failed with the text of `otherwise` after a minute."""
+    """Wait until a condition holds. Raise Failed with the text of `otherwise` after a minute."""
     deadline = time.monotonic() + _TIMEOUT_SECONDS
     while not holds():
         if time.monotonic() > deadline:

@@ -11,7 +11,7 @@ from tests.deployment.rehearsal_client import Gateway
 
 
 def adopt_deleted_stack(here: cloud.Cloud) -> None:
-    """Delete the stack by hand, and import what is left into a new one. A deployment has to complete it."""
+    """Delete the stack by hand, and import its tables and keys into a new one, which a deployment completes."""
     cloudformation = here.sdk("cloudformation")
     try:
         cloudformation.delete_stack(StackName=NAME)

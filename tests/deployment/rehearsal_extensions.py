@@ -1,4 +1,4 @@
-"""A deployment without extensions, after one with all: it is refused while they have data, and leaves core alone.
+"""A deployment that switches all extensions off: it is refused while they have data.
 
 The next deployment enables all again.
 """

@@ -13,7 +13,7 @@ from tests.openapi.document import ExampleValues, path_value
 def call_every_operation(api: Gateway) -> int:
     """Call every example of every operation, in order; return the number of calls.
 
-    An operation without examples of its own shares those of another one, or answers a file. It comes before deletions.
+    An operation without examples shares those of another operation, or returns a file. It is called before deletions.
     """
     document = Gateway(api.address).call("GET", "/openapi.json")
     operations = {

@@ -1,4 +1,4 @@
-"""The queues of the rehearsal: webhooks arrive, and every other queue is worked off."""
+"""The queues of the rehearsal: webhooks arrive, and the messages of all other queues are processed."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""The replay of a stream batch that Lambda has given up: its webhook arrives once, by the operator's command."""
+"""The replay of a discarded stream batch by the operator's command: its webhook arrives once."""
 
 import json
 from collections.abc import Iterator

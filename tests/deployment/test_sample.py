@@ -22,7 +22,7 @@ _BEFORE = 300
 
 @pytest.fixture
 def long_conversation(api: Api, agent_id: str) -> Api:
-    """One with a transcript in chunks and items of new messages, and 300 index items."""
+    """Create a conversation with a transcript in chunks, items of new messages, and 300 index items."""
     turns = [{"from": "human", "messages": [message(f"{number} {'x' * 150}")]} for number in range(700)]
     assert api.post("/agents/support/interact/long/state", {"turns": turns}).status == 200
     conversation = storage.join_key(api.get("/v3/workspace").data["id"], "support", "long")
@@ -74,7 +74,7 @@ def test_every_table_and_every_kind_of_record_is_sampled(
 def test_index_items_of_a_long_conversation_do_not_fill_the_sample(
     long_conversation: Api, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A table is read in the order of a hash: any conversation may come first."""
+    """A scan returns conversations in the order of a hash, so any conversation may come first."""
     for number in range(3):
         long_conversation.post(f"/agents/support/interact/z{number}/state", state_body("one"))
     damage("conversations", "summary", lambda value: value[:-1] + bytes([value[-1] ^ 1]))

@@ -66,7 +66,7 @@ class CloudFormation:
         return {"StatusReason": self.failure}
 
     def execute_change_set(self, **_: Any) -> None:
-        """Nothing is left to check."""
+        """Accept the execution."""
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def test_an_identifier_equals_the_property_of_the_template(change: CloudFormatio
 
 
 def test_missing_tables_are_named_before_the_import(created: dict[str, str]) -> None:
-    """The deployment would create them again, empty."""
+    """Otherwise, the deployment would create empty tables."""
     for table in ("leads", "events"):
         boto3.client("dynamodb").delete_table(TableName=f"{NAME}-{table}")
     cloudformation = CloudFormation()

@@ -25,7 +25,7 @@ def tables(resources: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def test_cloudformation_can_update_a_stack_of_the_last_release() -> None:
-    """It replaces a table for another key, and adds or deletes only one index of a table in an update."""
+    """CloudFormation replaces a table whose key changes, and adds or deletes one index per update."""
     former = tables(yaml.safe_load(LAST_TEMPLATE.read_text(encoding="utf-8"))["Resources"])
     current = tables(template.build()["Resources"])
     for name in former.keys() & current.keys():
@@ -51,7 +51,7 @@ class Client:
         self.resources = json.loads(request["TemplateBody"])["Resources"]
 
     def update_termination_protection(self, **_: Any) -> None:
-        """Nothing is left to check."""
+        """Accept the call."""
 
 
 @pytest.mark.parametrize(

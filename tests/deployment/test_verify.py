@@ -104,7 +104,7 @@ def test_the_workspace_is_removed_if_a_check_is_interrupted(engine: None, monkey
 def test_only_a_whole_verification_without_problems_is_recorded(
     problems: int, options: tuple[str, ...], recorded: bool, engine: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until then, each deployment verifies the stage. A stage that is created again has another API."""
+    """Each deployment verifies the stage until a verification is recorded for its API."""
     dynamodb = storage.sdk_client("dynamodb")
     stage = deployed(dynamodb=dynamodb)._replace(name="cams")
     monkeypatch.setattr(command, "locate", lambda *_: stage)

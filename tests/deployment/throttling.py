@@ -22,7 +22,7 @@ class Load(NamedTuple):
 
 @dataclass
 class Outcome:
-    """The messages by their end, and the longest time in seconds that a received batch has waited."""
+    """The number of messages by outcome, and the longest wait of a received batch in seconds."""
 
     handled: int = 0
     dead: int = 0
@@ -59,7 +59,7 @@ def simulate(
     max_receives: int,
     seed: int = 1,
 ) -> Outcome:
-    """Work off all loads with the concurrent executions that the API and the streams leave; return what happened."""
+    """Process all loads with the concurrent executions that the API and the streams leave; return the outcome."""
     chance, outcome = random.Random(seed), Outcome()
     queues = [_Queue(pollers[name], load.seconds, deque([0] * load.messages)) for name, load in loads.items()]
     ends: list[tuple[int, int, _Batch]] = []

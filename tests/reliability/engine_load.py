@@ -36,7 +36,7 @@ class Killed:
 
 
 class Load:
-    """Concurrent writers and a stream reader on an engine until it is killed, and the writes and records they saw."""
+    """Runs writers and a stream reader until the engine is killed, and collects the acknowledged writes and records."""
 
     def __init__(self) -> None:
         self.written: dict[str, Item] = {}

@@ -181,7 +181,7 @@ def _processed(request: AWSPreparedRequest) -> tuple[int, Any, Any]:
 
 @contextmanager
 def hostile_cloud(chance: random.Random, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
-    """Put a cloud between the process's clients and moto inside the block; calm at first."""
+    """Put a cloud between the process's clients and moto inside the block. It starts without faults."""
     cloud = Cloud(chance)
     monkeypatch.setattr(time, "sleep", cloud.sleep)
     monkeypatch.setattr(clock, "monotonic", lambda: cloud.now)

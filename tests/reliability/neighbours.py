@@ -1,4 +1,4 @@
-"""How late a quiet workspace's webhooks are while another workspace misbehaves, in the local run with real receivers.
+"""Measures the delay of a workspace's webhooks while another workspace misbehaves, on a local run.
 
 python -m tests.reliability.neighbours CASE [--seconds 30]
 
@@ -45,7 +45,7 @@ class Waits(NamedTuple):
 
 
 def measure(case: str, seconds: float, directory: Path) -> Waits:
-    """Measure a case of `CASES` in a run of its own."""
+    """Measure a case of `CASES` in a separate run."""
     with receiver.running(core=0) as port, _running(directory) as run:
         urls = [f"http://{host}:{port}" for host in receiver.HOSTS]
         noisy, quiet = (_create_workspace(run, name) for name in ("noisy", "quiet"))
@@ -154,7 +154,7 @@ CASES: dict[str, Callable[[Run, str, list[str], threading.Event], None]] = {
 
 
 def _neighbour(run: Run, token: str, url: str, seconds: float) -> list[float]:
-    """Cause events for so long. Return the seconds from commit to POST of each."""
+    """Cause events during this time; return the seconds from commit to POST of each event."""
     known, start, count = set(_arrivals(url)), time.monotonic(), 0
     begun = int(time.time() * 1000)
     names = f"quiet-{begun}"

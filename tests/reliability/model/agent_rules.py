@@ -77,7 +77,7 @@ limits = st.sampled_from([1, 2, 100])
 
 
 def unknown_in_theme(change: Document) -> Document:
-    """The warnings of an answer to a change whose theme has the member `own`."""
+    """Return the warnings of an answer to a change whose theme has the member `own`."""
     message = "is not a member of this object; it is stored as sent"
     is_there = "own" in (change.get("customThemeJSONString") or {})
     return {"warnings": [{"path": "customThemeJSONString.own", "message": message}]} if is_there else {}
@@ -96,7 +96,7 @@ class AgentRules(Machine):
         return str(self.known("agent", at, pick))
 
     def shown(self, workspace: Workspace, agent_id: str, document: Document, caller: str) -> Document:
-        """The v3 form."""
+        """Return an agent in the v3 form."""
         own = {"ID": agent_id, "id": agent_id, "ownerID": workspace.id}
         return visible({**own, **document}, "agent_v3", caller)
 
@@ -224,9 +224,9 @@ class AgentRules(Machine):
     def bounded(
         self, name: str, at: int, caller: str, limit: int, whole: Any, query: str, message: str, **ids: str
     ) -> None:
-        """Read the first page of a bounded list, and the one after it.
+        """Read the first two pages of a bounded list.
 
-        `whole` returns what the list examines: its records, and None for each that the filters leave out.
+        `whole` returns the records that the list examines, with None for each record that the filters exclude.
         """
         start, cursor = 0, ""
         for _ in range(2):

@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 class Expected(NamedTuple):
-    """An expected body, and the record whose ETag the answer has, or None. 200 except for the redirect to the page."""
+    """An expected body, and the record whose ETag the answer has, or None. The status is 200, or that of a redirect."""
 
     body: Any
     record: "Record | None" = None

@@ -1,4 +1,4 @@
-"""Rules for conversations: their creation, their state, their list; and their analytics."""
+"""Rules for conversations (creation, state and list) and their analytics."""
 
 import random
 from base64 import b64encode

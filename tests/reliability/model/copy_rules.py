@@ -1,4 +1,4 @@
-"""Rules for clones and templates of agents. A template is imported as it was read."""
+"""Rules for clones and templates of agents. Each template is imported without changes."""
 
 from typing import Any
 

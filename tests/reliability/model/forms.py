@@ -50,7 +50,7 @@ def merged_v2(document: Document, change: Document) -> Document:
 
 
 def v2_form(document: Document) -> Document:
-    """Fewer members, two with other names, and the theme as an object; without a platform that v2 does not support."""
+    """Return the v2 form: fewer members, two of them renamed, and the theme as an object."""
     shown = {name: value for name, value in document.items() if name in V2 and name not in ("agentPlatform", THEME)}
     shown |= {name: document[other] for name, other in RENAMED.items() if other in document}
     if document.get("agentPlatform") in ("vg", "vf"):

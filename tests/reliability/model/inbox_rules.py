@@ -25,7 +25,7 @@ _changes = members(
 
 
 class InboxRules(ConversationRules):
-    """What people do with conversations."""
+    """The operations of the inbox."""
 
     @route(f"GET {LIST}", pick=picks, limit=limits, is_inbox=st.booleans())
     def list_of_agent(self, at: int, caller: str, pick: int, limit: int, is_inbox: bool) -> None:

@@ -183,7 +183,7 @@ class Machine(RuleBasedStateMachine):
             raise Refused(403, f"The access token lacks the scope {scope_of(name)}.")
 
     def kind(self, workspace: Workspace, caller: str, agent_id: str | None = None) -> str:
-        """The kind of a caller's credential: one without an agent key of its own uses the workspace key."""
+        """Return the kind of a caller's credential. A caller without an agent key uses the workspace key."""
         if caller in ("token", "read only"):
             return caller
         return "key" if self._token(workspace, caller, agent_id) == workspace.key else "agent"
@@ -216,7 +216,7 @@ class Machine(RuleBasedStateMachine):
 
 
 class NotModified(Exception):
-    """The caller already has the current record."""
+    """The answer 304: the caller already has the current record."""
 
 
 def _condition(condition: str | None, record: Record | None) -> dict[str, str]:

@@ -19,7 +19,7 @@ _given = st.lists(
 
 
 class MessageRules(InboxRules):
-    """Messages. The rules of reads and of the state show what they leave."""
+    """The operations on messages. The rules of other modules read the result."""
 
     @route(f"POST {_MESSAGES}", pick=picks, given=_given, condition=conditions)
     def add(self, at: int, caller: str, pick: int, given: list[Document], condition: str | None) -> None:
@@ -94,7 +94,7 @@ class MessageRules(InboxRules):
         )  # fmt: skip
 
     def keep(self, workspace: Workspace, agent_id: str, record: Record, turns: list[Document]) -> None:
-        """Save other turns. Raise Refused at a limit of the agent."""
+        """Replace the turns. Raise Refused at a limit of the agent."""
         document, now = record.document, self.seconds()
         if forms.canonical_turns(turns) == forms.canonical_turns(document["turns"]):
             return
@@ -110,7 +110,7 @@ def _turns(given: list[Document]) -> list[Document]:
 
 
 def _find(turns: list[Document], mid: str) -> int:
-    """The index of a message. Raise Refused."""
+    """Return the index of a message. Raise Refused if it is unknown."""
     for index, turn in enumerate(turns):
         if turn.get("messages", {}).get("mid") == mid:
             return index

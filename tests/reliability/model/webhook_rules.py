@@ -19,7 +19,7 @@ PAYLOAD = "A test of this webhook endpoint."
 
 
 class WebhookRules(WorkspaceRules):
-    """Webhooks and their deliveries. Nothing is sent here, so every delivery is pending."""
+    """The operations on webhooks and deliveries. No delivery is sent, so each stays pending."""
 
     @initialize()
     def begin(self) -> None:
@@ -34,7 +34,7 @@ class WebhookRules(WorkspaceRules):
                 self.send_test(at, "token", 0)
 
     def hook(self, at: int, pick: int) -> tuple[str, Record | None]:
-        """The id of a webhook of either workspace or an unknown one, and the workspace's record of it."""
+        """Return the id of a webhook, which may be unknown or of the other workspace, and its record."""
         webhook_id = self.known("webhook", at, pick)
         return webhook_id, self.workspace(at).of("webhook").get(webhook_id)
 

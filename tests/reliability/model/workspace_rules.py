@@ -54,7 +54,7 @@ class WorkspaceRules(PeopleRules):
 
     @route("GET /v3/leads", limit=limits)
     def list_all_leads(self, at: int, caller: str, limit: int) -> None:
-        """Newest first."""
+        """Return the leads of an agent, newest first."""
 
         def expected(workspace: Workspace) -> Expected:
             shown = [{"id": key, **one.document} for key, one in reversed(workspace.of("lead").items())]
@@ -144,7 +144,7 @@ class WorkspaceRules(PeopleRules):
         self.pages("GET /v3/tokens", at, caller, "Tokens retrieved successfully", limit, self.tokens)
 
     def tokens(self, workspace: Workspace) -> list[Document]:
-        """The tokens as listed. Only the two initial ones have been used."""
+        """Return the listed tokens. Only the two initial tokens have been used."""
         return [one.document for one in workspace.of("token").values()]
 
     @route("DELETE /v3/tokens/{token_id}", pick=picks)
