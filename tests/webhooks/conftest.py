@@ -1,11 +1,12 @@
 """Fixtures of the webhook pipeline: private receivers are allowed, and streams and queues start empty."""
 
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import pytest
 
 from chalicelib import clock
-from chalicelib.webhooks import hosts
+from chalicelib.webhooks import delivery, fan_out, hosts, retry_policy
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
 
@@ -24,6 +25,50 @@ def inbox() -> Iterator[pipeline.Inbox]:
     """Run a receiver that acknowledges every delivery."""
     with pipeline.inbox() as running:
         yield running
+
+
+class SetLimits(Protocol):
+    """Sets limits of fan-out and delivery for a test; limits that are not named stay."""
+
+    def __call__(
+        self,
+        *,
+        slow_seconds: float | None = None,
+        poll_seconds: float | None = None,
+        starts: int | None = None,
+        messages: int | None = None,
+        characters: int | None = None,
+    ) -> None: ...
+
+
+@pytest.fixture
+def set_limits(monkeypatch: pytest.MonkeyPatch) -> SetLimits:
+    """Return a function that sets limits.
+
+    A receiver is slow after `slow_seconds`. A batch starts `starts` deliveries every `poll_seconds`. An invocation of
+    fan-out sends `messages` messages; a message has `characters` characters of events.
+    """
+
+    def set_limits(**limits: float | None) -> None:
+        for name, limit in limits.items():
+            monkeypatch.setattr(*_LIMITS[name], limit)
+
+    return set_limits
+
+
+_LIMITS = {
+    "slow_seconds": (retry_policy, "SLOW_SECONDS"),
+    "poll_seconds": (delivery, "_POLL_SECONDS"),
+    "starts": (delivery, "_STARTS"),
+    "messages": (fan_out, "_MAX_MESSAGES"),
+    "characters": (fan_out, "_MAX_CHARACTERS"),
+}
+
+
+@pytest.fixture
+def slow_new_hosts(stream: pipeline.Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New hosts are slow, as in a deployment."""
+    monkeypatch.setattr(hosts, "NEW", hosts.Host())
 
 
 @pytest.fixture

@@ -8,21 +8,21 @@ from contextlib import contextmanager
 import pytest
 
 from chalicelib import errors
-from chalicelib.webhooks import delivery, endpoints, functions, hosts, queue, retry_policy
+from chalicelib.webhooks import endpoints, functions, hosts, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.sending.receivers import OK, Receiver, read_request
 from tests.webhooks import pipeline
+from tests.webhooks.conftest import SetLimits
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out, waiting
 
 EVENTS = 12
 
 
 @pytest.fixture(autouse=True)
-def quick_polls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 0.2)
-    monkeypatch.setattr(delivery, "_STARTS", 1)
+def quick_polls(set_limits: SetLimits) -> None:
+    set_limits(slow_seconds=0.2, starts=1)
 
 
 @contextmanager
@@ -93,9 +93,8 @@ def test_a_message_that_cannot_move_is_repeated_and_nothing_is_posted_twice(
 
 
 def test_a_batch_does_not_promote_a_host_that_it_has_seen_hang(
-    stream: Stream, api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+    stream: Stream, api: Api, workspace: NewWorkspace, slow_new_hosts: None
 ) -> None:
-    monkeypatch.setattr(hosts, "NEW", hosts.Host())
     with hangs_first(1) as inbox:
         listen(api, inbox.url())
         happen(stream, api, 10)
@@ -124,10 +123,10 @@ def test_a_hang_that_cannot_be_recorded_is_recorded_later(
 
 
 def test_the_deliveries_of_a_batch_start_in_turns_by_workspace(
-    stream: Stream, api: Api, other_workspace: NewWorkspace, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+    stream: Stream, api: Api, other_workspace: NewWorkspace, inbox: Inbox, set_limits: SetLimits
 ) -> None:
-    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)
-    monkeypatch.setattr(delivery, "_POLL_SECONDS", 60.0)  # each delivery starts when the previous delivery has ended
+    # Each delivery starts when the previous delivery has ended.
+    set_limits(slow_seconds=60.0, poll_seconds=60.0)
     for number in range(3):
         listen(api, inbox.url(f"noisy-{number}"))
     happen(stream, api, 4)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from chalicelib import clock, storage
-from chalicelib.webhooks import endpoints, hosts, queue, retry_policy
+from chalicelib.webhooks import endpoints, hosts, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import stored
@@ -16,6 +16,7 @@ from tests.builders import webhook_body
 from tests.capacity import metered
 from tests.sending.receivers import OK, Receiver, read_request
 from tests.webhooks import pipeline
+from tests.webhooks.conftest import SetLimits
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out, waiting
 
 URL = "https://receiver.example.com/hook"
@@ -23,15 +24,13 @@ HOST = "receiver.example.com:443"
 MINUTE, DAY = 60, 24 * 60 * 60
 
 
-@pytest.fixture(autouse=True)
-def new_hosts_are_slow(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "NEW", hosts.Host())
+pytestmark = pytest.mark.usefixtures("slow_new_hosts")
 
 
 @pytest.fixture
-def hangs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inbox]:
+def hangs(set_limits: SetLimits) -> Iterator[Inbox]:
     """Run a receiver that responds only after the delivery counts as hanging."""
-    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 0.2)
+    set_limits(slow_seconds=0.2)
     answer = threading.Event()
 
     def late(connection: socket.socket, where: Receiver) -> None:

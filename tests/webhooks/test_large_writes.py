@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from chalicelib import clock, errors, ids, queues, storage
-from chalicelib.webhooks import delivery, endpoints, events, fan_out, functions, ledger, queue, retry_policy
+from chalicelib.webhooks import endpoints, events, functions, ledger, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import stored
 from tests.deletion.cascades import as_record, maintain
 from tests.engines import clear_caches
 from tests.webhooks import pipeline
+from tests.webhooks.conftest import SetLimits
 from tests.webhooks.pipeline import Inbox, Record, Stream
 
 STATE = "/agents/support/interact/ann/state"
@@ -55,9 +56,9 @@ def pairs(texts: list[str]) -> Counter[tuple[str, str]]:
 
 
 def test_a_large_write_becomes_messages_of_forty_events_in_bounded_invocations(
-    stream: Stream, api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+    stream: Stream, api: Api, workspace: NewWorkspace, set_limits: SetLimits
 ) -> None:
-    monkeypatch.setattr(fan_out, "_MAX_MESSAGES", 100)
+    set_limits(messages=100)
     webhook_ids = listen(workspace.workspace_id, ENDPOINTS)
     records = write(stream, api, 1_000)
     happened = pipeline.events_of(records)
@@ -82,9 +83,9 @@ def test_a_large_write_becomes_messages_of_forty_events_in_bounded_invocations(
 
 
 def test_a_continuation_has_event_ids_and_no_document(
-    stream: Stream, api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+    stream: Stream, api: Api, workspace: NewWorkspace, set_limits: SetLimits
 ) -> None:
-    monkeypatch.setattr(fan_out, "_MAX_MESSAGES", 0)
+    set_limits(messages=0)
     listen(workspace.workspace_id, 1)
     records = write(stream, api, 100)
     pipeline.fan_out(records)
@@ -95,9 +96,9 @@ def test_a_continuation_has_event_ids_and_no_document(
 
 
 def test_a_continuation_reaches_no_endpoint_that_is_newer_than_an_event(
-    stream: Stream, api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+    stream: Stream, api: Api, workspace: NewWorkspace, set_limits: SetLimits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fan_out, "_MAX_MESSAGES", 0)
+    set_limits(messages=0)
     (old,) = listen(workspace.workspace_id, 1)
     records = write(stream, api, 80)  # the messages are a millisecond apart
     last = pipeline.events_of(records)[-1]
@@ -111,9 +112,9 @@ def test_a_continuation_reaches_no_endpoint_that_is_newer_than_an_event(
 
 
 def test_messages_with_long_events_have_fewer_of_them(
-    stream: Stream, api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+    stream: Stream, api: Api, workspace: NewWorkspace, set_limits: SetLimits
 ) -> None:
-    monkeypatch.setattr(fan_out, "_MAX_CHARACTERS", 1_000)
+    set_limits(characters=1_000)
     listen(workspace.workspace_id, 1)
     stream.read()
     texts = ["x" * length for length in (10, 2_000, 10, 10, 970, 10)]
@@ -136,7 +137,12 @@ def test_every_event_of_a_message_is_posted_once(
 
 
 def test_deliveries_of_a_batch_start_a_few_at_a_time(
-    stream: Stream, api: Api, workspace: NewWorkspace, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+    stream: Stream,
+    api: Api,
+    workspace: NewWorkspace,
+    inbox: Inbox,
+    set_limits: SetLimits,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     most, running = [0], set()
     claim = ledger.claim
@@ -151,9 +157,7 @@ def test_deliveries_of_a_batch_start_a_few_at_a_time(
 
     monkeypatch.setattr(ledger, "claim", counted)
     monkeypatch.setattr(ledger, "record_outcome", finished)
-    monkeypatch.setattr(delivery, "_STARTS", 5)
-    monkeypatch.setattr(delivery, "_POLL_SECONDS", 60)
-    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60)
+    set_limits(starts=5, poll_seconds=60, slow_seconds=60)
     listen(workspace.workspace_id, 1, inbox.url())
     pipeline.fan_out(write(stream, api, 80))
     pipeline.drain()

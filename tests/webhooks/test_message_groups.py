@@ -8,12 +8,12 @@ import pytest
 from chalicelib import queues, storage
 from chalicelib.deletion import cascade
 from chalicelib.queues.tasks import ResumeCascade
-from chalicelib.webhooks import fan_out as fan_out_module
 from chalicelib.webhooks import queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.webhooks import pipeline
+from tests.webhooks.conftest import SetLimits
 from tests.webhooks.pipeline import Inbox, Stream, fan_out
 
 
@@ -54,9 +54,9 @@ def test_continuations_and_their_deliveries_belong_to_their_workspace(
     workspace: NewWorkspace,
     inbox: Inbox,
     groups: list[tuple[str, str | None]],
-    monkeypatch: pytest.MonkeyPatch,
+    set_limits: SetLimits,
 ) -> None:
-    monkeypatch.setattr(fan_out_module, "_MAX_MESSAGES", 0)
+    set_limits(messages=0)
     api.post("/v3/webhooks", webhook_body(inbox.url(), "organisation_created"))
     api.post("/v2/orgs/acme", {"name": "Acme"})
     fan_out(stream.read())

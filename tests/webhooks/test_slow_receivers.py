@@ -8,24 +8,22 @@ from typing import Any
 
 import pytest
 
-from chalicelib.webhooks import delivery, endpoints, hosts, ledger, queue, retry_policy
+from chalicelib.webhooks import delivery, endpoints, hosts, ledger, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import stored
 from tests.sending.receivers import OK, Receiver, read_request
 from tests.webhooks import pipeline
+from tests.webhooks.conftest import SetLimits
 from tests.webhooks.deliveries import happen, listen, statuses
 from tests.webhooks.pipeline import Inbox, Stream, drain, waiting
 
 # The deliveries of a batch
 
 
-def test_the_deliveries_of_a_batch_alone_start_at_once(
-    stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)
-    monkeypatch.setattr(delivery, "_POLL_SECONDS", 60.0)  # other deliveries start after all of these
-    monkeypatch.setattr(delivery, "_STARTS", 5)
+def test_the_deliveries_of_a_batch_alone_start_at_once(stream: Stream, api: Api, set_limits: SetLimits) -> None:
+    # The next deliveries start when all before have ended.
+    set_limits(slow_seconds=60.0, poll_seconds=60.0, starts=5)
     all_arrived = threading.Barrier(5)
 
     def answer_when_all_arrived(connection: socket.socket, where: Receiver) -> None:
@@ -40,11 +38,11 @@ def test_the_deliveries_of_a_batch_alone_start_at_once(
     assert statuses(api, webhook) == ["delivered"] * 5
 
 
-def test_the_batches_of_a_process_share_its_starts(stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)
-    monkeypatch.setattr(delivery, "_POLL_SECONDS", 60.0)
-    monkeypatch.setattr(delivery, "_STARTS", 5)
-    others = {1, 2, 3, 4}  # with five batches, this batch may start a fifth of the deliveries
+def test_the_batches_of_a_process_share_its_starts(
+    stream: Stream, api: Api, set_limits: SetLimits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_limits(slow_seconds=60.0, poll_seconds=60.0, starts=5)
+    others = {1, 2, 3, 4}  # of five batches, this one has a fifth of the starts
     monkeypatch.setattr(delivery, "_starting", others)
     running: list[bool] = []
     most = [0]
@@ -89,9 +87,14 @@ def test_a_message_to_a_slow_host_moves_to_the_slow_queue(
 
 
 def test_a_slow_database_does_not_make_a_receiver_slow(
-    stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+    stream: Stream,
+    api: Api,
+    inbox: Inbox,
+    workspace: NewWorkspace,
+    set_limits: SetLimits,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 0.1)
+    set_limits(slow_seconds=0.1)
     claim = ledger.claim
 
     def claimed_late(row: ledger.DeliveryRow) -> bool:
@@ -107,7 +110,7 @@ def test_a_slow_database_does_not_make_a_receiver_slow(
 
 
 def test_a_host_that_hangs_is_demoted_once_per_batch(
-    stream: Stream, api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+    stream: Stream, api: Api, workspace: NewWorkspace, set_limits: SetLimits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moved: list[tuple[str, str]] = []
     polls, answer, wait = count(), threading.Event(), futures.wait
@@ -122,7 +125,7 @@ def test_a_host_that_hangs_is_demoted_once_per_batch(
             answer.set()
         return wait(*waited_for)
 
-    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 0.001)
+    set_limits(slow_seconds=0.001)
     monkeypatch.setattr(hosts, "demote", lambda *host: moved.append(host))
     monkeypatch.setattr(futures, "wait", poll)
     with pipeline.inbox(hangs) as slow:
@@ -133,9 +136,9 @@ def test_a_host_that_hangs_is_demoted_once_per_batch(
 
 
 def test_a_host_is_demoted_while_it_still_hangs(
-    stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+    stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace, set_limits: SetLimits
 ) -> None:
-    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 0.3)
+    set_limits(slow_seconds=0.3)
     answer, asked = threading.Event(), threading.Event()
 
     def hangs(connection: socket.socket, where: Receiver) -> None:
