@@ -22,7 +22,7 @@ from tests.webhooks.pipeline import Inbox, Stream, drain, waiting
 
 
 def test_the_deliveries_of_a_batch_alone_start_at_once(stream: Stream, api: Api, set_limits: SetLimits) -> None:
-    # The next deliveries start when all before have ended.
+    # Other deliveries start after all of these.
     set_limits(slow_seconds=60.0, poll_seconds=60.0, starts=5)
     all_arrived = threading.Barrier(5)
 
@@ -42,7 +42,7 @@ def test_the_batches_of_a_process_share_its_starts(
     stream: Stream, api: Api, set_limits: SetLimits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_limits(slow_seconds=60.0, poll_seconds=60.0, starts=5)
-    others = {1, 2, 3, 4}  # of five batches, this one has a fifth of the starts
+    others = {1, 2, 3, 4}  # with five batches, this batch may start a fifth of the deliveries
     monkeypatch.setattr(delivery, "_starting", others)
     running: list[bool] = []
     most = [0]
