@@ -1,1 +1,1 @@
-"""Conversations: their creation, the state route, long turns, sizes and limits (§4.1, §4.3)."""
+"""Tests of conversations: creation, the state route, long turns, sizes and limits (§4.1, §4.3)."""

@@ -1,8 +1,8 @@
-"""The agent of the conversations."""
+"""The agent that holds the conversations of these tests."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def agent(agent_id: str) -> None:
-    """The agent `support`, for every test of this folder."""
+    """Create the agent `support` for every test in this folder."""

@@ -1,4 +1,4 @@
-"""The tallies of simulated lists, and what a jump by them reads."""
+"""Tallies of simulated lists, and the cost of jumping to a page with them."""
 
 import math
 import random
@@ -12,19 +12,19 @@ from chalicelib.conversations.listing import PAGE_SIZE
 SIZE = PAGE_SIZE + 1
 DAY = 24 * 60 * 60 * 1000
 NOVEMBER = 1_793_491_200_000  # 2026-11-01
-# Bytes of an entry of the index: a summary of 600, and its keys. Read units of the other rows.
+# An index entry takes 700 bytes: a summary of 600 bytes and its keys. The other two are read units per row.
 _ENTRY, _DAY_ROW, _AGENT = 700, 0.5, 2.0
 
 
 class PageCost(NamedTuple):
-    """The requests and read units of a page."""
+    """The requests and read units that one page costs."""
 
     requests: int
     read_units: float
 
 
 def tallied(times: list[int]) -> tuple[list[tuple[str, list[int]]], dict[str, list[int]]]:
-    """The tallies of all months, newest first, and of all days, for these times of creation."""
+    """Return the tallies of all months (newest first) and of all days for these creation times."""
     days: dict[str, list[int]] = defaultdict(lambda: [0] * page_position.QUARTERS)
     months: dict[str, list[int]] = defaultdict(lambda: [0] * 31)
     for time in times:
@@ -35,7 +35,7 @@ def tallied(times: list[int]) -> tuple[list[tuple[str, list[int]]], dict[str, li
 
 
 def worst_page(count: int, every: int) -> PageCost:
-    """The highest costs of each `every`th page of a year's conversations, eight times as many at noon as at night."""
+    """Return the highest cost of every `every`th page of one year, which is eight times as busy at noon as at night."""
     chance = random.Random(14)
     year = [NOVEMBER - (one + 1) * DAY for one in range(365)]
     weights = [
@@ -64,7 +64,7 @@ def _cost(months: list[tuple[str, list[int]]], days: dict[str, list[int]], depth
     older = found.skip + max(0, SIZE - found.newer)
     reads = [_units(entries * _ENTRY) for entries in (found.newer, older) if entries]
     month_rows = _units(sum(200 + 7 * len(counts) for _, counts in months))
-    # One request for the months, and one for the day with the agent.
+    # One request reads the months, and one reads the day and the agent.
     return PageCost(2 + len(reads), month_rows + _DAY_ROW + _AGENT + sum(reads))
 
 

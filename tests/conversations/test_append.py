@@ -1,4 +1,4 @@
-"""Adding messages to the end of a conversation: what is stored, answered and counted."""
+"""Adding messages to the end of a conversation: the stored items, the responses and the counts."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ STATE = "/agents/support/interact/ann/state"
 
 @pytest.fixture(autouse=True)
 def agent(agent_id: str) -> None:
-    """The agent `support`, for every test of this module."""
+    """Create the agent `support` for every test in this module."""
 
 
 def message(mid: str, sender: str = "human", **members: Any) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def fill(api: Api, count: int, size: int = 300) -> list[str]:
 
 
 def test_a_repeated_message_is_found_wherever_it_is_stored(api: Api) -> None:
-    """In the conversation's own item, in chunks of the state route, and in chunks of an append."""
+    """A message is in the conversation's own item, in a chunk of the state route, or in a chunk of an append."""
     expected = fill(api, 700)
     for start in range(700, 1400, 50):
         added = [message(f"m{number}", item={"text": long_text(number)}) for number in range(start, start + 50)]
@@ -86,7 +86,7 @@ def test_a_repeated_message_is_found_wherever_it_is_stored(api: Api) -> None:
     assert mids(api) == expected
 
 
-# ---- refusals, and changes of single messages -----------------------------------------------------
+# ---- rejected requests, and changes of single messages -----------------------------------------------------
 
 
 def test_a_message_is_changed_in_place_and_is_not_new(api: Api) -> None:

@@ -19,9 +19,9 @@ SIZES = {
     1_000: "add to 1,000 messages (mean)",
     10_000: "add to 10,000 messages (mean)",
 }
-# As many as a chunk has, so that a chunk is cut once.
+# A chunk contains this many messages, so the additions complete one chunk.
 ADDED = 500
-# The times, in Unix seconds, are part of the compressed turns: with others, the units would vary in the last digit.
+# Times in Unix seconds. They are part of the compressed turns, so other times would slightly change the units.
 FROM = 2_000_000_000
 STATE, MESSAGES = "/agents/support/interact/{}/state", "/agents/support/interact/{}/messages"
 
@@ -36,10 +36,10 @@ def message(number: int) -> dict[str, Any]:
 
 
 def cost_of(api: Api, size: int, pass_time: Callable[[int], None]) -> list[Meter]:
-    """The costs of adding messages one by one to a conversation of this size."""
+    """Return the costs of adding messages one by one to a conversation of this size."""
     turns = [{"from": "human", "messages": [message(number)]} for number in range(size)]
     assert api.post(STATE.format(size), {"turns": turns}).status == 200
-    for number in range(size, size + 20):  # the first ones write the index
+    for number in range(size, size + 20):  # the first additions write the index
         assert api.post(MESSAGES.format(size), {"messages": [message(number)]}).status == 200
     pass_time(100)
     costs = []
@@ -60,7 +60,7 @@ def test_an_append_costs_the_same_at_any_length(engine: None, pass_time: Callabl
     assert api.post("/v2/agents/support", {}).status == 200
     for size, operation in SIZES.items():
         costs = cost_of(api, size, pass_time)
-        # All but the one that cuts a chunk, and those in the 90 seconds after.
+        # The addition that completes a chunk, and the additions in the next 90 seconds, cost more.
         assert [one.total for one in costs].count(2) >= ADDED - 10
         assert max(one.total for one in costs) <= 28
         total = Meter(sum((one.requests for one in costs), Counter[str]()))

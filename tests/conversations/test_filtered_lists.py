@@ -1,4 +1,4 @@
-"""Filters, the inbox and their pages against a brute-force model, and the work of a request."""
+"""Filters, the inbox and their pages, compared with a brute-force model; and the work that a request does."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -26,12 +26,12 @@ STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat", "anyt
 TAGS, CLIENTS = ("vip", "billing", "Vip", "returns"), ("client-1", "client-2")
 NAMES = ("Ann", "Straße", "STRASSE", "Ömer", "İbrahim", "李", "Bo \N{GRINNING FACE}", None)
 TEXTS = ("Where is my order?", "where IS it", "\N{GRINNING FACE}" * 100, "Danke", "", None)
-# An incompressible text that is too long for the index, which a page reads by key.
+# An incompressible text that is too long for the index, so that a page reads it by key.
 LONG_CHARACTERS = 1_500
 
 
 class Conversation(NamedTuple):
-    """A conversation of the model. `turns` is the JSON text of its turns."""
+    """A conversation of the model. `turns` is JSON text."""
 
     agent: str
     created: str
@@ -43,7 +43,7 @@ class Conversation(NamedTuple):
         return {**self.metadata, "agentId": self.agent}
 
     def position(self, query: dict[str, Any]) -> str:
-        """The cursor that continues after this conversation."""
+        """Return the cursor that continues after this conversation."""
         return store.activity_of(self.metadata, self.created) if "inbox" in query else self.created
 
     @property
@@ -82,7 +82,7 @@ def any_conversation(chance: random.Random, number: int) -> Conversation:
 def fill(workspace: NewWorkspace, conversations: list[Conversation]) -> None:
     """Store the conversations as the service does, with many rows per request.
 
-    In the order of their creation: moto sorts all items of the table for each query of an index.
+    They are stored in the order of creation, because moto sorts the whole table for each query of an index.
     """
     conversations = sorted(conversations, key=lambda conversation: conversation.created)
     for start in range(0, len(conversations), 250):
@@ -160,7 +160,7 @@ def any_query(chance: random.Random) -> dict[str, Any]:
 
 
 def pages(api: Api, path: str, query: dict[str, Any], after: str = "") -> Iterator[Any]:
-    """The pages of a list; asserts what each of them promises, and the bounds of its work."""
+    """Yield the pages of a list; assert the contract and the bounds of work of each page."""
     cursor = {"cursor": after}
     while True:
         with metered() as used:
@@ -168,7 +168,7 @@ def pages(api: Api, path: str, query: dict[str, Any], after: str = "") -> Iterat
         assert used.requests["GetItem"] <= 1
         assert used.requests["Query"] <= filtered_lists.MAX_EXAMINED / filtered_lists.PORTION + 1
         assert used.requests["BatchGetItem"] <= used.requests["Query"]
-        # Entries of up to 1.3 KB at 8 KB per unit, and 20 long rows of up to 4 KB at half a unit.
+        # Entries of up to 1.3 KB cost one unit per 8 KB, and each of 20 long rows of up to 4 KB costs half a unit.
         assert used.reads <= filtered_lists.MAX_EXAMINED * 1.3 / 8 + filtered_lists.MAX_LONG * 0.5 + 5
         assert len(answer["data"]) <= min(query["limit"], 100)
         assert answer["hasMore"] == ("nextCursor" in answer)
@@ -179,7 +179,7 @@ def pages(api: Api, path: str, query: dict[str, Any], after: str = "") -> Iterat
 
 
 def compare(api: Api, conversations: list[Conversation], seed: int, queries: int, most: int) -> None:
-    """Compare the first pages of lists, up to `most`, from the beginning and from any position, with the model."""
+    """Compare up to `most` pages of each list with the model, from the beginning and from a random position."""
     chance = random.Random(seed)
     for _ in range(queries):
         query = any_query(chance)
@@ -202,7 +202,7 @@ def agents(api: Api, agent_id: str) -> None:
 def test_filters_inbox_and_pages_equal_the_model(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With small bounds, so that pages end at each of them."""
+    """The bounds are small, so that pages end at each of them."""
     monkeypatch.setattr(filtered_lists, "PORTION", 20)
     monkeypatch.setattr(filtered_lists, "MAX_EXAMINED", 60)
     monkeypatch.setattr(filtered_lists, "MAX_LONG", 1)
@@ -239,10 +239,10 @@ def test_a_page_ends_before_the_21st_long_entry(inbox: str, api: Api, workspace:
 
 @pytest.mark.usefixtures("agents")
 def test_a_page_whose_records_do_not_fit_is_shorter(api: Api, workspace: NewWorkspace) -> None:
-    """Metadata that compresses well is in the index, with up to 64 KB of JSON."""
+    """The index contains metadata that compresses well, up to 64 KB of JSON."""
     chance = random.Random(4)
     made = [any_conversation(chance, number)._replace(agent="support") for number in range(100)]
-    long = {"userBrowser": '"' * 31_000}  # each takes four bytes in a response
+    long = {"userBrowser": '"' * 31_000}  # each character takes four bytes in a response
     conversations = [one._replace(metadata={**one.metadata, **long}) for one in made]
     fill(workspace, conversations)
     found = [*pages(api, "/v3/agents/support/convos", {"limit": 100})]

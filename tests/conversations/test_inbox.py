@@ -1,4 +1,4 @@
-"""The inbox: the conversations that wait for a person, and the attributes that put them into its sparse index."""
+"""The inbox: the conversations that wait for a person, and the attributes that put them into a sparse index."""
 
 from typing import Any
 
@@ -17,14 +17,14 @@ STATE = "/agents/support/interact/ann/state"
 
 @pytest.fixture(autouse=True)
 def agent(agent_id: str) -> None:
-    """The agent `support`, for every test of this module."""
+    """Create the agent `support` for every test in this module."""
 
 
 def row_of(workspace: NewWorkspace, conversation_id: str = "ann") -> Any:
     return storage.find(*store.key(workspace.workspace_id, "support", conversation_id)[:3])
 
 
-# ---- what a row has ------------------------------------------------------------------------------
+# ---- attributes of a row ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("state", ["requested_chat", "human-chatting"])

@@ -21,7 +21,7 @@ LIST = "/v2/agents/support/convos"
 
 @pytest.fixture(autouse=True)
 def agent(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The agent `support`, and a clock that advances with each reading: ULIDs of one millisecond have no order."""
+    """Create the agent `support`, and advance the clock at each reading: ULIDs of one millisecond are not ordered."""
     moments = count(clock.milliseconds())
     monkeypatch.setattr(clock, "milliseconds", lambda: next(moments))
 

@@ -1,4 +1,4 @@
-"""Many conversations of one agent: created at once, written by rivals, and as neighbours of each other."""
+"""Many conversations of one agent: concurrent creation, rival writers, and the cost beside many neighbours."""
 
 import random
 import threading
@@ -42,7 +42,7 @@ def requests() -> Iterator[Counter[str]]:
 
 
 def at_once(number: int, send: Callable[[int], Answer]) -> list[Answer]:
-    """Send requests from as many threads, which start together."""
+    """Send `number` requests at the same time, each from its own thread."""
     start = threading.Barrier(number)
 
     def wait_and_send(index: int) -> Answer:
@@ -71,7 +71,7 @@ def test_conversations_that_are_created_at_once_take_two_requests_each(
 
 
 def test_rivals_for_one_conversation_lose_no_update(api: Api, agent_id: str, requests: Counter[str]) -> None:
-    """Each answer 200 has the turns of another one, or none, as its old turns: the writes form one sequence."""
+    """The old turns in each 200 response are the turns of another write, or empty: the writes form one sequence."""
     path = "/agents/support/interact/ann/state"
 
     def turns(index: int) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def test_rivals_for_one_conversation_lose_no_update(api: Api, agent_id: str, req
 
 
 def costs(tenant: populate.Tenant, deleted: str) -> dict[str, tuple[dict[str, int], float, float]]:
-    """Requests, read and write units of each operation; `deleted` is a conversation to delete."""
+    """Return the requests, read units and write units of each operation; `deleted` is a conversation to delete."""
     api, counted = tenant.api, {}
     warm_up(tenant)
     cursor = api.get(LIST).json["nextCursor"]

@@ -1,4 +1,4 @@
-"""The index of messages: repeats of old messages, at every order of reads and writes, and its removal."""
+"""The index of messages: it finds repeated messages in every order of reads and writes, and it is removed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ BATCH, PUT, TRANSACT, WRITES = "BatchGetItem", "PutItem", "TransactWriteItems", 
 
 @pytest.fixture(autouse=True)
 def small_chunks(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of 600 bytes, which have about six messages."""
+    """Limit chunks to 600 bytes, which is about six messages."""
     monkeypatch.setattr(turns, "_CHUNK_BYTES", 600)
     monkeypatch.setattr(turns, "_TAIL_BYTES", 100)
 
@@ -189,7 +189,7 @@ def test_a_deletion_that_is_overtaken_leaves_a_conversation_that_still_knows_its
 def test_an_append_that_a_deletion_overtakes_leaves_no_index(
     length: int, api: Api, workspace: NewWorkspace, stream: pipeline.Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its index items are written before its commit, which fails."""
+    """The append writes its index items before its commit, which fails."""
     grow(api, length)
     real = transcript.extend_index
 
@@ -220,7 +220,7 @@ def test_the_cascade_and_the_state_route_leave_no_index(
 def test_the_removal_of_a_conversation_spares_the_index_of_a_later_one_with_its_id(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch, pass_time: Callable[[int], None]
 ) -> None:
-    """A change after a mark replaces a chunk. The index items of the messages before the mark name the old one."""
+    """The change replaces a chunk, but the index items of earlier messages still name the old chunk."""
     monkeypatch.setattr(message_index, "_MAX_ITEMS", 2)
     grow(api, 20)
     assert api.patch(f"{V3}/messages/m4", {"message": {"item": {"text": "Changed"}}}).status == 200
@@ -247,7 +247,7 @@ def test_the_conversation_that_replaces_an_expired_one_deletes_its_index(
 def test_the_removal_of_an_expired_conversation_spares_the_index_of_the_next_one(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch, pass_time: Callable[[int], None]
 ) -> None:
-    """The queue's message comes after the new index items are written, and before their commit."""
+    """The queue message arrives after the new index items are written and before their commit."""
     grow(api, 20)
     real, key = transcript.extend_index, storage.join_key(workspace.workspace_id, "support", "ann")
     with storage.unit_of_work():

@@ -1,6 +1,6 @@
 """Random sequences of appends, replacements, edits and deletions, compared with a plain list of messages.
 
-Chunks are small here, so that messages move into chunks, across their edges, and into the index all the time.
+Chunks are small, so that messages often move into chunks, across chunk boundaries and into the index.
 """
 
 import json
@@ -40,7 +40,7 @@ _steps = st.one_of(
 
 
 class Model:
-    """The messages of a conversation, and which of them it ever received, with the user's in order."""
+    """The messages of a conversation, every message that it ever received, and the user's messages in order."""
 
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -71,7 +71,7 @@ class Model:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of 600 bytes, and an index that takes four messages at once."""
+    """Limit chunks to 600 bytes, and index at most four messages at once."""
     monkeypatch.setattr(turns, "_CHUNK_BYTES", 600)
     monkeypatch.setattr(turns, "_TAIL_BYTES", 100)
     monkeypatch.setattr(message_index, "_MAX_ITEMS", 4)
@@ -99,7 +99,7 @@ def test_messages_are_those_of_a_list(
             answer = api.patch(v3, {"messages": messages})
             model.replace(messages)
             assert answer.data == messages
-        elif step == "shorten":  # the state route: part of what is stored, and one more
+        elif step == "shorten":  # the state route receives part of the stored messages and a new message
             kept = [*model.messages[:what], *model.messages[what + 1 :]]
             body = {"turns": [{"from": message["from"], "messages": [message]} for message in kept]}
             answer = api.post(f"{edge}/state", body)

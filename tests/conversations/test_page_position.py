@@ -1,4 +1,4 @@
-"""Where page N of a list begins, found by tallies: the arithmetic, against a list that is counted entry by entry."""
+"""The first entry of page N, calculated from tallies and compared with a list that is counted entry by entry."""
 
 import random
 
@@ -12,14 +12,14 @@ from tests.selection import whole
 
 
 def created_at(chance: random.Random, days: int, count: int) -> list[int]:
-    """Times of creation in Unix milliseconds, newest first: some days and quarter hours are empty, some are crowded."""
+    """Return creation times in Unix milliseconds, newest first. Some days and quarter hours are empty, some crowded."""
     busy = [chance.randrange(days * DAY) for _ in range(max(1, count // 20))]
     around = [chance.choice(busy) + chance.randrange(20 * 60 * 1000) for _ in range(count)]
     return sorted((NOVEMBER + time for time in around), reverse=True)
 
 
 def read(times: list[int], jump: Jump) -> tuple[list[int], int]:
-    """The page that a jump leads to, and the number of entries read."""
+    """Return the page that a jump leads to, and the number of entries read."""
     newer = [time for time in reversed(times) if time >= jump.boundary][: jump.newer][::-1]
     older = [time for time in times if time < jump.boundary][: jump.skip + max(0, SIZE - len(newer))]
     return (newer + older[jump.skip :])[:SIZE], len(newer) + len(older)

@@ -1,4 +1,4 @@
-"""Retention: conversations expire with all their parts, some days after their last change."""
+"""Retention: a conversation expires with all its parts a number of days after its last change."""
 
 from itertools import count
 from typing import Any
@@ -30,13 +30,13 @@ STATE = "/agents/support/interact/ann/state"
 
 
 def heads() -> dict[str, dict[str, Any]]:
-    """The items of conversations themselves, by conversation id."""
+    """Return the main item of each conversation by conversation id."""
     found = [one for one in moto_tables.items()["cams-conversations"] if one["item"]["S"] == CONVERSATION_ITEM]
     return {storage.split_key(one["conversation"]["S"])[-1]: one for one in found}
 
 
 def expiries() -> dict[str, int | None]:
-    """The days from now until each conversation expires, None for never."""
+    """Return the days until each conversation expires, or None if it never expires."""
     now = clock.seconds()
     return {
         name: (int(one["expires_at"]["N"]) - now) // DAY if "expires_at" in one else None
@@ -45,7 +45,7 @@ def expiries() -> dict[str, int | None]:
 
 
 def set_days(api: Api, days: int | None, pass_time: PassTime) -> None:
-    """Set the days of the workspace, and apply them to what exists."""
+    """Set the retention days of the workspace, and apply them to existing conversations."""
     assert api.patch("/v3/workspace", {"workspace": {"retentionDays": days}}).status == 200
     apply(pass_time)
 
@@ -61,7 +61,7 @@ def write(api: Api, name: str = "ann", *texts: str) -> None:
 
 
 def expire(stream: pipeline.Stream, *names: str) -> list[dict[str, Any]]:
-    """Delete conversations as TTL does; return the records of the stream."""
+    """Delete conversations as TTL does; return the stream records."""
     dynamodb, stored = storage.sdk_client("dynamodb"), heads()
     stream.read()
     for name in names:
@@ -73,7 +73,7 @@ def expire(stream: pipeline.Stream, *names: str) -> list[dict[str, Any]]:
 
 
 def clear_deleted(stream: pipeline.Stream) -> None:
-    """Delete what is left of deleted conversations, as the stream and the queue ask for it."""
+    """Delete the leftovers of deleted conversations through the stream and the queue."""
     follow("conversations", stream.read("conversations"))
     maintain(task_messages(ClearLeftovers))
 
@@ -117,7 +117,7 @@ def test_each_change_moves_the_expiry(api: Api, agent_id: str, pass_time: PassTi
     write(api)
     pass_time(10 * DAY)
     assert expiries() == {"ann": 20}
-    assert api.post(STATE).status == 200  # a read does not
+    assert api.post(STATE).status == 200  # a read does not change the expiry
     assert expiries() == {"ann": 20}
     write(api, "ann", "Hello", "Hello again")
     assert expiries() == {"ann": 30}
@@ -172,8 +172,8 @@ def test_tallies_follow_a_conversation_that_replaces_an_expired_one(
 
 
 def count_changed(stream: pipeline.Stream) -> None:
-    """Count the conversations of the quarter hours that the stream reports."""
-    reported = ("INSERT", "REMOVE")  # the filter of the function drops other changes
+    """Count the conversations of the quarter hours that the stream records name."""
+    reported = ("INSERT", "REMOVE")  # the event filter of the function drops other changes
     changes = [one for one in stream.read("conversations") if one["eventName"] in reported]
     follow("conversations", changes)
     maintain(task_messages(RecountQuarter))
@@ -220,7 +220,7 @@ def test_a_change_reaches_what_exists_and_null_takes_it_back(
     assert api.patch("/v3/agents/support", {"agent": {"retention": None}}).status == 200
     set_days(api, None, pass_time)
     assert set(expiries().values()) == {None}
-    # A change of the expiry is no message of the user.
+    # A change of the expiry does not count as a message of the user.
     assert len(pipeline.events_of(stream.read("conversations"))) == 6
 
 
@@ -245,7 +245,7 @@ def test_a_change_that_takes_too_long_is_continued_by_the_queue(
     monkeypatch.setattr(retention, "_PAGE", 1)
     seconds = count()
     monkeypatch.setattr(clock, "monotonic", lambda: next(seconds))
-    monkeypatch.setattr(maintenance, "_SECONDS", 1.5)  # a page each time
+    monkeypatch.setattr(maintenance, "_SECONDS", 1.5)  # one page per invocation
     assert api.patch("/v3/workspace", {"workspace": {"retentionDays": 30}}).status == 200
     pass_time(90)
     rounds = 0
@@ -293,7 +293,7 @@ def test_the_message_precedes_the_change_and_does_nothing_without_it(api: Api, a
 
 
 def fill_parts(api: Api) -> None:
-    """A conversation with chunks, and with received messages in items of their own."""
+    """Create a conversation with chunks and with separate items for its received messages."""
     many = [message(f"{number} " + "x" * 300) for number in range(500)]
     assert api.post(STATE, {"turns": [{"from": "human", "messages": many}]}).status == 200
     kinds = {one["item"]["S"].partition("#")[0] for one in moto_tables.items()["cams-conversations"]}
@@ -347,14 +347,14 @@ def test_the_parts_of_a_new_conversation_with_the_id_stay(
 
 
 def parts_of(name: str) -> set[str]:
-    """What the sort keys of the parts of a conversation begin with."""
+    """Return the prefixes of the sort keys of a conversation's parts."""
     found = [one for one in moto_tables.items()["cams-conversations"] if one["conversation"]["S"].endswith(f"#{name}")]
     return {one["item"]["S"].partition("#")[0] for one in found} - {CONVERSATION_ITEM}
 
 
 @pytest.fixture
 def index(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A conversation whose messages are in the index, in small chunks."""
+    """Create a conversation with small chunks whose messages are in the index."""
     monkeypatch.setattr(turns, "_CHUNK_BYTES", 600)
     monkeypatch.setattr(turns, "_TAIL_BYTES", 100)
     write(api, "ann", *(f"{number} {'x' * 300}" for number in range(10)))
@@ -388,7 +388,7 @@ def test_the_parts_of_an_expired_conversation_go_when_another_one_replaces_it(
     api: Api, index: None, stream: pipeline.Stream, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(conversations, "_MAX_RECEIVED", 10)  # new messages get an item of their own
+        patch.setattr(conversations, "_MAX_RECEIVED", 10)  # new messages get a separate item
         api.post("/agents/support/interact/ann/messages", {"messages": [message("last", **{"from": "human"})]})
     assert parts_of("ann") == {"turns", "mid", "received"}
     set_days(api, 1, pass_time)

@@ -1,4 +1,4 @@
-"""The pure core of the state route: how a change applies to a state (§4.3)."""
+"""The pure functions of the state route: how a change applies to a state (§4.3)."""
 
 import json
 import re
@@ -24,7 +24,7 @@ NOW = 1000
 
 @pytest.fixture(autouse=True)
 def agent() -> None:
-    """No agent, because these functions read no record."""
+    """Create no agent, because these functions read no records."""
 
 
 def change(**members: Any) -> StateChange:

@@ -1,4 +1,4 @@
-"""The state route: its answer, what a change stores, and what it refuses (§4.3)."""
+"""The state route: its response, the stored changes, and the requests that it rejects (§4.3)."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tallies: how many conversations of each quarter hour exist, counted again after each change."""
+"""Tallies: the number of conversations in each quarter hour, counted again after each change."""
 
 import json
 import random
@@ -41,7 +41,7 @@ class Pipeline:
         send = queues.send
 
         def capture(queue: str, texts: Sequence[str], *rest: Any, **named: Any) -> None:
-            if queue == queues.MAINTENANCE:  # not those that clear what is left of a deleted conversation
+            if queue == queues.MAINTENANCE:  # which also receives clean-up messages
                 self.requests += [text for text in texts if "RecountQuarter" in text]
             else:
                 send(queue, texts, *rest, **named)
@@ -49,7 +49,7 @@ class Pipeline:
         patch.setattr(queues, "send", capture)
 
     def run(self) -> None:
-        """Pass all changes on, and count until nothing is left."""
+        """Pass all changes to the functions, and count until the queue is empty."""
         tally(self.stream.read("conversations"))
         while self.requests:
             count_again([self.requests.pop()])
@@ -60,7 +60,7 @@ def tally(records: Sequence[Record]) -> None:
 
 
 def count_again(texts: Sequence[str]) -> list[str]:
-    """Count; return the texts that failed."""
+    """Run the counting function; return the message texts that failed."""
     records = [{"messageId": str(number), "body": text} for number, text in enumerate(texts)]
     answer = maintenance.maintain({"Records": records}, None)
     return [texts[int(failure["itemIdentifier"])] for failure in answer["batchItemFailures"]]
@@ -73,7 +73,7 @@ def pipeline(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 
 @pytest.fixture
 def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Set the clock, which advances by a millisecond with each reading: ULIDs of one millisecond have no order."""
+    """Set a clock that advances by a millisecond at each reading: ULIDs of one millisecond are not ordered."""
 
     def move(milliseconds: int) -> None:
         moments = count(milliseconds)
@@ -88,18 +88,18 @@ def create(workspace: NewWorkspace, name: str) -> None:
 
 
 def created() -> list[str]:
-    """The creation ULIDs of all conversations."""
+    """Return the creation ULIDs of all conversations."""
     return [row.created for row in storage.scan(ConversationRow, ConversationRow.created.exists())]
 
 
 def rows() -> dict[str, list[int]]:
-    """The tallies of all months and days, without the prefix of their key."""
+    """Return the tallies of all months and days by key, without the key's prefix."""
     found = storage.scan(tallies.TallyRow, tallies.TallyRow.counts.exists())
     return {row.period: row.tallies() for row in found}
 
 
 def assert_exact() -> None:
-    """The tallies of days and months equal the conversations, and there are no others."""
+    """Assert that the tallies of days and months match the conversations, and that no other tallies exist."""
     truth = Counter(quarter_of(one) for one in created())
     quarters: Counter[tuple[str, int]] = Counter()
     days: Counter[str] = Counter()
@@ -215,7 +215,7 @@ def test_a_deep_page_of_an_unknown_agent_is_404(api: Api) -> None:
 def test_the_operator_counts_everything_again(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: Callable[[int], None]
 ) -> None:
-    """After a restore without the tallies, and with tallies of conversations that do not exist."""
+    """A restore may lose the tallies, or bring back tallies of conversations that do not exist."""
     fill(workspace, at, 20, days=2)
     pipeline.run()
     at(START + 20 * DAY)
@@ -238,7 +238,7 @@ def test_an_incomplete_selection_is_refused(arguments: list[str]) -> None:
 def test_a_count_that_was_overtaken_is_made_again(
     workspace: NewWorkspace, pipeline: Pipeline, at: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The slow count read the index before the second creation, and writes after the count that includes it."""
+    """A slow count reads the index before the second creation, and writes after the count that includes it."""
     at(START)
     create(workspace, "first")
     tally(pipeline.stream.read("conversations"))
@@ -302,7 +302,7 @@ def test_repeated_shuffled_bisected_and_crashing_batches_count_right(
 def test_rows_that_were_read_at_different_moments_are_not_combined(
     workspace: NewWorkspace, pipeline: Pipeline, at: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A repeated count reads the day before, and the month after, another count."""
+    """A repeated count reads the day before another count runs, and the month after it."""
     at(START)
     create(workspace, "first")
     pipeline.run()
@@ -347,7 +347,7 @@ def test_a_page_is_not_empty_while_the_tallies_of_its_day_are_behind(
 
 
 def _changes(workspace: NewWorkspace, chance: random.Random, changes: int) -> Iterator[Record]:
-    """Create and delete conversations in the table; yield the records of the stream."""
+    """Create and delete conversations in the table; yield the stream records."""
     agent, alive = storage.join_key(workspace.workspace_id, "support"), list[ConversationRow]()
     new: list[ConversationRow] = []
     gone: list[ConversationRow] = []
@@ -375,7 +375,7 @@ def _record(event: str, image: str, row: ConversationRow) -> Record:
 
 
 def _counter(all_created: list[str]) -> Callable[..., int]:
-    """Count like `storage.count`. Moto takes seconds for an index of this size."""
+    """Return a replacement for `storage.count`, because moto needs seconds for an index of this size."""
     oldest_first = sorted(all_created)
 
     def count_between(row: Any, partition: str, condition: Any, *, index: str) -> int:
@@ -386,7 +386,7 @@ def _counter(all_created: list[str]) -> Callable[..., int]:
 
 
 def _failing(chance: random.Random, faults: Counter[str], call: Callable[..., Any]) -> Callable[..., Any]:
-    """`call`, which fails before or after it in one of thirty cases."""
+    """Return `call`, changed so that one of thirty calls fails before or after it runs."""
 
     def run(*args: Any, **named: Any) -> Any:
         fault = chance.random()

@@ -1,4 +1,4 @@
-"""Search in transcripts, and their export: over HTTP, in pages, and as the operator's command."""
+"""Search in transcripts, and their export over HTTP, in pages, and with the operator's command."""
 
 import csv
 import io
@@ -27,12 +27,12 @@ Tick = Callable[[], None]
 
 @pytest.fixture(autouse=True)
 def agent(agent_id: str) -> None:
-    """The agent `support`, for every test of this module."""
+    """Create the agent `support` for every test in this module."""
 
 
 @pytest.fixture
 def tick(monkeypatch: pytest.MonkeyPatch) -> Tick:
-    """Let a second pass."""
+    """Advance the clock by one second."""
     now = clock.milliseconds()
 
     def pass_second() -> None:
@@ -51,7 +51,7 @@ def say(api: Api, user: str, *texts: str, **metadata: Any) -> None:
 
 
 def pages(api: Api, path: str, **query: Any) -> Iterator[Any]:
-    """The answers of all pages of a list."""
+    """Return the responses of all pages of a list."""
     while True:
         answer = api.get(f"{path}?{urlencode(query)}")
         assert answer.status == 200, answer.text
@@ -132,7 +132,7 @@ def test_a_long_transcript_is_searched_to_its_beginning(api: Api) -> None:
 
 
 def exported(api: Api, form: str, **query: Any) -> list[str]:
-    """The pages of an export, by its links."""
+    """Return the pages of an export by following its links."""
     address, texts = f"{CONVOS}/export?{urlencode({'format': form, **query})}", []
     while True:
         answer = api.get(address)
@@ -180,7 +180,7 @@ def test_a_page_of_an_export_fits_a_response(api: Api) -> None:
 
 
 def test_a_page_of_a_csv_ends_after_the_transcripts_it_may_read(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row shows little of a long transcript, so rows that fit a page could need any number of reads."""
+    """A row shows little of a long transcript, so the rows of one page could need many reads."""
     monkeypatch.setattr(export, "_MAX_READ", 300)
     for user in ("ann", "bob", "cem"):
         say(api, user, "x" * 200)
@@ -213,7 +213,7 @@ def test_an_interrupted_command_continues(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is interrupted after some complete pages, in the middle of a line."""
+    """The command is interrupted after some complete pages, in the middle of a line."""
     monkeypatch.setattr(conversations, "_PAGE", 2)
     for number in range(7):
         say(api, f"u{number}", "hello")

@@ -1,4 +1,4 @@
-"""What a visitor token cannot influence: the times of its messages, and how often its conversation is written."""
+"""A visitor token cannot set the times of its messages, and cannot rename its conversation too often."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ TIMES = ("ts", "firstMessageTS", "lastMessageTS", "lastModified")
 
 @pytest.fixture
 def holder(api: Api, agent_id: str) -> Api:
-    """A caller with a visitor token, whose conversation does not exist yet."""
+    """Return a caller with a visitor token whose conversation does not exist yet."""
     return Api(api.post("/agents/support/interact/ann/visitor-tokens", {"token": {}}).data["token"])
 
 

@@ -1,6 +1,6 @@
-"""What a visitor token is shown of the agent and of the metadata: members that the models declare as public.
+"""A visitor token reads only the members of an agent and of metadata that the models declare as public.
 
-Each member of these models is in exactly one list below, so a new member fails a test until it is in a list.
+Each member of these models is in exactly one list below. A new member fails a test until it is in a list.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ PRIVATE: dict[type[WireModel], str] = {
 
 @pytest.fixture
 def visitor_view(api: Api, agent_id: str) -> Any:
-    """The state route's answer to a visitor token, for an agent and a conversation that have every member."""
+    """Return the state route's response to a visitor token. The agent and the conversation contain every member."""
     every = {name: value for name, value in document("agent_v3", whole=True).items() if name != "SECRET_API_KEY"}
     of_v2 = {name: value for name, value in document("agent_v2", whole=True).items() if name != "SECRET_API_KEY"}
     metadata = document("convo_meta", whole=True)
@@ -84,7 +84,7 @@ def test_the_key_of_the_agent_is_shown_everything_that_a_visitor_token_is_not(ap
 
 
 def test_the_guide_lists_the_public_members() -> None:
-    """In the order of the models. `CAMS_UPDATE_DOCS=1` writes the table."""
+    """The table follows the order of the models. `CAMS_UPDATE_DOCS=1` writes it."""
     rows = []
     for record, model in {"agentData": AgentV2, "chatState": ConvoMeta}.items():
         names = (f"`{name}`" for name in model.model_fields if name in marked(model, "x-public"))

@@ -1,6 +1,6 @@
-"""Visitor tokens: what they open, what ends them, and what a page of another origin may read.
+"""Visitor tokens: the routes that they open, the actions that end them, and reads from pages of other origins.
 
-`test_isolation` sends every operation with one, and `test_secret_members` searches the answers for secrets.
+`test_isolation` sends every operation with a visitor token, and `test_secret_members` searches responses for secrets.
 """
 
 from typing import Any
@@ -43,7 +43,7 @@ def texts(answer: Answer) -> list[str]:
 
 @pytest.fixture
 def conversation(api: Api, agent_id: str) -> str:
-    """A conversation of the agent with one message."""
+    """Create a conversation of the agent with one message."""
     assert api.post(STATE, state_body("Hello")).status == 200
     return "ann"
 
@@ -100,7 +100,7 @@ def test_any_number_of_tokens_adds_nothing_to_the_partition_of_the_workspace(api
     assert items()["cams-workspaces"] == before
 
 
-# ---- what it opens --------------------------------------------------------------------------------
+# ---- the routes that a token opens --------------------------------------------------------------------------------
 
 
 def test_a_visitor_names_itself(api: Api, conversation: str) -> None:
@@ -198,11 +198,11 @@ def test_a_look_costs_what_it_costs_a_server(api: Api, agent_id: str) -> None:
             assert texts(caller.post(STATE)) == ["Hello"]
         costs.append(requests)
     look, find = {"BatchGetItem": 1}, {"GetItem": 1}
-    # A new process also finds the issuer. A token that is older than its conversation is bound to it once.
+    # A new process also finds the issuer. A token that is older than its conversation is bound to it only once.
     assert costs == [look | find, look, look | {"GetItem": 2}, look | find | {"UpdateItem": 1}, look | find]
 
 
-# ---- what ends it ---------------------------------------------------------------------------------
+# ---- the actions that end a token ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["issued after it", "issued before it"])

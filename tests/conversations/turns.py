@@ -11,27 +11,27 @@ STATE = "/agents/support/interact/user-1/state"
 
 
 def message(mid: str, sender: str = "human", **rest: Any) -> dict[str, Any]:
-    """A message with this id."""
+    """Return a message with this id."""
     return {"mid": mid, "from": sender, "type": "text", "item": {"payload": {"message": "hello"}}, **rest}
 
 
 def turns(*messages: dict[str, Any], sender: str = "human") -> list[dict[str, Any]]:
-    """One turn of these messages, as a request has it."""
+    """Return a list of one turn with these messages, in the form of a request."""
     return [{"from": sender, "messages": list(messages)}]
 
 
 def mids(answer: Answer, member: str = "turns") -> list[str]:
-    """The ids of the messages of an answer."""
+    """Return the message ids in a response."""
     return [turn["messages"]["mid"] for turn in answer.json[member]]
 
 
 def items() -> list[dict[str, Any]]:
-    """Every stored item of conversations."""
+    """Return every stored item of conversations."""
     return stored()["cams-conversations"]
 
 
 def long_turns(size: int, seed: str = "") -> list[dict[str, Any]]:
-    """Return turns of exactly `size` bytes of JSON, most of it incompressible."""
+    """Return turns whose JSON takes exactly `size` bytes, most of which are incompressible."""
     sent = turns(*(message(f"{seed}{number}", text=os.urandom(400).hex()) for number in range(size // 1000)))
     sent[0]["messages"][0]["fill"] = ""
     sent[0]["messages"][0]["fill"] = "x" * (size - len(encode_json(sent)))

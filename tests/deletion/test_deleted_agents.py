@@ -1,4 +1,4 @@
-"""A deleted agent is gone with all its records, and its id can be used again."""
+"""The deletion of an agent also deletes all its records, and the id can be used again."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def test_a_deleted_agent_leaves_no_item(
     tables = ("agents", "conversations", "leads", "analytics", "credentials", "workspaces")
     before = {str(item) for item in items(*tables)}
     key = api.post("/v2/agents/support", {}).json["data"]["SECRET_API_KEY"]
-    api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)})  # the first key is now in its overlap
+    api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)})  # starts the first key's overlap
     fill(api)
 
     def left() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Deletion of a tool, a client, an organisation or a conversation, which leaves no item in any table."""
+"""The deletion of a tool, a client, an organisation or a conversation leaves no items in any table."""
 
 import os
 from typing import Any
@@ -86,7 +86,7 @@ def test_the_id_of_a_deleted_conversation_can_be_used_again(api: Api, agent_id: 
 def test_deleting_a_conversation_deletes_its_received_messages(
     api: Api, agent_id: str, stream: pipeline.Stream
 ) -> None:
-    messages = [{"item": {"text": str(number)}} for number in range(1_000)]  # too many for the conversation's own item
+    messages = [{"item": {"text": str(number)}} for number in range(1_000)]  # exceeds one item
     body = {"turns": [{"from": "human", "messages": messages}]}
     assert api.post("/agents/support/interact/ann/state", body).status == 200
     assert api.delete("/v3/agents/support/convos/ann").status == 200

@@ -1,4 +1,4 @@
-"""A cascade that another one overtakes deletes nothing of a new agent with the same id."""
+"""A cascade that another cascade overtakes deletes no records of a new agent with the same id."""
 
 from itertools import count
 from typing import Any
@@ -20,7 +20,7 @@ from tests.conftest import PassTime
 from tests.deletion.cascades import fill, items
 
 TABLES = ("agents", "conversations", "leads", "analytics", "credentials")
-# Each resource, with the function that reads its next batch to delete.
+# The modules of resources, each with the function that reads the next batch to delete.
 BATCHES = [
     (agents, "list_keys"),
     *((module, "list_page") for module in (tools, leads, analytics)),
@@ -29,14 +29,14 @@ BATCHES = [
 
 
 def interrupt_deletion(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Delete the agent; its cascade has no time for any record."""
+    """Delete the agent, and interrupt its cascade before it deletes any record."""
     with monkeypatch.context() as patch:
         patch.setattr(routes, "_CASCADE_SECONDS", -1.0)
         api.delete("/v3/agents/support")
 
 
 def create_again(api: Api) -> list[dict[str, Any]]:
-    """Complete the cascade and use the id again; return the items of the new agent."""
+    """Complete the cascade, and create an agent with the same id; return the items of the new agent."""
     assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
     assert api.post("/v2/agents/support", {}).status == 200
     fill(api, conversations=2)
@@ -55,7 +55,7 @@ def test_a_cascade_that_another_one_overtakes_deletes_nothing_of_a_new_agent(
     pass_time: PassTime,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A run pauses before or after it reads a batch. Then another completes the cascade; the id is used again."""
+    """A run pauses before or after it reads a batch. Another run completes the cascade, and the id is used again."""
     fill(api, conversations=2)
     interrupt_deletion(api, monkeypatch)
     pass_time(90)
@@ -123,7 +123,7 @@ def test_the_last_step_of_an_overtaken_cascade_leaves_a_new_agent(
 def test_a_late_run_of_the_cascade_leaves_the_reused_key_of_a_new_agent(
     api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The late run has read the keys; then another run completes the deletion, and the agent is created again."""
+    """After the late run reads the keys, another run completes the deletion and the agent is created again."""
     key = api.get("/v3/agents/support").data["SECRET_API_KEY"]
     with monkeypatch.context() as patch:
         patch.setattr(cascade, "_run", lambda *_: False)

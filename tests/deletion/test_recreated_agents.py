@@ -28,7 +28,7 @@ def recreate(api: Api, pass_time: PassTime, **members: Any) -> None:
 
 
 def visitor(caller: Api) -> Api:
-    """A visitor token for a month, whose conversation need not exist."""
+    """Return a visitor token that is valid for a month; its conversation need not exist."""
     return Api(caller.post(TOKENS, {"token": {"expiresInSeconds": 30 * 86_400}}).data["token"])
 
 
@@ -67,7 +67,7 @@ def test_a_visitor_token_of_the_release_before_opens_its_conversation(api: Api, 
 
 def test_an_agent_key_of_a_deleted_agent_opens_nothing(api: Api, agent_id: str, pass_time: PassTime) -> None:
     old = api.get(AGENT).json["SECRET_API_KEY"]
-    api.post(AGENT, {"SECRET_API_KEY": tokens.new(tokens.AGENT)})  # the first key is in its overlap
+    api.post(AGENT, {"SECRET_API_KEY": tokens.new(tokens.AGENT)})  # starts the first key's overlap
     keys = [old, api.get(AGENT).json["SECRET_API_KEY"]]
     recreate(api, pass_time)
     assert [Api(key).get(AGENT).status for key in keys] == [401, 401]
