@@ -91,7 +91,7 @@ def run_functions() -> None:
 
 
 def _erasures(world: Any) -> Any:
-    """Every erasure; each must have a slot. Its message is sent before it is stored (`test_erasures`)."""
+    """Every erasure; each must have a slot. Its message is sent before it is stored (`test_steps`)."""
     rows = store.list_all(world.workspace.workspace_id)
     begun = [row for row in rows if row.item.startswith("erasure#")]
     assert {row.slot for row in begun} == {row.item for row in rows if row not in begun}

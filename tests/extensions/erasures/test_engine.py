@@ -9,7 +9,7 @@ from chalicelib.queues import messages
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.deletion.cascades import as_record
-from tests.extensions.erasures.test_erasures import COUNTS
+from tests.extensions.erasures.person_erasure import COUNTS
 from tests.person_records import ZARA, fill
 from tests.reliability.test_expiry_engine import all_items
 from tests.reliability.test_expiry_engine import stream as stream

@@ -16,7 +16,7 @@ from tests import decrypted_items, moto_tables
 from tests.api import Api
 from tests.builders import lead_body, message, state_body, webhook_body
 from tests.conftest import PassTime
-from tests.extensions.erasures.test_erasures import erase
+from tests.extensions.erasures.person_erasure import erase
 from tests.selection import whole
 from tests.sending.receivers import status
 from tests.webhooks import pipeline

@@ -5,7 +5,7 @@ from tests.api import Api
 from tests.builders import message
 from tests.conftest import PassTime
 from tests.engine_requests import refuse_operation
-from tests.extensions.erasures.test_erasures import erase
+from tests.extensions.erasures.person_erasure import erase
 from tests.person_records import ZARA, fill
 from tests.storage.row_classes import row_classes
 from tests.test_requests_per_operation import large

@@ -1,0 +1,14 @@
+"""Two users with records."""
+
+import pytest
+
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.person_records import fill
+
+
+@pytest.fixture
+def filled(api: Api, agent_id: str, workspace: NewWorkspace) -> None:
+    """Two users with a record of every kind."""
+    for user in ("zara", "yvette"):
+        fill(api, workspace.workspace_id, user)

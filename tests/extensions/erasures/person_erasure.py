@@ -1,0 +1,57 @@
+"""Begin, run and read the erasure of a person."""
+
+import re
+from typing import Any
+
+from chalicelib.extensions.erasures import functions, kinds
+from tests import decrypted_items
+from tests.api import Api
+from tests.conftest import PassTime
+from tests.queues.messages import take
+
+
+def work(pass_time: PassTime) -> None:
+    """Run the function with the messages of its queue until there are none."""
+    while taken := take("erasures"):
+        functions.erase({"Records": taken}, None)
+        pass_time(90)
+
+
+def begin(api: Api, **person: str) -> str:
+    """Create an erasure; return its id."""
+    made = api.post("/v3/erasures", {"erasure": person}).data
+    assert made["status"] == "running"
+    erasure_id: str = made["id"]
+    return erasure_id
+
+
+def read(api: Api, erasure_id: str) -> dict[str, Any]:
+    """Return an erasure as the API shows it."""
+    found: dict[str, Any] = api.get(f"/v3/erasures/{erasure_id}").data
+    return found
+
+
+def erase(api: Api, pass_time: PassTime, **person: str) -> dict[str, Any]:
+    """Erase a person; return the complete erasure."""
+    erasure_id = begin(api, **person)
+    work(pass_time)
+    found = read(api, erasure_id)
+    assert found["status"] == "complete"
+    return found
+
+
+COUNTS = {
+    **dict.fromkeys(kinds.by_name(), 0),
+    "conversations": 2,
+    "analytics": 1,
+    "leads": 1,
+    "events": 1,
+    "answers": 1,
+}
+NOTHING = dict.fromkeys(COUNTS, 0)
+
+
+def left(text: str) -> list[decrypted_items.DecryptedItem]:
+    """Return the items with a text, unless it is a part of a random id or of Base64."""
+    found = re.compile(rf"(?<![0-9A-Za-z+/]){re.escape(text)}")
+    return [one for one in decrypted_items.items() if found.search(one.text)]
