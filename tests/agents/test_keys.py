@@ -34,8 +34,11 @@ EDGE = "/v2/agents/support"
 
 # Keys that a team brings along: of 32 characters, with every character that a header can contain, and of 512.
 OWN_KEYS = {"the shortest": "0" * 32, "all characters": "".join(map(chr, range(33, 127))), "the longest": "k9" * 256}
+# Each key once, with the forms in turn.
 every_key = pytest.mark.parametrize(
-    "brought", [tokens.new(tokens.AGENT), *OWN_KEYS.values()], ids=["a token", *OWN_KEYS]
+    ("write", "brought"),
+    [*zip([v2_write, v3_write] * 2, [tokens.new(tokens.AGENT), *OWN_KEYS.values()], strict=True)],
+    ids=["a token", *OWN_KEYS],
 )
 
 
@@ -56,8 +59,8 @@ def test_an_agent_s_key_does_not_expire(api: Api, agent_id: str, pass_time: Pass
     assert status_with(key, EDGE) == 200
 
 
-@every_key
-def test_a_key_sent_with_a_new_agent_becomes_its_key(api: Api, brought: str) -> None:
+def test_a_key_sent_with_a_new_agent_becomes_its_key(api: Api) -> None:
+    brought = OWN_KEYS["all characters"]
     v2_write(api, brought)
     assert (agent_key(api), status_with(brought, EDGE)) == (brought, 200)
     api.post(EDGE, {"SECRET_API_KEY": None})
@@ -67,7 +70,6 @@ def test_a_key_sent_with_a_new_agent_becomes_its_key(api: Api, brought: str) -> 
 
 
 @every_key
-@either_form
 def test_a_key_written_to_an_agent_becomes_its_key(api: Api, agent_id: str, write: Write, brought: str) -> None:
     assert write(api, brought).status == 200
     assert (agent_key(api), status_with(brought, EDGE)) == (brought, 200)
@@ -87,7 +89,6 @@ def test_an_own_key_opens_what_a_generated_key_opens(api: Api, workspace: NewWor
 
 
 @every_key
-@either_form
 def test_a_replaced_key_works_for_a_day(
     api: Api, agent_id: str, pass_time: PassTime, write: Write, brought: str
 ) -> None:
@@ -106,14 +107,10 @@ OTHER_TEXTS = {
     "31 characters": "k" * 31,
     "513 characters": "k" * 513,
     "a space": "k" * 40 + " k",
-    "a space at the end": "k" * 40 + " ",
-    "a tab": "k" * 40 + "\tk",
     "a line break": "k" * 40 + "\n",
-    "a control character": "k" * 40 + "\x00",
     "not ASCII": "k" * 40 + "ö",
     "a mistyped token": "cams_agent_" + "a" * 49,
     "a token of another kind": tokens.new(tokens.WORKSPACE),
-    "an event secret": tokens.new_webhook_secret(),
 }
 KEY_RULE = (
     "must be 32 to 512 visible ASCII characters without spaces; a key that begins with cams_ must be an agent key that "
@@ -269,7 +266,6 @@ def test_a_clone_gets_a_key_of_its_own(api: Api, agent_id: str) -> None:
 
 
 @every_key
-@either_form
 def test_null_revokes_the_key_at_once(api: Api, agent_id: str, write: Write, brought: str) -> None:
     key = brought
     write(api, key)
@@ -294,10 +290,14 @@ def test_replacing_a_key_does_not_count_as_its_use(api: Api, agent_id: str) -> N
     assert "last_used_at" not in credential_item(old)
 
 
-@each_value_once
-@pytest.mark.parametrize("owner", ["another agent", "another workspace's agent"])
-@pytest.mark.parametrize("path", ["/v2/agents/support", "/v2/agents/new"], ids=["change", "creation"])
-@pytest.mark.parametrize("key", [{}, {"SECRET_API_KEY": "k" * 32}], ids=["generated", "own"])
+@pytest.mark.parametrize(
+    ("owner", "path", "key"),
+    [
+        ("another agent", "/v2/agents/support", {}),
+        ("another workspace's agent", "/v2/agents/new", {}),
+        ("another workspace's agent", "/v2/agents/support", {"SECRET_API_KEY": "k" * 32}),
+    ],
+)
 def test_another_agent_s_key_is_refused_and_changes_nothing(
     api: Api, agent_id: str, other_workspace: NewWorkspace, owner: str, path: str, key: dict[str, str]
 ) -> None:

@@ -1,6 +1,5 @@
 """Clients over HTTP, their stored rows, and the claims of their emails (§2.9, §4.2)."""
 
-import json
 import random
 from base64 import b64encode
 from typing import Any
@@ -14,7 +13,6 @@ from tests.api import Api
 from tests.assertions import canonical, refused, stored
 from tests.contract.member_table import document
 from tests.direct_writes import before_each_commit
-from tests.selection import each_value_once
 
 READ_ONLY = ("ID", "ownerID", "orgUsers")
 
@@ -167,9 +165,7 @@ def test_the_list_of_a_workspace_without_clients_is_empty(api: Api) -> None:
 # An email belongs to one client of a workspace
 
 
-@each_value_once
-@pytest.mark.parametrize("email", ["ann@x.test", "ANN@X.TEST", "Ann@x.test", " ann@x.test "], ids=json.dumps)
-@pytest.mark.parametrize("taker", ["new", "bob"], ids=["a new client", "an existing client"])
+@pytest.mark.parametrize(("taker", "email"), [("new", "ann@x.test"), ("bob", "ANN@X.TEST"), ("new", " ann@x.test ")])
 def test_a_taken_email_is_refused_and_changes_nothing(taker: str, email: str, api: Api) -> None:
     save(api, "ann", email="ann@x.test")
     save(api, "bob", name="Bob", email="bob@x.test")

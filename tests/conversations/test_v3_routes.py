@@ -19,7 +19,6 @@ from tests.assertions import refused
 from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.engine_requests import counted
-from tests.selection import one_of_each, whole
 
 CONVOS = "/v3/agents/support/convos"
 STATE, ONE = "/agents/support/interact/ann/state", f"{CONVOS}/ann"
@@ -192,12 +191,11 @@ def test_a_cursor_stays_right_while_messages_are_appended(api: Api) -> None:
     assert [one["mid"] for one in first["data"] + second["data"]] == ["m5", "m4", "m3", "m2", "m1", "m0"]
 
 
-@pytest.mark.parametrize("cursor", ["0", "x", "-1", "1.5", "01", "1" * 10])
-@one_of_each(lambda cursor: cursor)
-def test_a_cursor_of_messages_is_a_position(cursor: str, api: Api) -> None:
+def test_a_cursor_of_messages_is_a_position(api: Api) -> None:
     api.post(STATE, {"turns": [turn(0)]})
-    answer = api.get(f"{ONE}/messages?cursor={cursor}")
-    assert refused(answer, 400, "cursor") == "cursor must be the nextCursor of an earlier response."
+    for cursor in ("0", "x", "-1", "1.5", "01", "1" * 10):
+        answer = api.get(f"{ONE}/messages?cursor={cursor}")
+        assert refused(answer, 400, "cursor") == "cursor must be the nextCursor of an earlier response."
 
 
 def test_only_the_needed_chunks_are_read_one_at_a_time(api: Api) -> None:
@@ -280,10 +278,8 @@ def parts_of(whole_text: bytes, chance: random.Random) -> Iterator[bytes]:
     yield from reversed([whole_text[start:end] for start, end in pairwise(bounds)])
 
 
-@pytest.mark.parametrize("seed", range(20))
-@whole
-def test_any_turns_cut_anywhere_are_read_from_their_end(seed: int) -> None:
-    chance = random.Random(seed)
+def test_any_turns_cut_anywhere_are_read_from_their_end() -> None:
+    chance = random.Random(1)
     for _ in range(300):
         turns = [{text(chance) + "x": any_json(chance, 3)} for _ in range(chance.randrange(6))]
         whole_text = json.dumps(turns, separators=(",", ":"), ensure_ascii=chance.random() < 0.5).encode()

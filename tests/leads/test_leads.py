@@ -268,8 +268,7 @@ def test_leads_of_the_same_millisecond_are_all_listed(api: Api, agent_id: str, m
     assert {one["id"] for page in pages for one in page} == ids
 
 
-@one_of_each(lambda limit: limit > 6)
-@pytest.mark.parametrize("limit", [1, 4, 6, 7, 8, 100])
+@pytest.mark.parametrize("limit", [4, 7])
 def test_the_pages_contain_every_lead_once(limit: int, api: Api, agent_id: str) -> None:
     made = [capture(api, name=str(number)) for number in range(7)]
     pages = pages_of(api, limit)

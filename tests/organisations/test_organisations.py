@@ -12,7 +12,7 @@ from tests.api import Api
 from tests.assertions import canonical, refused, stored
 from tests.contract.member_table import document
 from tests.direct_writes import before_each_commit
-from tests.selection import each_value_once, first_case, one_of_each
+from tests.selection import one_of_each
 
 NOW = 1_790_000_000
 Hold = Callable[[int], None]
@@ -53,12 +53,12 @@ def test_an_edit_merges_and_null_clears(workspace: NewWorkspace, api: Api) -> No
     assert (after["adminIDs"], after["canSelfEdit"], "preferredLanguage" in after) == (["c"], True, False)
 
 
-@each_value_once
 @pytest.mark.parametrize(
-    "body", [{}, {"name": None}, {"name": 5}, {"canSelfEdit": True}], ids=["left out", "null", "a number", "the rest"]
+    ("known", "body"),
+    [(False, {}), (True, {"name": None}), (False, {"name": 5}), (True, {"canSelfEdit": True})],
+    ids=["created without", "null", "a number", "changed without"],
 )
-@pytest.mark.parametrize("known", [False, True], ids=["create", "edit"])
-def test_a_name_is_required_on_every_write(body: Any, known: bool, api: Api) -> None:
+def test_a_name_is_required_on_every_write(known: bool, body: Any, api: Api) -> None:
     if known:
         save(api)
     api.get("/v2/clients")
@@ -67,17 +67,14 @@ def test_a_name_is_required_on_every_write(body: Any, known: bool, api: Api) -> 
     assert stored() == before
 
 
-@pytest.mark.parametrize("language", ["de", "aa", "zz"])
-@first_case
-def test_a_language_code_of_two_letters_is_accepted(language: str, workspace: NewWorkspace, api: Api) -> None:
-    save(api, preferredLanguage=language)
-    assert stored_organisation(workspace)["preferredLanguage"] == language
+def test_a_language_code_of_two_letters_is_accepted(workspace: NewWorkspace, api: Api) -> None:
+    save(api, preferredLanguage="zz")
+    assert stored_organisation(workspace)["preferredLanguage"] == "zz"
 
 
-@one_of_each(lambda language: type(language))
-@pytest.mark.parametrize("language", ["", "d", "deu", "de-DE", "DE", "d1", "dé", "de\n", " de", 5])
-def test_any_other_language_code_is_refused(language: Any, api: Api) -> None:
-    refused(api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": language}), 400, "preferredLanguage")
+def test_any_other_language_code_is_refused(api: Api) -> None:
+    for language in ("", "d", "deu", "de-DE", "DE", "d1", "dé", "de\n", " de", 5):
+        refused(api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": language}), 400, "preferredLanguage")
 
 
 @pytest.mark.parametrize("layout", ["vertical", "horizontal"])

@@ -37,36 +37,34 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        [{**SETTINGS, "key": "workspacf"}, CLIENT],
-        [CLIENT, SETTINGS],
-        [SETTINGS, SETTINGS],
-        [SETTINGS, {**CLIENT, "kind": "delivery"}],
-        [SETTINGS, {**CLIENT, "kind": ["client"]}],
-        [SETTINGS, {**CLIENT, "key": 1}],
-        [SETTINGS, {**CLIENT, "key": ""}],
-        [SETTINGS, {**CLIENT, "record": []}],
-        [SETTINGS, {**CLIENT, "agent": 1}],
-        [SETTINGS, {**CLIENT, "kind": "tool", "agent": "support", "key": "agent#support"}],
-        [SETTINGS, {**CLIENT, "kind": "webhook", "key": hosts.SORT_KEY}],
-        [SETTINGS, {**CLIENT, "key": "x" * shapes.MAX_LINE}],
-        [SETTINGS, "client"],
-        [SETTINGS, None],
-        [SETTINGS, CLIENT, CLIENT],
-        [SETTINGS, {**CLIENT, "key": "bo"}, CLIENT],
-    ],
-)
-def test_a_file_with_a_line_that_is_no_record_is_refused_as_a_whole(
-    lines: list[Any], workspace: NewWorkspace, tmp_path: Path
-) -> None:
+# The lines of a file between its first line and its end, one of which is no record.
+WRONG_LINES: list[list[Any]] = [
+    [{**SETTINGS, "key": "workspacf"}, CLIENT],
+    [CLIENT, SETTINGS],
+    [SETTINGS, SETTINGS],
+    [SETTINGS, {**CLIENT, "kind": "delivery"}],
+    [SETTINGS, {**CLIENT, "kind": ["client"]}],
+    [SETTINGS, {**CLIENT, "key": 1}],
+    [SETTINGS, {**CLIENT, "key": ""}],
+    [SETTINGS, {**CLIENT, "record": []}],
+    [SETTINGS, {**CLIENT, "agent": 1}],
+    [SETTINGS, {**CLIENT, "kind": "tool", "agent": "support", "key": "agent#support"}],
+    [SETTINGS, {**CLIENT, "kind": "webhook", "key": hosts.SORT_KEY}],
+    [SETTINGS, {**CLIENT, "key": "x" * shapes.MAX_LINE}],
+    [SETTINGS, "client"],
+    [SETTINGS, None],
+    [SETTINGS, CLIENT, CLIENT],
+    [SETTINGS, {**CLIENT, "key": "bo"}, CLIENT],
+]
+
+
+def test_a_file_with_a_line_that_is_no_record_is_refused_as_a_whole(workspace: NewWorkspace, tmp_path: Path) -> None:
     """The workspace exists: its own line must lead to it, whatever the file says."""
-    path, end = tmp_path / "export", {"kind": "end", "records": len(lines)}
-    write_lines(path, [exports.header(workspace.workspace_id), *lines, end])
-    before = items()
-    assert "is not a record of an export" in run("import", str(path)).stderr
-    assert items() == before
+    path, before = tmp_path / "export", items()
+    for lines in WRONG_LINES:
+        write_lines(path, [exports.header(workspace.workspace_id), *lines, {"kind": "end", "records": len(lines)}])
+        assert "is not a record of an export" in run("import", str(path)).stderr, lines
+        assert items() == before
 
 
 LATE, TOMORROW = "7" + "z" * 25, ids.id_at((clock.seconds() + 2 * 24 * 60 * 60) * 1000, 0)

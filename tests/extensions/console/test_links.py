@@ -67,14 +67,14 @@ def test_a_mail_links_to_the_conversation_and_ends_mails(
         }
 
 
-@pytest.mark.parametrize("length", [1, 59, 60, 61, 127, 128])
-def test_the_link_to_end_mails_works_for_every_length(length: int, workspace: NewWorkspace, api: Api) -> None:
-    client = longest("x")[-length:]
-    assert api.post(f"/v2/clients/{client}", {"name": "Bo", **settings()}).status == 200
-    token = unsubscribe_token.token(workspace.workspace_id, client)
-    path = f"/console/{workspace.workspace_id}/unsubscribe/{token}"
-    assert Api().call("POST", path, b"", FORM).status == 200
-    assert api.get(f"/v2/clients/{client}").data["notificationsSettings"]["notifyThrough"] is None
+def test_the_link_to_end_mails_works_for_every_length(workspace: NewWorkspace, api: Api) -> None:
+    for length in (1, 59, 60, 61, 127, 128):
+        client = longest("x")[-length:]
+        assert api.post(f"/v2/clients/{client}", {"name": "Bo", **settings()}).status == 200
+        token = unsubscribe_token.token(workspace.workspace_id, client)
+        path = f"/console/{workspace.workspace_id}/unsubscribe/{token}"
+        assert Api().call("POST", path, b"", FORM).status == 200
+        assert api.get(f"/v2/clients/{client}").data["notificationsSettings"]["notifyThrough"] is None
 
 
 @whole

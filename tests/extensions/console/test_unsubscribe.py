@@ -114,16 +114,11 @@ def forged(token: str) -> dict[str, str]:
     return {**texts, "newer": newer, "cut": token[:-4], "empty": "x", "text": "bo", "other": "%FF", "accent": "%C3%A9"}
 
 
-@pytest.mark.parametrize(
-    "name", ["bit 0", "bit 1", "bit 2", "bit 3", "newer", "cut", "empty", "text", "other", "accent"]
-)
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_forged_link_does_nothing(
-    method: str, name: str, link: str, workspace: NewWorkspace, workspace_api: Api
-) -> None:
-    token = forged(link.rpartition("/")[2])[name]
+def test_a_forged_link_does_nothing(link: str, workspace: NewWorkspace, workspace_api: Api) -> None:
     before = snapshot()
-    assert send(method, path(workspace.workspace_id, token)).status in (400, 404)
+    for name, token in forged(link.rpartition("/")[2]).items():
+        for method in ("GET", "POST"):
+            assert send(method, path(workspace.workspace_id, token)).status in (400, 404), name
     assert snapshot() == before
 
 

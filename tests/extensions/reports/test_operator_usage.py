@@ -179,12 +179,12 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("damaged", DAMAGED.values(), ids=[*DAMAGED])
-def test_a_damaged_line_is_left_out(tmp_path: Path, damaged: str) -> None:
+def test_a_damaged_line_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "requests.log"
-    path.write_text(f"{GOOD}\n{damaged}\n{GOOD}\n", "utf-8")
     expected = {"calls": 2, "requests": 2, "readUnits": 1.0, "durationMs": 6}
-    assert request_lines.sum_files([path], 0, 10) == {"w": expected}
+    for name, damaged in DAMAGED.items():
+        path.write_text(f"{GOOD}\n{damaged}\n{GOOD}\n", "utf-8")
+        assert request_lines.sum_files([path], 0, 10) == {"w": expected}, name
 
 
 @pytest.fixture
