@@ -45,7 +45,7 @@ class Service:
             response = connection.getresponse()
             answer = json.loads(response.read())
         except (OSError, ValueError, http.client.HTTPException) as error:
-            raise click.ClickException(f"The service does not answer ({error}).") from error
+            raise click.ClickException(f"The service does not respond ({error}).") from error
         if method == "GET" and response.status == http.HTTPStatus.NOT_FOUND:
             return None
         if not answer.get("success"):

@@ -38,7 +38,7 @@ _NO_ROUTE = GatewayResponse(
 )
 _FORBIDDEN = GatewayResponse(403, errors.Forbidden.code, "The gateway rejected this request.")
 _THROTTLED = GatewayResponse(
-    429, "THROTTLED", "Too many requests; try again after the seconds in Retry-After.", {"Retry-After": "1"}
+    429, "THROTTLED", "Too many requests; try again after the time in the Retry-After header.", {"Retry-After": "1"}
 )
 
 

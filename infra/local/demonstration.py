@@ -106,9 +106,9 @@ def _is_accepted(port: int, token: str) -> bool:
         connection.request("GET", "/v3/agents", headers=headers)
         status = connection.getresponse().status
     except (OSError, http.client.HTTPException) as error:
-        raise RunError(f"The service does not answer ({error}).") from None
+        raise RunError(f"The service does not respond ({error}).") from None
     finally:
         connection.close()
     if status >= 500:
-        raise RunError(f"The service answers {status}; see its output above.")
+        raise RunError(f"The service responds with status {status}; see its output above.")
     return status != 401

@@ -45,7 +45,7 @@ class Persistence:
         values = data.values()
         if values and values[_VERSION] != [version]:
             raise DataFileError(
-                "Another version of MiniStack wrote the data file: move it away to start with empty tables."
+                "The data file is from another version of MiniStack: move it away to start with empty tables."
             )
         data.save([Row(_VERSION, "", "", version)])
         self._load(values)

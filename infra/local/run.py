@@ -158,7 +158,7 @@ def _publish(port: int, directory: Path, credentials: Credentials, seconds: floa
         f"{folder / 'credentials.json'}",
         f"  In a shell:   curl -K {shlex.quote(str(folder / 'curlrc'))} {url}/v3/agents",
         *(f"  {f'{what}:':<13} {folder / name}" for what, name in folders.items()),
-        f"\nCtrl-C stops it. The data stays in {folder}.\n",
+        f"\nPress Ctrl-C to stop the service. The data stays in {folder}.\n",
     ]
     print("\n".join(lines), flush=True)
 
@@ -167,7 +167,7 @@ def _supervise(running: list[Child]) -> None:
     while True:
         for child in running:
             if child.process.poll() is not None:
-                raise RunError(f"The {child.name} ended ({child.exit_reason()}), so the run ends, too.")
+                raise RunError(f"The {child.name} ended ({child.exit_reason()}), so the run stops.")
         time.sleep(0.1)
 
 
@@ -185,7 +185,7 @@ def _require_free(port: int) -> None:
     deadline = time.monotonic() + _SECONDS_TO_RELEASE_PORT
     while not _is_free(port):
         if time.monotonic() > deadline:
-            raise RunError(f"Port {port} is in use: stop what uses it, or choose another PORT.")
+            raise RunError(f"Port {port} is in use: stop the program that uses it, or choose another PORT.")
         time.sleep(0.05)
 
 

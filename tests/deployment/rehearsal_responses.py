@@ -22,7 +22,7 @@ def check_gateway_responses(here: cloud.Cloud, api: Gateway) -> int:
         _check_error(anonymous.ask(method, path, headers=origin), 404, "NOT_FOUND", no_route)
     with _throttled(here, "/openapi.json"):
         throttled = anonymous.ask("GET", "/openapi.json", headers=origin)
-    _check_error(throttled, 429, "THROTTLED", "Too many requests; try again after the seconds in Retry-After.")
+    _check_error(throttled, 429, "THROTTLED", "Too many requests; try again after the time in the Retry-After header.")
     if throttled.headers.get("retry-after") != "1":
         raise Failed(f"The response with 429 has no Retry-After: {throttled.headers}")
     unauthorized, unknown = anonymous.ask("GET", "/v2/agents/unknown"), api.ask("GET", "/v2/agents/unknown")

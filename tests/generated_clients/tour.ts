@@ -1,5 +1,5 @@
 // The README's tour with the types that openapi-typescript generates: node tour.js <address>, with the workspace key in
-// the variable CAMS_KEY. Throws at the first answer that differs from the tour.
+// the variable CAMS_KEY. It throws at the first response that differs from the tour.
 import createClient from "openapi-fetch";
 import type { components, paths, webhooks } from "./schema.js";
 
@@ -42,7 +42,7 @@ const limited = await client.POST("/agents/{agent_id}/interact/{user_id}/state",
 expect(limited.response.status === 429 && limited.error?.limit?.left === 1);
 const wrong = await client.PATCH("/v3/agents/{agent_id}", {
   params: support,
-  // @ts-expect-error the title is text
+  // @ts-expect-error the title must be a string
   body: { agent: { title: 5 } },
 });
 expect(wrong.error?.issues?.[0]?.path === "agent.title");

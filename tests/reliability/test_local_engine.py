@@ -242,7 +242,7 @@ def test_a_data_file_of_another_version_is_rejected_in_one_sentence(tmp_path: Pa
     file.save([data_file.Row("version", "", "", "9.9")])
     file.close()
 
-    with pytest.raises(RunError, match=r"Another version of MiniStack wrote the data file: move it away"):
+    with pytest.raises(RunError, match="The data file is from another version of MiniStack: move it away"):
         children.start_engine(tmp_path)
 
 

@@ -113,7 +113,7 @@ def test_the_banner_is_what_a_newcomer_needs(run: Run) -> None:
         f"{directory}/credentials.json\n"
         f"  In a shell:   curl -K {directory}/curlrc {url}/v3/agents\n"
         f"{mails}\n"
-        f"Ctrl-C stops it. The data stays in {directory}.\n"
+        f"Press Ctrl-C to stop the service. The data stays in {directory}.\n"
     )
     for name in ("credentials.json", "curlrc", *(["mail"] if has_console else [])):
         assert (directory / name).exists()
@@ -223,7 +223,7 @@ def test_a_second_run_on_the_same_state_fails_in_one_line_and_changes_nothing(ru
 def test_a_busy_port_fails_in_one_line_before_any_process_starts(run: Run, tmp_path: Path) -> None:
     error = _fail_to_start("--port", str(run.port), "--state", str(tmp_path))
 
-    assert error == f"Port {run.port} is in use: stop what uses it, or choose another PORT.\n"
+    assert error == f"Port {run.port} is in use: stop the program that uses it, or choose another PORT.\n"
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
@@ -272,7 +272,7 @@ def test_the_run_ends_with_a_message_if_one_of_its_processes_dies(start: Callabl
     os.kill(victim, signal.SIGKILL)
 
     assert run.process.wait(SECONDS) == 1
-    assert run.output.splitlines()[-1] == f"The {name} ended (killed by signal 9), so the run ends, too."
+    assert run.output.splitlines()[-1] == f"The {name} ended (killed by signal 9), so the run stops."
     assert not run.processes
 
 

@@ -1,5 +1,5 @@
-// Shows the OpenAPI document of this deployment. All addresses are relative to this file, so the page works below any
-// stage of a gateway.
+// Shows the OpenAPI document of this deployment. All URLs are relative to this file, so the page works below any stage
+// of a gateway.
 const root = new URL("..", document.currentScript.src).href;
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -7,20 +7,20 @@ const applyScheme = () => document.documentElement.classList.toggle("dark-mode",
 dark.addEventListener("change", applyScheme);
 applyScheme();
 
-// By method, then by path: what creates a record comes before what needs it.
+// Sort by method, then by path: the operation that creates a record comes before the operations that need the record.
 const METHODS = ["post", "get", "patch", "delete"];
 const place = (operation) => METHODS.indexOf(operation.get("method")) + operation.get("path");
 
 async function show() {
   const spec = await (await fetch(root + "openapi.json")).json();
-  // The document's server is relative to the document, which tells a reader nothing.
+  // The document's server is a relative URL. Show the absolute URL to the reader.
   spec.servers = [{ url: root.replace(/\/$/, "") }];
   SwaggerUIBundle({
     spec,
     dom_id: "#interface",
     presets: [SwaggerUIBundle.presets.apis],
     layout: "BaseLayout",
-    validatorUrl: null, // the badge would send the document to a third party
+    validatorUrl: null, // the validator's badge would send the document to a third party
     persistAuthorization: true,
     tryItOutEnabled: true,
     displayRequestDuration: true,

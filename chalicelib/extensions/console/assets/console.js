@@ -1,9 +1,9 @@
-// Live updates of what a page marks as `data-live`: its address answers 304, or the new content.
+// Polls the URL in the attribute `data-live` of an element. The response is 304, or contains the element's new content.
 "use strict";
 const policy = window.trustedTypes?.createPolicy("cams", { createHTML: (text) => text }) ?? { createHTML: (text) => text };
 const live = document.querySelector("[data-live]");
 if (live) {
-  // Seconds between two requests, and how many of them: quick at first, slower while the page is idle.
+  // The seconds between two requests, and the number of such requests. The pace slows down while the page is idle.
   const pace = [[1.6, 56], [5, 30], [10, 15], [15, 15], [60, Infinity]];
   let asked = 0, tag = live.dataset.tag, timer, isAsking = false;
   const delay = () => {
@@ -11,7 +11,7 @@ if (live) {
     for (const [seconds, times] of pace) { if (left < times) return seconds * 1000; left -= times; }
   };
   const ask = async () => {
-    if (isAsking) return; // it waits for the next when it is answered
+    if (isAsking) return; // the running request starts the next wait when it ends
     isAsking = true;
     asked += 1;
     try {
@@ -23,7 +23,7 @@ if (live) {
         if (atEnd) window.scrollTo(0, document.body.scrollHeight);
         asked = 0;
       } else if (answer.status !== 304) return;
-    } catch { /* offline: ask again */ } finally { isAsking = false; }
+    } catch { /* offline: try again */ } finally { isAsking = false; }
     wait();
   };
   const wait = () => { clearTimeout(timer); if (!document.hidden && !isAsking) timer = setTimeout(ask, delay()); };

@@ -1,1 +1,1 @@
-"""Tests of the console in a browser: `make test-browser`."""
+"""Browser tests of the console: `make test-browser`."""

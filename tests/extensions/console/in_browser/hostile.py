@@ -1,4 +1,4 @@
-"""Everything that visitors, agents and clients send, hostile: texts that would run if a page did not escape them."""
+"""Hostile records of visitors, agents and clients: texts that would run if a page did not escape them."""
 
 from random import Random
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from tests.extensions.console.in_browser.person import EMAIL, PASSWORD, ask, converse, count
 from tests.reliability.runs import Run
 
-EMAIL_AT_THE_TOP = "top@acme.test"  # of a client who has the navigation at the top
+EMAIL_AT_THE_TOP = "top@acme.test"  # the client with the navigation at the top
 SCRIPT_LINK, DATA_LINK = "javascript:window.__x=1", "data:text/html,<script>parent.__x=1</script>"
 # Each one sets window.__x if it runs.
 PAYLOADS = (
-    "--><!--<script>window.__x=1</script>",  # lists show it last: it hides what follows
+    "--><!--<script>window.__x=1</script>",  # lists show this text last, because it hides the rest of the page
     "<script>window.__x=1</script>",
     "<img src=x onerror=window.__x=1>",
     '"><svg onload=window.__x=1>',
@@ -42,7 +42,7 @@ _TYPES = (
 
 
 def fill(run: Run) -> None:
-    """Write an agent, two organisations with a client each, conversations, leads and counts."""
+    """Create an agent, two organisations with one client each, conversations, leads and counts."""
     ask(run, "POST", "/v2/agents/support", {"title": f"{ALL} {LONG}", "description": ALL})
     ask(run, "PATCH", "/v3/agents/support", {"agent": _agent()})
     ask(run, "POST", "/v3/agents/support/tools", {"tool": _tool()})
@@ -63,7 +63,7 @@ def fill(run: Run) -> None:
 
 
 def refill(run: Run, chance: Random) -> None:
-    """Replace the texts of the records by others, composed at random."""
+    """Replace the texts of the records by random texts."""
 
     def text() -> str:
         return "".join(chance.choices(_FRAGMENTS, k=chance.randint(1, 8)))
@@ -84,7 +84,7 @@ def refill(run: Run, chance: Random) -> None:
 
 
 def _agent() -> dict[str, Any]:
-    """Members of an agent, in fields of their own and in the JSON."""
+    """Return hostile members of an agent: some have form fields, the others appear in the JSON."""
     texts = dict.fromkeys(("vg_systemPrompt", "vg_defaultModel", "chatEndMessage", "lang", "theme"), f"{ALL} {LONG}")
     node = {"id": "start", "name": ALL, "instructions": ALL}
     return {**texts, "vg_initMessages": [*PAYLOADS, LONG], "convoTags": [ALL], "nodes": [node], "tabs": [{ALL: ALL}]}
@@ -101,7 +101,7 @@ def _metadata(text: str) -> dict[str, Any]:
 
 
 def _messages() -> list[Any]:
-    """Messages of every type, with hostile values in every place, and of wrong shapes."""
+    """Return messages of every type with hostile values in every member, and malformed messages."""
     card = {"title": ALL, "description": {"text": ALL}, "imageUrl": SCRIPT_LINK, "buttons": [_button()]}
     payloads: list[Any] = [
         {"message": ALL, "text": ALL, "label": ALL, "url": SCRIPT_LINK, "image": DATA_LINK, **card},

@@ -1,4 +1,4 @@
-"""The console, used as a person does: with clicks and keys, with JavaScript or without it."""
+"""The console, used with clicks and keys as a person does, with or without JavaScript."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ WIDE, NARROW = (1400, 900), (390, 844)
 
 
 class Person:
-    """A person at the console of a run, in a browser of their own."""
+    """A person who uses the console of a run in a separate browser."""
 
     def __init__(self, driver: Chrome, run: Run) -> None:
         self.driver, self.run = driver, run
@@ -30,13 +30,13 @@ class Person:
         chromium.resize(driver, *WIDE)
 
     def use_javascript(self, value: bool) -> None:
-        """Whether the pages that are opened from now on run scripts. The driver's own always run."""
+        """Enable or disable JavaScript for the pages that are opened next. The driver's scripts always run."""
         self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not value})
         self.driver.get("data:text/html,<script>document.title = 'runs'</script>")
         assert self.driver.title == ("runs" if value else "")
 
     def prefer(self, scheme: str) -> None:
-        """Prefer `light` or `dark`."""
+        """Set the preferred colour scheme, `light` or `dark`."""
         features = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
 
@@ -45,7 +45,7 @@ class Person:
         self.driver.get(self.home + path)
 
     def sign_in(self, password: str = PASSWORD, email: str = EMAIL) -> None:
-        """Fill in the sign-in, without what an earlier test left."""
+        """Delete the cookies of earlier tests, and submit the sign-in form."""
         self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
         self.open()
         self.fill("email", email)
@@ -53,69 +53,69 @@ class Person:
         self.press("Sign in")
 
     def be_signed_in(self, email: str = EMAIL) -> None:
-        """Sign in, or go on with the session: ten attempts in five minutes are all that an email has."""
+        """Sign in, or reuse the session: an email address is limited to ten attempts in five minutes."""
         self.open("/overview")
         if not self.driver.find_elements(By.CLASS_NAME, "who"):
             self.sign_in(email=email)
             self.find(".who")
 
     def fill(self, name: str, text: str) -> None:
-        """Type into the field of this name."""
+        """Type into the field with this name."""
         field = self.find(f"[name={name}]:not([type=hidden])")
         field.clear()
         field.send_keys(text)
 
     def choose(self, name: str, text: str) -> None:
-        """Choose an option by what it says."""
+        """Choose an option by its text."""
         options = self.find(f"select[name={name}]").find_elements(By.TAG_NAME, "option")
         next(one for one in options if one.text == text).click()
 
     def press(self, text: str) -> None:
-        """Press the button or the link that says this, and wait for the next page."""
+        """Click the button or the link with this text, and wait for the next page."""
         found = self.driver.find_elements(By.XPATH, f"//main//*[self::button or self::a][normalize-space()='{text}']")
         self.leave(found[0])
 
     def leave(self, element: WebElement) -> None:
-        """Click what leads to another page, and wait for it."""
+        """Click an element that leads to another page, and wait for that page."""
         page = self.driver.find_element(By.TAG_NAME, "html")
         element.click()
         WebDriverWait(self.driver, SECONDS, 0.02).until(lambda driver: driver.find_element(By.TAG_NAME, "html") != page)
         self.find("main")
 
     def find(self, selector: str) -> WebElement:
-        """The first element, as soon as it exists."""
+        """Wait for an element, and return the first match."""
         wait = WebDriverWait(self.driver, SECONDS, 0.02)
         return wait.until(lambda driver: driver.find_elements(By.CSS_SELECTOR, selector), selector)[0]
 
     def text(self) -> str:
-        """What the page says."""
+        """Return the text of the page."""
         return self.find("body").text
 
     def sees(self, text: str, seconds: float = SECONDS) -> None:
-        """Wait until the page says this."""
+        """Wait until the page contains the text. Fail after `seconds`."""
         WebDriverWait(self.driver, seconds, 0.02).until(lambda _: text in self.text(), text)
 
     def log(self) -> list[str]:
-        """What the browser reports, such as violations of the policy; a refused form is no fault of the page."""
+        """Return the browser's reports, such as policy violations. Ignore the responses to invalid forms."""
         messages = [entry["message"] for entry in self.driver.get_log("browser")]  # type: ignore[no-untyped-call]
         return [one for one in messages if "the server responded with a status of 40" not in one]
 
 
 def ask(run: Run, method: str, path: str, body: Any = None) -> Any:
-    """The answer of the API to the workspace key."""
+    """Send a request with the workspace key, and return the response of the API."""
     status, answer = runs.ask(run, method, path, run.credentials["workspace_key"], body)
     assert status == 200, answer
     return answer
 
 
 def converse(run: Run, convo_id: str, metadata: Any, messages: list[Any]) -> None:
-    """Write a conversation of the agent `support`."""
+    """Write a conversation with the agent `support`."""
     body = {"metadata": metadata, "turns": [{"from": one.get("from", "human"), "messages": [one]} for one in messages]}
     ask(run, "POST", f"/agents/support/interact/{convo_id}/state", body)
 
 
 def count(run: Run, value: str, number: int) -> None:
-    """Store counts of today, from where `value` says."""
+    """Store counts for today. `value` is the origin of the conversations."""
     today = datetime.now(timezone.utc).date().isoformat()
     names = ("conversations", "messages", "interactions", "newVisitors", "handoffs", "leads", "loads", "seconds")
     numbers = dict.fromkeys(names, number)
@@ -125,5 +125,5 @@ def count(run: Run, value: str, number: int) -> None:
 
 
 def address(path: str, **query: str) -> str:
-    """A path with a query."""
+    """Return a path with a query."""
     return f"{path}?{urlencode(query)}"

@@ -1,4 +1,4 @@
-"""What a person does in the console in a browser: with JavaScript, and without it where no live update is promised."""
+"""The actions of a person in the console: with JavaScript, and without it except for live updates."""
 
 import sys
 import time
@@ -23,7 +23,7 @@ _EDGES = """[0, 4].map((at) => {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """The service of `make run` on a free port, with an organisation whose people sign in."""
+    """Run the service of `make run` on a free port, with an organisation whose people can sign in."""
     directory: Path = tmp_path_factory.mktemp("run")
     started = runs.begin(directory, runs.free_port())
     ask(started, "POST", "/v2/agents/support", {"title": "Support"})
@@ -37,14 +37,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 @pytest.fixture(scope="module")
 def browsers() -> Iterator[tuple[Chrome, Chrome]]:
-    """Two browsers."""
+    """Start two browsers."""
     with chromium.started() as first, chromium.started() as second:
         yield first, second
 
 
 @pytest.fixture(params=["with JavaScript", "without JavaScript"])
 def person(request: pytest.FixtureRequest, browsers: tuple[Chrome, Chrome], run: Run) -> Iterator[Person]:
-    """A person who is signed in, with two conversations; the browser reports nothing."""
+    """Sign in a person with two conversations. Fail if the browser reports an error during the test."""
     person = Person(browsers[0], run)
     person.use_javascript(request.param == "with JavaScript")
     for convo_id, name in (("ann", "Ann Jansen"), ("eve", "Eve Kok")):
@@ -65,7 +65,7 @@ def test_a_wrong_password_is_said_at_the_form(person: Person) -> None:
 
 
 def test_a_message_runs_in_the_direction_of_its_language(person: Person, run: Run) -> None:
-    text = "\u05e9\u05dc\u05d5\u05dd!"  # Hebrew for "hello!", whose mark is at the left end
+    text = "\u05e9\u05dc\u05d5\u05dd!"  # Hebrew for "hello!", with the exclamation mark at the left end
     converse(run, "dov", {"userName": "Dov"}, [{"item": {"text": text}}])
     person.open("/convos/support/dov")
     first, mark = person.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": _EDGES, "returnByValue": True})[
@@ -143,7 +143,7 @@ def test_a_person_downloads_a_file_with_the_session(name: str, person: Person) -
 
 
 def test_a_second_browser_sees_a_reply_live(browsers: tuple[Chrome, Chrome], run: Run) -> None:
-    """Each asks every 1.6 seconds, so the other sees a reply within 2. Half a second more is for a busy machine."""
+    """Each browser polls every 1.6 seconds, so a reply appears within 2. Half a second is for a busy machine."""
     converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
     first, second = (Person(driver, run) for driver in browsers)
     first.be_signed_in()
@@ -167,7 +167,7 @@ def test_a_second_browser_sees_a_reply_live(browsers: tuple[Chrome, Chrome], run
     assert first.log() == second.log() == []
 
 
-# Slow answers, and a page that is hidden and shown five times and typed into.
+# Delay all responses. Hide and show the page five times, and type into it.
 _RETURN = """
 let asked = 0;
 const real = window.fetch;
