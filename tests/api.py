@@ -1,4 +1,4 @@
-"""Call the API as the gateway does: pass an event through all middleware, and parse the answer."""
+"""An API client that calls the service as the gateway does: it passes an event through all middleware."""
 
 import json
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from app import app
 
 
 class Answer(NamedTuple):
-    """An answer: its status, its JSON body, its headers by lower-case name, and its body as sent."""
+    """A response: its status, its JSON body, its headers by lower-case name, and its raw body."""
 
     status: int
     json: Any
@@ -19,32 +19,32 @@ class Answer(NamedTuple):
 
     @property
     def data(self) -> Any:
-        """Return the `data` of a success envelope; fail the test for any other answer."""
+        """Return the `data` of a success envelope. Fail the test for any other response."""
         assert self.status == 200, self.text
         assert self.json["success"] is True
         return self.json["data"]
 
 
 class Api:
-    """Calls the API with one credential, or without."""
+    """A client of the API with one credential, or without a credential."""
 
     def __init__(self, token: str | None = None) -> None:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def get(self, path: str) -> Answer:
-        """GET `path`."""
+        """Send a GET request."""
         return self.call("GET", path)
 
     def post(self, path: str, body: Any = None) -> Answer:
-        """POST `body` as JSON, raw bytes unchanged, or no body."""
+        """Send a POST request with `body`: a JSON value, raw bytes, or no body."""
         return self.call("POST", path, body)
 
     def patch(self, path: str, body: Any) -> Answer:
-        """PATCH with `body`."""
+        """Send a PATCH request with `body`."""
         return self.call("PATCH", path, body)
 
     def delete(self, path: str) -> Answer:
-        """DELETE `path`."""
+        """Send a DELETE request."""
         return self.call("DELETE", path)
 
     def call(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
@@ -56,7 +56,7 @@ class Api:
         return Answer(response["statusCode"], parsed, received, text)
 
     def event(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> dict[str, Any]:
-        """The event of a request, as the gateway sends it to the function."""
+        """Return the event that the gateway sends to the function for a request."""
         raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         sent = dict(self._headers) if raw is None else {"Content-Type": "application/json", **self._headers}
         event: dict[str, Any] = _converter.create_lambda_event(method, path, sent if headers is None else headers, raw)

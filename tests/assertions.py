@@ -1,4 +1,4 @@
-"""Checks besides an answer's data: the error envelope, the stored items, and the log."""
+"""Checks of the error envelope, the stored items, and the log."""
 
 import json
 import logging
@@ -11,7 +11,7 @@ from chalicelib import telemetry
 from tests import moto_tables
 from tests.api import Answer
 
-# The default error code of each status.
+# Status -> the default error code.
 CODES = {
     400: "INVALID",
     401: "UNAUTHORIZED",
@@ -64,17 +64,17 @@ def refused(
 
 
 def stored() -> dict[str, list[dict[str, Any]]]:
-    """Every item of every table, sorted, from the memory of moto."""
+    """Return every item of every table, sorted, from moto's memory."""
     return {name: sorted(items, key=repr) for name, items in moto_tables.items().items()}
 
 
 def canonical(value: Any) -> str:
-    """Canonical JSON, which distinguishes 3 from 3.0, 1 from true, and absent from null."""
+    """Return canonical JSON, which distinguishes 3 from 3.0, 1 from true, and absent from null."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
 class Log(logging.Handler):
-    """Captures every formatted log line of the process, with tracebacks."""
+    """A handler that captures every formatted log line of the process, with tracebacks."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -85,15 +85,15 @@ class Log(logging.Handler):
 
     @property
     def text(self) -> str:
-        """All lines."""
+        """Return all captured lines."""
         return "\n".join(self.lines)
 
 
 @contextmanager
 def logged(level: int = logging.DEBUG) -> Iterator[Log]:
-    """Capture the log of the block; `level` applies to every logger without its own level.
+    """Capture the log of the block. `level` applies to each logger that does not set its own level.
 
-    Our loggers and Chalice's do not propagate to the root logger, so each gets the handler.
+    The loggers of CAMS and Chalice do not propagate to the root logger, so the handler is added to each of them.
     """
     handler, root = Log(), logging.getLogger()
     before = {logger: logger.level for logger in (root, *map(logging.getLogger, telemetry.LOGGERS))}

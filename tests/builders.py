@@ -1,7 +1,4 @@
-"""Small, valid request bodies that tests adapt.
-
-`tests/operations.py` has one body for each operation.
-"""
+"""Small, valid request bodies that tests adapt. `tests/operations.py` contains a body for each operation."""
 
 from typing import Any
 
@@ -9,20 +6,20 @@ Body = dict[str, Any]
 
 
 def message(text: str, **members: Any) -> Body:
-    """A text message."""
+    """Return a text message."""
     return {"type": "text", "item": {"text": text}, **members}
 
 
 def state_body(*texts: str, sender: str = "human", **members: Any) -> Body:
-    """A body that replaces a state: one user turn per text; `members` are added to each message."""
+    """Return a body that replaces a state with one turn per text. `members` are added to each message."""
     return {"turns": [{"from": sender, "messages": [message(text, **members)]} for text in texts]}
 
 
 def webhook_body(url: Any = "https://example.com/hooks", *events: str, **members: Any) -> Body:
-    """A webhook for these event types, by default for leads."""
+    """Return a webhook for these event types, by default for leads."""
     return {"webhook": {"url": url, "events": list(events or ["lead_captured"]), **members}}
 
 
 def lead_body(agent_id: str = "support", **members: Any) -> Body:
-    """A lead of this agent."""
+    """Return a lead of this agent."""
     return {"lead": {"agentId": agent_id, **members}}

@@ -1,4 +1,4 @@
-"""Count the requests and capacity units of a block of code at an SDK client, ours or any other.
+"""A meter for the requests and capacity units that a block of code uses at any SDK client.
 
 The test engines report capacity wrongly, so it is computed from item sizes by DynamoDB's published rules:
 
@@ -8,7 +8,7 @@ The test engines report capacity wrongly, so it is computed from item sizes by D
 - Each index entry that is put, changed or deleted costs 1 write unit per KB; a changed index key costs two writes.
 - Sizes are rounded up per item, or per query over all its items. Projections and filters do not make a read cheaper.
 
-An operation without a rule raises an error. The meter reads items before and after a write with its own client.
+An operation without a rule raises an error. The meter reads the items before and after a write with a separate client.
 """
 
 import json
@@ -41,14 +41,14 @@ _lock = threading.Lock()
 
 @dataclass
 class Meter:
-    """Requests by operation, read units and write units."""
+    """The requests by operation, the read units and the write units."""
 
     requests: Counter[str] = field(default_factory=Counter)
     reads: float = 0
     writes: float = 0
 
     def add(self, requests: str | None = None, reads: float = 0, writes: float = 0) -> None:
-        """Add a request or units, from any thread."""
+        """Add requests or units. The method is thread-safe."""
         with _lock:
             self.requests.update([requests] if requests else ())
             self.reads += reads
@@ -56,21 +56,21 @@ class Meter:
 
     @property
     def total(self) -> int:
-        """All requests."""
+        """The number of all requests."""
         return sum(self.requests.values())
 
 
 @contextmanager
 def metered(client: Any = None) -> Iterator[Meter]:
-    """Count all requests of a DynamoDB client inside the block; by default, of the process's own client.
+    """Count all requests of a DynamoDB client inside the block. The default is the service's client.
 
-    The client of a boto3 resource is its `meta.client`. A request that the SDK retries counts once. Raise
-    ValueError for an operation that has no rule.
+    The client of a boto3 resource is its `meta.client`. A request that the SDK retries counts once. Raise ValueError
+    for an operation without a rule.
     """
     asked = client or storage.sdk_client("dynamodb")
     meter, events = Meter(), asked.meta.events
     recorder = _Recorder(meter, _plain(asked.meta.endpoint_url, asked.meta.region_name))
-    # Read the request as sent: there, a client's typed values and a resource's plain values look the same.
+    # Read the encoded request, because the values of a client and of a resource have the same form there.
     events.register("before-call.dynamodb.*", recorder.before)
     events.register("after-call.dynamodb.*", recorder.after)
     try:
@@ -82,7 +82,7 @@ def metered(client: Any = None) -> Iterator[Meter]:
 
 @lru_cache
 def _plain(endpoint: str, region: str) -> Any:
-    # With the credentials of the environment: the local engine refuses all others.
+    # Use the environment's credentials, because the local engine rejects all others.
     client = Session().create_client("dynamodb", region, endpoint_url=endpoint)
     fast_moto.attach(client)
     return client
@@ -103,14 +103,14 @@ class _Recorder(threading.local):  # each thread has one request at a time
         self._tables: dict[str, dict[str, Any]] = {}
 
     def before(self, params: dict[str, Any], model: Any, **_: Any) -> None:
-        """Store the request and the items that it is about to replace."""
+        """Store the request and the items that it replaces."""
         if model.name not in _KEYED_READS | _RANGE_READS | _WRITES:
             raise ValueError(f"There is no cost rule for {model.name}.")
         self._sent = json.loads(params["body"])
         self._old = [self._stored(place) for place in self._written(model.name)]
 
     def after(self, http_response: Any, parsed: dict[str, Any], model: Any, **_: Any) -> None:
-        """Add the cost of the request; a failed request counts as a request only."""
+        """Add the cost of the request. A failed request counts as a request without units."""
         self._meter.add(requests=model.name)
         if http_response.status_code != 200:
             return
@@ -125,7 +125,7 @@ class _Recorder(threading.local):  # each thread has one request at a time
             self._meter.add(writes=doubled * _write_units(old, new) + index_units)
 
     def _bytes_read(self, operation: str, answer: dict[str, Any]) -> int:
-        """The bytes that a query or scan read; a narrowed request is repeated without the narrowing."""
+        """Return the bytes that a query or scan read. Repeat a narrowed request without the narrowing parameters."""
         if not _NARROWING & self._sent.keys():
             return sum(map(size, answer["Items"]))
         wanted = {name: value for name, value in self._sent.items() if name not in _NARROWING}
@@ -136,7 +136,7 @@ class _Recorder(threading.local):  # each thread has one request at a time
         return sum(map(size, ask(**{name: value for name, value in wanted.items() if value != {}})["Items"]))
 
     def _written(self, operation: str) -> list[_Place]:
-        """The items that a request writes, or checks in a transaction."""
+        """Return the items that a request writes, or checks in a transaction."""
         if operation not in _WRITES:
             return []
         steps = [self._sent]
@@ -173,7 +173,7 @@ class _Recorder(threading.local):  # each thread has one request at a time
                 yield _write_units(before, after)
 
     def _entry(self, table: str, index: dict[str, Any], item: Item) -> Item:
-        """The index entry of an item, empty for an item without the index's key."""
+        """Return the index entry of an item. It is empty if the item lacks the index's key."""
         keys, projection = {one["AttributeName"] for one in index["KeySchema"]}, index["Projection"]
         if not keys <= set(item):
             return {}
@@ -182,7 +182,7 @@ class _Recorder(threading.local):  # each thread has one request at a time
 
 
 def size(item: Item) -> int:
-    """An item's size in bytes: names and values."""
+    """Return the size of an item in bytes: its names and values."""
     return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
 
 
@@ -209,7 +209,7 @@ def _number_size(content: str) -> int:
 
 
 def _read(operation: str, sent: dict[str, Any]) -> list[_Place]:
-    """The keys that a request reads."""
+    """Return the keys that a request reads."""
     if operation == "GetItem":
         return [_Place(sent["TableName"], sent["Key"], _is_strong(sent))]
     if operation == "TransactGetItems":

@@ -1,7 +1,7 @@
 """Shared fixtures: an empty engine with the template's tables, a workspace, and an API client per credential.
 
-Most tests run on moto in this process; tests of behaviour that moto gets wrong run on the local engine
-(`tests/reliability`). The environment is set before any of our modules is imported, as in a deployment.
+Most tests run on moto in this process. Where moto differs from AWS, tests run on the local engine
+(`tests/reliability`). The environment is set before a module of CAMS is imported, as in a deployment.
 """
 
 import os
@@ -34,19 +34,19 @@ PassTime = Callable[[int], None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the option that switches the fast path off."""
+    """Declare the option that disables the fast path."""
     parser.addoption("--plain-moto", action="store_true", help="run all tests without tests/fast_moto.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Switch the fast path on."""
+    """Enable the fast path."""
     if not config.getoption("plain_moto"):
         fast_moto.use(storage.sdk_client("dynamodb"))
 
 
 @pytest.fixture
 def engine(request: pytest.FixtureRequest) -> Iterator[None]:
-    """An empty engine with the template's resources, and empty caches."""
+    """Provide an empty engine with the template's resources, and clear all caches."""
     if request.config.getoption("plain_moto"):
         with new_engine():
             yield
@@ -59,7 +59,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def workspace(engine: None) -> workspaces.NewWorkspace:
-    """A workspace with its first key and token."""
+    """Create a workspace with its first key and token."""
     made, is_old = restore_or_create("workspace", lambda: workspaces.create("Test"))
     if is_old:
         keyring.current()  # creating a workspace caches its data key
@@ -68,19 +68,19 @@ def workspace(engine: None) -> workspaces.NewWorkspace:
 
 @pytest.fixture
 def other_workspace(engine: None) -> workspaces.NewWorkspace:
-    """A second workspace."""
+    """Create a second workspace."""
     return workspaces.create("Other")
 
 
 @pytest.fixture
 def api(workspace: workspaces.NewWorkspace) -> Api:
-    """An API client with the workspace key."""
+    """Return an API client with the workspace key."""
     return Api(workspace.workspace_key)
 
 
 @pytest.fixture
 def agent_id(api: Api) -> str:
-    """The id of an agent of the workspace, created through v2."""
+    """Create an agent of the workspace through v2, and return its id."""
     _, is_old = restore_or_create("agent", lambda: api.post("/v2/agents/support", {"title": "Support"}))
     if is_old:
         api.get("/v2/agents/support")  # a request caches the credential
@@ -89,7 +89,7 @@ def agent_id(api: Api) -> str:
 
 @pytest.fixture
 def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
-    """Stop both clocks; return a function that advances them by some seconds."""
+    """Stop both clocks, and return a function that advances them by a number of seconds."""
     start, passed = clock.milliseconds(), 0
 
     def move(seconds: int) -> None:
@@ -104,7 +104,7 @@ def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
 
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each call of the clock returns a later time, so that the order of creation is unambiguous."""
+    """Make each call of the clock return a later time, so that the order of creation is unambiguous."""
     real, last = clock.milliseconds, [0]
 
     def tick() -> int:

@@ -1,6 +1,6 @@
-"""The table of docs/costs.md: each counted cost is in one row, and a test asserts it with `check`.
+"""The table in docs/costs.md. Each counted cost is in one row, and a test asserts the cost with `check`.
 
-With `CAMS_UPDATE_DOCS` set, `check` writes the row instead. Operations of equal cost share a row.
+If `CAMS_UPDATE_DOCS` is set, `check` writes the row instead. Operations with equal costs share a row.
 """
 
 from collections import defaultdict
@@ -16,7 +16,7 @@ _SEPARATOR = "; "
 
 
 class Cost(NamedTuple):
-    """Requests to DynamoDB, read units and write units."""
+    """The requests to DynamoDB, the read units and the write units."""
 
     requests: float
     reads: float

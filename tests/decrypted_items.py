@@ -1,6 +1,6 @@
-"""Every stored item, with its sealed attributes decrypted: what an owner of the keys can read.
+"""Every stored item with its encrypted attributes decrypted, as an owner of the keys can read it.
 
-A binary attribute that is neither decrypted nor known to contain no record fails the test.
+A test fails if a binary attribute is not decrypted, unless the attribute is known to contain no record.
 """
 
 import base64
@@ -23,7 +23,7 @@ Item = dict[str, dict[str, Any]]
 
 
 class DecryptedItem(NamedTuple):
-    """An item: its table, without the prefix, its keys, and all its attributes as one text."""
+    """An item: its table without the prefix, its keys, and all its attributes as one text."""
 
     table: str
     keys: list[str]
@@ -31,7 +31,7 @@ class DecryptedItem(NamedTuple):
 
 
 def items() -> list[DecryptedItem]:
-    """Each item of each table."""
+    """Yield each item of each table."""
     held = moto_tables.items()
     return [_decrypted_item(name, item) for name in held for item in held[name]]
 
@@ -42,7 +42,7 @@ def _decrypted_item(table_name: str, item: Item) -> DecryptedItem:
 
 
 def text_of(table_name: str, item: Item) -> str:
-    """Return an item as one text, with its sealed attributes decrypted."""
+    """Return an item as one text, with its encrypted attributes decrypted."""
     table = table_name.removeprefix(storage.table(""))
     keys = [item[one["AttributeName"]]["S"] for one in moto_tables.tables()[table_name].schema]
     parts = []
@@ -69,7 +69,7 @@ def _open(table: str, keys: list[str], name: str, sealed: bytes, item: Item) -> 
 
 
 def _open_pieces(keys: list[str]) -> str:
-    """The body of the answer that a piece belongs to; pieces without an answer are put together by their write."""
+    """Return the body of the stored response that a piece belongs to, joined from all pieces of its write."""
     writing = storage.split_key(keys[1])[0]
     rows = storage.query(stored_responses.PieceRow, keys[0], stored_responses.PieceRow.part.startswith(f"{writing}#"))
     sealed = b"".join(row.piece for row in rows)
@@ -78,7 +78,7 @@ def _open_pieces(keys: list[str]) -> str:
 
 
 def stream_records() -> Iterator[tuple[str, float, str]]:
-    """Each image of each record of each stream: its table, the Unix time of its change, and its text."""
+    """Yield each image of each stream record: its table, the Unix time of its change, and its text."""
     dynamodb, streams = boto3.client("dynamodb"), boto3.client("dynamodbstreams")
     for name, table in moto_tables.tables().items():
         if table.stream_shard is None:
@@ -94,7 +94,7 @@ def stream_records() -> Iterator[tuple[str, float, str]]:
 
 
 def messages() -> Iterator[tuple[str, str]]:
-    """Each message of each queue, delayed and received ones too."""
+    """Yield each message of each queue, including delayed and received messages."""
     for name, queue in sqs_backends["123456789012"]["eu-west-1"].queues.items():
         for message in queue._messages:
             yield name, message.body

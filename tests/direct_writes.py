@@ -1,4 +1,4 @@
-"""Write rows outside a request, or interrupt a commit with another writer."""
+"""Functions that write rows outside a request, or interrupt a commit with another writer."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,19 +10,19 @@ from chalicelib.storage.unit import Unit
 
 
 def put_now(row: storage.Row, condition: Any = None) -> None:
-    """Write a row in a unit of work of its own."""
+    """Write a row in a separate unit of work."""
     with storage.unit_of_work():
         storage.put(row, condition)
 
 
 def delete_now(row: storage.Row) -> None:
-    """Delete a row in a unit of work of its own."""
+    """Delete a row in a separate unit of work."""
     with storage.unit_of_work():
         storage.delete(row)
 
 
 def before_each_commit(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
-    """Call `act` before each commit that writes, including its own; the test must stop the recursion."""
+    """Call `act` before each commit that writes, including the commits of `act`. The test must stop the recursion."""
     commit = Unit.commit
 
     def acting(self: Unit) -> None:

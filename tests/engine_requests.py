@@ -1,7 +1,7 @@
-"""Count the requests that the service sends to its engine, refuse them, or lose their answers.
+"""Functions that count or reject the requests of the service to its engine, or lose the responses.
 
-This works at the SDK's clients, below our code and PynamoDB: unintended requests are counted as well, and an injected
-error takes the path of a real one.
+The functions work at the SDK's clients, below CAMS and PynamoDB. So they count unintended requests too, and an injected
+error takes the path of a real error.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ _SERVICES = ("dynamodb", "kms", "sqs")
 
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
-    """Count the requests sent inside the block, including retries, by operation name."""
+    """Count the requests inside the block by operation name, including retries."""
     sent: Counter[str] = Counter()
 
     def note(operation_name: str, **_: Any) -> None:
@@ -38,7 +38,7 @@ def counted() -> Iterator[Counter[str]]:
 
 @contextmanager
 def lose_first_answer(operation_name: str) -> Iterator[None]:
-    """Lose the answer to the first request of an operation inside the block, after the engine applied it."""
+    """Lose the response to the first request of an operation inside the block, after the engine applied it."""
     lost: list[str] = []
 
     def lose(event_name: str, **_: Any) -> None:
@@ -47,7 +47,7 @@ def lose_first_answer(operation_name: str) -> Iterator[None]:
             raise ReadTimeoutError(endpoint_url="the engine")
 
     events = storage.sdk_client("dynamodb").meta.events
-    events.register_last("before-send", lose)  # after moto, which answers at this event
+    events.register_last("before-send", lose)  # after moto, which responds at this event
     try:
         with over_http():
             yield
@@ -58,7 +58,7 @@ def lose_first_answer(operation_name: str) -> Iterator[None]:
 
 @contextmanager
 def refuse_operation(operation_name: str, code: str) -> Iterator[None]:
-    """Answer an operation with this error code inside the block, without sending it."""
+    """Respond to an operation with this error code inside the block. The engine does not receive the request."""
     parsed = {"Error": {"Code": code, "Message": "Refused for a test"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
 
     def refuse(**_: Any) -> tuple[AWSResponse, dict[str, Any]]:

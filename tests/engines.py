@@ -1,4 +1,4 @@
-"""Engines for tests: a new one, and an empty one."""
+"""Functions that create an engine for a test, or empty it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from tests import extensions, moto_tables
 
 @contextmanager
 def new_engine() -> Iterator[None]:
-    """Run a new engine with the template's resources inside the block."""
+    """Run a new engine with the template's resources for the duration of the block."""
     with mock_aws():
         clear_caches()
         create_resources()
@@ -31,7 +31,7 @@ def create_resources() -> None:
 
 
 def clear() -> None:
-    """Empty every table, stream and queue, and every cache."""
+    """Empty every table, stream, queue and cache."""
     clear_caches()
     for table in moto_tables.tables().values():
         table.items.clear()
@@ -42,7 +42,7 @@ def clear() -> None:
 
 
 def clear_caches() -> None:
-    """Empty every cache that a process keeps between requests."""
+    """Empty every cache that a process keeps across requests."""
     auth.clear_cache()
     agents._known_agents.clear()
     workspaces._known_retention.clear()

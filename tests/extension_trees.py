@@ -1,13 +1,13 @@
-"""Runs tests in copies of the tree without extension folders: `make test-extensions`.
+"""Runs tests in copies of the tree without some extensions: `make test-extensions`.
 
     python -m tests.extension_trees [--only NAME | --without NAME] [--all-tests] [--rehearse] [PYTEST OPTIONS]
 
-The gate runs five copies, two at a time: without extensions, and with each alone. They pass the quick tests of what
-differs between copies: the parts of the tree compared with each other, the hooks of core, and the extension itself.
+`.ci/run` tests five copies, two at a time: without extensions, and with each extension alone. Each copy runs the quick
+tests that depend on extensions: comparisons of parts of the tree, the hooks of core, and the tests of the extension.
 
-With `--all-tests`, they pass all remaining quick tests. `--without NAME` removes one folder only and runs all tests;
-`--without each` makes such a copy for each extension. With `--rehearse`, each copy is also deployed in the emulated
-account of `make rehearse`. These take several minutes for each copy, and are for a release.
+`--all-tests` runs all other quick tests in each copy. `--without NAME` removes only one extension and runs all tests;
+`--without each` makes such a copy for each extension. `--rehearse` deploys each copy in the emulated account of
+`make rehearse`. These options take several minutes per copy. Use them before a release.
 """
 
 import argparse
@@ -30,7 +30,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 _FOLDER = Path("chalicelib/extensions")
 _ENVIRONMENTS = (".venv", ".venv-engine", ".uv")
 _NONE, _EACH = "none", "each"
-# Operations, the document, functions with their permissions, alarms, and the template.
+# Tests of the operations, the OpenAPI document, the functions with their permissions, the alarms and the template.
 _PARTS = (
     "tests/openapi/test_document.py",
     "tests/contract",
@@ -40,7 +40,7 @@ _PARTS = (
     "tests/deployment/test_rights.py",
     "tests/deployment/test_template.py",
 )
-# Imports, tables and rows, deletions and costs, which extensions add to, and what operators verify.
+# Tests of imports, tables, rows, deletions, costs and the operator's checks, to which extensions contribute.
 _CORE = (
     *_PARTS,
     "tests/test_structure.py",
@@ -54,14 +54,14 @@ _CORE = (
     "tests/deployment/test_verify_functions.py",
     "tests/deployment/test_verify_resources.py",
 )
-# By extension, the folder unless it takes longer than half a minute.
+# Extension -> its tests: the whole directory, unless it takes longer than half a minute.
 _OWN = {
     "console": tuple(
         f"tests/extensions/console/test_{name}.py" for name in ("agents", "conversations", "links", "rights")
     )
 }
 GATE = (*_CORE, *(path for paths in _OWN.values() for path in paths))
-"""What the gate runs, besides the folders of extensions."""
+"""The tests that the gate runs, besides the directories of extensions."""
 _AT_A_TIME = 2
 
 
@@ -74,7 +74,7 @@ class _Tree(NamedTuple):
 
 
 def main() -> None:
-    """Run the tests of each copy; exit with 1 if some fail."""
+    """Run the tests of each copy. Exit with 1 if a test fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", choices=(_NONE, *present()), help="one copy: the extension in it")
     parser.add_argument("--without", choices=(_EACH, *present()), help="one copy: the only extension that it lacks")
@@ -94,7 +94,7 @@ def main() -> None:
 
 
 def _gate(only: str | None) -> Iterator[_Tree]:
-    """Yield the copies of the gate. Those that take longest come first."""
+    """Yield the copies of the gate, the slowest copies first."""
     for name in [only] if only else [_NONE, *present()]:
         if name == _NONE:
             yield _Tree(name, frozenset(), _CORE)
@@ -108,7 +108,7 @@ def _without(chosen: str) -> Iterator[_Tree]:
 
 
 def _passes(tree: _Tree, options: list[str]) -> bool:
-    """Run the tests of the gate in one process, so that two copies use two processors. Print its output at the end."""
+    """Run the tests of the gate in one process, so that two copies use two processors. Print the output at the end."""
     with _copied(tree) as directory:
         return _run(f"{tree.name}: tests", directory, "pytest", "-n", "0", *_QUICK, *tree.tests, *options, capture=True)
 
@@ -142,7 +142,7 @@ def _copied(tree: _Tree) -> Iterator[Path]:
 
 
 def _copy(tree: Path, extensions: frozenset[str]) -> None:
-    """Copy the files that Git knows, without the folders of other extensions."""
+    """Copy the files that Git tracks, without the directories of other extensions."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=_ROOT, check=True, capture_output=True, text=True).stdout
     for path in map(Path, filter(None, listed.split("\0"))):
         in_folder = path.is_relative_to(_FOLDER) and len(path.relative_to(_FOLDER).parts) > 1
@@ -150,10 +150,10 @@ def _copy(tree: Path, extensions: frozenset[str]) -> None:
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(_ROOT / path, tree / path)
             shutil.copymode(_ROOT / path, tree / path)
-    # Some tests read what Git knows.
+    # Some tests list the files that Git tracks.
     subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
     subprocess.run(["git", "add", "-A"], cwd=tree, check=True)
-    # The patterns of .gitignore match directories, not links.
+    # The patterns in .gitignore match directories, but not symbolic links.
     (tree / ".git" / "info" / "exclude").write_text("\n".join(_ENVIRONMENTS), encoding="utf-8")
     for environment in _ENVIRONMENTS:
         if (_ROOT / environment).exists():

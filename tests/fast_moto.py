@@ -1,7 +1,7 @@
-"""The fast path of the tests: the parts of moto and of the SDK that they bypass.
+"""The fast path of the tests, which bypasses parts of moto and the SDK.
 
-Most tests use this path, and the suite takes half the time with it. `make test-long` runs all tests without it
-(`pytest --plain-moto`), and `tests/contract` never uses it. It bypasses:
+Most tests use this path, and it halves the time of the suite. `make test-long` runs all tests without the fast path
+(`pytest --plain-moto`), and `tests/contract` never uses it. The fast path bypasses:
 
 1. **HTTP.** A handler of botocore's `before-call` event passes the data operations of DynamoDB to moto's
    `DynamoHandler`. The SDK does not sign, encode or send the request, and moto does not route it. The events after
@@ -59,20 +59,20 @@ _update_item = DynamoDBBackend.update_item
 
 
 def use(client: Any) -> None:
-    """Switch the fast path on, and answer this DynamoDB client's data operations directly; call once per client."""
+    """Enable the fast path for the data operations of this DynamoDB client. Call the function once per client."""
     attach(client)
     _switch(on=True)
 
 
 def attach(client: Any) -> None:
-    """Answer this DynamoDB client's data operations directly while the fast path is on; call once per client."""
-    # Registered last and for all operations, so that every other handler of the event runs first.
+    """Use the fast path, while it is enabled, for this DynamoDB client's data operations. Call this once per client."""
+    # Register the handler last and for all operations, so that every other handler of the event runs first.
     client.meta.events.register_last("before-call", _answer)
 
 
 @contextmanager
 def plain_moto() -> Iterator[None]:
-    """Run the block on unmodified moto."""
+    """Use unmodified moto inside the block."""
     before = _is_on
     _switch(on=False)
     try:
@@ -180,7 +180,7 @@ _cloud = mock_aws()
 
 @contextmanager
 def kept_engine() -> Iterator[None]:
-    """Run the process's engine inside the block, with the contents of the last block."""
+    """Run the process's engine inside the block. Its contents are those of the previous block."""
     _cloud.start(reset=False)
     if not tables():
         create_resources()
@@ -202,9 +202,9 @@ _saved: dict[str, _Saved] = {}
 
 
 def restore_or_create(name: str, make: Callable[[], T]) -> tuple[T, bool]:
-    """Return the result of `make`, and whether it was restored from an earlier call.
+    """Return the result of `make`, and whether the result was restored from an earlier call.
 
-    It is restored only if the tables and their items equal those before the first call. Caches are not restored.
+    The result is restored only if the tables and items equal those before the first call. Caches are not restored.
     """
     if not _is_on:
         return make(), False

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def check(page: str, name: str, text: str) -> None:
-    """Fail unless a part of a page has this text; write the text instead if `CAMS_UPDATE_DOCS` is set."""
+    """Fail unless a part of a page equals this text. If `CAMS_UPDATE_DOCS` is set, write the text instead."""
     if is_update():
         write(page, name, text)
     elif part(page, name) != text:
@@ -26,7 +26,7 @@ def is_update() -> bool:
 
 
 def part(page: str, name: str) -> str:
-    """Return a generated part as the page has it."""
+    """Return the text of a generated part of a page."""
     return _split(page, name)[1]
 
 

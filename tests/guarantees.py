@@ -1,13 +1,13 @@
-"""Add up the evidence for each guarantee of docs/guarantees.md, and print it after the run.
+"""A pytest plugin that counts the evidence for each guarantee in docs/guarantees.md and prints it after the run.
 
-A test that proves a guarantee is marked with it, and counts its cases with the fixture `count_cases`:
+A test that proves a guarantee has the marker `guarantee`, and counts its cases with the fixture `count_cases`:
 
     @pytest.mark.guarantee("whole")
     def test_...(count_cases: CaseCounter) -> None:
         ...
         count_cases(faults=12, states=24)
 
-Every failure of a marked test breaks its guarantee. `CAMS_UPDATE_GUARANTEES=1 make test-all` updates the page if no
+A failure of a marked test breaks its guarantee. `CAMS_UPDATE_GUARANTEES=1 make test-all` updates the page if no
 guarantee is broken.
 """
 
@@ -30,7 +30,7 @@ COUNTED = {
 }
 BROKEN = "broken guarantees"
 
-# The first column of the page, in order.
+# The first column of the page's table, in order.
 GUARANTEES = {
     "whole": "A write is applied completely or not at all, wherever the process stops",
     "repeated": "A `POST`, `PUT` or `PATCH` with an `Idempotency-Key` takes effect once",
@@ -52,7 +52,7 @@ GUARANTEES = {
 
 
 class CaseCounter(Protocol):
-    """Adds to the figures of the test's guarantee."""
+    """A function that adds to the figures of the test's guarantees."""
 
     def __call__(self, *, faults: int = 0, states: int = 0, requests: int = 0, tenants: int = 0) -> None: ...
 
@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Copy the guarantees of the test to its report, which has no markers."""
+    """Copy the guarantees of the test to its report, because a report does not contain markers."""
     for marker in item.iter_markers("guarantee"):
         (name,) = marker.args
         assert name in GUARANTEES, f"{name} is not in GUARANTEES of tests/guarantees.py"
@@ -72,7 +72,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture
 def count_cases(request: pytest.FixtureRequest) -> CaseCounter:
-    """Count the test's cases for the guarantees that it is marked with."""
+    """Return a function that counts the test's cases for its guarantees."""
     assert request.node.get_closest_marker("guarantee"), "the test has no guarantee marker"
 
     def add(**counts: int) -> None:
@@ -83,7 +83,7 @@ def count_cases(request: pytest.FixtureRequest) -> CaseCounter:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Print the table if a marked test ran, but not for a partial run, which would leave it incomplete."""
+    """Print the table if a marked test ran. Print nothing for a partial run, whose table would be incomplete."""
     if runs_part(config):
         return
     figures: dict[str, Counter[str]] = defaultdict(Counter)
@@ -101,7 +101,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def _add(report: Any, figures: dict[str, Counter[str]]) -> None:
-    # A test has three reports: count that of the call, and a failed setup or teardown.
+    # A test has three reports. Count the report of the call, and that of a failed setup or teardown.
     if getattr(report, "when", None) != "call" and not getattr(report, "failed", False):
         return
     properties = getattr(report, "user_properties", [])

@@ -1,4 +1,6 @@
-"""The import graph of `chalicelib`, a node per package or extension: `python -m tests.import_graph` prints its figures.
+"""The import graph of `chalicelib`, with a node per package or extension.
+
+`python -m tests.import_graph` prints its figures.
 
 Imports inside functions and under `TYPE_CHECKING` count. An upward edge closes a cycle: in any order of layers, it
 leads from a lower layer to a higher one.
@@ -15,13 +17,13 @@ PACKAGE = Path(__file__).parent.parent / "chalicelib"
 
 
 def name_of(module: Path, package: Path = PACKAGE) -> str:
-    """A module's dotted name below the package; empty for the package itself."""
+    """Return a module's dotted name below the package. It is empty for the package itself."""
     name = ".".join(module.relative_to(package).with_suffix("").parts)
     return name.removesuffix("__init__").removesuffix(".")
 
 
 def node_of(module: str) -> str:
-    """The node of a module: its package, or its extension. The registry of extensions is a node of its own."""
+    """Return the node of a module: its package, or its extension. The registry of extensions is a separate node."""
     package, _, below = module.partition(".")
     return f"{package}.{below.partition('.')[0]}" if package == "extensions" and below else package
 
@@ -33,7 +35,7 @@ def _names(package: Path) -> set[str]:
 
 @cache
 def imported_by(module: Path, package: Path = PACKAGE) -> set[str]:
-    """The dotted names of the package's modules that a module imports."""
+    """Return the dotted names of the package's modules that a module imports."""
     known, found = _names(package), set()
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == package.name:
@@ -44,7 +46,7 @@ def imported_by(module: Path, package: Path = PACKAGE) -> set[str]:
 
 
 def graph(package: Path = PACKAGE) -> Graph:
-    """The nodes that each node imports."""
+    """Return the nodes that each node imports."""
     edges: Graph = {}
     for module in package.rglob("*.py"):
         if node := node_of(name_of(module, package)):
@@ -54,7 +56,7 @@ def graph(package: Path = PACKAGE) -> Graph:
 
 
 def upward_edges(edges: Graph) -> set[tuple[str, str]]:
-    """The edges that close a cycle in a depth-first search, in alphabetical order."""
+    """Return the edges that close a cycle in a depth-first search, in alphabetical order."""
     closing: set[tuple[str, str]] = set()
     done: set[str] = set()
 
@@ -73,7 +75,7 @@ def upward_edges(edges: Graph) -> set[tuple[str, str]]:
 
 
 def levels(edges: Graph) -> int:
-    """The number of nodes in the longest import chain, without upward edges."""
+    """Return the number of nodes in the longest import chain, without upward edges."""
     upward = upward_edges(edges)
     height: dict[str, int] = {}
 

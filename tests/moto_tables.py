@@ -1,4 +1,4 @@
-"""Direct access to moto's tables, for checks of stored rows and for restoring them."""
+"""Direct access to moto's tables, which checks and restores stored rows."""
 
 import pickle
 from typing import Any
@@ -11,18 +11,18 @@ from chalicelib.http import auth
 
 
 def tables() -> dict[str, Any]:
-    """moto's tables by name."""
+    """Return moto's tables by name."""
     held: dict[str, Any] = dynamodb_backends["123456789012"]["eu-west-1"].tables
     return held
 
 
 def items() -> dict[str, list[dict[str, Any]]]:
-    """Every item of every table, byte for byte."""
+    """Return every item of every table, byte for byte."""
     return {name: [item.to_json()["Attributes"] for item in table.all_items()] for name, table in tables().items()}
 
 
 def snapshot() -> bytes:
-    """The contents of all tables, for `restore`."""
+    """Return the contents of all tables, for `restore`."""
     return pickle.dumps({name: table.items for name, table in tables().items()})
 
 
@@ -36,7 +36,7 @@ def restore(taken: bytes) -> None:
 
 
 def drop_history() -> None:
-    """Empty the streams, and the list that moto keeps of all records."""
+    """Empty the streams, and moto's list of all records."""
     for table in tables().values():
         if table.stream_shard is not None:
             table.stream_shard.items.clear()

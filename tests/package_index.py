@@ -1,4 +1,4 @@
-"""A folder of wheels as pip's and uv's only index, for set-up and packaging without a network."""
+"""A directory of wheels that serves as the only index of pip and uv, so that tests need no network."""
 
 import hashlib
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def add_wheel(directory: Path, name: str, tag: str = "py3-none-any") -> str:
-    """Add version 1 of a one-module package; return its line of a lock file."""
+    """Add version 1 of a package with one module, and return its line for a lock file."""
     directory.mkdir(exist_ok=True)
     wheel, info = directory / f"{name}-1-{tag}.whl", f"{name}-1.dist-info"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -21,7 +21,7 @@ def add_wheel(directory: Path, name: str, tag: str = "py3-none-any") -> str:
 
 
 def variables(directory: Path) -> dict[str, str]:
-    """The environment in which pip searches only `directory`, and uv has an empty cache."""
+    """Return environment variables that make pip search only `directory`, and give uv an empty cache."""
     return {
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_NO_INDEX": "1",

@@ -10,7 +10,7 @@ ZARA = {"email": "zara@example.com", "userID": "zara"}
 
 
 def fill(api: Api, workspace_id: str, user: str) -> None:
-    """Two conversations, one of them with chunks, analytics, a lead, an event and a kept answer of a user."""
+    """Create two conversations of a user, one with chunks, and analytics, a lead, an event and a stored response."""
     headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": f"key-{user}"}
     noise = hashlib.shake_256(user.encode()).hexdigest(150_000)
     turns = {"turns": [{"from": "human", "messages": [message(noise)]}]}

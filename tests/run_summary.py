@@ -1,4 +1,4 @@
-"""The last line of a test run: result, cost, and the number of deselected tests."""
+"""A pytest plugin that prints the last line of a run: result, cost, and the number of deselected tests."""
 
 import resource
 import time
@@ -10,7 +10,7 @@ _LEFT, _CPU = "tests_left_out", "cpu_seconds"
 
 
 class RunSummary:
-    """Counts deselected tests and CPU seconds, including those of worker processes."""
+    """A plugin that counts deselected tests and CPU seconds, including those of worker processes."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -19,7 +19,7 @@ class RunSummary:
         self._of_workers = 0.0
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        """Count the tests that a marker or `-k` deselects; long tests are never part of these runs."""
+        """Count the tests that a marker or `-k` deselects, without long tests, which these runs never include."""
         self._left += sum(item.get_closest_marker("long") is None for item in items)
 
     @pytest.hookimpl(tryfirst=True)
@@ -30,13 +30,13 @@ class RunSummary:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Collect a worker's figures; every worker deselects the same tests."""
+        """Add a worker's figures. Every worker deselects the same tests."""
         figures = getattr(node, "workeroutput", {})
         self._left = max(self._left, figures.get(_LEFT, 0))
         self._of_workers += figures.get(_CPU, 0.0)
 
     def pytest_unconfigure(self) -> None:
-        """Write the line after pytest's own summary."""
+        """Print the line after pytest's summary."""
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or hasattr(self._config, "workeroutput"):
             return
@@ -47,7 +47,7 @@ class RunSummary:
 
 
 def summary_line(counts: dict[str, int], left: int, seconds: float, cpu_seconds: float) -> str:
-    """The summary; empty for a run without tests."""
+    """Return the summary. It is empty for a run without tests."""
     broken, run = counts["failed"] + counts["error"], sum(counts.values())
     if not run:
         return ""
@@ -61,7 +61,7 @@ def summary_line(counts: dict[str, int], left: int, seconds: float, cpu_seconds:
 
 
 def _cpu_seconds(of_workers: float = 0.0) -> float:
-    """CPU seconds of this process and its children; workers report their own."""
+    """Return the CPU seconds of this process and its children, without workers, plus those that the workers report."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = own.ru_utime + own.ru_stime

@@ -1,4 +1,6 @@
-"""Select the tests of `make test`: each behaviour once. All others are marked `whole` and run in `make test-all`.
+"""A pytest plugin that selects the tests of `make test`, which runs each behaviour once.
+
+All other cases get the marker `whole`, and `make test-all` runs them:
 
     @whole                                      deselects the test: a count, a sweep or a build
     @each_value_once                            selects each value of each parameter of a matrix once
@@ -7,7 +9,7 @@
 
 `pytest.param(..., marks=whole)` deselects a single row of parameters.
 
-A rule that does not depend on the combination of its parameters needs no matrix: `zip_cycled` pairs them.
+If a behaviour does not depend on the combination of its parameters, `zip_cycled` pairs them without a matrix.
 """
 
 import inspect
@@ -23,8 +25,8 @@ each_value_once = pytest.mark.each_value_once
 
 
 def one_of_each(rule: Callable[..., Hashable]) -> pytest.MarkDecorator:
-    """Deselect all cases of a test but the first for each value of `rule`, a function of its parameters by name."""
-    # A mark takes a function as its only positional argument for the decorated test.
+    """Select the first case for each value of `rule`, a function of the test's parameters by name."""
+    # A mark treats a function as its only positional argument as the decorated test.
     return pytest.mark.one_of_each(rule=rule)
 
 
@@ -32,7 +34,7 @@ first_case = one_of_each(lambda: None)
 
 
 def zip_cycled(*axes: Collection[Any]) -> list[tuple[Any, ...]]:
-    """Return as many rows as the longest axis has values; the values of shorter axes repeat."""
+    """Return a row for each value of the longest axis. The values of shorter axes repeat."""
     return list(islice(zip(*map(cycle, axes), strict=False), max(map(len, axes))))
 
 
@@ -75,7 +77,7 @@ def _all_but_first(rule: Callable[..., Hashable], cases: list[pytest.Function]) 
 
 
 def _all_but_diagonal(cases: list[pytest.Function]) -> Iterable[pytest.Function]:
-    """All cases but one for each value of the longest parameter; the values of shorter parameters repeat."""
+    """Return all cases except one for each value of the longest parameter. The values of shorter parameters repeat."""
     axes = _axes(cases[0])
     values: list[list[tuple[int, ...]]] = [[] for _ in axes]
     places = []
@@ -92,7 +94,7 @@ def _all_but_diagonal(cases: list[pytest.Function]) -> Iterable[pytest.Function]
 
 
 def _axes(case: pytest.Function) -> list[list[str]]:
-    """The parameter names, grouped as they are parametrised."""
+    """Return the parameter names, grouped by their `parametrize` marks."""
     listed = [mark.args[0] for mark in case.iter_markers("parametrize")]
     axes = [[name.strip() for name in (one.split(",") if isinstance(one, str) else one)] for one in listed]
     named = {name for names in axes for name in names}
@@ -100,6 +102,6 @@ def _axes(case: pytest.Function) -> list[list[str]]:
 
 
 def runs_part(config: pytest.Config) -> bool:
-    """Whether this run is a part of `make test-all`: `make test` or `make test-rest`."""
+    """Return whether this run is a part of `make test-all`: `make test` or `make test-rest`."""
     chosen: Any = config.getoption("markexpr")
     return "whole" in chosen
