@@ -2,16 +2,16 @@
 
 Run `python -m tests.reliability.competing_writers` with one of these actions:
 
-    save TOKEN REQUESTS THREADS    send each request from all threads at once; prints the statuses of each request
-    append TOKEN HOW THREADS       add messages to one conversation until 429; prints the number of accepted ones
+    save TOKEN REQUESTS THREADS    send each request from all threads at once; print the statuses of each request
+    append TOKEN HOW THREADS       add messages to one conversation until 429; print the number of accepted messages
     add TOKEN EACH THREADS         add EACH messages to the end of one conversation in every thread, one per request and
-                                   each twice; prints `[[status, mid, start, end], …]` of each thread
-    guess TOKEN EACH THREADS       sign in to the console with EACH wrong passwords in every thread; prints the statuses
+                                   each twice; print `[[status, mid, start, end], …]` of each thread
+    guess TOKEN EACH THREADS       sign in to the console with EACH wrong passwords in every thread; print the statuses
     merge TOKEN MEMBERS EACH       change the metadata of one conversation EACH times, in one thread per member;
-                                   prints the statuses
+                                   print the statuses
 
-REQUESTS is JSON: `[[method, path, body, tag], …]`, MEMBERS a list of names. HOW is `matched` (with
-`If-Match`) or `plain`.
+REQUESTS is JSON: `[[method, path, body, tag], …]`. MEMBERS is a list of names. HOW is `matched` (with `If-Match`) or
+`plain`.
 """
 
 import json
@@ -30,7 +30,7 @@ THREAD = "THREAD"
 
 
 def save(api: Api, requests: list[list[Any]], threads: int) -> None:
-    """Send each request from all threads at the same moment; `THREAD` in a body is the thread's name."""
+    """Send each request from all threads at the same moment. The thread's name replaces `THREAD` in a body."""
     start = threading.Barrier(threads)
 
     def run(_: int) -> list[int]:
@@ -47,7 +47,7 @@ def save(api: Api, requests: list[list[Any]], threads: int) -> None:
 
 
 def append(api: Api, is_matched: bool, threads: int) -> None:
-    """Read the conversation and add a message to it in every thread, until the limit is reached."""
+    """Read the conversation and add a message in every thread, until the limit is reached."""
 
     def run(_: int) -> int:
         taken = 0
@@ -66,7 +66,7 @@ def append(api: Api, is_matched: bool, threads: int) -> None:
 
 
 def add(api: Api, each: int, threads: int) -> None:
-    """Add messages of 2 KB from all threads. The times are of one clock for all processes."""
+    """Add messages of 2 KB from all threads. All processes take the times from the same clock."""
 
     def run(_: int) -> list[list[Any]]:
         added = []
@@ -75,7 +75,7 @@ def add(api: Api, each: int, threads: int) -> None:
             start = time.monotonic()
             for _ in range(2):
                 while (answer := api.post(MESSAGES, {"messages": [message]})).status == 409:
-                    pass  # too many conflicts on a busy machine: a caller repeats the request
+                    pass  # after too many conflicts on a busy machine, the caller repeats the request
                 added.append([answer.status, message["mid"], start, time.monotonic()])
         return added
 
@@ -85,7 +85,7 @@ def add(api: Api, each: int, threads: int) -> None:
 
 
 def guess(api: Api, each: int, threads: int) -> None:
-    """Try passwords of one client from all threads, from one address."""
+    """Try passwords for one client from all threads, with the same IP address."""
     path = f"/console/{api.get('/v3/workspace').data['id']}"
     form = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -98,7 +98,7 @@ def guess(api: Api, each: int, threads: int) -> None:
 
 
 def merge(api: Api, members: list[str], each: int) -> None:
-    """Increment one member of the metadata per thread."""
+    """Increment a different member of the metadata in each thread."""
 
     def run(member: str) -> list[int]:
         return [api.post(STATE, {"metadata": {member: f"{number}"}}).status for number in range(1, each + 1)]
@@ -114,7 +114,7 @@ def _conditional(api: Api, method: str, path: str, body: str, tag: str | None) -
 
 
 if __name__ == "__main__":
-    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # the test reads the output
+    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # the test reads this output
     action, token, what, *threads = sys.argv[1:]
     if action == "save":
         save(Api(token), json.loads(what), int(threads[0]))

@@ -1,12 +1,12 @@
-"""A process that writes or reads one conversation, for `test_history`; it prints a line of JSON per thread.
+"""A process that writes or reads one conversation, for `test_history`. It prints a line of JSON per thread.
 
 Run `python -m tests.reliability.conversation_clients` with one of these actions:
 
     write TOKEN NAME THREADS EACH    write until each thread has succeeded EACH times
     read TOKEN THREADS EACH          read until each thread has succeeded EACH times
 
-Each write contains a name and a checksum, so that a reader can verify that it got one complete write. The environment
-has the address of the engine.
+Each write contains a name and a checksum, so that a reader can verify that it received one complete write. The
+environment contains the address of the engine.
 """
 
 import base64
@@ -25,7 +25,7 @@ from chalicelib.conversations.transcript import turns
 from tests.api import Answer, Api
 
 STATE = "/agents/support/interact/ann/state"
-# The size of a text that fits into the conversation's own item, and of one that needs chunks.
+# The size of a text that fits into the conversation's item, and of a text that needs chunks.
 SMALL, LARGE = 100, 110_000
 TEXTS = 3
 
@@ -52,7 +52,7 @@ def write(api: Api, name: str) -> Iterator[dict[str, Any]]:
 
 
 def read(api: Api) -> Iterator[dict[str, Any]]:
-    """Read the conversation repeatedly; its turns and its metadata belong to one write."""
+    """Read the conversation repeatedly, and check that its turns and metadata belong to the same write."""
     while True:
         answer = api.post(STATE, {})
         if accepted(answer):
@@ -76,13 +76,13 @@ def delay_chunk_reads() -> None:
 
 
 def accepted(answer: Answer) -> bool:
-    """Whether the request succeeded; any other answer must be a conflict."""
+    """Return whether the request succeeded. Any other response must be a conflict."""
     assert answer.status in (200, 409), answer.text[:500]
     return answer.status == 200
 
 
 def whole(turns: list[dict[str, Any]]) -> str:
-    """The name of the one write that these turns completely belong to."""
+    """Return the name of the write to which all these turns belong."""
     *parts, last = [turn["messages"]["item"] for turn in turns]
     assert last["sum"] == digest([part["text"] for part in parts]), "an incomplete write"
     (name,) = {part["write"] for part in (*parts, last)}
@@ -90,12 +90,12 @@ def whole(turns: list[dict[str, Any]]) -> str:
 
 
 def digest(texts: list[str]) -> str:
-    """A checksum of the texts and their order."""
+    """Return a checksum of the texts and their order."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def run_threads(threads: int, each: int, actions: Callable[[int], Iterator[dict[str, Any]]]) -> None:
-    """Print the results of each thread's actions as a list, up to EACH accepted ones."""
+    """Repeat each thread's action until EACH results are accepted, and print the results as a list."""
 
     def run(thread: int) -> list[dict[str, Any]]:
         done, accepted = [], 0
@@ -112,7 +112,7 @@ def run_threads(threads: int, each: int, actions: Callable[[int], Iterator[dict[
 
 
 if __name__ == "__main__":
-    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # the test reads the output
+    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # the test reads this output
     action, token, *rest = sys.argv[1:]
     if action == "write":
         run_threads(int(rest[1]), int(rest[2]), lambda thread: write(Api(token), f"{rest[0]}-{thread}"))

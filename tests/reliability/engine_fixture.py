@@ -1,6 +1,6 @@
-"""The real local engine for tests: one per session, or several for tests that kill it.
+"""The local engine for tests: one per session, or separate engines for tests that kill them.
 
-A test creates its own tables, or those of `infra.tables`.
+A test creates the tables that it needs, or all tables of `infra.tables`.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from botocore.config import Config
 from infra.local import children
 from infra.local.children import Engine
 
-# No retries: a write that a test counts as acknowledged must have been answered at the first attempt.
+# No retries: a test counts a write as acknowledged only if its first attempt succeeded.
 _PLAIN = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=10, max_pool_connections=16)
 
 
 @pytest.fixture(scope="session")
 def local_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """An engine shared by all tests of a worker, stopped with the session."""
+    """Run an engine for all tests of a worker. It stops at the end of the session."""
     with running_engine(tmp_path_factory.mktemp("engine")) as running:
         yield running
 
 
 @contextmanager
 def running_engine(state: Path, *options: str) -> Iterator[Engine]:
-    """The engine on this directory; it may be killed inside the block."""
+    """Run an engine on this directory. The block may kill it."""
     running = children.start_engine(state, 0, *options)
     try:
         yield running
@@ -41,13 +41,13 @@ def running_engine(state: Path, *options: str) -> Iterator[Engine]:
 
 
 def kill(running: Engine) -> None:
-    """Kill like `kill -9`: no handler runs, nothing is flushed."""
+    """Kill an engine as `kill -9` does: no handler runs, and nothing is flushed."""
     running.process.kill()
     running.process.wait()
 
 
 def client(running: Engine, service: str) -> Any:
-    """A client of the engine, independent of the environment of the tests."""
+    """Return a client of the engine. It does not depend on the environment of the tests."""
     return _client(running.url, running.access_key, running.secret_key, service)
 
 
@@ -65,7 +65,7 @@ def _session() -> boto3.session.Session:
 
 
 def create_table(running: Engine, name: str) -> None:
-    """Create a table with the key `id` and a stream, unless it exists."""
+    """Create a table with the key `id` and a stream, if it does not exist."""
     dynamodb = client(running, "dynamodb")
     if name in dynamodb.list_tables()["TableNames"]:
         return
@@ -101,7 +101,7 @@ def stream_pages(streams: Any, table: str) -> Iterator[list[Any]]:
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 20) -> bool:
-    """Wait until a condition holds, at most this long. Return whether it does."""
+    """Wait until a condition holds, at most this number of seconds. Return whether it holds."""
     deadline = time.monotonic() + seconds
     while not (is_done := holds()) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -1,7 +1,7 @@
-"""A failing cloud: some requests between the SDK's clients and moto get any fault that a real service can cause.
+"""A failing cloud, which injects the faults of a real service into requests between the SDK's clients and moto.
 
-Time is simulated: each attempt takes a realistic time, and every pause of the SDK, PynamoDB and the service passes at
-once. Idempotency tokens of transactions, which moto lacks, are added, since retries depend on them.
+Time is simulated: each attempt takes a realistic time, and the pauses of the SDK, PynamoDB and the service end at once.
+The module adds the idempotency tokens of transactions, which moto lacks, because retries depend on them.
 """
 
 import json
@@ -23,7 +23,7 @@ from chalicelib import clock, storage
 from tests.fast_moto import over_http
 
 _START = 1_750_000_000.0
-# Seconds: a normal answer, one just before the timeout of `connection.client`, and its two timeouts.
+# Seconds: a normal response, a response just before the timeout of `connection.client`, and its two timeouts.
 _ANSWER, _LATE, _CONNECT, _READ = 0.005, 4.8, 1.0, 4.9
 _SERVICES = ("dynamodb", "kms", "sqs")
 _REFUSALS = {
@@ -45,7 +45,7 @@ CALM: Weather = {}
 
 
 class Cloud:
-    """Injects faults: `weather` is their probability per service, `faults` counts them."""
+    """A network that injects faults. `weather` is their probability per service, and `faults` counts them."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -55,7 +55,7 @@ class Cloud:
         self._done: dict[str, tuple[int, Any, Any]] = {}
 
     def change(self) -> None:
-        """Choose new probabilities, from low to certain, for one service or for all."""
+        """Choose new probabilities of faults, up to 1, for one service or for all services."""
         services = self.chance.choice([["dynamodb"], ["dynamodb", "kms", "sqs"], ["kms"], ["sqs"]])
         self.weather = dict.fromkeys(services, self.chance.choice([0.05, 0.2, 0.5, 0.8, 1.0]))
 
@@ -64,7 +64,7 @@ class Cloud:
         self.now += seconds
 
     def answer(self, event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
-        """Replace the network: return an answer or raise a fault."""
+        """Return a response or raise a fault, in place of the network."""
         service, operation = event_name.split(".")[1:3]
         self.sleep(_ANSWER)
         if self.chance.random() >= self.weather.get(service, 0):
@@ -95,7 +95,7 @@ class Cloud:
         status, headers, body = answered
         return AWSResponse(request.url, status, headers, MockRawResponse(body))
 
-    # The request has no effect.
+    # These faults prevent the request from taking effect.
 
     def _out_of_reach(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         if self.chance.random() < 0.5:
@@ -108,7 +108,7 @@ class Cloud:
         raise ReadTimeoutError(endpoint_url=request.url)
 
     def _refused(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
-        if self.chance.random() < 0.2:  # a load balancer answers in its own format
+        if self.chance.random() < 0.2:  # a load balancer responds in its own format
             return _answered(request, self.chance.choice([500, 502, 503, 504]), "<html>busy</html>")
         return _error(request, *self.chance.choice(_REFUSALS[service]))
 
@@ -130,7 +130,7 @@ class Cloud:
         message = f"Transaction cancelled, please refer cancellation reasons for specific reasons [{listed}]"
         return _error(request, 400, "TransactionCanceledException", message, CancellationReasons=reasons)
 
-    # The request takes effect, but its answer is lost or late.
+    # With these faults, the request takes effect, but its response is lost or late.
 
     def _lost(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         self._served(operation, request)
@@ -147,7 +147,7 @@ class Cloud:
         self.sleep(_LATE)
         return self._served(operation, request)
 
-    # A part of the request takes effect.
+    # With these faults, a part of the request takes effect.
 
     def _in_part(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         left_over, found = _PARTS[operation]
@@ -186,7 +186,7 @@ def hostile_cloud(chance: random.Random, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setattr(time, "sleep", cloud.sleep)
     monkeypatch.setattr(clock, "monotonic", lambda: cloud.now)
     monkeypatch.setattr(clock, "milliseconds", lambda: int(cloud.now * 1000))
-    # The SDK's full retry quota, which allows the most attempts and so the longest waits.
+    # The full retry quota of the SDK allows the most attempts, and therefore the longest waits.
     monkeypatch.setattr(RetryQuota, "acquire", lambda quota, amount: True)
     clients = [storage.sdk_client(service).meta.events for service in _SERVICES]
     for events in clients:

@@ -1,7 +1,7 @@
-"""Inject a fault into any single request between the service and the local engine, in this process.
+"""Injection of a fault into any single request between the service and the local engine, in this process.
 
-This works at the SDK's clients, below our code and PynamoDB, so all error handling of the SDK, PynamoDB and the service
-is active.
+The fault occurs at the SDK's clients, below CAMS and PynamoDB, so all error handling of the SDK, PynamoDB and the
+service is active.
 """
 
 import re
@@ -31,14 +31,14 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Died(BaseException):
-    """Ends the process; no code catches it."""
+    """The simulated end of the process, which no code catches."""
 
 
 class Fault(NamedTuple):
     """A kind of fault, and the index of the request that it affects.
 
-    The process dies before or after the request, every attempt is refused, or answers are lost: only the first, so
-    that the SDK retries, or all of them, until the SDK gives up.
+    Either the process dies before or after the request, or every attempt is rejected, or responses are lost. If only
+    the first response is lost, the SDK retries. If all responses are lost, the SDK gives up.
     """
 
     kind: Kind
@@ -46,12 +46,12 @@ class Fault(NamedTuple):
 
     @property
     def is_death(self) -> bool:
-        """Whether the process dies."""
+        """Whether the fault ends the process."""
         return self.kind.startswith("dies")
 
 
 class Line:
-    """Sends requests to the engine."""
+    """A connection that sends requests to the engine."""
 
     def __init__(self, engine: Engine) -> None:
         self._url, self._credentials = engine.url, Credentials(engine.access_key, engine.secret_key)
@@ -61,7 +61,7 @@ class Line:
 
     @contextmanager
     def cut(self, fault: Fault | None = None) -> Iterator[list[str]]:
-        """Inject the fault inside the block; return the names of the requests that the block reached."""
+        """Inject the fault inside the block. Yield the names of the requests that the block sends."""
         sent: list[str] = []
         self._sent, self._fault = sent, fault
         try:
@@ -70,7 +70,7 @@ class Line:
             self._sent, self._fault = [], None
 
     def begin(self, model: Any, **_: Any) -> None:
-        """Record a new request; its attempts follow."""
+        """Record a new request, before its attempts."""
         if self._fault and self._fault.is_death and len(self._sent) > self._fault.at:
             raise Died()
         self._sent.append(model.name)
@@ -92,7 +92,7 @@ class Line:
         raise ReadTimeoutError(endpoint_url=request.url)
 
     def _deliver(self, request: AWSPreparedRequest) -> AWSResponse:
-        """Send the attempt to the engine, signed again with its credentials for its region."""
+        """Sign the attempt with the engine's credentials and its region, and send it to the engine."""
         url = re.sub("^https?://[^/]+", self._url, request.url)
         headers = {
             name: value.decode() if isinstance(value, bytes) else value for name, value in request.headers.items()

@@ -2,7 +2,7 @@
 
 python -m tests.reliability.neighbours CASE [--seconds 30]
 
-Prints the seconds from commit to POST: when all is quiet, and disturbed. `CASES` has the cases.
+The command prints the seconds from commit to POST, without and with the disturbance. `CASES` contains the cases.
 """
 
 import argparse
@@ -37,7 +37,7 @@ _SECONDS_TO_ARRIVE = 40
 
 
 class Waits(NamedTuple):
-    """The waits in seconds, and the number of disturbing deliveries that arrived."""
+    """The delays in seconds, and the number of disturbing deliveries that arrived."""
 
     quiet: list[float]
     disturbed: list[float]
@@ -50,7 +50,7 @@ def measure(case: str, seconds: float, directory: Path) -> Waits:
         urls = [f"http://{host}:{port}" for host in receiver.HOSTS]
         noisy, quiet = (_create_workspace(run, name) for name in ("noisy", "quiet"))
         _listen(run, quiet, f"{urls[0]}/0", "organisation_created")
-        _neighbour(run, quiet, urls[0], 2)  # its host proves quick
+        _neighbour(run, quiet, urls[0], 2)  # wait until its host counts as fast
         before = _neighbour(run, quiet, urls[0], seconds)
         stopped = threading.Event()
         with ThreadPoolExecutor(1) as pool:
@@ -61,7 +61,7 @@ def measure(case: str, seconds: float, directory: Path) -> Waits:
                 others = len(_arrivals(urls[0])) - len(before) - len(during)
             finally:
                 stopped.set()
-            disturber.result()  # raises what the disturber raised
+            disturber.result()  # raise the exception of the disturbing thread
         return Waits(before, during, others)
 
 
@@ -83,7 +83,7 @@ def _flood(run: Run, token: str, urls: list[str], stopped: threading.Event) -> N
     _ask(run, token, "POST", "/v2/agents/support", {"title": "Support"})
     turns = [{"from": "human", "messages": [{"type": "w"}] * MESSAGES}]
     _ask(run, token, "POST", "/agents/support/interact/first/state", {"turns": [{"from": "human", "messages": [{}]}]})
-    time.sleep(2)  # the hosts prove quick
+    time.sleep(2)  # wait until the hosts count as fast
     _ask(run, token, "POST", "/agents/support/interact/ann/state", {"turns": turns})
     stopped.wait()
 
@@ -107,7 +107,7 @@ def _create(run: Run, token: str, urls: list[str], stopped: threading.Event) -> 
         while True:
             try:
                 _ask(run, token, "POST", path, state)
-            except OSError:  # so many connections at once exceed the backlog of the server's socket
+            except OSError:  # this number of simultaneous connections exceeds the backlog of the server's socket
                 time.sleep(0.1)
             else:
                 return
@@ -130,7 +130,7 @@ def _promote(run: Run, token: str, urls: list[str], stopped: threading.Event) ->
     _ask(run, token, "POST", "/v2/agents/support", {"title": "Support"})
     path = "/agents/support/interact"
     _ask(run, token, "POST", f"{path}/first/state", {"turns": [{"from": "human", "messages": [{}]}]})
-    time.sleep(2)  # the host proves quick
+    time.sleep(2)  # wait until the host counts as fast
     _ask(run, token, "PATCH", f"/v3/webhooks/{webhook_id}", {"webhook": {"url": f"{urls[0]}/hangs"}})
     turns = [{"from": "human", "messages": [{"type": "w"}] * PROMOTED_MESSAGES}]
     _ask(run, token, "POST", f"{path}/ann/state", {"turns": turns})
@@ -140,15 +140,15 @@ def _promote(run: Run, token: str, urls: list[str], stopped: threading.Event) ->
 NOTHING = "nothing"
 CASES: dict[str, Callable[[Run, str, list[str], threading.Event], None]] = {
     NOTHING: _rest,
-    # 50 endpoints accept and never answer. They are deleted and created again all the time.
+    # 50 endpoints accept requests and never respond. They are deleted and created again continuously.
     "hanging": _hang,
-    # A write of 15,000 one-word messages is fanned out to 50 endpoints that answer at once.
+    # A write of 15,000 one-word messages is fanned out to 50 endpoints that respond at once.
     "flood": _flood,
-    # Such a write every five seconds, for one endpoint that answers after 200 ms.
+    # The same write occurs every five seconds, for one endpoint that responds after 200 ms.
     "one endpoint": _flood_one,
-    # 300 conversations of one agent are created at once, again and again.
+    # 300 conversations of one agent are created at once, repeatedly.
     "creations": _create,
-    # A host that has proved quick hangs from one moment to the next, with 4,000 messages to it.
+    # A host that counts as fast suddenly hangs, while 4,000 messages wait for it.
     "promoted": _promote,
 }
 
@@ -176,7 +176,7 @@ def _neighbour(run: Run, token: str, url: str, seconds: float) -> list[float]:
 
 
 def _delivered(run: Run, token: str, webhook_id: str, since: int) -> set[str]:
-    """The events of the endpoint since a time."""
+    """Return the ids of the endpoint's events since a time."""
     found: set[str] = set()
     path = cursor = f"/v3/webhooks/{webhook_id}/deliveries?limit=100"
     while True:
@@ -223,7 +223,7 @@ def _arrivals(url: str) -> dict[str, float]:
 
 
 def percentile(waits: list[float]) -> float:
-    """The 99th percentile."""
+    """Return the 99th percentile."""
     return sorted(waits)[math.ceil(0.99 * len(waits)) - 1]
 
 

@@ -1,4 +1,4 @@
-"""Processes that call the API on one local engine, for real conflicts between writers and readers."""
+"""Processes that call the API on the same local engine, so that writers and readers conflict."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ class Service(NamedTuple):
     token: str
 
     def start(self, module: str, action: str, *arguments: object) -> "subprocess.Popen[str]":
-        """Start a module as a process with the action, the token and the arguments."""
+        """Run a module as a process with the action, the token and the arguments."""
         command = [sys.executable, "-m", module, action, self.token, *map(str, arguments)]
         return subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True)
 
@@ -40,7 +40,7 @@ class Service(NamedTuple):
 
 @contextmanager
 def service(state: Path) -> Iterator[Service]:
-    """The service's data on a separate engine inside the block."""
+    """Create the service's data on a separate engine for the duration of the block."""
     with running_engine(state) as engine:
         with line_to(engine):
             tables.create_missing(storage.sdk_client)
@@ -50,7 +50,7 @@ def service(state: Path) -> Iterator[Service]:
 
 
 def output(process: "subprocess.Popen[str]") -> list[str]:
-    """The output of a process, after it ended successfully."""
+    """Wait for a process and return its output. Fail if the process failed."""
     out, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, out[-2000:]
     return out.splitlines()

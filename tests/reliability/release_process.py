@@ -1,7 +1,7 @@
 """Runs one release of the service: `python release_process.py`, with the release as the first entry of `PYTHONPATH`.
 
-Each line of standard input is `{"handler", "event"}`; the answer is `{"returned"}` or `{"raised"}`. A line
-`{"seconds"}` moves the release's clock. It imports nothing but the release.
+For each line `{"handler", "event"}` of standard input, the process prints `{"returned"}` or `{"raised"}`. A line
+`{"seconds"}` moves the release's clock. The process imports only the release.
 """
 
 import importlib

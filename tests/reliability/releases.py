@@ -1,7 +1,7 @@
-"""Two releases of the service side by side on one local engine, each in a process of its own.
+"""Two releases of the service on the same local engine, each in a separate process.
 
-`python -m tests.reliability.releases COMMIT` archives a release in `tests/releases`: the code that ships in `last.zip`,
-its template in `last.yaml`.
+`python -m tests.reliability.releases COMMIT` archives a release in `tests/releases`: the deployed code in `last.zip`,
+and the template in `last.yaml`.
 """
 
 import json
@@ -26,7 +26,7 @@ _PROCESS = Path(__file__).parent / "release_process.py"
 
 
 class Source(NamedTuple):
-    """A function, and the table or queue that invokes it."""
+    """A function, and the table or queue whose records it receives."""
 
     handler: str
     table: str = ""
@@ -34,7 +34,7 @@ class Source(NamedTuple):
 
 
 class Release(Api):
-    """The API and the functions of a release that is running."""
+    """A running release: its API and its functions."""
 
     def __init__(self, process: "subprocess.Popen[str]", token: str, did: "Counter[str]") -> None:
         super().__init__(token)
@@ -50,17 +50,17 @@ class Release(Api):
         return Answer(response["statusCode"], json.loads(text) if text else None, response["headers"], text)
 
     def invoke(self, handler: str, event: Any) -> Any:
-        """Invoke a function: what it returns, or the name of the error that it raises."""
+        """Invoke a function, and return its result, or the name of the error that it raises."""
         answered = self._ask({"handler": handler, "event": event})
         return answered.get("raised") or answered["returned"]
 
     @cached_property
     def sources(self) -> list[Source]:
-        """The functions of the release that streams and queues invoke."""
+        """Return the release's functions that streams and queues invoke."""
         return [Source(*one) for one in self._ask({"sources": True})["returned"]]
 
     def pass_time(self, seconds: int) -> None:
-        """Move the clock of the release."""
+        """Advance the clock of the release."""
         self._ask({"seconds": seconds})
 
     def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def readable(code: Path) -> set[int]:
 
 @contextmanager
 def running(code: Path, token: str, did: "Counter[str]", environment: dict[str, str], layout: int) -> Iterator[Release]:
-    """Run the release in a directory inside the block; it writes this layout."""
+    """Run the release in a directory for the duration of the block. The release writes this layout."""
     settings = {"PYTHONPATH": str(code), "CAMS_STORED_LAYOUT": str(layout), "CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
     process = subprocess.Popen(
         [sys.executable, _PROCESS],
@@ -98,7 +98,7 @@ def running(code: Path, token: str, did: "Counter[str]", environment: dict[str, 
 
 
 class EventSources:
-    """Reads the streams and queues of an engine, and invokes the functions of a release."""
+    """A reader of an engine's streams and queues, which invokes the functions of a release."""
 
     def __init__(self, engine: Engine, did: "Counter[str]") -> None:
         self._sdk: Callable[[str], Any] = partial(client, engine)
@@ -106,9 +106,9 @@ class EventSources:
         self._places: dict[str, str] = {}
 
     def run(self, of_streams: Release, of_queues: Release) -> None:
-        """Pass all changes to functions of one release, and all messages to those of another. Fail if one fails.
+        """Pass all changes to functions of one release, and all messages to functions of another. Fail if one fails.
 
-        A queue that the other release does not have, and its function, stay until the queue is empty.
+        If the second release lacks a queue, the function of the first release receives the messages of this queue.
         """
         known = {source.queue for source in of_queues.sources}
         pairs = [(of_streams, source) for source in of_streams.sources if source.table or source.queue not in known]
@@ -123,7 +123,7 @@ class EventSources:
             self._sdk("sqs").create_queue(QueueName=queue)
 
     def records(self, source: Source) -> Any:
-        """Return the event of the records since the last call, or None without any."""
+        """Return the event with the records since the last call, or None if there are no records."""
         arn = self._sdk("dynamodb").describe_table(TableName=f"cams-{source.table}")["Table"]["LatestStreamArn"]
         streams = self._sdk("dynamodbstreams")
         if source.handler not in self._places:

@@ -1,8 +1,8 @@
 """A process that sends one request with one key from several threads, for `test_concurrent_keys`.
 
-    python -m tests.reliability.repeating_clients create TOKEN KEY THREADS EACH    prints each answer as a line of JSON
+    python -m tests.reliability.repeating_clients create TOKEN KEY THREADS EACH    print each response as a line of JSON
 
-The environment has the address of the engine.
+The environment contains the address of the engine.
 """
 
 import json
@@ -14,7 +14,7 @@ from tests.api import Api
 
 
 def create(token: str, key: str, threads: int, each: int) -> None:
-    """Create the same agent repeatedly; print `[status, code, replayed, text]` of each answer."""
+    """Create the same agent repeatedly, and print `[status, code, replayed, text]` for each response."""
     api = Api(token)
     headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": key}
 
@@ -28,6 +28,6 @@ def create(token: str, key: str, threads: int, each: int) -> None:
 
 
 if __name__ == "__main__":
-    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # the test reads the output
+    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # the test reads this output
     _, token, key, threads, each = sys.argv[1:]
     create(token, key, int(threads), int(each))

@@ -1,5 +1,6 @@
-"""The local run for tests: started like `make run`, in its own process group, so that a test can interrupt it,
-kill it, and check for remaining processes.
+"""The local run for tests: started as `make run` does, but in its own process group.
+
+A test can interrupt the run, kill it, and check for remaining processes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SECONDS = 30
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the service, its directory, and its output up to readiness."""
+    """A run of the service, its directory, and its output until it was ready."""
 
     process: subprocess.Popen[bytes]
     directory: Path
@@ -40,7 +41,7 @@ class Run:
 
     @property
     def processes(self) -> dict[int, str]:
-        """The running processes of the group and their commands, without zombies."""
+        """Return the running processes of the group and their commands, without zombies."""
         listing = subprocess.run(
             ["ps", "-ww", "-eo", "pid=,pgid=,stat=,args="], capture_output=True, text=True, check=True
         )
@@ -81,7 +82,7 @@ def read_credentials(directory: Path) -> dict[str, str]:
 
 
 def end(run: Run, number: signal.Signals) -> int:
-    """Send the signal to the supervisor only; return its exit code."""
+    """Send the signal to the supervisor only, and return its exit code."""
     run.process.send_signal(number)
     return run.process.wait(SECONDS)
 
@@ -105,7 +106,7 @@ def kill(run: Run) -> None:
 
 
 def engine_client(run: Run, service: str) -> Any:
-    """An SDK client of the run's engine, configured by its `environment` file."""
+    """Return an SDK client of the run's engine, configured by the file `environment`."""
     session = boto3.session.Session(
         aws_access_key_id=run.environment["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=run.environment["AWS_SECRET_ACCESS_KEY"],

@@ -1,6 +1,6 @@
 """The cases of the crash sweep, their workspaces, and the checks of the stored records.
 
-The cases are those of `tests.http.replay_cases`, every DELETE, and some that take another code path.
+The cases are those of `tests.http.replay_cases`, every DELETE, and additional cases for other code paths.
 """
 
 import json
@@ -26,7 +26,7 @@ from tests.operations import CREATED_BY, MESSAGES, STATE
 from tests.webhooks import pipeline
 
 AGENT, CONVERSATION = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
-CHUNKS, FEWER = NOISE[:200_000], NOISE[:100_000]  # too large for the conversation's own item: two chunks, and one
+CHUNKS, FEWER = NOISE[:200_000], NOISE[:100_000]  # too large for the conversation's item: two chunks, and one chunk
 KEY = "$key"  # a new key of an agent
 
 _REPLACE_KEY = Case("agent key replace", f"PATCH {AGENT}", {"agent": {"SECRET_API_KEY": KEY}})
@@ -64,7 +64,7 @@ EVERY = [
 ]
 _WITH_INDEX = [_IN_CHUNKS, Case("", MESSAGES, {"messages": [message("last", mid="m9", **HUMAN)]})]
 _WRITE_ANALYTICS = next(case for case in CASES if case.id == "analytics write")
-# Earlier requests, in addition to the records that a case's path names.
+# Earlier requests of a case, in addition to those that create the records in its path.
 _BEFORE = {
     "analytics delete": [_WRITE_ANALYTICS, _WRITE_ANALYTICS._replace(values={"convo_id": "bo"})],
     "analytics delete v2": [_WRITE_ANALYTICS],
@@ -113,12 +113,12 @@ EVENTS = {
 
 
 def event_types(case: Case) -> list[str]:
-    """The types of the events of a case."""
+    """Return the types of the events of a case."""
     return next((EVENTS[name] for name in sorted(EVENTS, reverse=True) if case.id.startswith(name)), [])
 
 
 def create_world(case: Case) -> World:
-    """A workspace with only the records that the case needs; each fault gets a new one."""
+    """Create a workspace with only the records that the case needs. Each fault gets a new workspace."""
     queues._url.cache_clear()
     world = World()
     wanted = _named(case)
@@ -135,7 +135,7 @@ def create_world(case: Case) -> World:
 
 
 def _create_older_conversations(world: World) -> None:
-    """Fill a page with conversations, each of another millisecond: those of the same one have no defined order."""
+    """Fill a page with conversations from different milliseconds, because only these have a defined order."""
     now = clock.milliseconds()
     for age in range(20, 0, -1):
         with pytest.MonkeyPatch.context() as patch:
@@ -144,7 +144,7 @@ def _create_older_conversations(world: World) -> None:
 
 
 def _named(case: Case) -> set[str]:
-    """The existing records: those that the path names, and their parents."""
+    """Return the existing records: those in the path, and their parents."""
     names = set(re.findall(r"(\w+_id)}", case.operation))
     if case.id == "agent clone":
         names |= {"tool_id"}
@@ -164,7 +164,7 @@ def _named(case: Case) -> set[str]:
 
 
 def send(world: World, case: Case, key: str | None = None) -> Answer:
-    """Send the case; the key of an agent and the tag of an `If-Match` are the same each time."""
+    """Send the case. The key of an agent and the tag of an `If-Match` are the same each time."""
     body = json.loads(json.dumps(case.body).replace(KEY, world.values["key"]))
     if case.id.endswith("If-Match"):
         return world.send(case, key, body=body, If_Match=world.values["etag"])
@@ -172,19 +172,19 @@ def send(world: World, case: Case, key: str | None = None) -> Answer:
 
 
 def visible_records(world: World, case: Case) -> dict[str, Any]:
-    """All records that the case can change, as a caller sees them."""
+    """Return all records that the case can change, as a caller sees them."""
     return {look.__name__: look(world) for look in _checks_of(case)}
 
 
 def plain(document: Any) -> str:
-    """A document without the values that differ between workspaces: times, ids and random values."""
+    """Return a document without the values that differ between workspaces: times, ids and random values."""
     text = json.dumps(document, sort_keys=True)
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "time", text)
     return re.sub(r"\b(\w{11})?[0-9a-hjkmnp-tv-z]{26}\b|\bcams_\w+|\bwhsec_[\w+/=]+|\b\d{10,13}\b", "-", text)
 
 
 def events(world: World, case: Case, stream: pipeline.Stream) -> list[tuple[str, str]]:
-    """The events of the workspace since the last call: their types and contents."""
+    """Return the events of the workspace since the last call: their types and contents."""
     tables = [name for look in _checks_of(case) if (name := look.__name__.rstrip("_")) in pipeline.WATCHED]
     all_events = pipeline.events_of(stream.read(*tables) if tables else [])
     own = [one for one in all_events if one.workspace_id == world.workspace.workspace_id]
@@ -193,7 +193,7 @@ def events(world: World, case: Case, stream: pipeline.Stream) -> list[tuple[str,
 
 
 def queued(world: World) -> set[str]:
-    """The ids of the workspace's queued deliveries; they are removed from the queue."""
+    """Remove the workspace's deliveries from the queue, and return their ids."""
     messages = [queue.DeliveryMessage.parse(text) for text in pipeline.waiting(queue.FAST)]
     return {
         delivery.delivery_id
@@ -216,7 +216,7 @@ def _checks_of(case: Case) -> list[Callable[[World], Any]]:
 
 
 def agents_(world: World) -> Any:
-    """Every agent, and whether its key is valid."""
+    """Return every agent, and whether its key is valid."""
     found = world.api.get("/v3/agents").data
     alive = [
         credential_rows.find_active(tokens.fingerprint(one.get("SECRET_API_KEY", ""))) is not None for one in found
@@ -225,19 +225,19 @@ def agents_(world: World) -> Any:
 
 
 def credentials(world: World) -> Any:
-    """Every credential with its rights, and whether it expires soon; both kinds of rows must agree."""
+    """Return every credential with its rights, and whether it expires soon. Both kinds of rows must agree."""
     create_world = credential_rows.CredentialEntry.item.startswith("credential")
     entries = storage.query(credential_rows.CredentialEntry, world.workspace.workspace_id, create_world)
     rows = storage.find_many([storage.Key(credential_rows.CredentialRow, entry.token_hash) for entry in entries])
     assert all(rows), "an entry without its credential"
     assert [row.expires_at for row in rows] == [entry.expires_at for entry in entries]
     soon = clock.seconds() + 2 * credential_rows.DAY
-    # Entries of the same moment have no defined order.
+    # Entries with the same time have no defined order.
     return sorted([row.kind, row.name, row.read_only, (row.ends_at or soon) < soon] for row in rows)
 
 
 def visitor_tokens(world: World) -> Any:
-    """Every visitor token, and whether its conversation existed; no entry lists one."""
+    """Return every visitor token, and whether its conversation existed. The list must contain no visitor token."""
     row = credential_rows.CredentialRow
     found = list(storage.scan(row, (row.workspace == world.workspace.workspace_id) & row.issuer.exists()))
     hashes = {one.token_hash for one in credential_rows.list_entries(world.workspace.workspace_id)}
@@ -246,28 +246,28 @@ def visitor_tokens(world: World) -> Any:
 
 
 def tools(world: World) -> Any:
-    """The agent's tools."""
+    """Return the agent's tools."""
     return _got(world, "/v3/agents/support/tools")
 
 
 def tools_of_all(world: World) -> Any:
-    """The tools of each agent."""
+    """Return the tools of each agent."""
     return [_got(world, f"/v3/agents/{agent['id']}/tools") for agent in world.api.get("/v3/agents").data]
 
 
 def leads(world: World) -> Any:
-    """The agent's leads."""
+    """Return the agent's leads."""
     return _got(world, "/v3/agents/support/leads")
 
 
 def analytics(world: World) -> Any:
-    """The agent's analytics, without the times of their writes."""
+    """Return the agent's analytics, without the times of the writes."""
     answer = world.api.get("/v2/agents/support/analytics")
     return [answer.status, [{**one, "lastModified": 0} for one in answer.json.get("data", [])]]
 
 
 def clients(world: World) -> Any:
-    """Every client; each must own its email."""
+    """Return every client. Each client must own its email address."""
     found = world.api.get("/v2/clients").data
     rows = [(client_rows.new(world.workspace.workspace_id, one["ID"]), one.get("email")) for one in found]
     owned = {(item["client_id"]["S"], item["owner"]["S"]) for item in _items("clients", "workspace", world, "emails")}
@@ -276,12 +276,12 @@ def clients(world: World) -> Any:
 
 
 def organisations(world: World) -> Any:
-    """Every organisation."""
+    """Return every organisation."""
     return world.api.get("/v3/orgs").data
 
 
 def webhooks(world: World) -> Any:
-    """Every webhook with its deliveries and its number of signing secrets."""
+    """Return every webhook with its deliveries and its number of signing secrets."""
     found = world.api.get("/v3/webhooks").data
     workspace_id = world.workspace.workspace_id
     secrets = [len(endpoints.read(workspace_id, one["id"]).open()["secrets"]) for one in found]
@@ -289,7 +289,7 @@ def webhooks(world: World) -> Any:
 
 
 def conversations_(world: World) -> Any:
-    """Every conversation with its items; the pages of the list and the index must agree."""
+    """Return every conversation with its items. The pages of the list and the index must agree."""
     listed = list(_pages(world.api))
     if listed == [None]:
         return None
@@ -301,20 +301,20 @@ def conversations_(world: World) -> Any:
     assert {answer.status for answer in states.values()} <= {200}
     parts = {name: _items("conversations", "conversation", world, "support", name) for name in (*names, "ann", "new")}
     for name, found in parts.items():
-        # A queue deletes those of a deleted conversation later (`tests/conversations/test_message_index.py`).
+        # A queue deletes the items of a deleted conversation later (`tests/conversations/test_message_index.py`).
         items = [item for item in found if not item["item"]["S"].startswith(("received#", "mid#"))]
         assert len(items) == (_parts(items) if name in names else 0), "orphaned items"
     return [listed, [answer.json for answer in states.values()]]
 
 
 def _parts(items: list[dict[str, Any]]) -> int:
-    """The expected number of a conversation's items: its own, and those of its turns."""
+    """Return the expected number of a conversation's items: the conversation's item, and those of its turns."""
     (own,) = [item for item in items if item["item"]["S"] == "conversation"]
     return 1 + len(own.get("chunks", {"S": ""})["S"].split())
 
 
 def _pages(api: Api) -> Iterator[Any]:
-    """The list of conversations, each page by its number and by its cursor; None without the agent."""
+    """Return the list of conversations, each page by its number and by its cursor, or None if the agent is missing."""
     page, cursor = 1, ""
     while True:
         answer = api.get(f"/v2/agents/support/convos?page={page}")
@@ -336,7 +336,7 @@ def _got(world: World, path: str) -> Any:
 
 
 def _items(table: str, attribute: str, world: World, *parts: str) -> list[dict[str, Any]]:
-    """The stored items of a partition."""
+    """Return the stored items of a partition."""
     found = storage.sdk_client("dynamodb").query(
         TableName=storage.table(table),
         KeyConditionExpression="#key = :key",
@@ -349,7 +349,7 @@ def _items(table: str, attribute: str, world: World, *parts: str) -> list[dict[s
 
 
 def remaining_items(world: World) -> list[Any]:
-    """The remaining items of a deleted agent in all tables."""
+    """Return the remaining items of a deleted agent in all tables."""
     owner = (world.workspace.workspace_id, "support")
     children = [*tool_rows.list_page(*owner, limit=1), *lead_rows.list_page(*owner, None, 1)]
     items = [

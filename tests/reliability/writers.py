@@ -1,10 +1,10 @@
 """A process that creates or lists an agent's conversations, for `test_concurrent_lists`.
 
-    python -m tests.reliability.writers create TOKEN THREADS EACH    prints the created ids
-    python -m tests.reliability.writers walk TOKEN SECONDS           prints the number of complete walks
-    python -m tests.reliability.writers pages TOKEN                  prints the ids of each page, one line per page
+    python -m tests.reliability.writers create TOKEN THREADS EACH    print the created ids
+    python -m tests.reliability.writers walk TOKEN SECONDS           print the number of complete walks
+    python -m tests.reliability.writers pages TOKEN                  print the ids of each page, one line per page
 
-The environment has the address of the engine.
+The environment contains the address of the engine.
 """
 
 import logging
@@ -19,7 +19,7 @@ LIST = "/v2/agents/support/convos"
 
 
 def create(api: Api, threads: int, each: int) -> None:
-    """Create conversations from several threads, through both creating routes."""
+    """Create conversations from several threads, through both routes that create conversations."""
 
     def run(thread: int) -> list[str]:
         made = []
@@ -39,7 +39,7 @@ def create(api: Api, threads: int, each: int) -> None:
 
 
 def walk(api: Api, seconds: float) -> None:
-    """Read all pages by cursor repeatedly; only the last page is short, and nothing is duplicated."""
+    """Read all pages by cursor repeatedly. Check that only the last page is short, and that there are no duplicates."""
     walks, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
         seen, answer = _page(api, LIST)
@@ -53,7 +53,7 @@ def walk(api: Api, seconds: float) -> None:
 
 
 def pages(api: Api) -> None:
-    """Print every page by its number, up to the first empty one."""
+    """Print every page by its number, up to the first empty page."""
     number = 1
     while page := _page(api, f"{LIST}?page={number}")[0]:
         print(*page)
@@ -66,7 +66,7 @@ def _page(api: Api, path: str) -> tuple[list[str], Any]:
 
 
 if __name__ == "__main__":
-    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # the test reads the output
+    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # the test reads this output
     action, token, *numbers = sys.argv[1:]
     if action == "create":
         create(Api(token), int(numbers[0]), int(numbers[1]))
