@@ -1,1 +1,1 @@
-"""The deployment: unit tests, and a rehearsal on an emulated cloud."""
+"""Tests of the deployment: unit tests, and a rehearsal on an emulated cloud."""

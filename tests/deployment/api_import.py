@@ -1,4 +1,4 @@
-"""ImportRestApi and PutRestApi for the emulator, which ignores the body of both: Chalice's whole API as one document.
+"""ImportRestApi and PutRestApi with Chalice's whole API as one document. The emulator itself ignores this document.
 
 Runs inside the emulator (`tests.deployment.emulator`), with the interpreter of `.venv-engine`.
 """
@@ -28,7 +28,7 @@ async def handle_request(method: str, path: str, headers: Any, body: bytes, quer
 
 
 class _InvalidDocumentError(Exception):
-    """Why API Gateway would reject a document."""
+    """API Gateway would reject the document."""
 
 
 def _create(document: Document, endpoint_type: str) -> Any:
@@ -37,10 +37,10 @@ def _create(document: Document, endpoint_type: str) -> Any:
 
 
 def _overwrite(api_id: str, document: Document) -> Any:
-    """Replace the whole API, as mode=overwrite: its settings, resources and gateway responses."""
+    """Replace the whole API like mode=overwrite: its settings, resources and gateway responses."""
     api = gateway._rest_apis.get(api_id)
     if api is None:
-        return gateway._get_rest_api(api_id)  # the response 404
+        return gateway._get_rest_api(api_id)  # responds with 404
     api["name"] = document["info"]["title"]
     api["binaryMediaTypes"] = document.get("x-amazon-apigateway-binary-media-types", [])
     resources = gateway._resources[api_id]
@@ -59,7 +59,7 @@ def _overwrite(api_id: str, document: Document) -> Any:
 
 
 def _resource(api_id: str, ids: dict[str, str], path: str) -> str:
-    """The id of a path's resource. Create the resource and its ancestors if they are missing."""
+    """Return the id of a path's resource. Create the resource and its ancestors if they are missing."""
     path = path.rstrip("/") or "/"
     if path not in ids:
         above, _, part = path.rpartition("/")

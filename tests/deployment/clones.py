@@ -16,9 +16,9 @@ from infra.package import interpreters
 
 
 def clone(project: Path, settings: dict[str, Any] | None = None) -> Path:
-    """Commit the files of the checkout that git would commit, and clone them; return the clone.
+    """Commit the checkout's files, except those that git ignores, and clone them; return the clone.
 
-    The clone's `.venv` and `.uv` are those of the checkout, so that nothing is downloaded.
+    The clone uses the `.venv` and `.uv` of the checkout, so that it downloads nothing.
     """
     listed = _git(children.ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
     source = project.with_name(f"{project.name}-source")
@@ -52,7 +52,7 @@ def copy(source: Path, project: Path) -> Path:
 
 
 def changes(project: Path) -> str:
-    """The changed and the untracked files of a clone; empty if its tree is clean."""
+    """Return the changed and untracked files of a clone, or an empty string if its tree is clean."""
     return _git(project, "status", "--porcelain", "--untracked-files=all")
 
 

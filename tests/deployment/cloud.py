@@ -1,6 +1,6 @@
-"""An empty account for the rehearsal: an emulator that enforces IAM, and a project copy.
+"""An empty account for the rehearsal: an emulator that enforces IAM, and a copy of the project.
 
-Deployments write into the project (`.chalice`), so the rehearsal uses a copy. Leaving the block stops everything.
+Deployments write into the project (`.chalice`), so the rehearsal uses a copy. The end of the block stops all processes.
 """
 
 import gzip
@@ -52,7 +52,7 @@ _SERVICES = (
     "sts",
 )
 _SECONDS_TO_START = 60
-# The emulator runs the functions of every runtime on its own Python, which has the version of this one.
+# The emulator runs the functions of every runtime on its own Python, whose version equals that of this process.
 PYTHON_VERSION = interpreters.VERSION
 
 
@@ -65,11 +65,11 @@ class Cloud:
     environment: dict[str, str]
 
     def sdk(self, service: str) -> Any:
-        """An SDK client of the emulator."""
+        """Return an SDK client of the emulator."""
         return _client(self.port, service)
 
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run `python ...` in the project; `variables` extend the environment."""
+        """Run `python …` in the project. `variables` extend the environment."""
         return subprocess.run(
             [sys.executable, *arguments],
             cwd=self.project,
@@ -82,7 +82,7 @@ class Cloud:
 
 @contextmanager
 def empty(directory: Path, stage: dict[str, Any]) -> Iterator[Cloud]:
-    """Start an empty account. `stage` holds an operator's settings of the stage `rehearsal`."""
+    """Start an empty account. `stage` contains an operator's settings of the stage `rehearsal`."""
     port = _free_port()
     project = clones.clone(directory / "project", {"rehearsal": {"python_version": PYTHON_VERSION, **stage}})
     with _emulator(directory, port):
@@ -98,7 +98,7 @@ def copy_project(project: Path, stage: dict[str, Any]) -> Path:
             shutil.copytree(source, project / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, project / name)
-    # One installation of uv serves all.
+    # All copies share one installation of uv.
     (project / ".uv").symlink_to(children.ROOT / ".uv")
     (project / ".chalice").mkdir()
     configure(project, {"local": {}, "rehearsal": {"python_version": PYTHON_VERSION, **stage}})
@@ -132,7 +132,7 @@ def _emulator(directory: Path, port: int) -> Iterator[None]:
         "MINISTACK_REGION": REGION,
         "TMPDIR": str(temporary),
     }
-    # A session of its own, because the functions are child processes and have to stop with the emulator.
+    # The emulator has its own process session, so that its child processes, the functions, stop with it.
     with (directory / "emulator.log").open("wb") as log:
         process = subprocess.Popen(
             [children.ENGINE_PYTHON, "-m", "tests.deployment.emulator"],
@@ -168,16 +168,16 @@ def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def environment(directory: Path, port: int) -> dict[str, str]:
-    """The environment variables that point any AWS SDK at the emulator."""
+    """Return the environment variables that point AWS SDKs at the emulator."""
     return {
         **children.clean_environment(),
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "CAMS_DEPLOY_TO_EMULATOR": "1",
-        # By name: the webhook of the verification may have no URL with the address of this machine.
+        # The URL contains a host name, because a webhook may not have a URL with this machine's address.
         "CAMS_VERIFY_URL": f"http://localhost:{port}/_aws/execute-api/{{api}}/{{stage}}",
         "CAMS_VERIFY_PATIENCE": os.environ.get(
             "CAMS_VERIFY_PATIENCE", "180"
-        ),  # the emulator reads a new stream at once
+        ),  # in seconds; the emulator reads a new stream at once
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_DEFAULT_REGION": REGION,
@@ -199,7 +199,7 @@ def _fast_waiters(path: Path) -> Path:
     return path
 
 
-@cache  # A client takes longer to create than most calls take.
+@cache  # Creating a client takes longer than most calls.
 def _client(port: int, service: str) -> Any:
     session = boto3.session.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=REGION)
     return session.client(service, endpoint_url=f"http://127.0.0.1:{port}")

@@ -1,4 +1,4 @@
-"""An API in an emulated account, and one cache of the SDK's service models."""
+"""Fixtures for deployment tests: an API in an emulated account, and a shared cache of the SDK's service models."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -10,13 +10,14 @@ import pytest
 from botocore.loaders import create_loader
 from moto import mock_aws
 
-# Each test has its own SDK session, which would read the models of its services again: a third of a second each.
+# Each test has its own SDK session. Without this cache, each session would load its service models for a third of a
+# second.
 botocore.session.create_loader = cache(create_loader)
 
 
 @pytest.fixture
 def api_id() -> Iterator[str]:
-    """An API with the stage `prod`, deployed once, as Chalice does."""
+    """Create an API and deploy its stage `prod` once, as Chalice does; return the API's id."""
     with mock_aws():
         api = add_api(type="MOCK")
         boto3.client("apigateway").create_deployment(restApiId=api, stageName="prod")
@@ -24,7 +25,7 @@ def api_id() -> Iterator[str]:
 
 
 def add_api(**integration: Any) -> str:
-    """Create an API with one method; return its id."""
+    """Create an API with one method; return the API's id."""
     gateway = boto3.client("apigateway")
     api: str = gateway.create_rest_api(name="cams")["id"]
     (root,) = gateway.get_resources(restApiId=api)["items"]

@@ -1,4 +1,4 @@
-"""The user that runs the commands of the rehearsal: it has the deployer's policy and no other permission."""
+"""The user that runs the commands of the rehearsal, with the deployer's policy and no other permissions."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tests.deployment import cloud
 from tests.deployment.rehearsal import STAGE, Failed
 
 POLICY = children.ROOT / "infra" / "deployer-policy.json"
-# A condition key that the emulator does not know.
+# The emulator does not support this condition key.
 _UNKNOWN_KEY = "lambda:FunctionArn"
 
 
 def read_statements() -> list[dict[str, Any]]:
-    """The statements of the policy."""
+    """Return the statements of the policy."""
     statements: list[dict[str, Any]] = json.loads(POLICY.read_text(encoding="utf-8"))["Statement"]
     return statements
 
 
 def create_user(here: cloud.Cloud, name: str, without: str = "") -> dict[str, str]:
-    """Create a user with the policy, except the action `without`; return its environment variables."""
+    """Create a user with the policy, except for the action `without`; return the user's environment variables."""
     iam = here.sdk("iam")
     document = {"Version": "2012-10-17", "Statement": [_for_emulator(one, without) for one in read_statements()]}
     iam.create_user(UserName=name)
@@ -37,7 +37,7 @@ def become(here: cloud.Cloud) -> None:
 
 
 def check_missing_permission(here: cloud.Cloud) -> None:
-    """Check that a deployment without one permission fails in one sentence."""
+    """Check that a deployment without one permission fails with an error of one sentence."""
     action = "cloudformation:CreateStack"
     ran = here.run("-m", "infra.deploy", "deploy", "--stage", STAGE, **create_user(here, "hampered", without=action))
     lines = ran.stderr.strip().splitlines()

@@ -4,8 +4,8 @@
 
 It imports an API from its document (`tests.deployment.api_import`), unpacks each package once
 (`tests.deployment.package_cache`), checks the IAM actions and resources that AWS checks, sets TTL and point-in-time
-recovery of a stack's tables, lets a restore be continued, and changes the state of a function without the simulated
-half second. It creates alarms with metric math, but never evaluates them.
+recovery of a stack's tables, supports interrupted restores, and changes the state of a function without the simulated
+delay of half a second. It creates alarms with metric math, but never evaluates them.
 """
 
 import importlib
@@ -29,7 +29,7 @@ _table_description = dynamodb._table_description
 
 
 def extract_aws_action(*arguments: Any, **named: Any) -> str | None:
-    """The IAM action of a call. SQS has no action for a batch: `sqs:SendMessage` covers SendMessageBatch."""
+    """Return the IAM action of a call. SQS has no actions for batches: `sqs:SendMessage` covers SendMessageBatch."""
     action: str | None = _extract_iam_action(*arguments, **named)
     return action.removesuffix("Batch") if action and action.startswith("sqs:") else action
 
@@ -86,13 +86,13 @@ def metric_alarm_record(name: str, properties: dict[str, Any]) -> Any:
 
 
 def table_description(name: str) -> dict[str, Any]:
-    """The description of a table, with its origin."""
+    """Return the description of a table with the table's origin."""
     origin = dynamodb._tables[name].get("RestoreSummary")
     return {**_table_description(name), **({"RestoreSummary": origin} if origin else {})}
 
 
 def create_table(logical_id: str, properties: dict[str, Any], stack: str) -> Any:
-    """Create the table of a stack with its TTL and point-in-time recovery, which the emulator omits."""
+    """Create the table of a stack with TTL and point-in-time recovery, which the emulator omits."""
     created = _create_table(logical_id, properties, stack)
     table = {"TableName": created[0]}
     for name, call in _TABLE_SETTINGS.items():

@@ -1,4 +1,4 @@
-"""Unpacks each package once in the emulator: the functions of a deployment have the same one, and none changes it.
+"""Unpacks each package once in the emulator, because all functions of a deployment share one package.
 
 Runs inside the emulator (`tests.deployment.emulator`), with the interpreter of `.venv-engine`.
 """
@@ -15,10 +15,10 @@ _lock = threading.Lock()
 
 
 class Package(zipfile.ZipFile):
-    """A package whose files are unpacked by its hash."""
+    """A package whose files are unpacked into a directory named by the package's hash."""
 
     def extractall(self, path: Any = None, *_: Any) -> None:
-        """Replace the empty directory `path` by a link to the files."""
+        """Replace the empty directory `path` with a link to the files."""
         content = Path(str(self.filename)).read_bytes()
         files = Path(tempfile.gettempdir(), hashlib.sha256(content).hexdigest())
         with _lock:
@@ -29,4 +29,4 @@ class Package(zipfile.ZipFile):
 
 
 replacement = SimpleNamespace(**{**vars(zipfile), "ZipFile": Package})
-"""The module `zipfile` with this class."""
+"""The module `zipfile` with the class above as `ZipFile`."""

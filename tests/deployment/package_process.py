@@ -1,8 +1,8 @@
-"""Run handlers of the package in an isolated interpreter, and print what they imported and opened.
+"""Runs handlers of the package in an isolated interpreter, and prints which modules they imported and opened.
 
     python -I -S -B package_process.py PACKAGE MODULE < EVENTS
 
-EVENTS is a JSON list of [handler, event]. Like the Lambda runtime, the process imports only the standard library and
+EVENTS is a JSON list of [handler, event]. Like the Lambda runtime, the process can import only the standard library and
 the package. The interpreter's audit events report the modules that it compiles, opens and imports.
 """
 
@@ -45,7 +45,7 @@ class Context:
 
 
 def state() -> dict[str, Any]:
-    """The modules imported and compiled so far, and the number of SDK clients per service."""
+    """Return the modules imported and compiled so far, and the number of SDK clients per service."""
     base = sys.modules["botocore.client"].BaseClient
     gc.unfreeze()  # `app` has frozen the objects that exist after its import
     clients = [type(one).__name__ for one in gc.get_objects() if isinstance(one, base)]

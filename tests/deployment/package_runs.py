@@ -1,7 +1,7 @@
 """Builds the package, zips it with Chalice, unzips it, and runs its functions.
 
-The API runs first. Then the functions on streams get the records of its writes, and those on queues the messages that
-these have sent.
+The API runs first. Then the stream functions get the records of its writes, and the queue functions get the messages
+that the stream functions have sent.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from tests.sending.receivers import OK, answers, receiver
 
 API = "app"
 MAINTENANCE, FOLLOWING, WEBHOOKS = "chalicelib.maintenance", "chalicelib.followers", "chalicelib.webhooks.functions"
-# The module of each function of a stream or a queue.
+# The module of each function that processes a stream or a queue.
 MODULES = {source.name: source.handler_string.rpartition(".")[0] for source in app.event_sources}
-# Pages of the console; each module of a view has one.
+# Pages of the console: one page for each view module.
 PAGES = (
     "/overview",
     "/convos",
@@ -53,7 +53,7 @@ Event = dict[str, Any]
 
 
 class Ran(NamedTuple):
-    """One process: its answer to each event, its state at the start and after each event, and the files it read."""
+    """The run of a process: its responses, its state at the start and after each event, and the files that it read."""
 
     answers: list[Any]
     at_start: dict[str, Any]
@@ -70,7 +70,7 @@ class Package(NamedTuple):
 
 
 def build_and_run(directory: Path, engine: Engine) -> Package:
-    """Build the package for this machine and run its functions against an engine. Downloads nothing."""
+    """Build the package for this machine without downloads, and run its functions against an engine."""
     build.stage(directory / "staged", wheels.THIS_MACHINE)
     package = build_zip(directory / "staged")
     unzipped = unzip(package, directory / "unzipped")
@@ -91,7 +91,7 @@ def run(
     variables: dict[str, str],
     python: str = sys.executable,
 ) -> Ran:
-    """Pass events to handlers of a module, in an isolated interpreter with the environment `variables`."""
+    """Pass events to a module's handlers in an isolated interpreter with the environment `variables`."""
     completed = subprocess.run(
         [python, "-I", "-S", "-B", str(_PROCESS), str(package), module],
         input=json.dumps(events),
@@ -106,7 +106,7 @@ def run(
 
 
 def request(token: str, method: str, path: str, body: Any = None) -> tuple[str, Event]:
-    """The handler and the API Gateway event of a request."""
+    """Return the handler and the API Gateway event of a request."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     event = _gateway.create_lambda_event(method, path, headers, b"")
     query = parse_qs(urlsplit(path).query) or None
@@ -174,7 +174,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
 
 
 def new_workspace(where: dict[str, str]) -> tuple[str, str]:
-    """Create a workspace with the operator's command; return its id and its key."""
+    """Create a workspace with the operator's command; return the workspace's id and key."""
     command = [sys.executable, "-m", "infra.cams", "workspace", "create", "--name", "Package", "--json"]
     completed = subprocess.run(
         command, cwd=build.ROOT, env={**os.environ, **where}, capture_output=True, text=True, check=True
@@ -199,7 +199,7 @@ def _message(text: str) -> Event:
 def _messages(engine: Engine) -> Event:
     sqs = client(engine, "sqs")
     url = sqs.get_queue_url(QueueName=queues.name(queue.SLOW))["QueueUrl"]
-    arn = f"arn:aws:sqs:{children.REGION}:000000000000:{queue.SLOW}"  # a new host is slow
+    arn = f"arn:aws:sqs:{children.REGION}:000000000000:{queue.SLOW}"  # a new host counts as slow
     return lambda_events.from_messages(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"], arn)
 
 
@@ -219,7 +219,7 @@ def _preparing(webhook: Event) -> list[tuple[Any, ...]]:
     ]
 
 
-# The benchmarks measure the cold start with the first request. The last one is invalid.
+# The benchmarks measure the cold start with the first request. The last request is invalid.
 _SERVED: list[tuple[Any, ...]] = [
     ("GET", "/v3/agents/support"),
     ("GET", "/v3/agents"),

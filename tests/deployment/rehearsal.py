@@ -12,11 +12,11 @@ _TIMEOUT_SECONDS = 60.0
 
 
 class Failed(Exception):
-    """The rehearsal failed, for this reason."""
+    """The rehearsal failed for the reason in the message."""
 
 
 def run(here: cloud.Cloud, *arguments: str, **variables: str) -> str:
-    """Run Python with these arguments in the project; return what it printed. Raise Failed."""
+    """Run Python with these arguments in the project; return the output. Raise Failed if the command fails."""
     done = here.run(*arguments, **variables)
     if done.returncode:
         raise Failed(f"`python {' '.join(arguments)}` ended with {done.returncode}:\n{done.stdout}{done.stderr}")
@@ -33,7 +33,7 @@ def until(holds: Callable[[], bool], otherwise: Callable[[], str]) -> None:
 
 
 def replace_text(path: Path, old: str, new: str) -> None:
-    """Replace a text that a file of the project must contain."""
+    """Replace a text in a file of the project. Raise Failed if the file does not contain the text."""
     text = path.read_text()
     assert old in text, f"{path.name} no longer contains {old!r}"
     path.write_text(text.replace(old, new))

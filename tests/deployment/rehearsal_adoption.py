@@ -1,4 +1,4 @@
-"""A stack that is deleted by hand: refused at first, then adopted with its tables and both keys."""
+"""After a stack is deleted by hand, a deployment is refused until the tables and both keys are adopted."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def adopt_deleted_stack(here: cloud.Cloud) -> None:
 
 
 def read_kept(here: cloud.Cloud, api: Gateway) -> dict[str, Any]:
-    """Return what an adoption keeps: decrypted records, the keys of the aliases, and the public keys of receipts."""
+    """Return the data that an adoption preserves: decrypted records, the aliases' keys, and public keys of receipts."""
     declared = template.declared("AWS::KMS::Alias")
     aliases = {one["AliasName"]["Fn::Sub"].replace("${Name}", NAME) for one in declared}
     kms = here.sdk("kms")

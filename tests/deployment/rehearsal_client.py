@@ -1,4 +1,4 @@
-"""The client with which the rehearsal calls the deployed API."""
+"""The client for the deployed API in the rehearsal."""
 
 import json
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from tests.deployment.rehearsal import Failed
 
 
 class Response(NamedTuple):
-    """A response with any status; header names are in lower case."""
+    """A response with any status. Header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -17,20 +17,20 @@ class Response(NamedTuple):
 
 
 class Gateway:
-    """A client of the deployed API with one credential, or none."""
+    """A client of the deployed API with one credential or without a credential."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
         self.address, self.token = address, token
 
     def call(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
-        """The JSON of a response with status 200. Raise Failed on any other status."""
+        """Return the JSON of a response with status 200. Raise Failed for any other status."""
         answer = self.ask(method, path, body, headers)
         if answer.status != 200:
             raise Failed(f"{method} {path} was answered with {answer.status}: {answer.body.decode()}")
         return json.loads(answer.body)
 
     def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Response:
-        """The response, with any status."""
+        """Return the response, whatever its status."""
         raw = None if body is None else json.dumps(body).encode()
         defaults = {
             "Content-Type": "application/json",

@@ -1,7 +1,7 @@
-"""A custom domain in front of the API: its requests have another host, and a path without the stage.
+"""A custom domain in front of the API: requests have another host, and a path without the stage.
 
-Pages of the console are not compared: unlike AWS, the emulator adds the stage to the path in their event
-(tests/http/test_custom_domain.py has the events of AWS).
+Console pages are not compared, because the emulator, unlike AWS, adds the stage to the path of their events.
+tests/http/test_custom_domain.py contains the events of AWS.
 """
 
 from tests.deployment import cloud
@@ -14,7 +14,7 @@ _MAPPING = {"domainName": _DOMAIN, "basePath": "(none)"}
 
 
 def check_domain(here: cloud.Cloud, api: Gateway) -> None:
-    """Map a domain to the API, read a list through it, and remove it."""
+    """Map a domain to the API, read a list through the domain, and remove the domain."""
     gateway = here.sdk("apigateway")
     (deployed,) = gateway.get_rest_apis()["items"]
     gateway.create_domain_name(

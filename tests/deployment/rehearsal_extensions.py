@@ -1,6 +1,6 @@
 """A deployment that switches all extensions off: it is refused while they have data.
 
-The next deployment enables all again.
+The next deployment enables all extensions again.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ _DEPLOY = ("-m", "infra.deploy", "deploy", "--stage", STAGE)
 
 
 def switch_off(here: cloud.Cloud, api: Gateway) -> int:
-    """Switch all extensions off and delete their data; return the number of functions that are left. Raise Failed."""
+    """Switch all extensions off and delete their data; return the number of remaining functions. May raise Failed."""
     cloud.configure(here.project, {"local": {}, STAGE: {"extensions": []}})
     refused = here.run(*_DEPLOY)
     if not refused.returncode or "--delete-data" not in refused.stderr:
@@ -30,7 +30,7 @@ def switch_off(here: cloud.Cloud, api: Gateway) -> int:
 
 
 def switch_on(here: cloud.Cloud, api: Gateway) -> int:
-    """Enable all extensions with a deployment; return the number of functions. Raise Failed."""
+    """Enable all extensions with a deployment; return the number of functions. May raise Failed."""
     cloud.configure(here.project, {"local": {}, STAGE: {"extensions": [*present()]}})
     run(here, *_DEPLOY)
     return _check_parts(here, api, present())

@@ -1,4 +1,4 @@
-"""Deployments that are killed, each one step later than the one before, and continued from another clone."""
+"""Deployments that are killed, each at a later step than the previous one, and continued from another clone."""
 
 import os
 import re
@@ -18,7 +18,7 @@ _STEP = re.compile(r"  (\S.*?) +\d+\.\d s$")
 
 
 class _Kill(NamedTuple):
-    """When to kill a deployment: after the line of this step, and when the account holds enough."""
+    """When to kill a deployment: after the line of this step, as soon as `enough` holds for the account."""
 
     step: str
     number: signal.Signals = signal.SIGKILL
@@ -34,7 +34,7 @@ def _has_api(here: cloud.Cloud) -> bool:
     return bool(here.sdk("apigateway").get_rest_apis()["items"])
 
 
-# Steps that follow the functions need a whole deployment each, so only one of them is killed.
+# Steps that follow the functions need a complete deployment each, so only one of these steps is killed.
 _KILLS = (
     _Kill("checks"),
     _Kill("new stack", is_group=True),
@@ -46,7 +46,7 @@ _KILLS = (
 
 
 def chalice(here: cloud.Cloud, project: Path, *arguments: str) -> str:
-    """Run the user's `chalice` in a clone; return what it printed. Raise Failed."""
+    """Run the user's `chalice` in a clone; return the output. Raise Failed if the command fails."""
     done = subprocess.run(
         [_command(project), *arguments],
         cwd=project,
@@ -62,23 +62,23 @@ def chalice(here: cloud.Cloud, project: Path, *arguments: str) -> str:
 
 
 def _command(project: Path) -> Path:
-    """The `chalice` of the environment next to the clones, which has nothing else of the project."""
+    """Return the `chalice` command of the environment next to the clones, which contains only Chalice."""
     return project.parent / "chalice" / "bin" / "chalice"
 
 
 def deploy_with_kills(here: cloud.Cloud, projects: Sequence[Path]) -> int:
-    """Begin a deployment and kill it, once for each step, from one clone after the other; return the number."""
+    """Start deployments from alternating clones and kill each at its step; return the number of deployments."""
     for index, kill in enumerate(_KILLS):
         project = projects[index % len(projects)]
         _deploy_and_kill(here, project, kill)
         until(lambda project=project: not _is_running(project), lambda: "a process of the deployment was running")  # type: ignore[misc]
         if index > 2:
-            _release_lock(here)  # the first kills have shown that the lock is taken over, which takes five seconds
+            _release_lock(here)  # avoids the wait for the lock; the first kills test it
     return len(_KILLS)
 
 
 def check_account(here: cloud.Cloud) -> None:
-    """Check that the account has one API, each function once, and one event source mapping for each event source."""
+    """Check that the account has one API, each function once, and one mapping for each event source."""
     apis = here.sdk("apigateway").get_rest_apis()["items"]
     own = {one.deployed_name(NAME) for one in declared_functions()}
     functions = own.intersection(one["FunctionName"] for one in here.sdk("lambda").list_functions()["Functions"])
@@ -118,7 +118,7 @@ def _deploy_and_kill(here: cloud.Cloud, project: Path, kill: _Kill) -> None:
 
 
 def _is_running(project: Path) -> bool:
-    """Whether a process has the path of the project in its command line, such as Chalice."""
+    """Return whether any process, such as Chalice, has the path of the project in its command line."""
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     return f"{project}/" in listed.stdout
 

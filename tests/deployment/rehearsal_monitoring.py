@@ -1,4 +1,4 @@
-"""The monitoring of a deployed stage: its alarms, its subscription, and what the check of the stage reports."""
+"""The monitoring of a deployed stage: its alarms, its subscription, and the problems that `check` reports."""
 
 from infra.deploy import template
 from tests.deployment import cloud
@@ -9,9 +9,10 @@ _CHECK = "from infra.deploy import self_check; print(*self_check.check({}, None)
 
 
 def check_monitoring(here: cloud.Cloud) -> int:
-    """Check the monitoring, with a mapping that is disabled for a moment; return the number of alarms.
+    """Check the monitoring with a temporarily disabled mapping; return the number of alarms.
 
-    The emulator's functions have no SDK, so the check runs outside, with the variables of the deployed function.
+    The emulator's functions have no SDK, so the check runs in a separate process with the deployed function's
+    variables.
     """
     alarms = {one["AlarmName"] for one in here.sdk("cloudwatch").describe_alarms()["MetricAlarms"]}
     declared = {one["AlarmName"]["Fn::Sub"].replace("${Name}", NAME) for one in _declared_alarms()}

@@ -1,4 +1,4 @@
-"""The calls of the rehearsal: every example of every operation."""
+"""The rehearsal calls every operation with every example."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from tests.openapi.document import ExampleValues, path_value
 
 
 def call_every_operation(api: Gateway) -> int:
-    """Call every example of every operation, in order; return the number of calls.
+    """Call every operation with every example, in order; return the number of calls.
 
     An operation without examples shares those of another operation, or returns a file. It is called before deletions.
     """
@@ -25,7 +25,7 @@ def call_every_operation(api: Gateway) -> int:
     names = [*EXAMPLES, *sorted(operations.keys() - EXAMPLES.keys())]
     for name in sorted(names, key=lambda one: (one.startswith("delete_"), one == "delete_agent")):
         method, path, description = operations[name]
-        if "{number}" in path:  # a version, which a stream brings later
+        if "{number}" in path:  # a version, which a stream stores later
             continue
         parameters = [_resolved(document, one) for one in description.get("parameters", ())]
         query = {one["name"]: one["example"] for one in parameters if one["in"] == "query" and one.get("required")}
@@ -43,12 +43,12 @@ def call_every_operation(api: Gateway) -> int:
     return calls
 
 
-# Deletions of what the v3 form has just deleted.
+# The v3 operations have already deleted the records of these deletions.
 _TWINS = {"delete_client_v2", "delete_organisation_v2"}
 
 
 def _examples(name: str, description: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """The requests of the examples of an operation, each with its answer; None for an answer from which none learns."""
+    """Return the examples of an operation: each request with its response, or None if the response is not used."""
     if name in EXAMPLES:
         return [(example.request, example.answer) for example in EXAMPLES[name].values()]
     bodies = description.get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples", {})
@@ -56,7 +56,7 @@ def _examples(name: str, description: dict[str, Any]) -> list[tuple[Any, Any]]:
 
 
 def _resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
-    """The node itself, or the node that its reference points at."""
+    """Return the node, or the node to which its reference points."""
     for step in node["$ref"].split("/")[1:] if "$ref" in node else ():
         node = document if step == "components" else node
         node = node[step]

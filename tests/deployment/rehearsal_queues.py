@@ -13,7 +13,7 @@ from tests import extensions
 from tests.deployment import cloud
 from tests.deployment.rehearsal import NAME, Failed, until
 
-# The events that the examples of the operations cause: at least one for each function that reads a stream.
+# The examples of the operations cause these events: at least one for each function that reads a stream.
 EVENT_TYPES = {
     "agent_created",
     "agent_updated",
@@ -49,7 +49,7 @@ class Receiver:
         self.url = f"http://127.0.0.1:{server.server_port}/hook"
 
     def types(self) -> set[str]:
-        """The types of the received events."""
+        """Return the types of the received events."""
         return {one["type"] for one in self.received}
 
 
@@ -66,7 +66,7 @@ def await_webhooks(receiver: Receiver) -> int:
 
 
 def check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
-    """Check the functions that the examples do not invoke: those of the other queues."""
+    """Check the functions of the other queues, which the examples do not invoke."""
     sqs = here.sdk("sqs")
     received = len(receiver.received)
     sent = here.sdk("dynamodb").scan(TableName=f"{NAME}-deliveries")["Items"][0]
@@ -79,7 +79,7 @@ def check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
             ("maintenance", messages.pack(task))
             for task in (
                 tasks.RecountQuarter(agent, "2026-11-22", 0),
-                tasks.ContinueFanOut(workspace_id, sent["type"]["S"], ((sent["event_id"]["S"],),)),  # sent already
+                tasks.ContinueFanOut(workspace_id, sent["type"]["S"], ((sent["event_id"]["S"],),)),  # already sent
                 tasks.ClearLeftovers(f"{agent}#unknown"),
                 tasks.ResumeCascade(workspace_id, "unknown"),
                 tasks.ApplyRetention(workspace_id),
@@ -98,7 +98,7 @@ def check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
 
 
 def _of_extensions(workspace_id: str) -> Iterator[tuple[str, str]]:
-    """Yield a message of each kind for the queues of the extensions, each with the name of its queue."""
+    """Yield a queue name and a message for each kind of message on the queues of the extensions."""
     queues = {function.name: function.queue for function in declared_functions() if function.queue}
     for name, (_, texts) in extensions.queue_functions(workspace_id, "support", "unknown").items():
         yield from ((queues[name], text) for text in texts)
@@ -109,7 +109,7 @@ def _until_empty(sqs: Any, queue: str) -> None:
 
 
 def waiting(sqs: Any, queue: str) -> int:
-    """The number of messages on a queue, also of those that a function holds."""
+    """Return the number of messages on a queue, including messages in flight."""
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     url = sqs.get_queue_url(QueueName=f"{NAME}-{queue}")["QueueUrl"]
     return sum(

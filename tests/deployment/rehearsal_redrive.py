@@ -15,7 +15,10 @@ _AGENT = "redriven"
 
 
 def check_redrive(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> str:
-    """Let a function fail until its batch is a dead letter, repair it, and replay; return what the command printed."""
+    """Let a function fail until its batch is a dead letter. Repair the function, and replay the batch.
+
+    Return the last line that the command printed.
+    """
     with _without_permissions(here), _short_age(here):
         api.call("POST", f"/v2/agents/{_AGENT}", {"title": "Created during an outage"})
         until(lambda: waiting(here.sdk("sqs"), "deliveries-dead") > 0, lambda: "a failing batch is no dead letter")
@@ -36,7 +39,7 @@ def _received(receiver: Receiver) -> list[dict[str, Any]]:
 
 @contextmanager
 def _without_permissions(here: cloud.Cloud) -> Iterator[None]:
-    """Take all permissions from the function."""
+    """Remove all permissions of the function inside the block."""
     iam = here.sdk("iam")
     (name,) = iam.list_role_policies(RoleName=_FUNCTION)["PolicyNames"]
     document = iam.get_role_policy(RoleName=_FUNCTION, PolicyName=name)["PolicyDocument"]
@@ -47,7 +50,7 @@ def _without_permissions(here: cloud.Cloud) -> Iterator[None]:
 
 @contextmanager
 def _short_age(here: cloud.Cloud) -> Iterator[None]:
-    """Let Lambda give up after a second, which only the emulator accepts."""
+    """Let Lambda discard a batch after a second. Only the emulator accepts this value."""
     awslambda = here.sdk("lambda")
     (mapping,) = awslambda.list_event_source_mappings(FunctionName=_FUNCTION)["EventSourceMappings"]
     age = mapping["MaximumRecordAgeInSeconds"]

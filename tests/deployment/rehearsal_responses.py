@@ -1,4 +1,4 @@
-"""The responses of the gateway in the rehearsal: errors, throttling and preflights."""
+"""Responses of the gateway in the rehearsal: errors, throttling and preflights."""
 
 import json
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from tests.deployment.rehearsal_client import Gateway, Response
 def check_gateway_responses(here: cloud.Cloud, api: Gateway) -> int:
     """Check gateway responses and responses of the function; return the number of cases.
 
-    The emulator sends the gateway responses of the stage's deployment, so this checks that they are put and deployed.
-    It does not limit the size or duration of a request, so it never sends 413 or 504. Unlike AWS, it does not parse
-    the bearer token of a request to an unknown route as a signature (403).
+    The emulator sends the gateway responses of the deployed stage, so these tests check that the responses are put and
+    deployed. The emulator does not limit the size or duration of a request, so it never sends 413 or 504. Unlike AWS,
+    it does not parse the bearer token of a request to an unknown route as a signature (403).
     """
     anonymous, origin = Gateway(api.address), {"Origin": ORIGIN}
     no_route = "There is no such route, or the route does not support this method."
@@ -31,7 +31,7 @@ def check_gateway_responses(here: cloud.Cloud, api: Gateway) -> int:
     page = anonymous.ask("GET", "/")  # follows the redirect
     if b"<title>CAMS API" not in page.body:
         raise Failed(f"The root does not lead to the documentation page: {page}")
-    for path, allowed in (("/v2/agents/a", ORIGIN), ("/agents/a/interact/b/state", "*")):  # a visitor's route
+    for path, allowed in (("/v2/agents/a", ORIGIN), ("/agents/a/interact/b/state", "*")):  # for visitors
         _check_preflight(anonymous, path, allowed)
     return 9
 
@@ -46,7 +46,7 @@ def _check_preflight(anonymous: Gateway, path: str, origin: str) -> None:
 
 
 def _check_error(answer: Response, status: int, code: str, message: str, origin: str = "*") -> None:
-    """Check the envelope and the headers. Pages of `origin` can read it: any page, if the gateway itself answers."""
+    """Check the envelope and the headers. `origin` may read the response: by default any, as in gateway responses."""
     envelope = {"success": False, "message": message, "code": code}
     if answer.status != status or json.loads(answer.body) != envelope:
         raise Failed(f"Expected {status} with {envelope}, got {answer.status} with {answer.body.decode()}")

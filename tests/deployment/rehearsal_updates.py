@@ -1,4 +1,4 @@
-"""What a deployment prints about its functions: what it has uploaded, created and updated; and their Python version."""
+"""A deployment prints how many functions it uploaded, created and updated, and pins their Python version."""
 
 import re
 
@@ -14,7 +14,7 @@ NEW_SETTINGS = rf"updated {_COUNT} functions in \d+\.\d s"
 
 
 def check_updates(here: cloud.Cloud, printed: str, figures: str) -> None:
-    """Check that a deployment has printed these figures, and pinned the Python version. Raise Failed."""
+    """Check that a deployment printed these figures and pinned the Python version. Otherwise, raise Failed."""
     if not re.search(rf"^ *{figures}$", printed, re.MULTILINE):
         raise Failed(f"The deployment did not print {figures!r}:\n{printed}")
     listed = {one["FunctionName"]: one["Runtime"] for one in here.sdk("lambda").list_functions()["Functions"]}

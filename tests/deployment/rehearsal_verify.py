@@ -1,4 +1,4 @@
-"""`make verify` in the rehearsal: it fails, and names what is missing, without a permission, a mapping or a queue."""
+"""`make verify` in the rehearsal fails without a permission, a mapping or a redrive policy, and names the problem."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ Break = Callable[[cloud.Cloud], Any]
 
 
 def check_failures(here: cloud.Cloud) -> None:
-    """Break a permission, a mapping and a queue of the running stage, and repair them. Raise Failed."""
+    """Break a permission, a mapping and a queue of the running stage, verify, and repair them. May raise Failed."""
     expected = (
         f"The role {NAME}-maintain lacks the permission dynamodb:",
         f"to {NAME}-fan_out_leads is Disabled",
@@ -36,7 +36,7 @@ _ONLY = ("--only", "permissions", "--only", "mappings", "--only", "queues")
 
 
 def verify(here: cloud.Cloud, *options: str) -> Any:
-    """Run `make verify`; return the process, whatever its exit code."""
+    """Run `make verify`; return the completed process, whatever its exit code."""
     return here.run("-m", "infra.deploy", "verify", "--stage", STAGE, *options)
 
 
@@ -81,15 +81,15 @@ def without_redrive_policy(here: cloud.Cloud, queue: str) -> Iterator[None]:
 
 
 def break_policy(project: Path) -> None:
-    """Declare a permission for the wrong table: the functions that need it fail."""
+    """Declare a permission for the wrong table, so that functions fail without the right permission."""
     replace_text(project / "infra/deploy/functions.py", '"webhooks": "Query", "events"', '"webhook": "Query", "events"')
 
 
 def break_stream(project: Path) -> None:
-    """Remove the stack's output for a stream."""
+    """Remove the output for a stream from the stack."""
     stream = "  LeadsStream:\n    Value:\n      Fn::GetAtt: [LeadsTable, StreamArn]\n"
     replace_text(project / "infra/template.yaml", stream, "")
 
 
 BREAKS: dict[str, Callable[[Path], None]] = {"policy": break_policy, "stream": break_stream}
-"""The choices of `--break`."""
+"""Functions that break a project, by the choice of `--break`."""

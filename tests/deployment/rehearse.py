@@ -1,10 +1,11 @@
-"""The rehearsal (`make rehearse`): deploys into an empty emulated account and destroys it, with the real commands.
+"""The rehearsal (`make rehearse`): deploys and destroys a stage in an empty emulated account, with the real commands.
 
     python -m tests.deployment.rehearse [--break policy|stream]
 
-Deploys and verifies, creates a workspace, calls every operation through the gateway, waits for the webhooks of the
-deployed functions, deploys again, restores into a second stage, switches all extensions off and on again, and destroys.
-Prints each step with its duration. With `--break`, the rehearsal must fail.
+The rehearsal deploys and verifies a stage, creates a workspace, calls every operation through the gateway, and waits
+for the webhooks of the deployed functions. Then it deploys again, restores into a second stage, switches all extensions
+off and on again, and destroys both stages. It prints each step with its duration. With `--break`, the rehearsal must
+fail.
 """
 
 import argparse
@@ -41,7 +42,7 @@ from tests.deployment.rehearsal_verify import BREAKS, check_failures
 
 
 def main() -> None:
-    """Run the rehearsal; exits with 1 and a message at the first failure."""
+    """Run the rehearsal. Exit with 1 and a message at the first failure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--break", dest="broken", choices=BREAKS, help="break something on purpose")
     parser.add_argument("--keep", action="store_true", help="keep the directory with the logs")
@@ -61,7 +62,7 @@ def main() -> None:
 
 
 def rehearse(directory: Path, broken: str | None = None) -> None:
-    """Run all steps in `directory`, with the part `broken` broken. Raise Failed."""
+    """Run all steps in `directory`, with the part `broken` broken. Raise Failed at the first failure."""
     with ExitStack() as stack:
         with _step("wheels"):
             _download_wheels()
@@ -144,7 +145,7 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
 
 
 def _download_wheels() -> None:
-    """Download the wheels of Lambda's platform. This is the only network access, and only without cached wheels."""
+    """Download the wheels of Lambda's platform if they are not cached. This is the only use of the network."""
     try:
         for _ in wheels.unpack_files(extension_parts.requirements(), wheels.LAMBDA):
             pass
@@ -153,7 +154,7 @@ def _download_wheels() -> None:
 
 
 def _deploy(here: cloud.Cloud, figures: str) -> str:
-    """Run `chalice deploy`, which prints these figures; return the URL at which the emulator serves the API."""
+    """Run `chalice deploy`, which must print these figures; return the emulator's URL of the API."""
     printed = rehearsal_kills.chalice(here, here.project, "deploy", "--stage", STAGE)
     _print_steps(printed)
     rehearsal_updates.check_updates(here, printed, figures)
@@ -171,7 +172,7 @@ def _address(here: cloud.Cloud, stage: str) -> str:
 
 
 def _deploy_half(here: cloud.Cloud) -> None:
-    """Run Chalice alone, as an older version would: without the guard, and with another function."""
+    """Run Chalice alone, as an older version would: without the guard and with a different function."""
     functions, requirements = here.project / "chalicelib/webhooks/functions.py", here.project / "requirements.txt"
     originals = {path: path.read_text() for path in (functions, requirements)}
     replace_text(functions, '"fan_out_agents")', '"fan_out_retired")')
@@ -186,7 +187,7 @@ def _deploy_half(here: cloud.Cloud) -> None:
 
 
 def _check_functions(here: cloud.Cloud) -> None:
-    """Check that the account has the functions and roles of the application, and no others."""
+    """Check that the account has exactly the functions and roles of the application."""
     roles, functions = _names(here)
     if functions != {f"{NAME}-check", *(one.deployed_name(NAME) for one in declared_functions())}:
         raise Failed(f"The account has other functions: {functions}")
@@ -196,7 +197,7 @@ def _check_functions(here: cloud.Cloud) -> None:
 
 
 def _names(here: cloud.Cloud) -> tuple[set[str], set[str]]:
-    """The names of the account's roles and functions."""
+    """Return the names of the account's roles and functions."""
     roles = here.sdk("iam").list_roles()["Roles"]
     functions = here.sdk("lambda").list_functions()["Functions"]
     return {one["RoleName"] for one in roles}, {one["FunctionName"] for one in functions}
@@ -230,7 +231,7 @@ def _check_limits(here: cloud.Cloud) -> None:
 
 
 def _mappings(here: cloud.Cloud) -> dict[str, Any]:
-    """Every event source mapping with its settings."""
+    """Return every event source mapping with its settings."""
     found = here.sdk("lambda").list_event_source_mappings()["EventSourceMappings"]
     return {one["UUID"]: {key: value for key, value in one.items() if key not in _VOLATILE} for one in found}
 
@@ -239,9 +240,12 @@ _VOLATILE = {"LastModified", "LastProcessingResult", "StateTransitionReason"}
 
 
 def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
-    """Finish an interrupted `make restore`, compare and use the stages, destroy the new one; return the records."""
+    """Finish an interrupted `make restore`, compare and use both stages, and destroy the restored stage.
+
+    Return the number of restored records.
+    """
     for path, body in restored.RECORDS.items():
-        api.call("POST", path, body, {"Idempotency-Key": path.replace("/", "-")})  # so that an answer is kept
+        api.call("POST", path, body, {"Idempotency-Key": path.replace("/", "-")})  # to store responses
     keys = _enabled_keys(here)
     try:
         before = restored.read_settled_tables(here, NAME)
@@ -268,7 +272,7 @@ def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
 
 
 def _enabled_keys(here: cloud.Cloud) -> set[str]:
-    """The ids of the account's keys that are not being deleted."""
+    """Return the ids of the account's keys that are not pending deletion."""
     kms = here.sdk("kms")
     described = [kms.describe_key(KeyId=one["KeyId"])["KeyMetadata"] for one in kms.list_keys()["Keys"]]
     return {one["KeyId"] for one in described if one["KeyState"] == "Enabled"}

@@ -1,6 +1,6 @@
-"""The restore of the rehearsal: a filled stage restored as a second one, while the first one stays in service.
+"""The restore of the rehearsal: a filled stage is restored as a second stage while the first stays in service.
 
-The emulator restores the current items, whatever the moment.
+The emulator always restores the current items, whatever the requested moment.
 """
 
 import json
@@ -15,8 +15,8 @@ _SETTLE_SECONDS = 60
 STAGE, NAME = "restored", "cams-restored"
 
 
-# A record of each kind, since the examples end with deletions. One transcript is in chunks; none of its messages is the
-# user's, because the deliveries of 700 would take minutes.
+# These requests create a record of each kind, because the examples end with deletions. One transcript is stored in
+# chunks. Its messages are the bot's, because 700 deliveries of user messages would take minutes.
 RECORDS: dict[str, Any] = {
     "/v2/agents/filled": {"title": "Filled"},
     "/agents/filled/interact/ann/state": {
@@ -31,7 +31,7 @@ RECORDS: dict[str, Any] = {
 
 
 def begin(here: cloud.Cloud, original: str) -> str:
-    """Restore one table, as a command that is then interrupted; return the moment."""
+    """Restore one table, like a command that is interrupted afterwards; return the moment."""
     when = recovery.moment(here.sdk("dynamodb"), original, "latest")
     here.sdk("dynamodb").restore_table_to_point_in_time(
         SourceTableName=f"{original}-keyring", TargetTableName=f"{NAME}-keyring", RestoreDateTime=when
@@ -43,15 +43,15 @@ Tables = dict[str, set[str]]
 
 
 def read_tables(here: cloud.Cloud, stack: str) -> Tables:
-    """Every item of every table, as JSON."""
+    """Return every item of every table as JSON."""
     names = [table_name(one, "") for one in declared("AWS::DynamoDB::Table")]
     return {name: _items(here, f"{stack}-{name}") for name in names}
 
 
 def read_settled_tables(here: cloud.Cloud, stack: str) -> Tables:
-    """Every item of every table, once deliveries change none for two seconds. Raise AssertionError for empty tables.
+    """Return every item of every table after two seconds without changes. Raise AssertionError for empty tables.
 
-    Tallies may follow a minute later.
+    Tallies may change up to a minute later.
     """
     deadline = time.monotonic() + _SETTLE_SECONDS
     before, latest = None, read_tables(here, stack)
@@ -65,9 +65,10 @@ def read_settled_tables(here: cloud.Cloud, stack: str) -> Tables:
 
 
 def check_records(before: Tables, restored: Tables, after: Tables) -> int:
-    """Every record is restored, and no other; return their number. Raise AssertionError.
+    """Check that exactly the original records are restored; return their number. May raise AssertionError.
 
-    `before` and `after` are the original tables around the restore: a function may change an item during it.
+    `before` and `after` are the original tables before and after the restore, because a function may change an item
+    during the restore.
     """
     for name, items in restored.items():
         assert before[name] & after[name] <= items <= before[name] | after[name], f"The table {name} differs."
@@ -75,7 +76,7 @@ def check_records(before: Tables, restored: Tables, after: Tables) -> int:
 
 
 def check_settings(here: cloud.Cloud, original: str) -> None:
-    """The restored tables are as declared, and the stage has the operator's settings. Raise AssertionError."""
+    """Check that the restored tables are as declared and that the stage has the operator's settings."""
     for properties in declared("AWS::DynamoDB::Table"):
         wanted, found = _declared_settings(properties), _settings(here, table_name(properties, f"{NAME}-"))
         assert found == wanted, f"{properties['TableName']} has {found} instead of {wanted}."
