@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -33,7 +34,8 @@ class Stream:
 
     def __init__(self, *tables: str) -> None:
         self._client = storage.sdk_client("dynamodbstreams")
-        self._arns = {table: _arn(table) for table in tables or _streamed()}
+        arns = _arns(self._client)
+        self._arns = {table: arns[table] for table in tables or _streamed()}
         self._places = {table: self._latest(arn) for table, arn in self._arns.items()}
 
     def read(self, *tables: str) -> list[Record]:
@@ -44,8 +46,7 @@ class Stream:
         return [record for table in tables or WATCHED if table in self._arns for record in self._read(table)]
 
     def _latest(self, arn: str) -> str:
-        (shard,) = self._client.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
-        place = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "LATEST"}
+        place = {"StreamArn": arn, "ShardId": _shard_id(arn), "ShardIteratorType": "LATEST"}
         iterator: str = self._client.get_shard_iterator(**place)["ShardIterator"]
         return iterator
 
@@ -84,10 +85,16 @@ def _streamed() -> list[str]:
     return [tables.table_name(one, "") for one in declared]
 
 
-def _arn(table: str) -> str:
-    described = storage.sdk_client("dynamodb").describe_table(TableName=storage.table(table))
-    arn: str = described["Table"]["LatestStreamArn"]
-    return arn
+def _arns(client: Any) -> dict[str, str]:
+    """Return the ARN of each table's stream."""
+    return {storage.logical_name(one["TableName"]): one["StreamArn"] for one in client.list_streams()["Streams"]}
+
+
+@cache
+def _shard_id(arn: str) -> str:
+    (shard,) = storage.sdk_client("dynamodbstreams").describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
+    found: str = shard["ShardId"]
+    return found
 
 
 def fan_out(records: Sequence[Record]) -> None:
