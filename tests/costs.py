@@ -1,9 +1,9 @@
-"""The table in docs/costs.md. Each counted cost is in one row, and a test asserts the cost with `check`.
+"""The costs of operations: docs/costs.csv has the counted ones, and docs/costs.md shows the most common operations.
 
-If `CAMS_UPDATE_DOCS` is set, `check` writes the row instead. Operations with equal costs share a row.
+A test asserts the cost of an operation with `check`. If `CAMS_UPDATE_DOCS` is set, `check` writes the cost instead.
 """
 
-from collections import defaultdict
+import csv
 from typing import NamedTuple
 
 import pytest
@@ -12,7 +12,32 @@ from tests import generated_docs
 from tests.capacity import Meter
 
 PAGE, PART = "docs/costs.md", "costs"
-_SEPARATOR = "; "
+FILE = generated_docs.ROOT / "docs/costs.csv"
+COLUMNS = ("operation", "requests", "read units", "write units")
+COMMON = (
+    "read an agent",
+    "change an agent",
+    "list agents",
+    "create a tool",
+    "read a state",
+    "first state of a conversation",
+    "replace a state",
+    "replace a state with a key",
+    "add a message",
+    "add to 1,000 messages (mean)",
+    "list messages",
+    "change a conversation",
+    "list conversations",
+    "list the inbox",
+    "search 41 conversations without a match",
+    "write analytics",
+    "create a lead",
+    "list leads of an agent",
+    "issue a visitor token",
+    "store a webhook event",
+    "deliver a webhook event",
+    "report of an agent",
+)
 
 
 class Cost(NamedTuple):
@@ -24,27 +49,33 @@ class Cost(NamedTuple):
 
 
 def check(operation: str, meter: Meter, count: int = 1) -> None:
-    """Fail unless an operation has its cost in the table. The meter counted `count` operations."""
+    """Fail unless an operation has its cost in the file. The meter counted `count` operations."""
     counted = Cost(*(round(one / count, 2) for one in (meter.total, meter.reads, meter.writes)))
-    listed = table()
+    costs = table()
     if generated_docs.is_update():
-        generated_docs.write(PAGE, PART, _text({**listed, operation: counted}))
-    elif listed.get(operation) != counted:
-        pytest.fail(f"{operation}: {PAGE} has {listed.get(operation)}, but the test counted {counted}")
+        _write({**costs, operation: counted})
+    elif costs.get(operation) != counted:
+        pytest.fail(f"{operation}: {FILE.name} has {costs.get(operation)}, but the test counted {counted}")
 
 
 def table() -> dict[str, Cost]:
-    """Return the cost of each operation in the table."""
-    return {
-        operation: Cost(*(float(number.replace(",", "")) for number in numbers))
-        for *numbers, operations in generated_docs.rows(PAGE, PART)
-        for operation in operations.split(_SEPARATOR)
-    }
+    """Return the cost of each operation in the file."""
+    with FILE.open(encoding="utf-8", newline="") as file:
+        _, *rows = csv.reader(file)
+    return {operation: Cost(*map(float, numbers)) for operation, *numbers in rows}
 
 
-def _text(costs: dict[str, Cost]) -> str:
-    by_cost = defaultdict(list)
-    for operation, cost in costs.items():
-        by_cost[cost].append(operation)
-    rows = [[*(f"{one:,g}" for one in cost), _SEPARATOR.join(sorted(by_cost[cost]))] for cost in sorted(by_cost)]
-    return generated_docs.table(["Requests", "Read units", "Write units", "Operations"], rows)
+def common() -> str:
+    """Return the table of the page: the costs of the most common operations."""
+    costs = table()
+    rows = [[operation, *(f"{one:,g}" for one in costs[operation])] for operation in COMMON]
+    return generated_docs.table([name.capitalize() for name in COLUMNS], rows)
+
+
+def _write(costs: dict[str, Cost]) -> None:
+    """Write the file and the table of the page."""
+    with FILE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows([operation, *(f"{one:g}" for one in costs[operation])] for operation in sorted(costs))
+    generated_docs.write(PAGE, PART, common())

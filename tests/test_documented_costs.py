@@ -1,15 +1,15 @@
-"""The costs of operations in docs/costs.md are the counted ones."""
+"""The costs of operations in docs/costs.csv are the counted ones, and docs/costs.md shows the most common ones."""
 
 from pathlib import Path
 
 import pytest
 
 from chalicelib import clock
-from tests import costs, extensions
+from tests import costs, extensions, generated_docs
 from tests.capacity import metered
 from tests.test_requests_per_operation import CASES, Service, path_of, service  # noqa: F401 - the fixture
 
-# Case of test_requests_per_operation -> the operation's name in the table.
+# Case of test_requests_per_operation -> the operation's name in the file.
 SHOWN = {
     "agent read": "read an agent",
     "agent save": "change an agent",
@@ -79,8 +79,8 @@ SHOWN = {
 }
 
 
-@pytest.mark.skipif(not extensions.are_all_on(), reason="the table has the costs with all extensions")
-def test_the_table_has_the_counted_costs(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+@pytest.mark.skipif(not extensions.are_all_on(), reason="the file has the costs with all extensions")
+def test_the_file_has_the_counted_costs(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     # A change in the second of the previous one would not change the times in the index.
     milliseconds = clock.milliseconds
     monkeypatch.setattr(clock, "milliseconds", lambda: milliseconds() + 5_000)
@@ -93,6 +93,10 @@ def test_the_table_has_the_counted_costs(service: Service, monkeypatch: pytest.M
             costs.check(SHOWN[case.id], meter)
 
 
-def test_every_row_of_the_table_is_asserted_by_a_test() -> None:
+def test_the_page_shows_the_costs_of_common_operations() -> None:
+    generated_docs.check(costs.PAGE, costs.PART, costs.common())
+
+
+def test_every_row_of_the_file_is_asserted_by_a_test() -> None:
     texts = [path.read_text(encoding="utf-8") for path in Path(__file__).parent.rglob("*.py")]
     assert [name for name in costs.table() if not any(f'"{name}"' in text for text in texts)] == []

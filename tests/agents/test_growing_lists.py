@@ -16,7 +16,7 @@ from tests.api import Api
 from tests.capacity import metered
 
 START = 1_780_000_000
-# Path -> the operation in docs/costs.md.
+# Path -> the operation in docs/costs.csv.
 PAGES = {
     "/v3/agents": "list 1,000 agents",
     "/v3/agents?sort=lastModified": "list 1,000 agents by their last change",

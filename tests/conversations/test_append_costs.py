@@ -13,7 +13,7 @@ from tests.capacity import Meter, metered
 from tests.costs import check
 from tests.selection import whole
 
-# Messages before the additions of one message of 40 bytes every 30 seconds -> the operation in docs/costs.md.
+# Messages before the additions of one message of 40 bytes every 30 seconds -> the operation in docs/costs.csv.
 SIZES = {
     10: "add to 10 messages (mean)",
     1_000: "add to 1,000 messages (mean)",

@@ -264,7 +264,7 @@ def test_a_request_without_a_key_costs_nothing_extra(world: World) -> None:
     assert requests == {"GetItem": 1, "PutItem": 1}
 
 
-# Case -> the operations in docs/costs.md: without a key, with one, and repeated.
+# Case -> the operations in docs/costs.csv: without a key, with one, and repeated.
 REPEATED = "repeat a change with a key"
 KEYED = {
     "tool create": ("create a tool", "create a tool with a key", REPEATED),

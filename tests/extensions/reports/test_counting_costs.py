@@ -31,7 +31,7 @@ READS = {
     "/v3/analytics?by=country": "report of a workspace of four agents by country",
     "/v3/usage": "usage of four agents",
 }
-# Changes in an hour -> the operation in docs/costs.md.
+# Changes in an hour -> the operation in docs/costs.csv.
 COUNTED = {
     1: "count the only change of an hour",
     20: "count one of 20 changes of an hour",
