@@ -1,4 +1,4 @@
-"""Chalice's state file is rebuilt after a failed deployment, on another machine, and after a stream has changed."""
+"""Chalice's state file is rebuilt after a failed deployment, on another machine, and after a change of a stream."""
 
 import io
 import json
@@ -32,7 +32,7 @@ _POLICY = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": 
 
 @pytest.fixture
 def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """The outputs of a stack whose first deployment failed after creating a role and two functions."""
+    """Return the outputs of a stack whose first deployment failed after creating a role and two functions."""
     monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
     with mock_aws():
         role = boto3.client("iam").create_role(
@@ -69,13 +69,13 @@ def add_mapping(arn: str) -> str:
 
 
 def add_function_api(function: str) -> str:
-    """Create an API with one method that invokes the function; return its id."""
+    """Create an API with one method that invokes the function; return the API's id."""
     uri = f"arn:aws:apigateway:eu-west-1:lambda:path/2015-03-31/functions/{function}/invocations"
     return add_api(type="AWS_PROXY", integrationHttpMethod="POST", uri=uri)
 
 
 def reconcile(account: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """Rebuild the state file; return its entries by name."""
+    """Rebuild the state file; return the entries by name."""
     chalice_state.reconcile(boto3.client, "prod", "cams-prod", account, declared_functions())
     state = json.loads((stage.CHALICE_DIRECTORY / "deployed" / "prod.json").read_text())
     assert state["schema_version"] == "2.0"
@@ -100,7 +100,7 @@ def test_an_existing_mapping_is_recorded_and_not_created_again(account: dict[str
 
 def test_a_duplicate_mapping_is_deleted(account: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     uuid = add_mapping(account["LeadsStream"])
-    # moto refuses a duplicate mapping; the emulator of the rehearsal does not.
+    # moto rejects a duplicate mapping, but the emulator of the rehearsal accepts it.
     (mapping,) = event_sources.list_mappings(boto3.client("lambda"), "cams-prod-fan_out_leads")
     duplicates = [{**mapping, "UUID": "kept"}, mapping]
     monkeypatch.setattr(event_sources, "list_mappings", lambda *_: duplicates)
@@ -126,7 +126,7 @@ def test_the_api_is_found_by_the_function_that_it_invokes(account: dict[str, str
 
 
 def test_the_resources_of_an_api_are_one_request(account: dict[str, str]) -> None:
-    """API Gateway accepts 5 GetResources in 2 seconds per account."""
+    """API Gateway accepts five GetResources requests in two seconds per account."""
     api_id = add_function_api(_FUNCTION)
     gateway, limits = boto3.client("apigateway"), list[tuple[str, Any]]()
     gateway.meta.events.register(
@@ -151,7 +151,7 @@ def test_of_several_apis_the_oldest_is_kept_and_the_others_are_named(
     ages = dict(zip(apis, [3, 1, 2, 4], strict=True))
     sort = sorted
 
-    def by_age(items: Any, key: Any) -> Any:  # moto creates them within one second
+    def by_age(items: Any, key: Any) -> Any:  # moto creates the APIs within one second
         dated = [{**one, "createdDate": datetime(2026, 11, ages[one["id"]], tzinfo=timezone.utc)} for one in items]
         return sort(dated, key=key)
 
@@ -180,7 +180,7 @@ def test_an_entry_without_a_resource_in_the_account_is_removed(account: dict[str
 
 
 def add_role(name: str, trust: dict[str, Any]) -> str:
-    """Create a role with a policy inside it that has its name, as Chalice does; return its ARN."""
+    """Create a role with an inline policy of the same name, as Chalice does; return the role's ARN."""
     iam = boto3.client("iam")
     arn: str = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))["Role"]["Arn"]
     iam.put_role_policy(RoleName=name, PolicyName=name, PolicyDocument=json.dumps(_POLICY))
@@ -188,7 +188,7 @@ def add_role(name: str, trust: dict[str, Any]) -> str:
 
 
 def add_leftovers(name: str, app: str = "cams", stage_name: str = "prod") -> None:
-    """What Chalice leaves after a run that failed halfway: a role for all functions, and a function."""
+    """Create the resources that Chalice leaves after a failed run: a role for all functions, and a function."""
     role = add_role(name, _TRUST)
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
@@ -208,7 +208,7 @@ def test_what_a_failed_run_of_an_older_version_left_behind_is_handed_to_chalice(
     entries = reconcile(account)
     assert entries["default-role"]["role_name"] == "cams-prod"
     assert entries["fan_out_tools"]["lambda_arn"].endswith(":cams-prod-fan_out_tools")
-    assert list(entries).index("default-role") < list(entries).index("fan_out_tools")  # deleted in reverse
+    assert list(entries).index("default-role") < list(entries).index("fan_out_tools")  # deleted in reverse order
 
 
 def test_a_mapping_of_a_leftover_function_is_deleted(account: dict[str, str]) -> None:
@@ -236,7 +236,7 @@ def test_leftovers_of_a_stage_with_a_longer_name_stay(account: dict[str, str]) -
 
 
 def test_no_name_of_one_stage_begins_a_name_of_another() -> None:
-    """Resource names are the stack's name, a hyphen and a part, so a stage's name has no hyphen."""
+    """Resource names consist of the stack's name, a hyphen and a part, so stage names contain no hyphens."""
     for invalid in ("dev-2", "dev-fan_out_leads", "dev_2", "dev.2"):
         with pytest.raises(checks.NotReady):
             checks.validate_stage_name(click.Context(click.Command("x")), click.Option(["--stage"]), invalid)

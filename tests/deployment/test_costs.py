@@ -1,4 +1,4 @@
-"""The prices of a request follow from those of the benchmarks."""
+"""The prices of requests match the prices in the results of the benchmarks."""
 
 from benchmarks.results import PRICES
 from infra.operator import prices

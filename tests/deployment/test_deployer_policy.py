@@ -1,4 +1,4 @@
-"""The deployer's policy: limited to names of the stage where IAM can, within the limit of AWS, for all resources."""
+"""The deployer's policy covers all resources, fits AWS's size limit, and is limited to the stage where possible."""
 
 import json
 import re
@@ -11,9 +11,9 @@ from infra.deploy import template
 from infra.local.children import ROOT
 from tests.deployment.deployer import POLICY, read_statements
 
-# The size of a managed policy, without white space.
+# The maximum size of a managed policy, without white space.
 _MAX_CHARACTERS = 6144
-# Statements whose resources have generated ids, or actions for which AWS offers no resource, with what limits them.
+# Statements whose resources have generated ids or whose actions support no resources, each with its other limits.
 _WITHOUT_NAMES = {
     "ListNames": "reads, and creates a key",
     "Subscriptions": "nothing: AWS offers no resource",
@@ -23,8 +23,8 @@ _WITHOUT_NAMES = {
     "Domains": "reads",
     "Keys": "nothing: a key has an id only, and a change of an alias or a tag takes minutes to affect permissions",
 }
-# Actions of documented settings for which AWS offers no resource of the stage: of the subscription of an email address,
-# and of a function with layers or in a network.
+# Actions that documented settings need, and that cannot be limited to the stage: subscribing an email address, and
+# functions with layers or in a network.
 _ON_EVERYTHING = (
     "sns:GetSubscriptionAttributes",
     "sns:SetSubscriptionAttributes",
@@ -34,7 +34,7 @@ _ON_EVERYTHING = (
     "ec2:DescribeVpcs",
     "lambda:GetLayerVersion",
 )
-# The actions of CloudFormation that create each kind of resource in the template.
+# The action with which CloudFormation creates each kind of resource in the template.
 _CREATION = {
     "AWS::Budgets::Budget": "budgets:ModifyBudget",
     "AWS::CloudWatch::Alarm": "cloudwatch:PutMetricAlarm",

@@ -1,4 +1,4 @@
-"""An extension that is off leaves no route, function, table, index, stream, queue, key, alarm, permission or byte."""
+"""An extension that is off adds nothing to the routes, the template and the package."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from infra.package import build, wheels
 from tests.deployment.test_functions import OUTPUTS, SENDER
 from tests.selection import whole
 
-# Runs in a process of its own, because an app has its extensions from the import on.
+# This code runs in a separate process, because importing the app selects its extensions.
 _PRINT = """
 import json
 from app import app
@@ -37,7 +37,7 @@ each_set = pytest.mark.parametrize(
     [(), *({*present()} - {name} for name in present())],
     ids=["no extension", *(f"without {name}" for name in present())],
 )
-# `infra.cams workspace delete` reads it.
+# The command `infra.cams workspace delete` reads this index.
 _INDEX_OF_THE_OPERATOR = "idempotency/index/by_workspace"
 _KEY = "vendor.sha256"
 each_extension = pytest.mark.parametrize("name", present())
@@ -49,7 +49,7 @@ def others(name: str) -> list[str]:
 
 @cache
 def registered(*names: str) -> tuple[set[tuple[str, str]], set[str]]:
-    """The routes and the functions of the app with these extensions."""
+    """Return the routes and the functions of the app with these extensions."""
     environment = {**os.environ, "CAMS_EXTENSIONS": ",".join(names)}
     line = [sys.executable, "-c", _PRINT]
     ran = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
@@ -62,12 +62,12 @@ def of_kind(resources: Resources, kind: str) -> Resources:
 
 
 def name_of(properties: dict[str, Any], member: str) -> str:
-    """The name of a resource without the prefix."""
+    """Return the name of a resource without the prefix."""
     return str(properties[member]["Fn::Sub"]).removeprefix("${Name}-")
 
 
 def own_resources(name: str) -> Resources:
-    """What the whole template has of an extension and of no other."""
+    """Return the resources in the complete template that belong to this extension alone."""
     kept = template.build(others(name))["Resources"]
     return {key: one for key, one in template.build()["Resources"].items() if key not in kept}
 
@@ -84,7 +84,7 @@ def test_no_route_and_no_function(name: str) -> None:
     routes, functions = registered(*others(name))
     missing = registered(*present())[0] - routes
     assert own and own <= missing
-    assert all(path.startswith("/console/") for path, _ in missing - own)  # the pages that use these routes
+    assert all(path.startswith("/console/") for path, _ in missing - own)  # pages of the console that use these routes
     assert {API, *functions} == {function.name for function in declared_functions(others(name))}
     assert {source.name for source in app.event_sources if source.handler_string.startswith(folder)}.isdisjoint(
         functions
@@ -177,18 +177,18 @@ def test_no_operation_of_a_service_in_the_package(names: tuple[str, ...], tmp_pa
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The files of the package with all extensions."""
+    """Return the files of the package with all extensions."""
     directory = tmp_path_factory.mktemp("package")
     build.stage(directory, wheels.THIS_MACHINE)
     return files(directory)
 
 
 def required(extensions: Collection[str] | None) -> set[str]:
-    """The names of the packages that core and these extensions need."""
+    """Return the names of the packages that core and these extensions need."""
     lines = [line for path in extension_parts.requirements(extensions) for line in path.read_text().splitlines()]
     return {line.partition("==")[0] for line in lines if line and line[0] != "#"}
 
 
 def files(directory: Path) -> set[str]:
-    """The files of a package. Their bytes are those of the sources."""
+    """Return the files of a package. Check that their contents equal the sources."""
     return {path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()} - {_KEY}

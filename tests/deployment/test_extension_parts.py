@@ -15,7 +15,7 @@ from tests.extensions import are_all_on
 
 
 def declare(monkeypatch: pytest.MonkeyPatch, **members: object) -> None:
-    """Let one extension declare these members."""
+    """Return a function that lets one extension declare these members."""
     module = SimpleNamespace(__name__="moons", **{"FUNCTIONS": (), **members})
     monkeypatch.setattr(extension_parts, "modules", lambda *_: [module])
 

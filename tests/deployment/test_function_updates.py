@@ -1,4 +1,4 @@
-"""A deployment uploads its package once, changes all functions together, and leaves equal functions alone."""
+"""A deployment uploads its package once, changes all functions in parallel, and skips up-to-date functions."""
 
 import base64
 import hashlib
@@ -39,7 +39,7 @@ OLD, NEW = package("old"), package("new")
 
 @pytest.fixture
 def role() -> Iterator[str]:
-    """A role in an account with the bucket."""
+    """Create a role in an account with the bucket; return the role's ARN."""
     handlers = list(BUILTIN_HANDLERS)
     with mock_aws():
         boto3.client("s3", region_name="us-east-1").create_bucket(Bucket=_BUCKET)
@@ -50,7 +50,7 @@ def role() -> Iterator[str]:
 
 
 class Deployment:
-    """A deployment with Chalice's client, and the calls of its updates that change functions."""
+    """A deployment with Chalice's client that records the calls that change functions."""
 
     def __init__(self, role: str) -> None:
         session = boto3.Session()
@@ -87,7 +87,7 @@ class Deployment:
 
 @pytest.fixture
 def deployed(role: str) -> Deployment:
-    """A second deployment, after one with the old code and the variable A=1."""
+    """Return a second deployment, after a first deployment with the old code and the variable A=1."""
     Deployment(role).create(OLD)
     packages = boto3.client("s3").list_objects_v2(Bucket=_BUCKET)["Contents"]
     for one in packages:
@@ -151,7 +151,7 @@ def test_another_architecture_updates_the_code(deployed: Deployment) -> None:
 
 
 def test_a_function_whose_code_has_moved_gets_its_new_handler(deployed: Deployment) -> None:
-    """Chalice sets the handler of a new function only."""
+    """Chalice sets the handler only when it creates a function."""
     deployed.update(OLD, A="1")
     deployed.updates.apply({NAMES[1]: "chalicelib.functions.deliver", NAMES[2]: "app.app"})
     assert deployed.calls == ["UpdateFunctionConfiguration"]

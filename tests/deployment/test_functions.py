@@ -1,4 +1,4 @@
-"""The table of functions agrees with the application and with the template."""
+"""The table of functions matches the application and the template."""
 
 import json
 from collections import Counter
@@ -34,7 +34,7 @@ def properties(kind: str) -> list[dict[str, Any]]:
 
 
 def named(kind: str, member: str) -> dict[str, dict[str, Any]]:
-    """The resources of a kind by name, without the prefix."""
+    """Return the resources of a kind by name, without the prefix."""
     return {one[member]["Fn::Sub"].removeprefix("${Name}-"): one for one in properties(kind)}
 
 
@@ -131,10 +131,10 @@ def test_retries_of_a_queue_are_finite_and_an_alarm_watches_its_dead_letter_queu
             is_of_webhooks = function.queue in (queue.FAST, queue.SLOW)
             assert policy["maxReceiveCount"] == (retry_policy.MAX_RECEIVES if is_of_webhooks else 10)
             assert policy["deadLetterTargetArn"]["Fn::GetAtt"][0] in watched
-    assert "DeadDeliveriesQueue" in watched  # the on-failure destination of the streams
+    assert "DeadDeliveriesQueue" in watched  # the failure destination of the streams
 
 
-# Their batches are repeated as a whole.
+# These functions retry their batches as a whole.
 WITHOUT_PARTS = {
     "erase", "follow_analytics", "follow_conversations", "follow_deliveries",
     "follow_leads",
@@ -143,7 +143,7 @@ WITHOUT_PARTS = {
 
 
 def test_lambda_reads_the_failures_that_a_function_reports() -> None:
-    """Without this setting, Lambda takes a reported failure for a success, and the messages are lost."""
+    """Without this setting, Lambda treats a reported failure as a success, and messages are lost."""
     reporting = {one.name for one in declared_functions() if "FunctionResponseTypes" in one.mapping_settings}
     assert reporting == {one.name for one in app.event_sources} - WITHOUT_PARTS
 
@@ -155,7 +155,7 @@ def test_every_table_has_deletion_protection_and_point_in_time_recovery() -> Non
 
 
 def conditions(resource: dict[str, Any]) -> list[str]:
-    """The conditions of a resource, with those that they include."""
+    """Return the conditions of a resource, and the conditions that they include."""
     names = [resource["Condition"]] if "Condition" in resource else []
     return [
         *names,

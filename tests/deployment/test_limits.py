@@ -71,7 +71,7 @@ def test_the_limit_answers_as_the_throttle_does() -> None:
 
 
 class CloudFormation:
-    """A fake client with a stack that has this API id."""
+    """A fake client with a stack that contains this API id."""
 
     def __init__(self, api_id: str) -> None:
         self.values = {"ApiId": api_id}
@@ -149,7 +149,7 @@ def test_a_setting_that_aws_rejects_is_reported(settings: dict[str, Any], proble
         {"throttle": {"rate": 1, "burst": 1}, "requests_per_credential": 10, **reserving("deliver", 2)},
         {"throttle": {"rate": 10_000}, "requests_per_credential": 2_000_000_000, **reserving("deliver", 1_000)},
         {"throttle": {}, "requests_per_credential": 0, **reserving("deliver", None)},
-        reserving("fan_out_agents", 1),  # a stream does not limit the concurrency of its function
+        reserving("fan_out_agents", 1),  # a stream's mapping does not limit the concurrency of its function
         reserving("api_handler", 3_000),
     ],
 )
@@ -158,7 +158,7 @@ def test_valid_settings_have_no_problem(settings: dict[str, Any]) -> None:
 
 
 def test_settings_without_a_function_have_no_effect() -> None:
-    """The function of an older version, or of an extension that is off. A deployment prints a warning."""
+    """The function may belong to an older version or to an extension that is off. A deployment prints a warning."""
     assert list(limits.problems(reserving("retired", "5"), "prod")) == []
     settings = {"lambda_functions": {"deliver": {}, "retired": {}}}
     assert limits.unknown_functions(settings, declared_functions()) == ["retired"]

@@ -46,7 +46,7 @@ def test_the_page_lists_the_variables_of_an_operator() -> None:
 
 @needs_all_extensions
 def test_the_page_lists_every_alarm() -> None:
-    """The page adds the last column, which a new alarm needs, too."""
+    """The page itself contains the last column, which every new alarm needs."""
     actions = {name.strip("`"): action for name, _, action in generated_docs.rows(PAGE, "alarms")}
     alarms = {alarm["AlarmName"]["Fn::Sub"].removeprefix("${Name}-"): alarm["AlarmDescription"] for alarm in ALARMS}
     cells = [(f"`{name}`", re.split(r"(?<=\.) ", text)[0], actions.get(name, "")) for name, text in alarms.items()]

@@ -26,8 +26,8 @@ from tests.selection import whole
 
 pytestmark = [pytest.mark.engine, whole]
 
-# 6.4 MB are the compiled libraries of cryptography and pydantic, half a megabyte is the documentation page, a quarter
-# the time zones of reports. The console may add half a megabyte, and notifications 40 KB to it.
+# The compiled libraries of cryptography and pydantic take 6.4 MB, the documentation page 0.5 MB, and the time zones of
+# reports 0.25 MB. The console may add 0.5 MB, and notifications 40 KB.
 MAX_BYTES = 10_100_000 + 500_000 + 40_000
 
 
@@ -59,7 +59,7 @@ def test_every_module_with_handlers_was_run(package: Package) -> None:
 
 def test_every_shipped_package_is_used_by_a_function(package: Package) -> None:
     used = {_top(file) for run in package.runs.values() for file in run.files}
-    used.add("tzdata")  # read only where the system has no time zones
+    used.add("tzdata")  # read only if the system has no time zones
     assert {_top(file) for file in _shipped(package)} - {"__pycache__"} == used - {"__pycache__"}
 
 
@@ -213,7 +213,7 @@ def test_a_later_build_keeps_the_packages_until_their_versions_names_or_services
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of wheels that is all that pip is configured for."""
+    """Configure pip for one folder of wheels; return the folder."""
     for name, value in package_index.variables(tmp_path / "wheels").items():
         monkeypatch.setenv(name, value)
     return tmp_path / "wheels"
@@ -280,7 +280,7 @@ def _shipped(package: Package) -> list[str]:
 
 
 def _top(file: str) -> str:
-    """The top-level package or module of a file."""
+    """Return the top-level package or module of a file."""
     return file.split("/")[0].partition(".")[0]
 
 
@@ -289,7 +289,7 @@ def _loader(package: Package) -> Loader:
 
 
 def _form(shape: Shape | None, above: tuple[str, ...] = ()) -> Any:
-    """The parts of a shape that decide how it is serialized and parsed."""
+    """Return the parts of a shape that determine how values are serialized and parsed."""
     if shape is None or shape.name in above:
         return shape and shape.name
     inner: list[tuple[str, Shape]] = []
@@ -304,7 +304,7 @@ def _form(shape: Shape | None, above: tuple[str, ...] = ()) -> Any:
 
 
 def _contents(directory: Path) -> dict[str, tuple[bytes, float, int]]:
-    """Content, modification time and mode of every staged file by path, without the files of Chalice."""
+    """Return the content, modification time and mode of every staged file by path, without the files of Chalice."""
     return {
         path.relative_to(directory).as_posix(): (path.read_bytes(), path.stat().st_mtime, path.stat().st_mode)
         for path in directory.rglob("*")

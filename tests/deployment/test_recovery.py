@@ -17,14 +17,14 @@ NAMES = [tables.table_name(one, "cams-prod-") for one in tables.declared("AWS::D
 
 
 class Dynamodb:
-    """An account with point-in-time recovery; moto has no restore. `described` are the tables beside the source's."""
+    """A fake account with point-in-time recovery, because moto has no restore. `described` are additional tables."""
 
     def __init__(self, described: dict[str, dict[str, Any]] | None = None, *, status: str = "ENABLED") -> None:
         self.described, self._status = described or {}, status
         self.restored: list[str] = []
 
     def describe_continuous_backups(self, **request: Any) -> Any:
-        # The window of each table is a little different.
+        # The recovery windows of the tables differ slightly.
         shift = timedelta(minutes=NAMES.index(request["TableName"]))
         window = {
             "EarliestRestorableDateTime": NOW - timedelta(days=35) + shift,
@@ -57,7 +57,7 @@ def test_latest_is_the_last_moment_that_all_tables_have() -> None:
 
 
 def test_a_moment_is_a_whole_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DynamoDB restores to a second. With a fraction, the repeated command would take it for another moment."""
+    """DynamoDB restores to whole seconds. A repeated command would not recognise a moment with a fraction."""
     monkeypatch.setattr(f"{__name__}.NOW", NOW + timedelta(milliseconds=250))
     latest = NOW.replace(microsecond=0) - timedelta(minutes=len(NAMES) - 1)
     assert recovery.moment(Dynamodb(), "cams-prod", "latest") == latest
@@ -96,7 +96,7 @@ def test_an_interrupted_restore_continues_with_the_missing_tables() -> None:
 
 
 def test_recovery_is_enabled_as_soon_as_dynamodb_permits_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DynamoDB refuses it while it sets up the backups of a new table."""
+    """DynamoDB rejects the request while it sets up the backups of a new table."""
     refusals = ["ContinuousBackupsUnavailableException"] * 2
     waits: list[float] = []
     monkeypatch.setattr(recovery.time, "sleep", waits.append)
@@ -141,7 +141,7 @@ def test_a_table_of_another_origin_stops_the_restore_before_it_begins(existing: 
 
 @pytest.fixture
 def cloudformation(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A stage with its own key (`cams-prod`), and one that was restored with that key (`cams-b`)."""
+    """Create a stage with its own key (`cams-prod`), and a stage that was restored with the same key (`cams-b`)."""
     with mock_aws():
         client = boto3.client("cloudformation")
         template = '{"Parameters": {"KeyArn": {"Type": "String"}}, "Resources": {"T": {"Type": "AWS::SNS::Topic"}}}'

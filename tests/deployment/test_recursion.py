@@ -1,4 +1,4 @@
-"""Recursive loop detection: a deployment switches it off for exactly the functions that send to their own queue."""
+"""A deployment switches recursive loop detection off only for functions that send messages to their own queue."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -17,7 +17,7 @@ CHAINS = [f"cams-prod-{function.name}" for function in declared_functions() if f
 
 
 class Lambda:
-    """A fake Lambda client. A new function has the detection."""
+    """A fake Lambda client. Loop detection is on for new functions."""
 
     exceptions = type("Exceptions", (), {"ResourceNotFoundException": KeyError})
 
@@ -70,7 +70,7 @@ def test_a_region_without_the_detection_is_left_as_it_is(
 
 
 def test_no_function_invokes_itself_through_another_one() -> None:
-    """Lambda also detects a loop of several functions."""
+    """Lambda also detects loops of several functions."""
     consumers = {one.queue: one for one in declared_functions() if one.queue}
     for function in declared_functions():
         reached, following = set[str](), [queue for queue in function.sends_to if queue != function.queue]

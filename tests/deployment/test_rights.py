@@ -1,7 +1,7 @@
 """Least privilege: the policy of each function grants exactly the permissions that the function uses.
 
-`rights_situations` runs the functions in every situation, `rights` records their calls. The tests compare these with
-the deployed policies.
+`rights_situations` runs the functions in every situation, and `rights` records their calls. The tests compare the calls
+with the deployed policies.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ from tests.test_requests_per_operation import service as service
 from tests.webhooks.pipeline import cheap_transactions
 
 NAME = "cams-prod"
-"""The stack for which `statements` generates policies."""
+"""The name of the stack whose policies are generated."""
 
 OPEN_ENDED = {
     "logs:CreateLogStream": "AWS generates the names of a log group's streams",
@@ -29,12 +29,12 @@ OPEN_ENDED = {
     "dynamodb:ListStreams": "the call names a table, and its resource is every stream of the table",
     "ses:SendRawEmail": "a condition limits it to the sender; in the sandbox, recipients are identities, too",
 }
-"""The actions whose resource may end with a wildcard, and why."""
+"""The actions whose resource may end with a wildcard, each with the reason."""
 
 
 @pytest.fixture(scope="module")
 def used(service: Service) -> Iterator[set[Right]]:
-    """The permissions that the functions use in all situations."""
+    """Return the permissions that the functions use in all situations."""
     with pytest.MonkeyPatch.context() as patch, cheap_transactions(), recorded() as rights:
         patch.setattr(clock, "sleep", lambda _: None)
         situations.every_operation(service)
@@ -51,7 +51,7 @@ def used(service: Service) -> Iterator[set[Right]]:
 
 
 def granted(function: Function) -> set[Right]:
-    """The permissions that a function's policy grants."""
+    """Return the permissions that a function's policy grants."""
     return {
         Right(function.name, action, statement["Resource"].split(":", 5)[-1].replace(f"{NAME}-", ""))
         for statement in statements(function)
@@ -60,7 +60,7 @@ def granted(function: Function) -> set[Right]:
 
 
 def used_by_lambda(function: Function) -> set[Right]:
-    """The permissions that Lambda itself uses with the function's role: for logs and the event source."""
+    """Return the permissions that Lambda itself uses with the function's role, for logs and the event source."""
     log = f"log-group:/aws/lambda/{function.deployed_name(NAME)}:*".replace(f"{NAME}-", "")
     uses = {log: ["logs:CreateLogStream", "logs:PutLogEvents"]}
     if function.queue:
@@ -70,7 +70,7 @@ def used_by_lambda(function: Function) -> set[Right]:
         assert one.startswith(f"table/{function.stream}/stream/")
         uses[one] = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
         uses[f"table/{function.stream}/stream/*"] = ["dynamodb:ListStreams"]
-        uses[DEAD_LETTER_QUEUE] = ["sqs:SendMessage"]  # batches that it discards
+        uses[DEAD_LETTER_QUEUE] = ["sqs:SendMessage"]  # for batches that Lambda discards
     return {Right(function.name, action, resource) for resource, actions in uses.items() for action in actions}
 
 
@@ -114,7 +114,7 @@ def test_calls_outside_an_invocation_are_not_recorded(service: Service) -> None:
 def test_no_policy_has_a_wildcard_beyond_the_known_ones() -> None:
     for function in declared_functions():
         for statement in statements(function):
-            # Neither NotAction nor NotResource; a condition only narrows.
+            # A statement contains neither NotAction nor NotResource. A condition can only narrow it.
             assert statement.keys() - {"Condition"} == {"Effect", "Action", "Resource"}
             assert [one for one in statement["Action"] if set("*?") & set(one)] == []
             resource = statement["Resource"]

@@ -1,4 +1,4 @@
-"""The sample that a restore decrypts: of each table and kind of record, wherever it is in the table."""
+"""The sample that a restore decrypts contains each table and kind of record, wherever the records are in the table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ def failure(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def damage(table: str, attribute: str, change: Callable[[bytes], bytes]) -> None:
-    """Change the last item of a table with an attribute."""
+    """Change an attribute in the last item of a table that contains the attribute."""
     name = storage.table(table)
     item = [one for one in items()[name] if attribute in one][-1]
     item = {**item, attribute: {"B": change(item[attribute]["B"])}}

@@ -1,4 +1,4 @@
-"""An error of the SDK is one sentence that says what to do."""
+"""An SDK error is shown as one sentence that tells the operator what to do."""
 
 import pytest
 from botocore import exceptions

@@ -77,7 +77,7 @@ def created() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def account() -> Iterator[dict[str, str]]:
-    """The keys of a stage in an account with its tables, without its stack."""
+    """Yield the keys of a stage in an account that contains the stage's tables but not its stack."""
     with mock_aws():
         tables.create_missing(boto3.client, f"{NAME}-")
         kms = boto3.client("kms")
@@ -104,7 +104,7 @@ def imported(cloudformation: CloudFormation, arns: dict[str, str]) -> dict[str, 
 
 
 def references(value: Any) -> set[str]:
-    """What a part of a template refers to by `Ref`, `Fn::GetAtt` and `Fn::Sub`."""
+    """Return the resources that a part of a template references with `Ref`, `Fn::GetAtt` and `Fn::Sub`."""
     if isinstance(value, list):
         return {name for one in value for name in references(one)}
     if not isinstance(value, dict):
@@ -115,7 +115,7 @@ def references(value: Any) -> set[str]:
 
 @pytest.fixture(scope="module")
 def change() -> CloudFormation:
-    """The change set of an import with everything that can be left, also the aliases."""
+    """Return the change set of an import of all resources that a deleted stack can leave, including the aliases."""
     cloudformation = CloudFormation()
     with account() as created:
         for logical_id, arn in created.items():
@@ -147,7 +147,7 @@ def test_the_identifier_of_each_type_is_its_primary_identifier(change: CloudForm
     for kind, identifier in stack.IDENTIFIERS.items():
         schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("eu-west-1", kind).schema
         assert schema["primaryIdentifier"] == [f"/properties/{identifier}"]
-        # CloudFormation imports types whose schema has these handlers.
+        # CloudFormation can import types whose schema contains these handlers.
         assert {"read", "update"} <= schema["handlers"].keys()
     for one in change.change["ResourcesToImport"]:
         assert list(one["ResourceIdentifier"]) == [stack.IDENTIFIERS[one["ResourceType"]]]

@@ -1,4 +1,4 @@
-"""A deployment reads the operator's settings from `.chalice/config.json`, and generates Chalice's configuration."""
+"""A deployment reads the operator's settings from `.chalice/config.json` and generates Chalice's configuration."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ OWN: dict[str, Any] = {"environment_variables": {"OPERATORS": "1"}}
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory of the operator's settings: those of the stage `prod` are `OWN`."""
+    """Return the directory of the operator's settings. The stage `prod` has the settings `OWN`."""
     monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
     configure(tmp_path, OWN)
     return tmp_path
@@ -27,7 +27,7 @@ def configure(directory: Path, prod: dict[str, Any], **of_all: Any) -> None:
 
 
 def generate(project: Path, settings: dict[str, Any] = OWN) -> dict[str, Any]:
-    """Generate the configuration of the stage `prod`; return it."""
+    """Generate and return the configuration of the stage `prod`."""
     stage.generate(project, "prod", "cams-prod", settings, OUTPUTS, stage.variables("cams-prod", OUTPUTS))
     config = json.loads((project / ".chalice" / "config.json").read_text())
     assert (config["version"], config["app_name"], [*config["stages"]]) == ("2.0", "cams", ["prod"])

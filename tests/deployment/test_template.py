@@ -1,4 +1,4 @@
-"""The generated CloudFormation template fits into a request, and its parts agree."""
+"""The generated CloudFormation template fits into a request, and its parts are consistent."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 from infra.deploy import stack, template
 from tests.reliability.releases import LAST_TEMPLATE
 
-_CLOUDFORMATION_BYTES = 51_200  # TemplateBody of CreateStack
+_CLOUDFORMATION_BYTES = 51_200  # the maximum size of TemplateBody in CreateStack
 _BUDGET = "AWS::Budgets::Budget"
 
 
@@ -20,7 +20,7 @@ def test_an_eighth_of_the_size_that_cloudformation_accepts_is_free() -> None:
 
 
 def tables(resources: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The properties of each table by its logical id."""
+    """Return the properties of each table by logical id."""
     return {key: one["Properties"] for key, one in resources.items() if one["Type"] == "AWS::DynamoDB::Table"}
 
 
@@ -67,7 +67,7 @@ class Client:
 def test_the_template_has_a_budget_only_if_one_is_set(
     deployed: dict[str, str], settings: dict[str, str], has_budget: bool
 ) -> None:
-    """CloudFormation rejects a type that its region lacks, whatever the condition of the resource."""
+    """CloudFormation rejects a type that the region does not support, even if the resource's condition is false."""
     client = Client(**deployed)
     stack.apply(client, "cams-prod", "prod", settings)
     assert ("Budget" in client.resources) == has_budget

@@ -58,12 +58,12 @@ def test_every_function_is_invoked() -> None:
         name for each in (visit, *checks) for name in re.findall(r'\.invoke\("(\w+)"', Path(each.__file__).read_text())
     }
     caused = {*visit._EVENTS.values(), *(name for each in checks for name in getattr(each, "_FUNCTIONS", {}).values())}
-    # The API, and the function to which `deliver` passes what is for a new host.
+    # The exceptions are the API, and the function to which `deliver` passes deliveries for new hosts.
     assert invoked | caused | {API, "deliver_slow"} == {one.name for one in declared_functions()}
 
 
 def rows() -> dict[str, int]:
-    """The number of rows of each table that has any, without the data keys."""
+    """Return the number of rows of each table that is not empty, without the data keys."""
     found = {name: len([*table.all_items()]) for name, table in moto_tables.tables().items()}
     return {name: number for name, number in found.items() if number and name != "cams-keyring"}
 
@@ -191,7 +191,7 @@ def test_a_refused_list_is_no_missing_change(
         [*check(current)]
     answers = [Response(429, {}, {"code": "THROTTLED"})]
     pauses.clear()
-    assert [*check(current)]  # only missing changes, as the API then answered
+    assert [*check(current)]  # the API then responded, so only missing changes are reported
 
 
 def test_a_stage_that_is_not_deployed_is_one_sentence() -> None:

@@ -1,4 +1,4 @@
-"""`make verify` names each permission, setting and event source mapping of a function that is missing or different."""
+"""`make verify` names each missing or different permission, setting and event source mapping of a function."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ TRUST = {
 
 @pytest.fixture
 def iam(function: Function, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """An account with the role of one function, which is then the only one that is checked."""
+    """Create an account with the role of one function. Only this function is then checked."""
     monkeypatch.setattr(Deployment, "functions", (function,))
     with mock_aws():
         client = boto3.client("iam")
@@ -55,7 +55,7 @@ def test_each_statement_that_a_role_lacks_is_named(function: Function, iam: Any)
     for missing in statements:
         rest = [one for one in statements if one != missing]
         if all(set(missing["Action"]) <= set(one["Action"]) for one in rest if one["Resource"] == missing["Resource"]):
-            continue  # another statement permits the same
+            continue  # another statement grants the same permissions
         put(iam, function, rest)
         found = check_permissions(iam)
         assert found

@@ -29,7 +29,7 @@ SOURCES = [
 
 @pytest.fixture
 def sqs(engine: None) -> Iterator[Any]:
-    """The queues of the template; those that the test deletes or changes are restored."""
+    """Create the queues of the template. Afterwards, restore the queues that the test deletes or changes."""
     yield storage.sdk_client("sqs")
     tables.create_missing(storage.sdk_client, settings.table_prefix())
 
@@ -87,7 +87,7 @@ def test_tables_without_their_protection_are_named(engine: None) -> None:
     assert (
         "The table cams-agents has no point-in-time recovery: enable it, because `make restore` needs it." in sentences
     )
-    assert len(sentences) == 2 * len(tables.declared("AWS::DynamoDB::Table"))  # TTL, streams and indexes are complete
+    assert len(sentences) == 2 * len(tables.declared("AWS::DynamoDB::Table"))  # TTL, streams and indexes match
 
 
 def test_a_missing_alarm_and_a_missing_log_group_are_named() -> None:
@@ -112,14 +112,14 @@ def test_a_missing_alarm_and_a_missing_log_group_are_named() -> None:
 
 
 def check_clients() -> dict[str, Any]:
-    """The clients that the check of the function `check` needs, besides those of its alarm."""
+    """Return the clients that checking the function `check` needs, except for the clients of its alarm."""
     detail = {"StackResourceDetail": {"PhysicalResourceId": "schedule"}}
     cloudformation = SimpleNamespace(describe_stack_resource=lambda **_: detail)
     return {"lambda": boto3.client("lambda"), "events": boto3.client("events"), "cloudformation": cloudformation}
 
 
 def alarms(topic: str) -> list[dict[str, Any]]:
-    """The alarms of a deployment."""
+    """Return the alarms of a deployment."""
     own = {"ActionsEnabled": True, "AlarmActions": [topic]}
     return [
         {**one, **own, "AlarmName": one["AlarmName"]["Fn::Sub"].replace("${Name}", "cams-prod")}

@@ -1,8 +1,9 @@
 """A model of queues whose functions share the concurrent executions of an account.
 
-As AWS documents it: a queue's poller receives a batch, and invokes the function until Lambda accepts it or the
-visibility timeout ends. Then the messages are visible again, and each receive has counted. Lambda also polls less after
-throttled invocations. AWS does not document how much less, so the model, which is pessimistic, polls at the maximum.
+The model follows the documentation of AWS. A queue's poller receives a batch, and invokes the function until Lambda
+accepts the batch or the visibility timeout ends. After the timeout, the messages are visible again, and each receive
+has been counted. Lambda also polls less after throttled invocations. AWS does not document how much less, so the
+pessimistic model polls at the maximum.
 """
 
 import heapq
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 
 class Load(NamedTuple):
-    """The work of one queue: its messages, and the seconds that an invocation with a batch of ten takes."""
+    """The work of one queue: its messages, and the duration in seconds of an invocation with a batch of ten."""
 
     messages: int
     seconds: int
@@ -35,7 +36,7 @@ class _Queue:
     pollers: int
     seconds: int
     visible: deque[int]
-    """How often each visible message has been received."""
+    """The number of receives of each visible message."""
     waiting: list["_Batch"] = field(default_factory=list)
     running: int = 0
 

@@ -1,4 +1,4 @@
-"""A deployed stage with fake clients, for the tests of `make verify`."""
+"""A deployed stage with fake clients for the tests of `make verify`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from tests.deployment.test_functions import OUTPUTS
 
 
 def deployed(**clients: Any) -> Deployment:
-    """The stage `prod` with these SDK clients, by service."""
+    """Return the stage `prod` with these SDK clients, by service."""
     return Deployment(clients.__getitem__, "prod", "cams-prod", OUTPUTS, "api", "http://localhost", present())
 
 
