@@ -2,9 +2,9 @@
 
     python -m benchmarks [--quick] [QUESTION ...]
 
-A full run writes results.json and the table in docs/benchmarks.md after each question. A quick run has fewer cases and
-writes nothing. The exit status is 1 if an exact figure, such as a count of requests, misses its goal without a known
-reason. Times never fail a run.
+After each question, a full run writes results.json and the table in docs/benchmarks.md. A quick run measures fewer
+cases and writes nothing. The exit status is 1 if an exact figure, such as a count of requests, misses its goal without
+a known reason. Times never fail a run.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from tests import fast_moto
 
 
 def main() -> int:
-    """Compare CAMS with common alternatives: every question, or only the named ones. Return the exit status."""
+    """Compare CAMS with common alternatives: all questions, or only the given ones. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("--quick", action="store_true", help="fewer cases; write no results")
     parser.add_argument("questions", nargs="*", metavar="QUESTION", help=", ".join(results.QUESTIONS))
@@ -34,7 +34,7 @@ def main() -> int:
         for measured in rows:
             print(results.line(question, measured))
         failures += sum(results.is_failure(question, measured) for measured in rows)
-        if not options.quick:  # at once: a later question that fails does not lose these rows
+        if not options.quick:  # write now, so that a failure of a later question does not lose these rows
             results.write({question: rows})
     return failures > 0
 

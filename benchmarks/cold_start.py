@@ -1,10 +1,10 @@
-"""Cold start: the instructions before a function's first answer, compared with a bare SDK client and frameworks.
+"""Cold start: the instructions up to a function's first response, compared with a bare SDK client and frameworks.
 
-Every start is a process with one package and the standard library. The floor is the SDK's published core, compiled. It
-creates the database's client, and reads one item where the others read an agent. CAMS also looks up the credential and
-decrypts the data key in that read. The package of CAMS has a trimmed SDK (`infra.package.trim`), so the same client is
-also measured with the trimmed SDK; the goals compare with the published one. CAMS has all extensions; a further
-row measures core without them.
+Every start is a process with one package and the standard library. The minimum is the SDK's published core, compiled.
+It creates the database's client, and reads one item where the others read an agent. CAMS also looks up the credential
+and decrypts the data key. The package of CAMS contains a trimmed SDK (`infra.package.trim`), so the minimum is also
+measured with the trimmed SDK; the goals compare with the published SDK. CAMS runs with all extensions; another row
+measures core alone.
 """
 
 import json
@@ -31,12 +31,12 @@ from tests.reliability.engine_fixture import client, running_engine
 
 CORE, FLOOR, TRIMMED = "CAMS without extensions", "bare SDK", "trimmed bare SDK"
 CLIENT, READ = "import and client", "first agent read"
-# The requirements of each peer.
+# Peer -> its requirements.
 PEERS = {
     "Powertools": ("aws-lambda-powertools", "pydantic", "boto3"),
     "FastAPI + Mangum": ("fastapi", "mangum", "pydantic", "boto3"),
 }
-# The module and handler of each package.
+# Package -> its module and handler.
 _HANDLERS = {
     OURS: ("app", "app"),
     CORE: ("app", "app"),
@@ -55,7 +55,7 @@ _TABLE, _KEY = "peer-agents", "id"
 _BARE = "from botocore.session import Session; sdk = Session().create_client('dynamodb')"
 _BARE_READ = f"{_BARE}; sdk.get_item(TableName='{_TABLE}', Key={{'{_KEY}': {{'S': '{AGENT}'}}}}, ConsistentRead=True)"
 _VALGRIND = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
-# A function's file system is read-only, so Python writes no bytecode.
+# The file system of a function is read-only, so Python writes no bytecode.
 _ALWAYS = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
 
 Key = tuple[str, str]
@@ -78,7 +78,7 @@ class Start(NamedTuple):
 
 
 def measure(quick: bool) -> list[Row]:
-    """Build the packages and count their starts. The quick run has no peers."""
+    """Build the packages and count their starts. A quick run omits the peers."""
     peers = [] if quick else [*PEERS]
     with tempfile.TemporaryDirectory() as name, running_engine(Path(name)) as engine:
         built = {
@@ -94,7 +94,7 @@ def measure(quick: bool) -> list[Row]:
         keys += [(CLIENT, FLOOR), (CLIENT, TRIMMED), *((event, OURS) for event in EVENTS)]
         starts = {key: start_of(key, built[key[1]].directory, situation) for key in keys}
         counted = count(starts)
-    # An event function reads nothing at its start.
+    # A function for events reads no data at its start.
     idle = {contender: counted[CLIENT, contender] for contender in (FLOOR, TRIMMED)}
     return [
         row(READ, _METRIC, {name: counted[READ, name] for name in built}, Goal("<=", MOST_INSTRUCTIONS, FLOOR)),
@@ -131,13 +131,13 @@ def start_of(key: Key, package: Path, situation: Situation) -> Start:
 
 
 def count(starts: Mapping[Key, Start]) -> dict[Key, float]:
-    """Return the millions of instructions of each start. Two run in parallel, as load does not change a count."""
+    """Return the millions of instructions of each start. Two starts run in parallel, because load affects no count."""
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(starts, pool.map(_instructions, starts.values()), strict=True))
 
 
 def _instructions(start: Start) -> float:
-    # Exit without clean-up: a function answers here and stays alive.
+    # Exit without clean-up, because a function stays alive after its response.
     code = f"import os, sys; sys.path.insert(0, {str(start.package)!r}); {start.code}; os._exit(0)"
     command = [*_VALGRIND, sys.executable, "-s", "-S", "-c", code]
     environment = {**start.environment, **_ALWAYS}
@@ -159,11 +159,11 @@ def _copy(agent: dict[str, Any], sdk: Any) -> None:
 
 
 def _check_answers(built: Mapping[str, Package], situation: Situation) -> None:
-    """Raise ValueError unless all contenders with a handler give the same answer."""
+    """Raise ValueError unless all contenders with a handler return the same response."""
     answers: list[Sequence[Any]] = []
     for name, (module, handler) in _HANDLERS.items():
         if name in built:
             run = package_runs.run(built[name].directory, module, [(handler, situation.event)], situation.environment)
             answers.append((run.answers[0]["statusCode"], json.loads(run.answers[0]["body"])))
     if any(answer != answers[0] or answer[0] != 200 for answer in answers):
-        raise ValueError(f"The answers differ: {answers}")
+        raise ValueError(f"The responses differ: {answers}")

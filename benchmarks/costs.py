@@ -21,14 +21,14 @@ def cost(act: Callable[[], object], client: Any = None) -> Costs:
 
 
 def require_success(answer: Answer) -> Answer:
-    """Return the answer. Raise AssertionError for an error."""
+    """Return the response. Raise AssertionError for an error."""
     if answer.status != 200:
         raise AssertionError(answer.text)
     return answer
 
 
 def warm_up(tenant: Tenant) -> None:
-    """Cache the caller, the agent, and the workspace's retention, which a process looks up once or twice a minute."""
+    """Cache the caller, the agent and the workspace's retention, which a process reads once or twice a minute."""
     require_success(tenant.api.get("/v2/clients"))
     require_success(tenant.api.post(f"/v2/agents/{AGENT}/analytics/warm", {"record": "load"}))
     workspaces.retention_days(tenant.workspace_id)

@@ -1,9 +1,9 @@
-"""Fan-out: deliveries per second and CPU of one sending process, and its memory while receivers hang.
+"""Fan-out: the deliveries per second and CPU time of one sending process, and its memory while receivers hang.
 
-The sender and the receivers are two processes on two cores. The receivers answer after 200 ms or never, and close the
-connection, as real deliveries go to many hosts. In the cloud, at most 200 processes of the `deliver` function have 10
-deliveries in flight each; the local run's worker has 640. The cases with 200 and 800 show the capacity of one process.
-They use plain HTTP, which production does not send; the case of the memory uses TLS.
+The sender and the receivers are two processes on two cores. The receivers respond after 200 ms or never. They close
+each connection, because real deliveries go to many hosts. In the cloud, at most 200 processes of the function `deliver`
+each have 10 deliveries in flight; the worker of the local run has 640. The cases with 200 and 800 deliveries show the
+capacity of one process. They use plain HTTP, which production does not use; the memory case uses TLS.
 """
 
 import json
@@ -28,7 +28,7 @@ _RECEIVERS_CORE = 1
 
 
 def measure(quick: bool) -> list[Row]:
-    """Return the rows. The quick run has CAMS and sockets, in one round."""
+    """Return the rows. A quick run measures CAMS and sockets in one round."""
     return [*_rates(SENDERS[:2] if quick else SENDERS, 1 if quick else _ROUNDS), _memory()]
 
 
@@ -57,7 +57,7 @@ def _memory() -> Row:
 
 
 def _run(function: str, environment: dict[str, str] | None = None, **arguments: Any) -> Any:
-    """Call a function of `benchmarks.sending` in a new process, which may send to receivers on this machine."""
+    """Call a function of `benchmarks.sending` in a new process, which is allowed to send to this machine."""
     command = [sys.executable, "-m", "benchmarks.sending", function, json.dumps(arguments)]
     merged = {**os.environ, "CAMS_WEBHOOK_ALLOW_PRIVATE": "1", **(environment or {})}
     return json.loads(subprocess.run(command, env=merged, stdout=subprocess.PIPE, check=True).stdout)

@@ -1,8 +1,8 @@
-"""CPU instructions of an operation, counted by callgrind. The number is equal in every run, under any load.
+"""The CPU instructions of an operation, counted by callgrind. The count is the same in every run, under any load.
 
-The counted process starts, warms up and calls `count` with its cases. Each case runs in two lengths, with marks
-before and after. A mark is a C library call that nothing else makes; callgrind writes its counters at each mark. The
-difference of the two lengths is the operation's count, so the marks cancel out. Hashing is deterministic, and garbage
+The counted process starts, warms up and calls `count` with its cases. Each case runs in two lengths, with marks before
+and after each run. A mark is a C library call that no other code makes; callgrind writes its counters at each mark. The
+difference between the two runs is the operation's count, so the marks cancel out. Hashing is deterministic, and garbage
 collection is off.
 """
 
@@ -18,7 +18,7 @@ _MARK = "getppid"
 Operation = Callable[[], object]
 Prepare = Callable[[], Operation]
 """Prepares an operation that runs once. Preparation, such as building an event, is not counted."""
-_MARKS = 3  # per case: before the short run, between the runs, after the long run
+_MARKS = 3  # marks per case: before the short run, between the runs, after the long run
 
 
 def is_available() -> bool:
@@ -27,7 +27,7 @@ def is_available() -> bool:
 
 
 def start(command: Sequence[str], environment: dict[str, str], directory: Path) -> "subprocess.Popen[bytes]":
-    """Start a counted process. It writes to `directory`, which `read` reads."""
+    """Start a counted process. It writes its counts to `directory`, where `read` finds them."""
     tool = [
         "valgrind",
         "--tool=callgrind",
@@ -39,7 +39,7 @@ def start(command: Sequence[str], environment: dict[str, str], directory: Path) 
 
 
 def read(directory: Path, lengths: Sequence[int]) -> list[float]:
-    """Return the instructions of each case's operation, after the process has ended; `lengths` as given to `count`."""
+    """Return the instructions of each case's operation after the process has ended. `count` used the same `lengths`."""
     marked = sorted((path for path in directory.glob("counted.*")), key=lambda path: int(path.suffix[1:]))
     totals = [int(re.findall(rb"^(?:summary|totals): (\d+)", path.read_bytes(), re.MULTILINE)[-1]) for path in marked]
     if len(totals) != _MARKS * len(lengths):
@@ -49,7 +49,7 @@ def read(directory: Path, lengths: Sequence[int]) -> list[float]:
 
 
 def count(cases: Sequence[tuple[Prepare, int]]) -> None:
-    """Count the cases, inside the counted process: one run of `length` operations, and one of twice as many."""
+    """Count the cases inside the counted process. Run `length` operations of each case, and then twice as many."""
     prepared = [([prepare() for _ in range(3 * length)], length) for prepare, length in cases]
     gc.collect()
     gc.disable()
@@ -66,8 +66,8 @@ def count(cases: Sequence[tuple[Prepare, int]]) -> None:
 
 
 def _begin() -> None:
-    """Turn counting on. Until here the process runs five times as fast."""
+    """Start counting. Without counting, the process runs five times as fast."""
     command = ["callgrind_control", "--instr=on", str(os.getpid())]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as control:
-        while control.poll() is None:  # valgrind handles the command only while code runs
+        while control.poll() is None:  # valgrind handles the command only while the process runs code
             pass

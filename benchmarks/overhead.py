@@ -1,9 +1,9 @@
-"""Overhead: the instructions of a request compared with the bare SDK, from gateway event to gateway answer.
+"""Overhead: the instructions of a request, from gateway event to gateway response, compared with the bare SDK.
 
-All stacks get the same requests, store the same sealed documents (`benchmarks.peers.sealed_store`) and must give the
-same answers; the engine's answers are recorded. The requests read an agent, list a page of 20 conversations, and
-replace states of 4, 100 and 300 messages, two of them new. `benchmarks.peers.bare_api` describes the floor. The cost of
-one more message is the difference between 300 and 100 messages.
+All stacks receive the same requests, store the same encrypted documents (`benchmarks.peers.sealed_store`) and must
+return the same responses. The responses of the engine are recorded. The requests read an agent, list a page of 20
+conversations, and replace states of 4, 100 and 300 messages, two of which are new. `benchmarks.peers.bare_api`
+describes the minimum. The cost of one more message is derived from the difference between 300 and 100 messages.
 """
 
 import os
@@ -25,7 +25,7 @@ STACKS = {
     "Powertools": "benchmarks.peers.powertools_api:handler",
 }
 SMALL, LONG, LONGER = STATES
-# Operations of the shorter run: one is exact, more average out occasional work.
+# The number of operations in the shorter run: one gives an exact count, more average out occasional work.
 _LENGTHS = {READ: 3, LIST: 2, SMALL: 2, LONG: 1, LONGER: 1}
 _GOALS = {READ: 0.8, LIST: 1.3, SMALL: 1.3, LONG: 0.7}
 _MESSAGE = "one more message of a state"
@@ -37,7 +37,7 @@ Counts = dict[str, dict[str, float]]
 
 
 def measure(quick: bool) -> list[Row]:
-    """Return the rows. The quick run has CAMS and the floor."""
+    """Return the rows. A quick run measures CAMS and the minimum."""
     counted: Counts = {}
     with tempfile.TemporaryDirectory() as name:
         for stacks in ((OURS, FLOOR),) if quick else ((OURS, FLOOR), [*STACKS][2:]):
@@ -54,7 +54,7 @@ def measure(quick: bool) -> list[Row]:
 
 
 def per_message(cases: Mapping[str, float]) -> float:
-    """Return the instructions of one more message of a state."""
+    """Return the instructions that one more message of a state costs."""
     return (cases[LONGER] - cases[LONG]) / (STATES[LONGER] - STATES[LONG])
 
 

@@ -1,8 +1,8 @@
-"""The packages of the cold start question. Each has its own directory, and a process imports only from there.
+"""The packages for the cold start question. Each has its own directory, and a process imports only from there.
 
-The packages of the peers and of the bare SDK equal a `pip install --target` of their requirements, in the versions of
-`requirements/bench.lock`, compiled. They stay in `build/` for the next run. The CAMS package is the deployed one, built
-in each run.
+The packages of the peers and of the bare SDK equal a compiled `pip install --target` of their requirements, in the
+versions of `requirements/bench.lock`. They stay in `build/` for the next run. The package of CAMS is the package that a
+deployment uses. It is built in each run.
 """
 
 import compileall
@@ -25,19 +25,19 @@ from infra.package.wheels import File
 
 _CACHE = build.ROOT / "build" / "benchmarks"
 _PEERS = Path(__file__).parent / "peers"
-# As in the deployed package: Python does not compare the bytecode with the source.
+# As in the deployed package, Python does not compare the bytecode with the source.
 _UNCHECKED = py_compile.PycInvalidationMode.UNCHECKED_HASH
 
 
 class Package(NamedTuple):
-    """A directory with the package, and the size of its zip file in bytes."""
+    """The directory of a package, and the size of its zip file in bytes."""
 
     directory: Path
     size: int
 
 
 def ours(directory: Path, extensions: Collection[str] | None = None) -> Package:
-    """Build the deployed package of these extensions in `directory`, by default of all that are present."""
+    """Build the deployed package with these extensions in `directory`. The default is all available extensions."""
     build.stage(directory / "staged", wheels.THIS_MACHINE, extensions=extensions)
     with contextlib.redirect_stdout(io.StringIO()):  # Chalice prints its progress
         package = build_zip(directory / "staged")
@@ -47,7 +47,7 @@ def ours(directory: Path, extensions: Collection[str] | None = None) -> Package:
 
 
 def peer(module: str, names: Sequence[str]) -> Package:
-    """Return a module of `benchmarks/peers` with the packages that it requires."""
+    """Return the package of a module in `benchmarks/peers`, including its requirements."""
     package = installed(names)
     py_compile.compile(
         str(shutil.copy(_PEERS / f"{module}.py", package.directory)), doraise=True, invalidation_mode=_UNCHECKED
@@ -56,9 +56,9 @@ def peer(module: str, names: Sequence[str]) -> Package:
 
 
 def installed(names: Sequence[str], select: Callable[[Iterator[File]], Iterator[File]] = iter) -> Package:
-    """Return the installed packages and what they require, built once for this environment's versions.
+    """Return the installed packages with their requirements, built once for this environment's versions.
 
-    `select` selects from the files of the packages.
+    `select` chooses the files of the packages.
     """
     versions = sorted(f"{package.name} {package.version}" for package in importlib.metadata.distributions())
     text = "\n".join([sys.version, *names, select.__name__, *versions])

@@ -1,7 +1,7 @@
-"""Create a tenant with very many conversations, writing many rows in one request.
+"""Tenants with many conversations, which are written in batches.
 
 `conversations.store` builds each row as usual, in a unit of work that is discarded; this module writes the rows in
-batches. Contents, ids and times follow from the numbers alone.
+batches. The contents, ids and times of conversations depend only on their numbers.
 """
 
 import json
@@ -44,12 +44,12 @@ def tenant() -> Tenant:
 
 
 def conversation_id(number: int) -> str:
-    """Return a conversation's id: as long as the service's own, and sorted by time like them."""
+    """Return the id of a conversation. Its length and its order by time equal those of the service's ids."""
     return ids.id_at(FIRST_MILLISECONDS + number * _MINUTE, number * 0x9E3779B97F4A7C15 % 2**80)
 
 
 def metadata(number: int) -> Document:
-    """Return the metadata that a list shows: user, origin, times and counts. About 250 bytes of JSON."""
+    """Return the metadata in a list: user, origin, times and counts. It takes about 250 bytes of JSON."""
     last = FIRST_MILLISECONDS // 1000 + number * _MINUTE // 1000
     counted = {"messagesNum": 2 + number % 40, "interactionsNum": 1 + number % 20}
     times = {"ts": last - 600, "firstMessageTS": last - 590, "lastMessageTS": last, "lastModified": last}
@@ -64,13 +64,13 @@ def fill(to: Tenant, numbers: Sequence[int]) -> None:
 
 
 def remove(to: Tenant, numbers: Sequence[int]) -> None:
-    """Delete the stored conversations with these numbers. They have no other items than their own."""
+    """Delete the stored conversations with these numbers. Each conversation has a single item."""
     keys = [store.key(to.workspace_id, AGENT, conversation_id(number)) for number in numbers]
     storage.delete_many([key.row(key.partition, key.sort) for key in keys])
 
 
 def tally(to: Tenant, numbers: Iterable[int]) -> None:
-    """Replace the tallies by those of a tenant that has the conversations with these numbers."""
+    """Replace the tallies with those of a tenant that contains the conversations with these numbers."""
     counts: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
     for quarter in (page_position.quarter_of(conversation_id(number)) for number in numbers):
         counts[tallies._DAY, quarter.day][quarter.number] += 1
@@ -88,7 +88,7 @@ def tally(to: Tenant, numbers: Iterable[int]) -> None:
         ]
         for row in rows:
             storage.put(row)
-        unit.discard()  # which gives each row its version, as in `_rows_of`
+        unit.discard()  # this sets the version of each row, as in `_rows_of`
     storage.save_many(rows)
 
 

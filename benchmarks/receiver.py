@@ -1,12 +1,12 @@
-"""A webhook receiver in its own process. It costs less than any sender and holds a thousand connections.
+"""A webhook receiver in its own process. It uses less CPU than any sender, and accepts a thousand connections.
 
 python -m benchmarks.receiver [--core 1] [--certificate PEM]
 
-- `POST /0` and `POST /200` answer after that many milliseconds. `POST /hangs` never answers.
+- `POST /0` and `POST /200` respond after 0 and 200 milliseconds. `POST /hangs` never responds.
 - `GET /arrivals` returns the arrival time of each POST by `webhook-id`, on the machine's monotonic clock.
 - `GET /hanging` returns the number of hanging connections. `GET /forget` closes them.
 
-The process prints its port first, and ends with its standard input.
+The process prints its port at the start. It stops when its standard input closes.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HOSTS = [f"127.0.0.{last}" for last in range(1, 101)]
-# Real deliveries go to thousands of hosts, so no sender may gain from a kept connection.
+# Real deliveries go to thousands of hosts, so no sender may benefit from a reused connection.
 _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
 _arrivals: dict[str, float] = {}
 _hanging: list[asyncio.Transport] = []
@@ -30,7 +30,7 @@ _hanging: list[asyncio.Transport] = []
 
 @contextmanager
 def running(core: int, certificate: Path | None = None) -> Iterator[int]:
-    """Run a receiver on a core for the duration of the block; yield its port."""
+    """Run a receiver on a core for the duration of the block. Yield its port."""
     command = [sys.executable, "-m", "benchmarks.receiver", "--core", str(core)]
     command += ["--certificate", str(certificate)] if certificate else []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -40,7 +40,7 @@ def running(core: int, certificate: Path | None = None) -> Iterator[int]:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection for one request. A protocol costs a third of asyncio's streams."""
+    """A connection for one request. A protocol uses a third of the CPU time of asyncio's streams."""
 
     _received = b""
 
@@ -98,7 +98,7 @@ async def _serve(certificate: Path | None) -> None:
 
 
 def main() -> None:
-    """Serve until the standard input ends."""
+    """Serve requests until the standard input closes."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.receiver")
     parser.add_argument("--core", type=int, help="the CPU core to run on")
     parser.add_argument("--certificate", type=Path, help="use TLS with this key and certificate file")

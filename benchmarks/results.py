@@ -1,7 +1,7 @@
 """The rows of the suite, their goals, the results file, and the table in docs/benchmarks.md.
 
-A row has one figure for CAMS and for each compared contender. `python -m benchmarks.results` writes the table from the
-file again, without measuring.
+A row contains a figure for CAMS and for each contender. `python -m benchmarks.results` writes the table from the
+results file, without measuring.
 """
 
 import json
@@ -18,12 +18,12 @@ QUESTIONS = ("state", "scale", "overhead", "cold_start", "fanout")
 # The figures of the other questions are equal in every run, so a missed goal fails the run.
 _TIMED = "fanout"
 OURS = "CAMS"
-# Dollars for a million units: the list price for on-demand use in us-east-1 as of 2025. A write is five times a read.
+# Dollars per million units: the list price for on-demand use in us-east-1 in 2025. A write costs five times a read.
 PRICES = {"read units": 0.125, "write units": 0.625}
 # (question, case, metric) -> the known reason for a missed goal. Without an entry, a missed goal fails the run.
 # `tests/benchmarks/test_results.py` fails if the goal of an entry is met.
 REASONS: dict[tuple[str, str, str], str] = {
-    ("state", "first state, 10 messages", "write units"): "the item contains new messages twice, for the events",
+    ("state", "first state, 10 messages", "write units"): "the item stores new messages a second time, for the events",
     ("overhead", "state of 100", "M instructions"): "each change compresses all turns",
     ("state", "read, 1,000 messages", "dollars per million"): "CAMS compresses each chunk separately",
     ("overhead", "one more message of a state", "M instructions"): "each change compresses all turns",
@@ -45,7 +45,7 @@ class Goal(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row: its figures by contender, CAMS first, and whether the goal is met. Without a goal, `holds` is None."""
+    """The figures of a row by contender, CAMS first, and whether the goal is met. Without a goal, `holds` is None."""
 
     case: str
     metric: str
@@ -73,7 +73,7 @@ def reason(question: str, measured: Row) -> str:
 
 
 def is_failure(question: str, measured: Row) -> bool:
-    """Return whether the row must fail the run: it misses its goal without a reason, and is equal in every run."""
+    """Return whether the row fails the run: its figure is exact, and misses the goal without a known reason."""
     return measured.holds is False and question != _TIMED and not reason(question, measured)
 
 
@@ -89,7 +89,7 @@ def read() -> Results:
 
 
 def write(results: Results) -> None:
-    """Write the results file, a row per line, and the page's table. Other questions keep their rows."""
+    """Write the results file with one row per line, and the table of the page. Other questions keep their rows."""
     results = {**(read() if LATEST.exists() else {}), **results}
     questions = (
         f'"{question}": [\n' + ",\n".join(json.dumps(measured) for measured in results[question]) + "\n]"

@@ -1,7 +1,7 @@
-"""Scale: the cost of an operation among many conversations of one agent, also after half of them were deleted.
+"""Scale: the cost of an operation among many conversations of an agent, before and after half of them are deleted.
 
-Conversations are created a minute apart and deleted at random. The figure of CAMS is the highest of all sizes. A list
-is compared from the second size on: among ten conversations no page is full.
+Conversations are created a minute apart and deleted at random. The figure of CAMS is the highest of all sizes. Lists
+are compared from the second size on, because ten conversations do not fill a page.
 """
 
 import random
@@ -24,16 +24,16 @@ from tests.engines import new_engine
 COUNTS, QUICK_COUNTS = (10, 100_000), (10, 400)
 DELIVERIES, QUICK_DELIVERIES = (200, 20_000), (200, 1_000)
 BY_CURSOR = "list by cursor"
-# Part of all pages before it.
+# The measured page, as a fraction of all pages.
 PAGES = {"page 1": 0.0, "middle page": 0.5, "last page": 1.0}
-# Of a page by number, whatever its depth.
+# The maximum cost of a page by number, at any depth.
 ANY_PAGE = {"requests": 4.0, "read units": 12.0}
 
 _CONVERSATIONS = f"/v3/agents/{populate.AGENT}/convos"
 _LIST = f"/v2/agents/{populate.AGENT}/convos"
 _STATE = f"/agents/{populate.AGENT}/interact/ann/state"
 _MESSAGES = 10
-_MILLION, _EVERY = 1_000_000, 37  # every 37th page is simulated
+_MILLION, _EVERY = 1_000_000, 37  # simulate every 37th page
 _FAILED = 5
 _TYPE = "lead_captured"
 _SECOND = 1_000
@@ -52,7 +52,7 @@ class Operation(NamedTuple):
     expected: Sequence[str] | None = None
 
     def send(self, tenant: Tenant) -> Answer:
-        """Send the request. Raise AssertionError for another page than expected."""
+        """Send the request. Raise AssertionError if the page contains other conversations than expected."""
         answer = require_success(tenant.api.call(self.method, self.path, self.body))
         if self.expected is not None and [conversation["ID"] for conversation in answer.data] != self.expected:
             raise AssertionError(f"{self.name} contains other conversations than expected")
@@ -84,7 +84,7 @@ def measure(quick: bool) -> list[Row]:
 
 
 def sizes(count: int) -> Iterator[tuple[str, Tenant, list[int]]]:
-    """Yield a size, a new tenant with `count` conversations, and their numbers; then again after half are deleted."""
+    """Yield a size, a new tenant with `count` conversations, and their numbers; repeat after half are deleted."""
     tenant, numbers = populate.tenant(), range(1, count + 1)
     populate.fill(tenant, numbers)
     populate.tally(tenant, numbers)
@@ -97,7 +97,7 @@ def sizes(count: int) -> Iterator[tuple[str, Tenant, list[int]]]:
 
 
 def measured(tenant: Tenant, numbers: Sequence[int]) -> Iterator[tuple[str, Costs]]:
-    """Yield each operation and its costs. The conversations are the same afterwards."""
+    """Yield each operation and its costs. Afterwards, the conversations are unchanged."""
     warm_up(tenant)
     for operation in _lists(numbers):
         yield operation.name, cost(partial(operation.send, tenant))
@@ -110,7 +110,7 @@ def measured(tenant: Tenant, numbers: Sequence[int]) -> Iterator[tuple[str, Cost
 
 
 def _lists(numbers: Sequence[int]) -> Iterator[Operation]:
-    """Yield the lists of a tenant that has exactly the conversations with these numbers."""
+    """Yield the lists of a tenant that contains exactly the conversations with these numbers."""
     newest_first = [populate.conversation_id(number) for number in reversed(numbers)]
     last = ceil(len(numbers) / PAGE_SIZE) - 1
     for name, depth in PAGES.items():
@@ -146,16 +146,16 @@ def rows(figures: Figures) -> Iterator[Row]:
 
 
 def _goal(operation: str, metric: str, costs: Mapping[str, Costs]) -> Goal:
-    """Return the goal of a metric. A page by number has a limit; everything else costs the same at all sizes."""
+    """Return the goal of a metric. A page by number has a maximum; other operations cost the same at all sizes."""
     if operation in PAGES:
         return Goal("<=", ANY_PAGE[metric])
     return Goal("<=", 1, [*costs][2 if operation == BY_CURSOR else 0])
 
 
 def delivery_costs(count: int) -> Iterator[tuple[str, Costs]]:
-    """Yield each list of deliveries and its costs, for a new endpoint with `count` deliveries, of which five failed.
+    """Yield each list of deliveries and its costs, for a new endpoint with `count` deliveries, five of which failed.
 
-    Raise AssertionError unless the lists have the expected deliveries.
+    Raise AssertionError unless the lists contain the expected deliveries.
     """
     tenant = populate.tenant()
     endpoint = {"url": "https://example.com/hooks", "events": [_TYPE]}

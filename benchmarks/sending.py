@@ -2,9 +2,9 @@
 
 python -m benchmarks.sending FUNCTION ARGUMENTS
 
-CAMS uses the product's code: the thread pool of `delivery.deliver`, and the function that builds, signs and posts a
-body, without the ledger. The peers are common ways to send webhooks: one post of a client library per delivery in a
-thread pool. None has a deadline for everything, or checks the resolved address.
+CAMS runs the deployed code: the thread pool of `delivery.deliver`, and the function that builds, signs and posts a
+body, without the ledger. The peers are common ways to send webhooks: a thread pool with one request of a client library
+per delivery. No peer sets a deadline for the whole delivery, or checks the resolved address.
 """
 
 import itertools
@@ -31,7 +31,7 @@ _CORE = 0
 _DELAY = 200
 _DELIVERIES = 800
 _SECONDS = 30.0
-# Interval for starting new deliveries. Waking for each delivery would count as the sender's work.
+# The interval for starting new deliveries. Waking up for each delivery would count as the sender's work.
 _POLL_SECONDS = 0.005
 _SIGNING_SECRET, _WORKSPACE_SECRET = signature.new_secret(), "cams_events_" + "0" * 43
 _PAYLOAD = {
@@ -52,9 +52,9 @@ Begin = Callable[[str], "futures.Future[int | None]"]
 
 
 def rate(name: str, port: int, in_flight: int) -> tuple[float, float]:
-    """Return deliveries per second, and milliseconds of CPU for each, with a constant number in flight.
+    """Return the deliveries per second and the milliseconds of CPU per delivery, with a constant number in flight.
 
-    The clocks are read after the first and after the last deliveries; the number in flight is constant in between.
+    The clocks are read after the first and after the last deliveries. The number in flight is constant in between.
     """
     urls = itertools.cycle(f"http://{host}:{port}/{_DELAY}" for host in receiver.HOSTS)
     marks, free, number = {in_flight, in_flight + _DELIVERIES}, deque([None] * in_flight), itertools.count(1)
@@ -83,7 +83,7 @@ def rate(name: str, port: int, in_flight: int) -> tuple[float, float]:
 
 
 def memory(port: int, count: int) -> float:
-    """Return the growth in MB with `count` deliveries of CAMS in flight to receivers that never answer.
+    """Return the growth of memory in MB with `count` deliveries of CAMS in flight to receivers that never respond.
 
     The baseline is the memory after one completed delivery.
     """
@@ -116,7 +116,7 @@ def _status(message: queue.QueuedDelivery, endpoint: dict[str, object]) -> int |
 
 
 def _message() -> tuple[bytes, dict[str, str]]:
-    """Return the body and headers of a delivery. Every sender builds and signs them in the sending thread, as CAMS."""
+    """Return the body and headers of a delivery. As in CAMS, the sending thread builds and signs them."""
     body = storage.encode_json({**_EVENT, "payload": {**_PAYLOAD, "workspaceSecret": _WORKSPACE_SECRET}})
     headers = signature.sign([_SIGNING_SECRET], _next_id(), clock.seconds(), body)
     return body, {"Content-Type": "application/json", **headers}
@@ -128,7 +128,7 @@ def _next_id() -> str:
 
 
 def _sockets(url: str, body: bytes, headers: dict[str, str]) -> int:
-    """Send with one thread per delivery, without deadline, TLS or checks: the floor."""
+    """Send with one thread per delivery, without a deadline, TLS or checks. This is the minimum."""
     parts = urlsplit(url)
     lines = [f"POST {parts.path} HTTP/1.1", f"Host: {parts.netloc}", f"Content-Length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
@@ -162,7 +162,7 @@ def _get(url: str) -> dict[str, float]:
 
 
 def _resident(host: str, count: int) -> int:
-    """Wait until `count` connections hang at the receiver, then return the process's resident bytes."""
+    """Wait until `count` connections hang at the receiver, and return the resident bytes of the process."""
     deadline = time.monotonic() + _SECONDS - 5
     while _get(f"{host}/hanging")["count"] < count:
         if time.monotonic() > deadline:
@@ -172,7 +172,7 @@ def _resident(host: str, count: int) -> int:
 
 
 def main(function: str, arguments: str) -> None:
-    """Print what a function of this module returns."""
+    """Print the result of a function in this module."""
     os.sched_setaffinity(0, {_CORE})
     figures = sys.stdout
     with Path(os.devnull).open("w", encoding="utf-8") as sys.stdout:  # the product logs each delivery

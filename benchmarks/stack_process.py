@@ -1,4 +1,4 @@
-"""The process that `benchmarks.overhead` counts: one stack on recorded answers of the engine.
+"""The process that `benchmarks.overhead` counts: one stack on recorded responses of the engine.
 
 python -m benchmarks.stack_process MODULE:FUNCTION CASE=LENGTH…
 
@@ -48,16 +48,18 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
 class RecordedEngine:
-    """Answers the requests of all clients created from now on: by moto at first, later as recorded in `replies`."""
+    """An engine for all clients that are created later. At first, moto responds; then `replies` are played back."""
 
     def __init__(self) -> None:
         self.replies: dict[tuple[bytes, bytes], AWSResponse] | None = None
-        BUILTIN_HANDLERS.insert(0, ("before-send", self._reply))  # the SDK takes the first reply, so before moto's
+        BUILTIN_HANDLERS.insert(
+            0, ("before-send", self._reply)
+        )  # the SDK uses the first reply, so this handler must precede moto's
         BUILTIN_HANDLERS.append(("before-parse", self._record))
 
     def _reply(self, request: AWSPreparedRequest, **_: Any) -> AWSResponse | None:
         operation: bytes = request.headers["X-Amz-Target"].rpartition(b".")[2]
-        # The body of a write differs in every call (ciphertext, time), so its operation alone selects the answer.
+        # The body of a write differs in every call (ciphertext, time), so only its operation selects the response.
         self._key = operation, b"" if operation in _WRITES else request.body
         return None if self.replies is None else self.replies.get(self._key)
 
@@ -77,7 +79,7 @@ class Case(NamedTuple):
     body: Any = None
 
     def event(self, token: str) -> str:
-        """Return the gateway's event as the JSON text that a function's runtime receives."""
+        """Return the gateway's event as the JSON text that the runtime of a function receives."""
         path, host = self.resource.format(**self.values), "abc123.execute-api.eu-west-1.amazonaws.com"
         headers = {
             "Accept": "application/json",
@@ -140,11 +142,11 @@ def main(stack: str, lengths: dict[str, int]) -> None:
         answer: Handler = getattr(importlib.import_module(module), function)
         prepared = [(_prepare(engine, answer, case(name), token), length) for name, length in lengths.items()]
     gc.freeze()
-    instructions.count(prepared)  # without moto: the SDK calls every handler of an event
+    instructions.count(prepared)  # end moto first, because the SDK calls every handler of an event
 
 
 def _prepare(engine: RecordedEngine, answer: Handler, request: Case, token: str) -> instructions.Prepare:
-    """Record the engine, warm up, and return the case as an operation. The answers must be those of CAMS."""
+    """Record the engine, warm up, and return the case as an operation. The response must equal that of CAMS."""
     from app import app
 
     event, replies = request.event(token), dict[tuple[bytes, bytes], AWSResponse]()
@@ -154,7 +156,7 @@ def _prepare(engine: RecordedEngine, answer: Handler, request: Case, token: str)
     engine.replies = replies
     for _ in range(1 + _WARM_UP):
         if _without_times(answer(json.loads(event), Context())) != expected or expected[0] != 200:
-            raise ValueError(f"an unexpected answer: {request.method} {request.resource}")
+            raise ValueError(f"an unexpected response: {request.method} {request.resource}")
 
     def prepare() -> instructions.Operation:
         parsed, context = json.loads(event), Context()  # as the runtime does before the call
@@ -185,7 +187,7 @@ def _fill() -> str:
     from infra import tables
     from tests.api import Api
 
-    auth.CACHE_SECONDS = 3_600  # counting takes fifty times as long
+    auth.CACHE_SECONDS = 3_600  # counting slows the process down fifty times
     tables.create_missing(storage.sdk_client, settings.table_prefix())
     workspace = workspaces.create("Benchmark")
     os.environ["WORKSPACE_ID"] = workspace.workspace_id
@@ -206,7 +208,7 @@ def _user_id(state: str) -> str:
 
 
 def _turns(length: int) -> list[Any]:
-    """Return a transcript with ids: one message each of the user and the agent, in turn."""
+    """Return a transcript with ids. Messages from the user and the agent alternate."""
     chance = random.Random(length)
     turns = []
     for place in range(length):
@@ -225,7 +227,7 @@ def _turns(length: int) -> list[Any]:
 def _agent() -> dict[str, Any]:
     """Return an agent with every member of the record (§2.4), as a dashboard saves it: 12 KB of JSON.
 
-    It lacks the members that the service sets, those that differ between v2 and v3, and `retention`, which peers lack.
+    It omits the members that the service sets, those that differ between v2 and v3, and `retention`, which peers lack.
     """
     from chalicelib.agents.record import AgentV3
 
@@ -247,10 +249,10 @@ def _example(kind: Any, chance: random.Random) -> Any:
         return get_args(kind)[0]
     if get_origin(kind) is list:
         return [_example(get_args(kind)[0], chance)]
-    if get_args(kind):  # a member is its type, or null
+    if get_args(kind):  # the type of a member, without null
         return _example(get_args(kind)[0], chance)
     if hasattr(kind, "model_fields"):
-        # Neither members that the service sets, nor names of a workspace's records.
+        # Omit members that the service sets, and members that refer to other records.
         return {
             name: _example(field.annotation, chance)
             for name, field in kind.model_fields.items()
@@ -261,7 +263,7 @@ def _example(kind: Any, chance: random.Random) -> Any:
 
 
 def _without_times(answer: dict[str, Any]) -> tuple[int, Any]:
-    """Return an answer's status and JSON without the time of the write; all stacks must agree on the rest."""
+    """Return the status and JSON of a response without the time of the write. All stacks must agree on the rest."""
     body = json.loads(answer["body"])
     if "chatState" in body:
         body["chatState"].pop("lastModified")

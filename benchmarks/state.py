@@ -19,7 +19,7 @@ LENGTHS, QUICK_LENGTHS = (10, 100, 1_000), (10, 1_000)
 OPERATIONS = ("replace", "read", "append", "first state")
 FLOOR, HISTORY, CHECKPOINTER = "bare SDK", "LangChain history", "LangGraph checkpointer"
 DOLLARS = "dollars per million"
-# Ten messages cost a bare item, its index entry and half a unit for the agent.
+# Ten messages cost an item, its index entry, and half a unit for the agent.
 _WRITE = {"read units": Goal("<=", 1.5), "write units": Goal("<=", 3)}
 _GOALS: dict[tuple[str, int], dict[str, Goal]] = {
     ("read", 10): {"read units": Goal("<=", 1.5)},
@@ -35,7 +35,7 @@ _GOALS: dict[tuple[str, int], dict[str, Goal]] = {
 
 
 class Store(Protocol):
-    """A conversation store. Each peer's class describes its own."""
+    """A conversation store. The class of each peer describes its store."""
 
     client: Any
     """The DynamoDB client that the store uses."""
@@ -53,9 +53,8 @@ class Store(Protocol):
 class Ours:
     """The state route of an agent.
 
-    Stores a conversation as one sealed document, in chunks if it exceeds an item. With it, the route stores metadata,
-    counters, and a digest of each message that was removed. It reads the agent, refuses a stale write and records new
-    messages.
+    The route stores a conversation as one encrypted document, in chunks if it exceeds an item. It also stores metadata,
+    counters, and a digest of each removed message. It reads the agent, rejects a stale write and records new messages.
     """
 
     def __init__(self, api: Api) -> None:
@@ -81,7 +80,7 @@ class Ours:
         ]
 
     def append(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Read the stored messages, then replace them with more at the end."""
+        """Read the stored messages, and write them again with the new messages at the end."""
         self.replace(conversation, [*self.read(conversation), *messages])
 
     def warm_up(self) -> None:
@@ -99,9 +98,9 @@ class Ours:
 
 def measure(quick: bool) -> list[Row]:
     """Return the rows: the counts of each operation and length."""
-    from benchmarks.peers import conversation_stores as peers  # installed for the benchmarks only
+    from benchmarks.peers import conversation_stores as peers  # installed only for the benchmarks
 
-    # moto counts the value that an update replaces, too, so it would reject an item of more than 200 KB.
+    # moto adds the size of the replaced value in an update, so it would reject an item above 200 KB.
     with new_engine(), mock.patch.object(LimitedSizeDict, "__setitem__", dict.__setitem__):
         stores: dict[str, Store] = {
             OURS: Ours(populate.tenant().api),
@@ -122,12 +121,12 @@ def _rows(stores: dict[str, Store], length: int) -> Iterator[Row]:
 
 
 def with_dollars(values: Costs) -> Costs:
-    """Return the costs with what a million such operations cost: a write unit costs five times a read unit."""
+    """Return the costs, including the price of a million operations. A write unit costs five times a read unit."""
     return {**values, DOLLARS: sum(values[metric] * price for metric, price in PRICES.items())}
 
 
 def case(operation: str, length: int) -> str:
-    """Return the name in the results of an operation on a conversation of `length` messages."""
+    """Return the case name in the results for an operation on a conversation of `length` messages."""
     return f"{operation}, {length:,} messages"
 
 

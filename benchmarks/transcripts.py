@@ -17,7 +17,7 @@ Message = TypedDict("Message", {"mid": str, "from": str, "type": str, "text": st
 _START = 1_790_000_000
 _LONGEST_PAUSE = 90
 _SHORTEST, _LONGEST = 120, 170
-# The first number of messages outside `transcript`.
+# The number of the first message outside `transcript`.
 _OTHERS = 1_000_000
 _WORDS = 1_000
 
@@ -35,12 +35,12 @@ _FREQUENCIES = list(accumulate(1 / (rank + 2) for rank in range(_WORDS)))
 
 
 def transcript(count: int) -> list[Message]:
-    """Return the first `count` messages of the conversation, of the user and the agent in turn."""
+    """Return the first `count` messages of the conversation. Messages from the user and the agent alternate."""
     return _messages(0, count, _START)
 
 
 def other_messages(messages: Sequence[Message], count: int, nth: int = 0) -> list[Message]:
-    """Return `count` messages that follow these and are not in `transcript`. Each `nth` gives other messages."""
+    """Return `count` messages that follow these and are not in `transcript`. Each `nth` returns different messages."""
     return _messages(_OTHERS * (nth + 1), count, messages[-1]["ts"])
 
 

@@ -1,1 +1,1 @@
-"""The peers: common alternatives, written as their documentation shows."""
+"""The peers: common alternatives to CAMS, written as their documentation shows."""

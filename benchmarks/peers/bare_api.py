@@ -1,4 +1,4 @@
-"""The floor: a function with the three operations on bare botocore, and nothing else.
+"""The minimum: a function that contains only the three operations, on bare botocore.
 
 It returns the same JSON as CAMS, and reads and writes the same sealed documents with the same number of requests
 (`sealed_store`). It serves one customer, finds the route in a dictionary and trusts its input. It has no framework,
@@ -12,7 +12,7 @@ from benchmarks.peers import sealed_store
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Answer a gateway event."""
+    """Return the response to a gateway event."""
     answer = _ROUTES[event["httpMethod"], event["resource"]](event)
     body = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
     return {"statusCode": 200, "headers": {"Content-Type": "application/json"}, "body": body}

@@ -1,6 +1,6 @@
-"""One route that reads an agent, with FastAPI, Mangum as the gateway's adapter, and the SDK's client.
+"""One route that reads an agent, with FastAPI, Mangum as the adapter for the gateway, and the SDK's client.
 
-Follows https://fastapi.tiangolo.com/tutorial/ and https://mangum.fastapiexpert.com/.
+The code follows https://fastapi.tiangolo.com/tutorial/ and https://mangum.fastapiexpert.com/.
 """
 
 import boto3
@@ -15,7 +15,7 @@ deserialize = TypeDeserializer().deserialize
 
 
 class Agent(BaseModel):
-    """An agent. Other members are kept."""
+    """An agent. Unknown members are kept."""
 
     model_config = ConfigDict(extra="allow")
 

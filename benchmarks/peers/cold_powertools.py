@@ -1,6 +1,6 @@
 """One route that reads an agent, with Powertools: its resolver for the API gateway, its validation, the SDK's client.
 
-Follows https://docs.aws.amazon.com/powertools/python/latest/core/event_handler/api_gateway/.
+The code follows https://docs.aws.amazon.com/powertools/python/latest/core/event_handler/api_gateway/.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ deserialize = TypeDeserializer().deserialize
 
 
 class Agent(BaseModel):
-    """An agent. Other members are kept."""
+    """An agent. Unknown members are kept."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -47,5 +47,5 @@ def read_agent(agent_id: str) -> Answer:
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Answer a gateway event."""
+    """Return the response to a gateway event."""
     return app.resolve(event, context)

@@ -17,10 +17,10 @@ from benchmarks.transcripts import Message
 
 
 class PlainDocument:
-    """The floor: the same document as compressed JSON, put and read with a bare client.
+    """The minimum: the same document as compressed JSON, written and read with a bare client.
 
-    Large documents take several independent items. There is no agent, metadata, encryption or optimistic locking. It is
-    not a usable store; it shows the cost of the engine alone.
+    A large document is stored in several independent items. There is no agent, metadata, encryption or optimistic
+    locking. The store is not usable in practice; it shows only the cost of the engine.
     """
 
     _PART = 350_000
@@ -55,15 +55,15 @@ class PlainDocument:
 class LangChainHistory:
     """LangChain's chat history: `DynamoDBChatMessageHistory` of langchain-community.
 
-    It stores one item for each conversation, with the messages as a list of native maps, and writes the complete item
-    each time. It has no replacement, so a replacement clears first. Writers overwrite each other. Encryption needs a
-    KMS key, which its documentation omits. A conversation cannot exceed an item's 400 KB.
+    The class stores one item for each conversation, with the messages as a list of native maps, and always writes the
+    complete item. It cannot replace messages, so a replacement clears the history first. Writers overwrite each other.
+    Encryption needs a KMS key, which the documentation omits. A conversation cannot exceed the 400 KB of an item.
     """
 
     def __init__(self) -> None:
         self._session = boto3.Session()
         _create_table("langchain-history", "SessionId")
-        # One client for all conversations, so that one meter counts them.
+        # All conversations share a client, so that one meter counts their requests.
         self._table = self._history("").table
         self.client = self._table.meta.client
 
@@ -89,10 +89,10 @@ class LangChainHistory:
 class LangGraphCheckpointer:
     """LangGraph's checkpoints: `DynamoDBSaver` of langgraph-checkpoint-aws, compressed with gzip, without a bucket.
 
-    It stores every state of the graph: a small item, one item with all messages as MessagePack, and the writes of each
-    step. So each write stores the conversation again until it is deleted. The benchmark uses `update_state`, the
-    cheapest change; a run (`invoke`) also stores its input and each step. There is no encryption. States above 400 KB
-    need the bucket.
+    The class stores every state of the graph: a small item, one item with all messages as MessagePack, and the writes
+    of each step. So each write stores a copy of the conversation. The benchmark uses `update_state`, the cheapest
+    change; a run (`invoke`) also stores its input and each step. There is no encryption. States above 400 KB need a
+    bucket.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class LangGraphCheckpointer:
         self._graph = graph.compile(checkpointer=saver)
 
     def replace(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Remove all messages and add these in one change of the state."""
+        """Remove all messages and add the new messages in one change of the state."""
         self._update(conversation, [RemoveMessage(id=REMOVE_ALL_MESSAGES), *map(_to_langchain, messages)])
 
     def read(self, conversation: str) -> list[Message]:

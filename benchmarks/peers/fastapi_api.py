@@ -1,7 +1,7 @@
 """The three operations on FastAPI behind Mangum, as their documentation shows.
 
-Path functions without `async`, because the SDK blocks; a model for the body, a dictionary for the answer. There is no
-authentication.
+The path functions are not `async`, because the SDK blocks. The request body is a model, and the response a dictionary.
+There is no authentication.
 """
 
 from typing import Any

@@ -1,11 +1,11 @@
-"""The answers of the three operations, on bare botocore with the items of CAMS, sealed by `storage.encryption`.
+"""The responses of the three operations, on bare botocore with the items of CAMS, encrypted by `storage.encryption`.
 
-There are no limits and no validation. A sent conversation replaces the stored one.
+There are no limits and no validation. The conversation in a request replaces the stored conversation.
 
-One client, created at import, with the settings of CAMS: no parameter validation, and a fixed user agent, because
-building the default for each request takes 0.8 million instructions. It sends the same requests as CAMS: one for an
-agent, two for a page, two for a state. A state's item also has the numbers of received messages and the new messages
-for events, so the stored documents are the same. The measured requests remove no message.
+The module creates one client at import, with the settings of CAMS: no parameter validation, and a fixed user agent,
+because building the default for each request takes 0.8 million instructions. The client sends the same requests as
+CAMS: one for an agent, two for a page, two for a state. A state's item also contains the numbers of received messages
+and the new messages for events, so the stored documents are the same. The measured requests remove no messages.
 """
 
 import json
@@ -27,9 +27,9 @@ Document = dict[str, Any]
 _WORKSPACE = os.environ["WORKSPACE_ID"]
 _AGENTS, _CONVERSATIONS = "cams-agents", "cams-conversations"
 _PAGE = 20
-# The members of an agent in the state route's answer: its v2 form.
+# The members of an agent in the response of the state route: its v2 form.
 _V2 = frozenset(AgentV2.model_fields)
-_COUNTS = struct.Struct(">II")  # the interactions and messages ever received
+_COUNTS = struct.Struct(">II")  # the numbers of interactions and messages ever received
 _dynamodb = Session().create_client(
     "dynamodb",
     config=Config(
@@ -146,7 +146,7 @@ def _replaced(metadata: Document, sent: Sequence[Document]) -> tuple[Document, l
 
 
 def _in_v2(metadata: Document) -> Document:
-    """Return the metadata of an answer of version 2, which has no newest message."""
+    """Return the metadata in a response of version 2, which omits the newest message."""
     return {name: value for name, value in metadata.items() if name != "lastMessage"}
 
 

@@ -1,1 +1,1 @@
-"""A reference model of the service: the answer of every route, from the specification and the documents."""
+"""A reference model of the service: the response of every route, from the specification and the documents."""

@@ -21,7 +21,7 @@ themes = st.sampled_from(
 
 
 def members(**given: st.SearchStrategy[Any]) -> st.SearchStrategy[Document]:
-    """Objects with some of these members; values may be null."""
+    """Generate objects with some of these members. Values may be null."""
     return st.fixed_dictionaries({}, optional={name: st.none() | one for name, one in given.items()})
 
 
@@ -89,10 +89,10 @@ def _is_listed(agent: Document, wanted: dict[str, str]) -> bool:
 
 
 class AgentRules(Machine):
-    """Agents in both forms, and tools."""
+    """Rules for agents in both forms, and for tools."""
 
     def agent(self, at: int, pick: int) -> str:
-        """The id of an agent of either workspace, or an unknown one."""
+        """Return the id of an agent of either workspace, or an unknown id."""
         return str(self.known("agent", at, pick))
 
     def shown(self, workspace: Workspace, agent_id: str, document: Document, caller: str) -> Document:
@@ -101,17 +101,17 @@ class AgentRules(Machine):
         return visible({**own, **document}, "agent_v3", caller)
 
     def tools_of(self, workspace: Workspace, agent_id: str) -> list[Document]:
-        """The tools of an agent, oldest first."""
+        """Return the tools of an agent, oldest first."""
         tools = workspace.of("tool").items()
         return [{"id": key, **one.document} for key, one in tools if one.document["agentId"] == agent_id]
 
     def new_agent(self, document: Document) -> Document:
-        """A new agent: the sent members and the generated ones."""
+        """Return a new agent with the sent members and the generated members."""
         now = self.seconds()
         return {"SECRET_API_KEY": MADE, **document, "createdAtUNIX": now, "lastModified": now}
 
     def saved(self, record: Record, after: Document) -> Record:
-        """Save an agent; a save without a change does nothing."""
+        """Save an agent. A save without a change does nothing."""
         if record.save(after).tag is None:
             record.document = {**after, "lastModified": self.seconds()}
         return record
@@ -191,7 +191,7 @@ class AgentRules(Machine):
             return Expected(success("Agent retrieved successfully", shown), record)
 
         if self.tools_of(self.workspace(at), agent_id) and condition in ("unless", "weak"):
-            condition = None  # with tools, the ETag of this route has a second part, which the model does not know
+            condition = None  # with tools, the ETag has a second part, which the model does not compute
         self.ask("GET /v3/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id)
 
     @route("GET /v2/agents/{agent_id}", pick=picks, condition=conditions)
@@ -246,7 +246,7 @@ class AgentRules(Machine):
     def pages(
         self, name: str, at: int, caller: str, message: str, limit: int, whole: Any, more: str = "", **ids: str
     ) -> None:
-        """Read a list to its end by cursor; `whole` returns its expected records."""
+        """Read a list to its end by cursor. `whole` returns its expected records."""
 
         def page(cursor: str, start: int) -> Any:
             def expected(workspace: Workspace) -> Expected:
@@ -331,7 +331,9 @@ class AgentRules(Machine):
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("tool", tool_id)
-            before = record.document  # a copied tool has no known tag yet, so the tag does not tell of a change
+            before = (
+                record.document
+            )  # the tag of a copied tool is not known yet, so it does not show whether the tool changed
             if record.save(merged(before, given)).document is not before:
                 record.document["updatedAt"] = clock.iso(self.seconds())
             return Expected(success("Tool updated successfully", {"id": tool_id, **record.document}), record)

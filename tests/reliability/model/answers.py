@@ -1,4 +1,4 @@
-"""The expected answers of the model, and their comparison with real ones."""
+"""The expected responses of the model, and their comparison with real responses."""
 
 from typing import Any, NamedTuple
 
@@ -19,14 +19,14 @@ MADE = Generated()
 
 
 class Refused(Exception):
-    """A request that the model refuses: the status and the message of the answer."""
+    """A request that the model rejects: the status and the message of the response."""
 
     def __init__(self, status: int, message: str, **more: Any) -> None:
         super().__init__(message)
         self.status, self.message, self.more = status, message, more
 
     def body(self) -> Document:
-        """The error envelope."""
+        """Return the error envelope."""
         return {"success": False, "message": self.message, "code": CODES[self.status], **self.more}
 
 
@@ -39,31 +39,31 @@ class Expected(NamedTuple):
 
 
 class Record:
-    """A stored record: its document, and the ETag of its last save, from the first answer that contains it."""
+    """A stored record: its document, and the ETag of its last save, from the first response that contains it."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.tag: str | None = None
 
     def save(self, document: Document) -> "Record":
-        """Save a document; the ETag changes only if the document does."""
+        """Save a document. The ETag changes only if the document changes."""
         if canonical(document) != canonical(self.document):
             self.document, self.tag = document, None
         return self
 
 
 def missing(kind: str) -> Refused:
-    """The error for a record that is unknown or of another workspace."""
+    """Return the error for a record that is unknown or belongs to another workspace."""
     return Refused(404, f"There is no such {kind}.")
 
 
 def success(message: str, data: Any = None, **more: Any) -> Document:
-    """The success envelope."""
+    """Return the success envelope."""
     return {"success": True, "message": message, **({} if data is None else {"data": data}), **more}
 
 
 def assert_equal(answer: Answer, status: int, body: Any, where: str) -> None:
-    """Assert that an answer equals the expected one completely."""
+    """Assert that a response equals the expected status and body."""
     assert answer.status == status, f"{where}: {status} expected, but {answer.status} {answer.text[:500]}"
     shown = answer.json if answer.json is not None else answer.text
     difference = next(_differences(body, shown, ""), None)

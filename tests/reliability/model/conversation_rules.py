@@ -20,7 +20,7 @@ NOISE = b64encode(random.Random(1).randbytes(400_000)).decode()  # too large for
 
 _times = st.sampled_from([1, 1.5, 2])
 _froms = st.sampled_from(["human", "bot"])
-# The id comes last, as in an answer: another order of the members is a change.
+# The id comes last, as in a response, because a different order of the members is a change.
 _messages = st.fixed_dictionaries(
     {},
     optional={
@@ -66,10 +66,10 @@ def _mids(turns: list[Document]) -> list[str]:
 
 
 class ConversationRules(CopyRules):
-    """Conversations and analytics."""
+    """Rules for conversations and analytics."""
 
     def state_record(self, at: int, agent_id: str, user_id: str) -> Record | None:
-        """A conversation, or None."""
+        """Return a conversation, or None."""
         return self.workspace(at).of("conversation").get((agent_id, user_id))
 
     @route("POST /v3/agents/{agent_id}/convos", pick=picks, given=members(title=texts, userID=texts, ts=_times))
@@ -108,7 +108,7 @@ class ConversationRules(CopyRules):
 
     @route(STATE, pick=picks, index=picks, condition=conditions)
     def send_back(self, at: int, caller: str, pick: int, index: int, condition: str | None) -> None:
-        """Write the read state again, with each message as a separate turn; nothing changes."""
+        """Write the read state again, with each message as a separate turn. Nothing changes."""
         agent_id, user_id = self.known("conversation", at, pick, ("nothing", "nothing"))
         record = self.state_record(at, agent_id, user_id)
         turns = record.document["turns"] if record else []
@@ -122,7 +122,7 @@ class ConversationRules(CopyRules):
         known = self.state_record(at, agent_id, user_id)
         given, record = change or {}, known or Record({"metadata": {"ID": user_id, "userID": user_id}, "turns": []})
         old = record.document
-        seen: set[tuple[str, bool]] = old.get("received", set())  # ids, and whether they are the user's
+        seen: set[tuple[str, bool]] = old.get("received", set())  # id -> whether the message is from the user
 
         def expected(workspace: Workspace) -> Expected:
             agent = workspace.of("agent")[agent_id].document
@@ -186,7 +186,7 @@ class ConversationRules(CopyRules):
             )
 
     def listed(self, workspace: Workspace, agent_id: str, start: int) -> Expected:
-        """20 conversations from `start` on, newest first."""
+        """Return 20 conversations from the index `start`, newest first."""
         own = [one.document["metadata"] for key, one in workspace.of("conversation").items() if key[0] == agent_id]
         shown = [_described(one) for one in reversed(own)]
         more = {"nextCursor": MADE} if len(shown) > start + 20 and shown[start:] else {}

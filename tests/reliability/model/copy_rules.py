@@ -13,7 +13,7 @@ _SECRET, _FIELD_SECRET = "vectorDb", "value"
 
 
 class CopyRules(AgentRules):
-    """Clones and templates of agents."""
+    """Rules for clones and templates of agents."""
 
     @route("POST /v3/agents/{agent_id}/clone", pick=picks)
     def clone(self, at: int, caller: str, pick: int) -> None:

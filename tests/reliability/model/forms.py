@@ -1,4 +1,4 @@
-"""Pure functions that change and render records: merges, the two forms of an agent, the state of a conversation."""
+"""Pure functions that change and render records: merges, the two forms of an agent, and conversation states."""
 
 import json
 from collections import Counter
@@ -9,7 +9,7 @@ from tests.contract.member_table import TABLE
 from tests.reliability.model.answers import MADE, Document, Refused
 
 _ROWS = TABLE["resources"]["agent_v3"]["members"]
-# Members that accept any JSON are replaced; items of a list are stored as sent, without nulls.
+# Members that accept any JSON are replaced. Items of a list are stored without their null members.
 OPEN = {row["path"].split(".")[-1] for row in _ROWS if row["type"] == "any"}
 V2 = {row["path"] for row in _ROWS if "v2" in row["forms"]}
 RENAMED = {"UIhandoffdescription": "UIhandoffTitle", "UIhandoffSubdescription": "UIhandoffSubtitle"}
@@ -18,7 +18,7 @@ METADATA = {row["path"] for row in TABLE["resources"]["convo_meta"]["members"]}
 
 
 def merged(document: Document, change: Document) -> Document:
-    """Objects merge, lists replace, null clears, and `nodes` merge by their id."""
+    """Return the changed document: objects are merged, lists replaced, nulls cleared, and `nodes` merged by id."""
     after = dict(document)
     for name, value in change.items():
         if value is None:
@@ -36,7 +36,10 @@ def merged(document: Document, change: Document) -> Document:
 
 
 def merged_v2(document: Document, change: Document) -> Document:
-    """Members replace, null clears; the theme is stored as text, which an equal theme does not change."""
+    """Return the changed document: members are replaced, and nulls cleared.
+
+    The theme is stored as text. An equal theme does not change the text.
+    """
     after = dict(document)
     for name, value in change.items():
         if name == THEME and value is not None:
@@ -61,12 +64,12 @@ def v2_form(document: Document) -> Document:
 
 
 def visible(record: Document, resource: str, kind: str) -> Document:
-    """A record in the v3 form as a kind of credential sees it. A read-only token sees no secret member."""
+    """Return a record in the v3 form for a kind of credential. A read-only token does not receive secret members."""
     return _without_secrets(record, resource) if kind == "read only" else record
 
 
 def for_agent_key(document: Document, kind: str) -> Document:
-    """An agent in the v2 form as a kind of credential sees it. An agent key does not see itself."""
+    """Return an agent in the v2 form for a kind of credential. Responses to an agent key do not contain the key."""
     return {name: value for name, value in document.items() if (name, kind) != ("SECRET_API_KEY", "agent")}
 
 
@@ -79,17 +82,17 @@ def _without_secrets(record: Document, resource: str) -> Document:
 
 
 def platform(document: Document) -> str:
-    """`platformName` of the interaction route."""
+    """Return the `platformName` of the interaction route."""
     known = document.get("agentPlatform")
     return known if known in ("vg", "vf") else "vg"
 
 
-# The generated ids, by the message's content and the number of equal messages before it; they never change.
+# The generated ids by the message's content and the number of equal messages before it. They never change.
 Ids = dict[tuple[str, int], str]
 
 
 def answer_turns(turns: list[Document], now: int, ids: Ids) -> list[Document]:
-    """One message per turn, with the time of the message, the turn or the write, in this order."""
+    """Return one turn per message. Its time is that of the message, else of the turn, else of the write."""
     shown = []
     equal_messages: Counter[str] = Counter()
     for turn in turns:
@@ -104,14 +107,14 @@ def answer_turns(turns: list[Document], now: int, ids: Ids) -> list[Document]:
 
 
 def generated_id(turn: Document, message: Document, equal_messages: Counter[str], ids: Ids) -> Any:
-    """The generated id of a message sent without one; `MADE` if no answer has contained it yet."""
+    """Return the generated id of a message without an id, or `MADE` if no response has contained the id yet."""
     says = canonical([turn.get("from"), message])
     equal_messages[says] += 1
     return ids.get((says, equal_messages[says]), MADE)
 
 
 def learn_ids(turns: list[Document], shown: list[Document], ids: Ids) -> None:
-    """Store the ids that an answer contains for the messages of these turns."""
+    """Store the ids that a response contains for the messages of these turns."""
     equal_messages: Counter[str] = Counter()
     given = [(turn, message) for turn in turns for message in turn.get("messages") or []]
     answered = [turn["messages"]["mid"] for turn in shown if "messages" in turn]
@@ -123,7 +126,7 @@ def learn_ids(turns: list[Document], shown: list[Document], ids: Ids) -> None:
 
 
 def changed_state(before: Document, change: Document, now: int, is_new: bool, ids: Ids) -> Document:
-    """`{metadata, turns}` after a change: turns replace, messages are deleted, metadata merges."""
+    """Return `{metadata, turns}` after a change: turns are replaced, messages deleted, and metadata merged."""
     turns = before["turns"] if change.get("turns") is None else answer_turns(change["turns"], now, ids)
     if gone := set((change.get("delete") or {}).get("mids", ())):
         turns = [turn for turn in turns if turn.get("messages", {}).get("mid") not in gone]
@@ -141,7 +144,7 @@ def changed_state(before: Document, change: Document, now: int, is_new: bool, id
 
 
 def recounted(metadata: Document, turns: list[Document]) -> Document:
-    """Metadata with the counters and times of other turns."""
+    """Return the metadata with the counters and times of these turns."""
     times = [turn["ts"] for turn in turns if is_human(turn)]
     counts = {"messagesNum": sum("messages" in turn for turn in turns), "interactionsNum": len(times)}
     ends = {"firstMessageTS": times[0], "lastMessageTS": times[-1]} if times else {}
@@ -154,7 +157,7 @@ def recounted(metadata: Document, turns: list[Document]) -> Document:
 
 
 def beginning(item: Any) -> str:
-    """The `lastMessage` of a message with this item. The texts of the model have no character of several bytes."""
+    """Return the `lastMessage` of a message with this item. The model's texts contain only ASCII characters."""
     text = _text(item)
     if text is None:
         text = json.dumps(item, separators=(",", ":"), ensure_ascii=False) if item else ""
@@ -172,7 +175,7 @@ def _text(item: Any) -> str | None:
 
 
 def canonical_turns(turns: list[Document]) -> str:
-    """Turns as text; an id that is not yet generated differs from all others."""
+    """Return the turns as text. An id that is not generated yet differs from all other ids."""
     return canonical([{**turn, "messages": _named(turn.get("messages"))} for turn in turns])
 
 
@@ -181,7 +184,7 @@ def _named(message: Any) -> Any:
 
 
 def is_human(turn: Document) -> bool:
-    """Whether a turn is a message that the user wrote: a launch without a text is not."""
+    """Return whether a turn is a message from the user. A launch without text is not."""
     message = turn.get("messages") or {"type": "launch"}
     is_silent = message.get("type") == "launch" and not _has_text(message.get("item"))
     return not is_silent and (message.get("from") or turn.get("from")) == "human"
@@ -195,13 +198,13 @@ def _has_text(item: Any) -> bool:
 
 
 def messages_of(turns: list[Document]) -> set[tuple[Any, bool]]:
-    """The messages of turns: the id of each, and whether it is the user's."""
+    """Return the id of each message of the turns, and whether the message is from the user."""
     return {(turn["messages"]["mid"], is_human(turn)) for turn in turns if "messages" in turn}
 
 
 def check_limits(agent: Document, seen: set[tuple[str, bool]], turns: list[Document]) -> None:
-    """Raise the error for turns that exceed a limit of the agent. `seen` has all messages ever received."""
-    # An id that is not yet generated differs from all others.
+    """Raise the error for turns that exceed a limit of the agent. `seen` contains all messages ever received."""
+    # An id that is not generated yet differs from all other ids.
     given = [(turn["messages"]["mid"], is_human(turn)) for turn in turns if "messages" in turn]
     made = [own for mid, own in given if mid is MADE]
     after = seen | {one for one in given if one[0] is not MADE}

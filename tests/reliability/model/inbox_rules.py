@@ -14,7 +14,7 @@ from tests.reliability.model.machine import Workspace, conditions, picks, route
 
 LIST, ONE = "/v3/agents/{agent_id}/convos", "/v3/agents/{agent_id}/convos/{convo_id}"
 _WAITING = ("requested_chat", "human-chatting")
-_TAIL = 96_000  # bytes of JSON that a conversation's own item holds at most
+_TAIL = 96_000  # the maximum bytes of JSON in a conversation's item
 
 _LISTED = "Conversations retrieved successfully"
 Whole = Callable[[Workspace], list[Document]]
@@ -32,7 +32,7 @@ class InboxRules(ConversationRules):
         agent_id = self.agent(at, pick)
 
         def whole(workspace: Workspace) -> list[Document | None]:
-            if is_inbox:  # the index has all agents
+            if is_inbox:  # the index contains all agents
                 return [one if one["agentId"] == agent_id else None for one in waiting(workspace)]
             return [one for one in newest(workspace) if one["agentId"] == agent_id]
 
@@ -61,7 +61,9 @@ class InboxRules(ConversationRules):
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("conversation", (agent_id, convo_id))
-            is_short = len(json.dumps(record.document["turns"])) < _TAIL  # otherwise of one or two huge messages
+            is_short = (
+                len(json.dumps(record.document["turns"])) < _TAIL
+            )  # all other conversations have only one or two huge messages
             shown = flat(record.document["turns"])[:20] if is_short else []
             data = {"conversation": rendered(agent_id, record), "messages": shown}
             return Expected(success("Conversation retrieved successfully", data), record)
@@ -110,23 +112,23 @@ class InboxRules(ConversationRules):
 
 
 def newest(workspace: Workspace) -> list[Document]:
-    """All conversations, newest first."""
+    """Return all conversations, newest first."""
     return [rendered(agent_id, one) for (agent_id, _), one in workspace.of("conversation").items()][::-1]
 
 
 def waiting(workspace: Workspace) -> list[Document]:
-    """The conversations that wait for a person, latest activity first."""
+    """Return the conversations that wait for a person, latest activity first."""
     found = [one for one in newest(workspace) if one.get("state") in _WAITING]
     return sorted(found, key=lambda one: -one["lastModified"])
 
 
 def rendered(agent_id: str, record: Record) -> Document:
-    """A conversation in the v3 form."""
+    """Return a conversation in the v3 form."""
     return {**record.document["metadata"], "agentId": agent_id}
 
 
 def flat(turns: list[Document]) -> list[Document]:
-    """The messages of turns, newest first, with the sender and time of their turn where they have none."""
+    """Return the messages of turns, newest first. A message without a sender or time gets the turn's value."""
     found = []
     for turn in turns:
         if "messages" in turn:

@@ -1,4 +1,4 @@
-"""The base of the rules: two workspaces, their callers, and requests whose answers are compared with the model."""
+"""The base of the rules: two workspaces, their callers, and requests whose responses are compared with the model."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from tests.reliability.model.answers import MADE, Expected, Record, Refused, ass
 from tests.reliability.model.forms import Ids, platform
 
 COVERED: set[str] = set()
-# The index of the record that a rule picks, modulo their number; the caller; the precondition.
+# The index of the record that a rule picks, modulo the number of records; the caller; the precondition.
 picks = st.integers(0, 11)
 callers = st.sampled_from(["key", "key", "key", "token", "token", "read only", "agent", "other agent", "anonymous"])
 conditions = st.sampled_from([None] * 8 + ["match", "match", "stale", "any", "none", "unless", "weak"])
@@ -28,7 +28,7 @@ _RULED_OUT = "If-None-Match matches the existing record; read it and try again."
 
 
 def route(name: str, /, **arguments: st.SearchStrategy[Any]) -> Callable[..., Any]:
-    """A rule for a route: `at` picks the workspace, `caller` the credential; further arguments as the rule declares."""
+    """Declare a rule for a route. `at` picks the workspace and `caller` the credential; rules add further arguments."""
     assert name in ROUTES, name
     COVERED.add(name)
     decorated: Callable[..., Callable[..., Any]] = rule
@@ -49,11 +49,11 @@ class Workspace:
         self.ids: Ids = {}
 
     def of(self, kind: str) -> dict[Any, Record]:
-        """The records of a kind."""
+        """Return the records of a kind."""
         return self.kinds.setdefault(kind, {})
 
     def get(self, kind: str, key: Any) -> Record:
-        """A record. Raise Refused for an unknown one."""
+        """Return a record. Raise Refused if it is unknown."""
         if key not in self.of(kind):
             raise missing(kind)
         return self.of(kind)[key]
@@ -72,7 +72,7 @@ class Workspace:
 
 
 class Machine(RuleBasedStateMachine):
-    """The service and its model. The other modules define rules; `compared` counts the compared answers."""
+    """The service and its model. The other modules define rules. `compared` counts the compared responses."""
 
     compared = 0
 
@@ -97,16 +97,16 @@ class Machine(RuleBasedStateMachine):
         self._patch.undo()
 
     def workspace(self, at: int) -> Workspace:
-        """One of the two workspaces; the first is picked more often."""
+        """Return one of the two workspaces. The first is picked more often."""
         return self.workspaces[at % 3 == 2]
 
     def known(self, kind: str, at: int, pick: int, unknown: Any = "nothing") -> Any:
-        """The key of a record of this kind in either workspace, or an unknown one."""
+        """Return the key of a record of this kind in either workspace, or an unknown key."""
         keys = [*self.workspace(at).of(kind), *self.workspaces[pick % 2].of(kind), unknown]
         return keys[pick % len(keys)]
 
     def seconds(self) -> int:
-        """The time in Unix seconds."""
+        """Return the time in Unix seconds."""
         return self.now // 1000
 
     def ask(
@@ -121,7 +121,7 @@ class Machine(RuleBasedStateMachine):
         query: str = "",
         **ids: str,
     ) -> Answer:
-        """Send a request and compare the answer with the model; `record` is the one that a precondition refers to.
+        """Send a request and compare the response with the model. A precondition refers to `record`.
 
         The model changes only if the request is authorized.
         """
@@ -163,7 +163,7 @@ class Machine(RuleBasedStateMachine):
         return {**tokens, "agent": own, "other agent": other, "anonymous": None}[caller]
 
     def _authorize(self, workspace: Workspace, name: str, caller: str, ids: dict[str, str]) -> None:
-        """Check the credential by section 5, and an agent's key by its agent."""
+        """Check the credential by section 5, and an agent key by its agent."""
         needed = ROUTES[name]["credential"]
         token = self._token(workspace, caller, ids.get("agent_id"))
         if needed == "none":
@@ -172,7 +172,7 @@ class Machine(RuleBasedStateMachine):
             raise Refused(401, "A valid bearer token is required.")
         if caller in ("token", "read only"):
             used = list(workspace.of("token").values())[caller == "read only"]
-            used.document["lastUsedAt"] = MADE  # exact to ten minutes
+            used.document["lastUsedAt"] = MADE  # stored with a precision of ten minutes
         kind = self.kind(workspace, caller, ids.get("agent_id"))
         of_agents = {"edge", "visitor"}
         opens = {"key": {"v3", *of_agents, "workspace"}, "token": {"v3"}, "read only": {"v3"}, "agent": of_agents}[kind]
@@ -189,7 +189,7 @@ class Machine(RuleBasedStateMachine):
         return "key" if self._token(workspace, caller, agent_id) == workspace.key else "agent"
 
     def lasting(self, at: int, caller: str, *paths: str) -> dict[str, Any]:
-        """The warnings of an answer to an access token, about what remains after it ends."""
+        """Return the warnings for an access token about access that outlives the token."""
         message = "remains in effect after this access token ends"
         warnings = [{"path": path, "message": message} for path in paths]
         return {"warnings": warnings} if self.kind(self.workspace(at), caller) == "token" else {}
@@ -210,7 +210,7 @@ class Machine(RuleBasedStateMachine):
             assert shown is None, f"{name}: an ETag without a record"
             return
         assert shown, f"{name}: no ETag"
-        shown = re.sub(r'\.[0-9a-f]{16}"$', '"', shown)  # the tools that are shown with an agent
+        shown = re.sub(r'\.[0-9a-f]{16}"$', '"', shown)  # the tools in the response with an agent
         assert record.tag in (None, shown), f"{name}: not the ETag of the record's last save"
         record.tag = shown
 

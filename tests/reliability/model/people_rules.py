@@ -44,7 +44,7 @@ class PeopleRules(MessageRules):
         self.pages("GET /v2/clients", at, caller, message, limit, whole)
 
     def client(self, workspace: Workspace, client_id: Any, record: Record) -> Document:
-        """A client as rendered in an answer."""
+        """Return a client as rendered in a response."""
         return {"ID": client_id, "ownerID": workspace.id, "orgUsers": [], **record.document}
 
     @route("GET /v2/clients/{client_id}", client_id=names, condition=conditions)
@@ -114,7 +114,7 @@ class PeopleRules(MessageRules):
             self.workspace(at).of("client")[answer.data["ID"]] = record
 
     def require_free_email(self, workspace: Workspace, record: Record, client_id: str = "") -> None:
-        """Raise Refused if another client has the email of this one."""
+        """Raise Refused if another client has this client's email address."""
         others = {_email(one) for key, one in workspace.of("client").items() if key != client_id} - {""}
         if _email(record) in others:
             raise Refused(
@@ -248,13 +248,13 @@ class PeopleRules(MessageRules):
 
 
 def missing_of_client(workspace: Workspace, given: Document, path: str = "") -> Document:
-    """The warnings of an answer to a client whose organisation does not exist."""
+    """Return the warnings for a client whose organisation does not exist."""
     ids = {f"{path}orgId": given["orgId"]} if given.get("orgId") is not None else {}
     return _missing(ids, "organisation", workspace.of("organisation"))
 
 
 def missing_of_organisation(workspace: Workspace, given: Document, path: str = "") -> Document:
-    """The warnings of an answer to an organisation whose agents do not exist."""
+    """Return the warnings for an organisation whose agents do not exist."""
     ids = {f"{path}widgetIDs.{number}": one for number, one in enumerate(given.get("widgetIDs") or ())}
     return _missing(ids, "agent", workspace.of("agent"))
 
@@ -266,7 +266,7 @@ def _missing(ids: dict[str, str], kind: str, known: Collection[str]) -> Document
 
 
 def organisations(workspace: Workspace) -> list[Document]:
-    """All organisations, ordered by id."""
+    """Return all organisations, ordered by id."""
     found = sorted(workspace.of("organisation").items())
     return [{"ID": key, "userId": workspace.id, **one.document} for key, one in found]
 

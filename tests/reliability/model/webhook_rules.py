@@ -1,4 +1,4 @@
-"""Rules for webhooks and their deliveries, and for the documentation."""
+"""Rules for webhooks, their deliveries, and the documentation."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ class WebhookRules(WorkspaceRules):
 
     @initialize()
     def begin(self) -> None:
-        """Create records of each kind in both workspaces, since most requests refer to existing ones."""
+        """Create records of each kind in both workspaces, because most requests refer to existing records."""
         for at in (0, 2):
             for agent_id in ("a1", "a2"):
                 self.save_v2(at, "key", agent_id, {"title": agent_id}, None)
@@ -201,7 +201,7 @@ class WebhookRules(WorkspaceRules):
         self.ask("GET /docs/{asset}", at, caller, expected, asset=asset)
 
     def first_answer(self, path: str) -> Expected:
-        """The answer to the first request."""
+        """Return the response to the first request."""
         from tests.api import Api
 
         if path not in self.described:
