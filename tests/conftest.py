@@ -31,6 +31,7 @@ from tests.fast_moto import restore_or_create
 from tests.sending.sockets import audited, empty_cache, names, private, public_only, watch  # noqa: F401 - fixtures
 
 PassTime = Callable[[int], None]
+StopClock = Callable[[float], None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -100,6 +101,18 @@ def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
     monkeypatch.setattr(clock, "monotonic", lambda: float(passed))
     auth.clear_cache()
     return move
+
+
+@pytest.fixture
+def stop_clock(monkeypatch: pytest.MonkeyPatch) -> StopClock:
+    """Return a function that stops the clock at a Unix time in seconds."""
+    return lambda seconds: monkeypatch.setattr(clock, "milliseconds", lambda: round(seconds * 1000))
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses between attempts take no time."""
+    monkeypatch.setattr(clock, "sleep", lambda _: None)
 
 
 @pytest.fixture

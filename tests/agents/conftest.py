@@ -1,19 +1,11 @@
-"""A clock that can be stopped, and changes of an agent through v3."""
+"""Changes of an agent through v3."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from chalicelib import clock
-from tests.agents.records import Hold
 from tests.api import Api
-
-
-@pytest.fixture
-def stop_clock(monkeypatch: pytest.MonkeyPatch) -> Hold:
-    """Stop the clock at a Unix second."""
-    return lambda seconds: monkeypatch.setattr(clock, "milliseconds", lambda: seconds * 1000)
 
 
 @pytest.fixture

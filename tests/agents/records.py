@@ -1,6 +1,5 @@
 """The stored record of an agent, and what its tests write there."""
 
-from collections.abc import Callable
 from typing import Any
 
 from chalicelib.agents import store
@@ -11,7 +10,6 @@ NOW = 1_790_000_000
 # Members of the v3 form that the stored document does not have.
 NOT_STORED = ("ID", "id", "ownerID", "tools")
 THEME = {"themeType": "dark", "primary": "#0af", "nineColorPallet": [[0, 1.5], []]}
-Hold = Callable[[int], None]
 
 
 def row_of(workspace: NewWorkspace, agent_id: str = "support") -> AgentRow:

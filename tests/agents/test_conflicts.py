@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock
 from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import row_of, stored_agent
 from tests.api import Api
@@ -54,10 +53,10 @@ def test_the_second_of_two_concurrent_creations_is_an_edit(
     assert (answer.data["title"], answer.data["lang"]) == ("ours", "de")
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_a_change_that_always_loses_the_race_is_a_conflict(
     api: Api, agent_id: str, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clock, "sleep", lambda _: None)
     numbers = iter(range(100))
     interrupt(monkeypatch, 99, lambda: api.post(f"/v2/agents/{agent_id}", {"vg_maxTokens": next(numbers)}))
     refused(api.post(f"/v2/agents/{agent_id}", {"title": "ours"}), 409)

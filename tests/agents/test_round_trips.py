@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from chalicelib.workspaces.store import NewWorkspace
-from tests.agents.records import NOT_STORED, NOW, Hold, row_of, stored_agent, without
+from tests.agents.records import NOT_STORED, NOW, row_of, stored_agent, without
 from tests.api import Api
 from tests.assertions import canonical, stored
+from tests.conftest import StopClock
 from tests.contract.member_table import document
 from tests.selection import one_of_each
 
@@ -83,7 +84,7 @@ def test_a_change_between_values_that_python_compares_equal_is_stored(
 
 
 def test_saving_an_unchanged_record_through_v3_writes_nothing(
-    workspace: NewWorkspace, api: Api, v3: Any, stop_clock: Hold
+    workspace: NewWorkspace, api: Api, v3: Any, stop_clock: StopClock
 ) -> None:
     stop_clock(NOW)
     v3(document("agent_v3", whole=False))
@@ -95,7 +96,7 @@ def test_saving_an_unchanged_record_through_v3_writes_nothing(
 
 
 def test_saving_an_unchanged_record_through_v2_writes_nothing(
-    workspace: NewWorkspace, api: Api, v3: Any, stop_clock: Hold
+    workspace: NewWorkspace, api: Api, v3: Any, stop_clock: StopClock
 ) -> None:
     stop_clock(NOW)
     v3(document("agent_v3", whole=False))
@@ -109,7 +110,7 @@ def test_saving_an_unchanged_record_through_v2_writes_nothing(
 
 
 def test_a_change_updates_the_version_tag_and_the_time(
-    workspace: NewWorkspace, api: Api, v3: Any, stop_clock: Hold
+    workspace: NewWorkspace, api: Api, v3: Any, stop_clock: StopClock
 ) -> None:
     before = row_of(workspace).version_tag
     stop_clock(NOW + 100)

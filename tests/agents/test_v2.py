@@ -9,12 +9,15 @@ import pytest
 
 from chalicelib.credentials import tokens
 from chalicelib.workspaces.store import NewWorkspace
-from tests.agents.records import NOW, THEME, Hold, stored_agent, without
+from tests.agents.records import NOW, THEME, stored_agent, without
 from tests.api import Api
+from tests.conftest import StopClock
 from tests.selection import first_case
 
 
-def test_the_first_v2_write_of_an_id_creates_the_agent(workspace: NewWorkspace, api: Api, stop_clock: Hold) -> None:
+def test_the_first_v2_write_of_an_id_creates_the_agent(
+    workspace: NewWorkspace, api: Api, stop_clock: StopClock
+) -> None:
     stop_clock(NOW)
     answer = api.post("/v2/agents/support", {"title": "Support"})
 
@@ -36,7 +39,9 @@ def test_a_new_agent_may_be_sent_with_a_key_and_a_platform(workspace: NewWorkspa
     assert stored_agent(workspace).items() >= given.items()
 
 
-def test_later_v2_writes_change_only_the_members_they_name(workspace: NewWorkspace, api: Api, stop_clock: Hold) -> None:
+def test_later_v2_writes_change_only_the_members_they_name(
+    workspace: NewWorkspace, api: Api, stop_clock: StopClock
+) -> None:
     stop_clock(NOW)
     before = api.post("/v2/agents/support", {"title": "Support", "lang": "de"}).data
     stop_clock(NOW + 5)

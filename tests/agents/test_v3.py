@@ -9,13 +9,14 @@ import pytest
 
 from chalicelib import storage
 from chalicelib.workspaces.store import NewWorkspace
-from tests.agents.records import NOT_STORED, NOW, Hold, row_of, stored_agent, without
+from tests.agents.records import NOT_STORED, NOW, row_of, stored_agent, without
 from tests.api import Api
 from tests.assertions import refused, stored
+from tests.conftest import StopClock
 from tests.selection import each_value_once, first_case
 
 
-def test_v3_creates_an_agent_with_a_generated_id(workspace: NewWorkspace, api: Api, stop_clock: Hold) -> None:
+def test_v3_creates_an_agent_with_a_generated_id(workspace: NewWorkspace, api: Api, stop_clock: StopClock) -> None:
     stop_clock(NOW)
     answer = api.post("/v3/agents", {"agent": {"title": "Support", "ui": {"bgImageVisible": True}}})
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock
 from chalicelib.analytics import records
 from chalicelib.http import pages
 from tests.api import Api
+from tests.conftest import StopClock
 
 PATH = "/v2/agents/support/analytics"
 LOAD = {"record": "load", "browser": "Firefox", "ts": 5}
@@ -21,10 +21,10 @@ def agent(agent_id: str) -> None:
 
 
 @pytest.fixture
-def written(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def written(api: Api, stop_clock: StopClock) -> None:
     """Ten conversations with a page load, one second after the other."""
     for number in range(10):
-        monkeypatch.setattr(clock, "milliseconds", lambda number=number: (START + number) * 1000)
+        stop_clock(START + number)
         assert api.post(f"{PATH}/user-{number}", LOAD).status == 200
 
 
@@ -51,8 +51,8 @@ def delete_all(api: Api, path: str) -> list[int]:
         cursor = answer.json["nextCursor"]
 
 
-def test_an_entry_has_the_records_as_they_were_written(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "milliseconds", lambda: START * 1000)
+def test_an_entry_has_the_records_as_they_were_written(api: Api, stop_clock: StopClock) -> None:
+    stop_clock(START)
     api.post(f"{PATH}/ann", LOAD)
     api.post(f"{PATH}/ann", CONVO)
     api.post(f"{PATH}/bo", CONVO)
@@ -108,12 +108,14 @@ def test_a_deletion_of_large_records_takes_more_requests(api: Api, monkeypatch: 
 
 
 @pytest.mark.usefixtures("written")
-def test_a_record_that_is_written_during_its_deletion_stays(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_is_written_during_its_deletion_stays(
+    api: Api, monkeypatch: pytest.MonkeyPatch, stop_clock: StopClock
+) -> None:
     delete = records.store.delete
 
     def overtaken(row: Any) -> None:
         monkeypatch.setattr(records.store, "delete", delete)
-        monkeypatch.setattr(clock, "milliseconds", lambda: (START + 99) * 1000)
+        stop_clock(START + 99)
         assert Api(api._headers["Authorization"].split()[1]).post(f"{PATH}/{row.item}", CONVO).status == 200
         delete(row)
 

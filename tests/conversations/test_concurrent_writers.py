@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock
 from chalicelib.conversations import store
 from tests.api import Api
 from tests.conversations.turns import STATE, items, message, mids, turns
@@ -81,8 +80,8 @@ def test_a_recreated_conversation_is_not_mistaken_for_the_deleted_one(
     assert (listed["ID"], len(items())) == ("user-1", 1)
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_a_merge_gives_up_after_ten_attempts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "sleep", lambda _: None)
     api.post(STATE, {"turns": turns(message("a"))})
     interrupted(monkeypatch, 99, lambda: api.post(STATE, {"metadata": {"userPhone": os.urandom(4).hex()}}))
     assert api.post(STATE, {"metadata": {"userName": "Ann"}}).status == 409

@@ -165,6 +165,7 @@ def test_a_conversation_that_is_written_while_it_is_deleted_is_left_to_the_secon
     assert items("agents", "conversations") == []
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_a_conflict_of_the_cascade_does_not_run_the_deletion_again(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,13 +177,13 @@ def test_a_conflict_of_the_cascade_does_not_run_the_deletion_again(
     api.post("/agents/support/interact/ann/state", {"turns": HUMAN})
     headers = {**api._headers, "If-Match": api.get("/v3/agents/support").headers["etag"]}
     with monkeypatch.context() as patch:
-        patch.setattr(clock, "sleep", lambda _: None)
         patch.setattr(conversations, "delete", conflict)
         answer = api.call("DELETE", "/v3/agents/support", None, headers)
     assert (answer.status, answer.json["message"]) == (200, "Agent deleted; its records are still being deleted")
     assert len(cascade_messages()) == 1
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_an_agent_that_changes_all_the_time_is_not_deleted_after_twenty_runs(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,7 +191,6 @@ def test_an_agent_that_changes_all_the_time_is_not_deleted_after_twenty_runs(
         raise storage.ConditionFailed()
 
     with monkeypatch.context() as patch:
-        patch.setattr(clock, "sleep", lambda _: None)
         patch.setattr(agents, "delete", conflict)
         refused(api.delete("/v3/agents/support"), 409, code="STALE")
     assert len(cascade_messages()) == 20

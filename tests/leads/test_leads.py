@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 import pytest
 
-from chalicelib import clock, storage
+from chalicelib import storage
 from chalicelib.http import responses
 from chalicelib.ids import IDENTIFIER
 from chalicelib.leads import store as leads
@@ -13,7 +13,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import refused, stored
 from tests.builders import lead_body
-from tests.conftest import PassTime
+from tests.conftest import PassTime, StopClock
 from tests.engine_requests import counted, lose_first_answer
 from tests.selection import first_case, one_of_each
 from tests.webhooks import pipeline
@@ -46,10 +46,8 @@ def pages_of(api: Api, limit: int, agent_id: str = "support") -> list[list[Any]]
 # ---- one lead -------------------------------------------------------------------------------------
 
 
-def test_a_captured_lead_is_returned_and_read_unchanged(
-    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(clock, "milliseconds", lambda: 1793611800123)
+def test_a_captured_lead_is_returned_and_read_unchanged(api: Api, agent_id: str, stop_clock: StopClock) -> None:
+    stop_clock(1_793_611_800.123)
     answer = api.post("/v3/leads", lead_body(agent_id, **ANN, channel="telephony"))
     lead = answer.data
     assert answer.json["message"] == "Lead created successfully"
@@ -260,8 +258,8 @@ def test_the_list_has_the_leads_of_one_agent_newest_first(api: Api, agent_id: st
     assert len(listed(api, agent_id="support2")) == 1
 
 
-def test_leads_of_the_same_millisecond_are_all_listed(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "milliseconds", lambda: 1793611800123)
+def test_leads_of_the_same_millisecond_are_all_listed(api: Api, agent_id: str, stop_clock: StopClock) -> None:
+    stop_clock(1_793_611_800.123)
     ids = {capture(api)["id"] for _ in range(7)}
     pages = pages_of(api, 2)
     assert [len(page) for page in pages] == [2, 2, 2, 1]

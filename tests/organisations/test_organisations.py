@@ -1,27 +1,19 @@
 """Organisations over HTTP, and their stored rows (§2.10, §4.2)."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from chalicelib import clock
 from chalicelib.organisations import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import canonical, refused, stored
+from tests.conftest import StopClock
 from tests.contract.member_table import document
 from tests.direct_writes import before_each_commit
 from tests.selection import one_of_each
 
 NOW = 1_790_000_000
-Hold = Callable[[int], None]
-
-
-@pytest.fixture
-def stop_clock(monkeypatch: pytest.MonkeyPatch) -> Hold:
-    """Stop the clock at a Unix second."""
-    return lambda seconds: monkeypatch.setattr(clock, "milliseconds", lambda: seconds * 1000)
 
 
 def save(api: Api, **members: Any) -> None:
@@ -35,7 +27,7 @@ def stored_organisation(workspace: NewWorkspace) -> Any:
     return store.read(workspace.workspace_id, "acme").open()
 
 
-def test_an_organisation_is_created_and_read(workspace: NewWorkspace, api: Api, stop_clock: Hold) -> None:
+def test_an_organisation_is_created_and_read(workspace: NewWorkspace, api: Api, stop_clock: StopClock) -> None:
     stop_clock(NOW)
     save(api, widgetIDs=["support"], preferredLanguage="de", dashboardLayout="vertical")
     answer = api.get("/v2/orgs/acme")
@@ -95,7 +87,7 @@ def test_any_other_layout_is_refused(layout: Any, api: Api) -> None:
 
 @pytest.mark.parametrize("given", [0, 5, 1.5, NOW + 100])
 def test_a_sent_time_of_the_last_change_is_stored(
-    given: float, workspace: NewWorkspace, api: Api, stop_clock: Hold
+    given: float, workspace: NewWorkspace, api: Api, stop_clock: StopClock
 ) -> None:
     stop_clock(NOW)
     save(api, lastModified=given)
@@ -105,7 +97,7 @@ def test_a_sent_time_of_the_last_change_is_stored(
 
 @pytest.mark.parametrize("left_out", [{}, {"lastModified": None}], ids=["left out", "null"])
 def test_the_time_of_the_last_change_defaults_to_now(
-    left_out: Any, workspace: NewWorkspace, api: Api, stop_clock: Hold
+    left_out: Any, workspace: NewWorkspace, api: Api, stop_clock: StopClock
 ) -> None:
     stop_clock(NOW)
     save(api, lastModified=5)
@@ -113,7 +105,7 @@ def test_the_time_of_the_last_change_defaults_to_now(
     assert stored_organisation(workspace)["lastModified"] == NOW
 
 
-def test_changing_a_read_record_updates_its_time(workspace: NewWorkspace, api: Api, stop_clock: Hold) -> None:
+def test_changing_a_read_record_updates_its_time(workspace: NewWorkspace, api: Api, stop_clock: StopClock) -> None:
     save(api, lastModified=5)
     stop_clock(NOW)
     save(api, **{**api.get("/v2/orgs/acme").data, "name": "New"})
@@ -133,7 +125,7 @@ def test_every_member_is_stored_and_returned_unchanged(workspace: NewWorkspace, 
 
 
 @pytest.mark.parametrize("left_out", [True, False], ids=["without its time", "whole"])
-def test_saving_an_unchanged_organisation_writes_nothing(left_out: bool, api: Api, stop_clock: Hold) -> None:
+def test_saving_an_unchanged_organisation_writes_nothing(left_out: bool, api: Api, stop_clock: StopClock) -> None:
     stop_clock(NOW)
     save(api, widgetIDs=["support"])
     shown, before = api.get("/v2/orgs/acme").data, stored()

@@ -14,6 +14,7 @@ from chalicelib.tools import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import canonical, refused, stored
+from tests.conftest import StopClock
 from tests.contract.member_table import document
 from tests.direct_writes import before_each_commit
 from tests.selection import first_case, one_of_each
@@ -52,9 +53,9 @@ def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def test_a_new_tool_has_the_sent_and_the_generated_members(
-    workspace: NewWorkspace, api: Api, tools: str, monkeypatch: pytest.MonkeyPatch
+    workspace: NewWorkspace, api: Api, tools: str, stop_clock: StopClock
 ) -> None:
-    monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
+    stop_clock(NOW)
     answer = api.post(tools, {"tool": {"name": "Look up", "serverUrl": "https://x.test", "channels": ["web-chat"]}})
 
     assert answer.json["message"] == "Tool created successfully"
@@ -143,11 +144,11 @@ def test_a_field_with_an_id_keeps_it(api: Api, create: Create) -> None:
 
 
 def test_a_change_affects_only_the_members_it_names(
-    workspace: NewWorkspace, api: Api, create: Create, monkeypatch: pytest.MonkeyPatch
+    workspace: NewWorkspace, api: Api, create: Create, stop_clock: StopClock
 ) -> None:
-    monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
+    stop_clock(NOW)
     made = create(description="d", fields=[{"id": "f"}])
-    monkeypatch.setattr(clock, "milliseconds", lambda: (NOW + 60) * 1000)
+    stop_clock(NOW + 60)
     answer = api.patch(f"/v3/tools/{made['id']}", {"tool": {"name": "New", "disabled": True}})
 
     assert answer.json["message"] == "Tool updated successfully"
@@ -189,10 +190,10 @@ def test_read_only_members_are_accepted_and_ignored(workspace: NewWorkspace, api
     assert stored() == before
 
 
-def test_saving_an_unchanged_tool_writes_nothing(api: Api, create: Create, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saving_an_unchanged_tool_writes_nothing(api: Api, create: Create, stop_clock: StopClock) -> None:
     made = create(**without(document("tool", whole=False), *READ_ONLY, "name", "variablesIds"))
     read, before = api.get(f"/v3/tools/{made['id']}").data, stored()
-    monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
+    stop_clock(NOW)
     assert api.patch(f"/v3/tools/{made['id']}", {"tool": read}).data == read
     assert stored() == before
 

@@ -141,11 +141,11 @@ class Insights:
         return self._answers.pop(0)
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_the_lines_of_a_stage_are_added_up_by_logs_insights(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"calls": "3", "requests": "4", "readUnits": "2.5", "writeUnits": "1", "durationMs": "70", "workspace": "w"}
     insights = Insights("Complete", [row])
     monkeypatch.setattr(storage, "sdk_client", lambda service: insights)
-    monkeypatch.setattr(clock, "sleep", lambda seconds: None)
     found = request_lines.sum_stage(None, DAY, 2 * DAY)
     assert found == {"w": {"calls": 3, "requests": 4, "readUnits": 2.5, "writeUnits": 1, "durationMs": 70}}
     assert insights.asked["logGroupName"] == "/aws/lambda/cams"
@@ -188,12 +188,11 @@ def test_a_damaged_line_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def insights(monkeypatch: pytest.MonkeyPatch) -> Insights:
+def insights(monkeypatch: pytest.MonkeyPatch, no_pauses: None) -> Insights:
     """A stage whose log has one line."""
     row = {**dict.fromkeys(("calls", "requests", "readUnits", "writeUnits", "durationMs"), "1"), "workspace": "w"}
     made = Insights("Complete", [row])
     monkeypatch.setattr(storage, "sdk_client", lambda service: made)
-    monkeypatch.setattr(clock, "sleep", lambda seconds: None)
     return made
 
 
@@ -220,12 +219,12 @@ def test_a_workspace_is_asked_for_by_itself(insights: Insights) -> None:
         request_lines.sum_stage('w" or 1 = 1 or "', 0, 1)
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_more_workspaces_than_insights_answers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {**dict.fromkeys(("calls", "requests", "readUnits", "writeUnits", "durationMs"), "1"), "workspace": "w"}
     for number, is_refused in ((9_999, False), (10_000, True)):
         insights = Insights("Complete", [{**row, "workspace": str(one)} for one in range(number)])
         monkeypatch.setattr(storage, "sdk_client", lambda service, insights=insights: insights)
-        monkeypatch.setattr(clock, "sleep", lambda seconds: None)
         with pytest.raises(click.ClickException, match="--workspace") if is_refused else nullcontext():
             assert len(request_lines.sum_stage(None, 0, 1)) == number
 
@@ -235,9 +234,9 @@ def test_an_unknown_workspace_is_refused(workspace: NewWorkspace, log: Path) -> 
     assert (ran.exit_code, ran.stderr.splitlines()[-1]) == (1, "Error: There is no such workspace.")
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_a_query_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "sdk_client", lambda service: Insights("Timeout", []))
-    monkeypatch.setattr(clock, "sleep", lambda seconds: None)
     ran = CliRunner().invoke(cams, ["usage"])
     assert (ran.exit_code, "ended as Timeout" in ran.output) == (1, True)
 

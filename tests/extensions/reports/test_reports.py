@@ -296,16 +296,15 @@ def test_a_change_of_another_time_stops_no_stream_and_does_not_count(
     assert api.get(f"{REPORT}?to={clock.seconds() + 4 * 86_400}").data["totals"]["loads"] == 1
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_an_imported_workspace_begins_at_zero(
     workspace: NewWorkspace,
     api: Api,
     pipeline: Pipeline,
     pass_time: PassTime,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also if its last changes were an hour ago: an import keeps the version tags of its file."""
-    monkeypatch.setattr(clock, "sleep", lambda _: None)  # a suspension waits for its processes
     pass_time(-3_600)
     load, turns = {"record": "load", "countryCode": "NL"}, [message(1_000), message(1_010, "bot")]
     assert api.post("/v2/agents/support/analytics/ann", load).status == 200
