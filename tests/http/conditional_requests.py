@@ -47,13 +47,13 @@ RECORDS = {
     "lead": Record("POST /v3/leads", ("GET /v3/leads/{lead_id}",), "DELETE /v3/leads/{lead_id}"),
     **{name: Record(*record) for name, record in extensions.joined("RECORDS").items()},
     "webhook": Record("POST /v3/webhooks", ("GET /v3/webhooks/{webhook_id}",), "DELETE /v3/webhooks/{webhook_id}"),
-    # It exists before its first change.
+    # A workspace exists before its first change.
     "workspace": Record("PATCH /v3/workspace", ("GET /v3/workspace",)),
 }
 
 
 def messages(mid: str) -> dict[str, Any]:
-    """A body with one message."""
+    """Return a body with one message."""
     return {"messages": [message("Hello", mid=mid, ts=1)]}
 
 
@@ -111,7 +111,7 @@ SAVES = {
     "signing secret": Save("webhook", ROTATE),
     "workspace": Save("workspace", "PATCH /v3/workspace", {"workspace": {"name": "1"}}, {"workspace": {"name": "2"}}),
 }
-# These always write: one does not read the record, one creates a new secret.
+# These requests always write: `ANALYTICS` does not read the record, and `ROTATE` creates a new secret.
 ALWAYS_WRITES = {ANALYTICS, ROTATE}
 # The operations that create a record under an id that the caller chooses.
 CREATED_AT_ID = {
@@ -123,9 +123,9 @@ CREATED_AT_ID = {
 }
 READS = {f"{name}, {path}": (name, path) for name, one in RECORDS.items() for path in one.reads if path != STATE}
 DELETES = {name: one for name, one in RECORDS.items() if one.deleted_by}
-# The records with an id in the path. There is always a workspace.
+# The reads with an id in the path. A workspace always exists.
 ADDRESSED_READS = {name: one for name, one in READS.items() if one[0] != "workspace"}
-# A message has the ETag of its conversation, so a message that does not exist is a 404.
+# A message has the ETag of its conversation, so a request for a message that does not exist gets 404.
 ADDRESSED_SAVES = {name: one for name, one in SAVES.items() if name not in ("workspace", "message")}
 
 each_save = pytest.mark.parametrize("save", SAVES.values(), ids=SAVES)
@@ -135,13 +135,13 @@ each_deletion = pytest.mark.parametrize(("name", "operation"), DELETIONS, ids=[n
 
 
 class Service:
-    """The API of a workspace with an agent, `support`."""
+    """The API of a workspace with the agent `support`."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
 
     def send(self, operation: str, values: Values, body: Any = None, **headers: str) -> Answer:
-        """Send an operation; the argument `If_Match` is the header `If-Match`."""
+        """Send a request of this operation; the argument `If_Match` is the header `If-Match`."""
         method, path = operation.split()
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         kind = {} if body is None else {"Content-Type": "application/json"}
@@ -161,7 +161,7 @@ class Service:
         return chosen | dict.fromkeys(names, made), answer.headers["etag"]
 
     def tag(self, name: str, values: Values) -> str:
-        """The ETag of the record, as read."""
+        """Read the record; return its ETag."""
         operation = RECORDS[name].reads[0]
         return self.send(operation, values, {} if operation == STATE else None).headers["etag"]
 
@@ -172,5 +172,5 @@ def service(api: Api, agent_id: str) -> Service:
 
 
 def unknown_record(operation: str, values: Values) -> Values:
-    """The path values of a record that does not exist."""
+    """Return the path values of a record that does not exist."""
     return values | {re.findall(r"{(\w+)}", operation)[-1]: "unknown"}

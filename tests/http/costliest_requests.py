@@ -1,4 +1,4 @@
-"""The most expensive request of each kind, and what it costs: CPU time, and memory above that of the idle process.
+"""The most expensive request of each kind, and its cost in CPU time and in memory above that of an idle process.
 
 `python -m tests.http.costliest_requests` prints the table; `tests/http/test_bounded_work.py` checks the limits.
 """
@@ -36,7 +36,7 @@ TINY = 900_000
 
 
 class Request(NamedTuple):
-    """A request. `before` are sent first and not measured."""
+    """A request. The requests in `before` are sent first and not measured."""
 
     method: str
     path: str
@@ -46,7 +46,7 @@ class Request(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """The status of the answer, CPU seconds, and peak memory in MB above that of the idle process."""
+    """The response's status, CPU seconds, and peak memory in MB above that of the idle process."""
 
     status: int
     seconds: float
@@ -54,20 +54,20 @@ class Cost(NamedTuple):
 
 
 def filled(unit: str, start: str = '{"turns":[', end: str = "]}", size: int = TINY) -> bytes:
-    """A body of this size with as many units as fit."""
+    """Return a body of at most this size with as many units as fit."""
     count = (size - len(start) - len(end)) // (len(unit) + 1)
     return (start + ",".join([unit] * count) + end).encode()
 
 
 def turns(text: str, size: int) -> bytes:
-    """A body whose turns have about this size, with 200 characters in each message."""
+    """Return a body with turns of about this size; each message contains 200 characters."""
     message = '{"from":"human","messages":[{"type":"text","item":{"text":"%s"}}]}'
     count = size // len(message % "") // 5
     return f'{{"turns":[{",".join([message % (text * 200)[:200]] * count)}]}}'.encode()
 
 
 def noise(number: int, size: int) -> str:
-    """Text that cannot be compressed."""
+    """Return text that cannot be compressed."""
     return b64encode(random.Random(number).randbytes(size)).decode()
 
 
@@ -198,8 +198,8 @@ ACCEPTED = {
 
 
 def measure(api: Api, request: Request) -> Cost:
-    """Send `request` in a process of its own."""
-    # Imports belong to the idle process.
+    """Send `request` in a separate process; return its cost."""
+    # Imports count as part of the idle process.
     api.call(request.method, request.path, b"[]" if request.body else None)
     for one in request.before:
         answer = api.call(one.method, one.path, one.body)
@@ -216,14 +216,14 @@ def measure(api: Api, request: Request) -> Cost:
 
 def _measure(api: Api, request: Request) -> tuple[int, float, float]:
     sys.stdout = io.StringIO()  # discards the log line
-    gc.freeze()  # the collector must not visit what only a test has, such as the local tables
-    # Memory that is free, but still belongs to the process, would hide what the request takes.
+    gc.freeze()  # the collector must not visit objects that exist only in a test, such as the local tables
+    # Free memory that still belongs to the process would hide the memory that the request takes.
     ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = memory("VmRSS")
     headers = {**api._headers, **dict(request.headers), "Content-Type": "application/json"} if request.headers else None
     event = api.event(request.method, request.path, request.body, headers)
-    event["body"] = event["body"] and event["body"].decode()  # the runtime gives a function text
+    event["body"] = event["body"] and event["body"].decode()  # the runtime passes text to a function
     started = time.process_time()
     answer = app(event, LambdaContext("api", 256))
     seconds = time.process_time() - started
@@ -231,7 +231,7 @@ def _measure(api: Api, request: Request) -> tuple[int, float, float]:
 
 
 def memory(name: str) -> float:
-    """A figure of this process in MB."""
+    """Return a memory figure of this process in MB."""
     (line,) = [one for one in Path("/proc/self/status").read_text().splitlines() if one.startswith(name)]
     return int(line.split()[1]) / 1024
 

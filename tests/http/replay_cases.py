@@ -1,7 +1,7 @@
-"""Every POST, PUT and PATCH in each distinct situation, for tests that send requests twice.
+"""Cases of every POST, PUT and PATCH operation, for tests that send requests twice.
 
-A world is a populated workspace. Two worlds are byte for byte equal, except for encrypted values: the clock is
-stopped, and random values come from one seed.
+A world is a populated workspace. Two worlds are equal byte for byte except for encrypted values, because the clock is
+stopped and random values come from a fixed seed.
 """
 
 import copy
@@ -31,16 +31,16 @@ MESSAGE = "/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}"
 WEBHOOK = "/v3/webhooks/{webhook_id}"
 VISITORS = "/v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens"
 EDGE_VISITORS = "/agents/{agent_id}/interact/{user_id}/visitor-tokens"
-KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'  # the form of the IETF draft, including the quotes
+KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'  # the form of the IETF draft, including the quotation marks
 TABLE = storage.table("idempotency")
 HUMAN = {"from": "human"}
 REPLAYED = "idempotency-replayed"
 CONVERSATION = "{} /v3/agents/{{agent_id}}/convos/{{convo_id}}{}"
-NOISE = b64encode(random.Random(1).randbytes(600_000)).decode()  # too large for one item, even compressed
+NOISE = b64encode(random.Random(1).randbytes(600_000)).decode()  # too large for one item, even when compressed
 
 
 class Case(NamedTuple):
-    """An operation, its body, and path values that differ from the world's."""
+    """An operation, its body, and the path values that differ from those of the world."""
 
     id: str
     operation: str
@@ -53,12 +53,12 @@ class Case(NamedTuple):
 
     @property
     def record(self) -> str:
-        """The kind of record."""
+        """Return the kind of record."""
         return self.id.split()[0]
 
 
 def turns(*texts: str) -> dict[str, Any]:
-    """A body that replaces a state: one user turn per text."""
+    """Return a body that replaces a state with one user turn per text."""
     return {"turns": [{"from": "human", "messages": [{"type": "text", "item": {"text": text}}]} for text in texts]}
 
 
@@ -129,7 +129,7 @@ CASES += [
 ]
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 # One case for each kind of commit: a put, an update, a deletion of another row, rows that lock each other, a message to
-# a queue, and answers in several pieces. `test_idempotency_crashes.py` runs every operation.
+# a queue, and responses in several pieces. `test_idempotency_crashes.py` runs every operation.
 EACH_COMMIT = (
     *("tool create", "analytics write", "agent key clear", "client save, another email", "webhook test"),
     *("webhook create", "state replace, large", "message add, long"),
@@ -150,7 +150,7 @@ BEFORE = ("agent_id", "lead_id", "webhook_id", "tool_id", "delivery_id", "user_i
 
 
 class World:
-    """The workspace's API and ids; `now` is its time in Unix milliseconds."""
+    """A workspace with its API and its ids; `now` is the time in Unix milliseconds."""
 
     def __init__(self) -> None:
         self.now = 1_800_000_000_000
@@ -178,7 +178,7 @@ class World:
         return copy.deepcopy(vars(self))
 
     def resume(self, attributes: dict[str, Any]) -> None:
-        """Continue as a world whose rows were restored. Requests cache the credential, the data key and the agent."""
+        """Continue with restored rows: take the attributes, and cache the credential, the data key and the agent."""
         vars(self).update(copy.deepcopy(attributes))
         keyring.current()
         self.api.get("/v2/agents/support")
@@ -188,7 +188,7 @@ class World:
         return case.operation.split()[1].format(**{**self.values, **case.values}) + query
 
     def send(self, case: Case, key: str | None, api: Api | None = None, body: Any = None, **headers: str) -> Answer:
-        """Send a case with a key, or without one; `headers` with `_` for `-`."""
+        """Send a case, with an idempotency key unless it is None; names in `headers` contain `_` for `-`."""
         api, body = api or self.api, case.body if body is None else body
         given = {} if key is None else {"Idempotency-Key": key}
         typed = {} if body is None else {"Content-Type": "application/json"}
@@ -202,7 +202,7 @@ class World:
 
 @contextmanager
 def new_world(patch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A new world in an empty engine; the service uses its clock and random values inside the block."""
+    """Yield a new world in an empty engine; inside the block, the service uses its clock and random values."""
     clear()
     made = World()
     with patch.context() as inside:
@@ -226,16 +226,16 @@ def world(engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 
 def stored_records() -> dict[str, Any]:
-    """Every item of every table except the idempotency keys."""
+    """Return every item of every table except the table of idempotency keys."""
     return {name: items for name, items in stored().items() if name != TABLE}
 
 
 def is_replay(first: Answer, again: Answer) -> bool:
-    """Whether the second answer is a byte-for-byte replay of the first."""
+    """Return whether the second response is a byte-for-byte replay of the first."""
     expected = {**first.headers, REPLAYED: "true", "x-request-id": again.headers["x-request-id"]}
     return (first.status, first.text, expected) == (again.status, again.text, again.headers)
 
 
 def error_of(answer: Answer) -> tuple[int, str]:
-    """The status and the error code of an answer."""
+    """Return the status and the error code of a response."""
     return answer.status, answer.json["code"]

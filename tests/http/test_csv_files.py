@@ -1,4 +1,4 @@
-"""CSV files: no cell is a formula of a spreadsheet, whatever separates cells in the reader's country."""
+"""CSV files: no cell is a spreadsheet formula, whichever separator the reader's country uses."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ from tests.selection import whole
 ROOT = Path(__file__).parents[2]
 SEPARATORS = ",;\t"
 FORMULAS = tuple("=+-@\t\r")
-# Each way to begin a cell, in texts of visitors.
+# A visitor's text with every way to begin a cell.
 HOSTILE = '=1;=2\t=3,=4\n=5\r\n=6 "=7" ;"=8 \t\t=9 ; -10 +11;@12;\r;'
 # Agents and conversations may have such ids.
 AGENT = "=1,=2,@3"
@@ -31,7 +31,7 @@ many = settings(few, max_examples=5_000)
 
 
 def formulas(text: str) -> list[str]:
-    """The cells of a file that a spreadsheet may run, as programs with different separators read them."""
+    """Return the cells that a spreadsheet may run as formulas, for each separator that spreadsheets use."""
     tables = [
         csv.reader(lines, delimiter=separator, skipinitialspace=skips)
         for separator in SEPARATORS
@@ -87,7 +87,7 @@ def test_a_cell_keeps_as_much_as_a_spreadsheet() -> None:
 
 @pytest.fixture
 def hostile(api: Api) -> Api:
-    """A conversation and a lead whose texts begin formulas."""
+    """Create a conversation and a lead whose texts begin formulas."""
     api.post(f"/v2/agents/{AGENT}", {"title": HOSTILE})
     texts = ("userName", "userEmail", "userPhone", "state", "chatAssignedTo")
     turns = [{"from": HOSTILE, "messages": [{"item": {"text": HOSTILE}}]}]
@@ -99,7 +99,7 @@ def hostile(api: Api) -> Api:
 
 
 def check_files(**files_by_name: Answer) -> None:
-    """Assert that these files have texts of the visitor, and no formula."""
+    """Assert that these files contain the visitor's texts and no formulas."""
     for name, answer in files_by_name.items():
         assert answer.headers["content-type"] == "text/csv; charset=utf-8", name
         assert (answer.text.count("=") > 0, formulas(answer.text)) == (True, []), name

@@ -1,7 +1,7 @@
-"""The commit of a keyed request: with concurrent duplicates, lost answers and unknown outcomes.
+"""The commit of a keyed request: concurrent duplicates, lost responses and unknown outcomes.
 
-One conditional request writes the view's changes, the key and the answer. These tests interrupt a request between the
-look-up of the key, the view and the commit.
+One conditional request writes the view's changes, the key and the response. These tests interrupt a request between
+the look-up of the key, the view and the commit.
 """
 
 import threading
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.guarantee("repeated")
 
 @pytest.fixture
 def atomic(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Serialise moto's requests, so that each is atomic, as in the database."""
+    """Serialise moto's requests, so that each request is atomic as in DynamoDB."""
     lock, call = threading.RLock(), DynamoHandler.call_action
 
     def locked(self: DynamoHandler) -> Any:
@@ -88,7 +88,7 @@ def test_eight_concurrent_duplicates_get_one_answer_and_seven_replays(
 
 
 def look_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no request run its view before all requests have looked up the key and found none."""
+    """Let requests run their views only after all of them have looked up the key and found nothing."""
     start, find = threading.Barrier(THREADS), idempotency.find
 
     def find_together(key: idempotency.RequestKey) -> idempotency.StoredResponseRow | None:
@@ -114,7 +114,7 @@ def test_a_key_that_the_look_up_misses_is_found_at_the_commit(
 def test_a_duplicate_that_finds_nothing_left_to_change_replays_the_first_response(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its view ran after the other's commit, so it stages no write that the condition of the key would refuse."""
+    """Its view runs after the other commit, so it stages no write that the condition on the key would reject."""
     case = named("message add")
     first = world.send(case, KEY)
     assert REPLAYED not in world.send(case, "another").headers
@@ -135,7 +135,7 @@ def test_a_duplicate_that_finds_nothing_left_to_change_replays_the_first_respons
 def test_a_view_that_refuses_after_its_duplicate_replays_the_duplicate_s_answer(
     case: Case, headers: dict[str, str], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the duplicate's effect the precondition no longer holds."""
+    """The precondition no longer holds after the duplicate's commit."""
     tag = world.api.get("/v3/agents/support").headers["etag"]
     given = {name: tag if value == "tag" else value for name, value in headers.items()}
     first = world.send(case, KEY, **given)
@@ -149,7 +149,7 @@ def test_a_view_that_refuses_after_its_duplicate_replays_the_duplicate_s_answer(
 def test_a_duplicate_that_commits_first_costs_no_second_run(
     case_id: str, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The view's own conditions fail as well; the condition of the key takes precedence."""
+    """The view's own conditions also fail, but the condition on the key takes precedence."""
     first: list[Answer] = []
 
     def overtake() -> None:
@@ -184,11 +184,11 @@ def test_a_key_taken_by_another_request_before_the_commit_is_refused(
 
 
 def test_a_key_that_expires_before_the_commit_can_be_reused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The request is new then: its commit replaces only the expired row."""
+    """The second request is then new, and its commit replaces only the expired row."""
     first = world.send(TOOL, KEY)
     hide_stored_keys(monkeypatch)
     world.now += 24 * 60 * 60 * 1000 - 1
-    world.api.get("/v3/agents/support")  # the use of the credential is recorded in a commit of its own
+    world.api.get("/v3/agents/support")  # the use of the credential is recorded in a separate commit
     passed = []
 
     def expire() -> None:
@@ -204,7 +204,7 @@ def test_a_key_that_expires_before_the_commit_can_be_reused(world: World, monkey
     monkeypatch.undo()
 
 
-# ---- lost answers of the database -----------------------------------------------------------------
+# ---- lost responses of the database -----------------------------------------------------------------
 
 LOST = [
     ("tool create", None, "PutItem"),
@@ -255,7 +255,7 @@ def test_a_write_that_the_sdk_retries_has_one_effect_and_one_answer(
     count_cases(faults=1, states=1)
 
 
-# ---- pieces of a long answer ----------------------------------------------------------------------
+# ---- pieces of a long response ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("conflicts", [0, 1, 4])
@@ -294,7 +294,7 @@ def test_a_refused_commit_costs_the_pieces_of_one_answer(world: World) -> None:
 
 
 def attempts_of(items: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The pieces that each attempt to commit has written."""
+    """Return the pieces that each attempt to commit has written."""
     attempts: dict[str, list[dict[str, Any]]] = {}
     for item in items:
         if "piece" in item:

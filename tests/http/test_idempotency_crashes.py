@@ -1,7 +1,7 @@
-"""A keyed request that crashes at any point and is retried has one effect and one answer.
+"""A keyed request that crashes at any point and is retried has one effect and one response.
 
-Every POST, PUT and PATCH crashes before and after each request that it sends, and is sent again at once. The stored
-records, the events, the queue and the answer must equal those of a run without a crash.
+Every POST, PUT and PATCH operation crashes before and after each request that it sends, and is sent again at once.
+The stored records, the events, the queue and the response must equal those of a run without a crash.
 """
 
 import copy
@@ -35,14 +35,15 @@ pytestmark = pytest.mark.guarantee("repeated")
 
 
 class Crash(BaseException):
-    """Ends the process."""
+    """The process ends here."""
 
 
 @contextmanager
 def crash_at(at: int | None) -> Iterator[list[str]]:
     """Crash the process at this step inside the block; return the steps that it reached.
 
-    There is one step before each request to the database, the queue or KMS, and one after it, where its answer is lost.
+    There is a step before each request to the database, the queue or KMS. After the request, a second step loses the
+    response.
     """
     steps: list[str] = []
 
@@ -79,7 +80,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(world: World, case: Case) -> Outcome:
-    """The current result. The transcript is read through the API, as it may be too long for one item."""
+    """Return the current result; the API reads the transcript, which may be too long for one item."""
     events = sorted(json.dumps(one) for name in pipeline.WATCHED for one in pipeline.payloads(stream_records(name)))
     transcript = world.api.post(world.path(case), {}).text if case.operation == STATE else ""
     items = {
@@ -91,7 +92,7 @@ def outcome(world: World, case: Case) -> Outcome:
 
 
 def plain_items() -> dict[str, list[dict[str, Any]]]:
-    """Every item of every table, without the types of its values."""
+    """Return every item of every table, without the types of its values."""
     return {
         name: [
             {attribute: next(iter(value.values())) for attribute, value in item.to_json()["Attributes"].items()}
@@ -102,18 +103,18 @@ def plain_items() -> dict[str, list[dict[str, Any]]]:
 
 
 def engine_tables() -> Any:
-    """moto's tables, as a scan through its API is slow."""
+    """Return moto's tables, because a scan through its API is slow."""
     return dynamodb_backends["123456789012"]["eu-west-1"].tables
 
 
 def stream_records(name: str) -> list[pipeline.Record]:
-    """The records of a table's stream. moto's own iterator would include rolled-back writes."""
+    """Return the records of a table's stream; moto's own iterator would include rolled-back writes."""
     shard = engine_tables()[storage.table(name)].stream_shard
     return [pipeline.as_in_an_event(one.record, f"stream/{storage.table(name)}") for one in shard.items]
 
 
 def decrypted(world: World, name: str, item: dict[str, Any]) -> dict[str, Any]:
-    """An item with its documents decrypted."""
+    """Return an item with its documents decrypted."""
     table = engine_tables()[name]
     keys = [key for key in (table.hash_key_attr, table.range_key_attr) if key]
     place = "/".join((name.removeprefix(storage.table("")), *(item[key] for key in keys)))
@@ -185,7 +186,7 @@ COMMITS = {"before PutItem", "before TransactWriteItems"}
 
 
 def without_crash(case: Case, checkpoint: Checkpoint) -> tuple[list[str], Answer, Outcome]:
-    """The steps, the answer and the outcome of a keyed request without a crash. All its writes are one commit."""
+    """Return the steps, the response and the outcome of a keyed request without a crash; assert its single commit."""
     checkpoint.restore()
     with crash_at(None) as steps:
         first = checkpoint.world.send(case, KEY)
@@ -196,7 +197,7 @@ def without_crash(case: Case, checkpoint: Checkpoint) -> tuple[list[str], Answer
 
 
 def keys() -> list[dict[str, Any]]:
-    """The stored keys, without the chunks of their answers."""
+    """Return the stored keys, without the chunks of their responses."""
     return [item for item in plain_items()[TABLE] if item["part"] == "answer"]
 
 

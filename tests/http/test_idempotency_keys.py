@@ -1,4 +1,4 @@
-"""The scope and the lifetime of an `Idempotency-Key`, and what is stored for it."""
+"""The scope, the lifetime and the stored items of an `Idempotency-Key`."""
 
 import json
 

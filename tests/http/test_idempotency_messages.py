@@ -1,4 +1,4 @@
-"""The queue message of a keyed request: sent after the commit and by every replay, and posted at most once."""
+"""The queue message of a keyed request is sent after the commit and by every replay, and is posted at most once."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Ignored members of a request are listed in `warnings`, tools have names, and errors contain the platform."""
+"""Responses list ignored members in `warnings`, tools have names, and errors contain the platform."""
 
 from typing import Any, get_args
 
@@ -16,7 +16,7 @@ STATE = "/agents/support/interact/ann/state"
 
 
 def has_ignored(kind: Any) -> bool:
-    """Whether a body of this type has a member that the service sets."""
+    """Return whether a body of this type contains a member that the service sets."""
     if isinstance(kind, type) and issubclass(kind, WireModel):
         inner = (field.annotation for field in kind.model_fields.values())
         return bool(read_only_members(kind)) or any(map(has_ignored, inner))
@@ -24,7 +24,7 @@ def has_ignored(kind: Any) -> bool:
 
 
 def paths(answer: Answer) -> list[str]:
-    """The paths of the warnings about ignored members."""
+    """Return the paths in the warnings about ignored members."""
     assert answer.status == 200, answer.text
     return [one["path"] for one in answer.json.get("warnings", []) if one["message"] == IGNORED]
 
@@ -71,7 +71,7 @@ def test_a_request_without_ignored_members_has_no_warnings(api: Api, agent_id: s
 
 
 def test_strict_handling_accepts_a_record_as_it_was_read(api: Api, agent_id: str) -> None:
-    """It refuses members that are not known; the others may be sent back."""
+    """Strict handling rejects only unknown members; known members may be sent back."""
     read = api.get("/v3/agents/support").data
     headers = {**api._headers, "Content-Type": "application/json", "Prefer": "handling=strict"}
     answer = api.call("PATCH", "/v3/agents/support", {"agent": read}, headers)

@@ -1,4 +1,4 @@
-"""Responses made of JSON texts."""
+"""Responses that are composed of JSON texts."""
 
 import json
 from typing import Any

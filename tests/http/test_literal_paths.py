@@ -1,4 +1,4 @@
-"""Ids that equal a word of another route: every method that this route lacks reaches the view of the id."""
+"""Ids that equal a literal word in another route. Methods that this route lacks reach the view of the id."""
 
 import json
 import re
@@ -20,14 +20,14 @@ SPECIFICATION = json.loads(Path("tests/contract/routes.json").read_text(encoding
 
 
 def collisions() -> Iterator[tuple[str, str]]:
-    """Each path with a word, and each path that has a variable there. Found by patterns, unlike in the code."""
+    """Yield each path with a literal word, and each path that contains a variable in its place."""
     for path in app.routes:
         pattern = re.compile(re.sub(r"\\{\w+\\}", r"(?:[^/{}]+|\\{\\w+\\})", re.escape(path)))
         yield from ((literal, path) for literal in app.routes if literal != path and pattern.fullmatch(literal))
 
 
 def with_id(literal: str, path: str) -> str:
-    """`path` with the id of an agent, and with an id that is no word, where `literal` has the word."""
+    """Return `path` with the word of `literal` as an id, and with an ordinary id for other variables."""
     pairs = zip(literal.split("/"), path.split("/"), strict=True)
     return "/".join(own if own == word else "no-word" for word, own in pairs)
 
@@ -37,7 +37,7 @@ def test_the_collisions_are_known() -> None:
 
 
 def test_no_operation_of_the_specification_is_unreachable_for_any_id() -> None:
-    """Otherwise such an id would have to be refused at its creation."""
+    """Otherwise, requests that create a record with such an id would have to fail."""
     specified = {(one["method"], one["path"]) for one in SPECIFICATION}
     shadowed = {
         (method, path)
@@ -51,7 +51,7 @@ def test_no_operation_of_the_specification_is_unreachable_for_any_id() -> None:
 def test_every_other_method_reaches_the_view_of_the_id(
     api: Api, agent_id: str, literal: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same answer as for an id that no route has as a word, and the same requests."""
+    """The response and the requests are the same as for an id that no route contains as a word."""
     for method in app.routes[path].keys() - app.routes[literal].keys():
         answers, costs = [], []
         for target in (literal, with_id(literal, path)):

@@ -1,4 +1,4 @@
-"""Clients, organisations and tools: lists that are complete by default, and come in pages with `limit` or `cursor`.
+"""Lists of clients, organisations and tools: complete by default, and in pages with `limit` or `cursor`.
 
 `tests/bad_input/test_query_values.py` tests invalid values of `limit` and `cursor` for every list.
 """
@@ -20,13 +20,13 @@ CLIENTS, ORGS, TOOLS = "/v2/clients", "/v2/orgs", "/v3/agents/support/tools"
 
 
 class Listed(NamedTuple):
-    """A list, with methods that create and delete its records."""
+    """A list with methods that create and delete its records."""
 
     api: Api
     path: str
 
     def create(self, number: int, text: str = "") -> None:
-        """Create a record; records created in the order of their numbers are listed in that order."""
+        """Create a record. Records that are created in the order of their numbers are listed in that order."""
         if self.path == CLIENTS:
             answer = self.api.post(f"{CLIENTS}/c{number:03}", {"name": text})
         elif self.path == ORGS:
@@ -43,7 +43,7 @@ class Listed(NamedTuple):
         return self.api.get(f"{self.path}{query}")
 
     def pages(self, limit: int) -> list[list[Any]]:
-        """All pages, each from the cursor of the previous one."""
+        """Return all pages; each page starts at the cursor of the previous page."""
         found, cursor = [], ""
         for _ in range(20):
             answer = self.get(f"?limit={limit}&cursor={cursor}")
@@ -91,7 +91,7 @@ def test_a_cursor_stays_valid_during_creations_and_deletions(listed: Listed) -> 
     assert page.data == whole[:2]
     listed.create(0)  # the id of a client or an organisation sorts before the cursor
     listed.create(6)
-    for gone in (whole[1], whole[2]):  # the record that the cursor names, and the next one
+    for gone in (whole[1], whole[2]):  # the record that the cursor names, and the next record
         listed.delete(gone)
     rest = listed.get(f"?limit=100&cursor={page.json['nextCursor']}").data
     assert rest[:2] == whole[3:]
@@ -101,7 +101,7 @@ def test_a_cursor_stays_valid_during_creations_and_deletions(listed: Listed) -> 
 
 def test_a_list_that_exceeds_an_answer_is_refused_unless_paged(listed: Listed) -> None:
     for number in range(6):
-        listed.create(number, '"' * 300_000)  # four bytes each in the answer
+        listed.create(number, '"' * 300_000)  # four bytes each in the response
     assert refused(listed.get(), 413) == "The response is too large; request it in pages with limit."
     pages = listed.pages(100)
     assert [len(page) for page in pages] == [4, 2]
@@ -111,7 +111,7 @@ def test_a_list_that_exceeds_an_answer_is_refused_unless_paged(listed: Listed) -
 
 
 def test_a_page_reads_only_the_records_it_returns(listed: Listed) -> None:
-    """One request reads 1 MB: four records, but not seven."""
+    """One request reads 1 MB, which holds four records but not seven."""
     for number in range(8):
         listed.create(number, b64encode(random.Random(number).randbytes(150_000)).decode())
     cursor = listed.get("?limit=1").json["nextCursor"]
@@ -139,7 +139,7 @@ def test_a_page_of_an_unknown_agent_s_tools_is_a_404(api: Api) -> None:
 
 @first_case
 def test_a_list_too_large_for_an_answer_is_not_read_to_its_end(listed: Listed) -> None:
-    """11 MB are stored, but a response has at most 6, and one request reads 1."""
+    """11 MB are stored, but a response contains at most 6 MB, and each request reads 1 MB."""
     for number in range(30):
         listed.create(number, b64encode(random.Random(number).randbytes(280_000)).decode())
     with counted() as requests:

@@ -1,6 +1,6 @@
-"""Preconditions with another writer between the check and the save, and their requests to the database.
+"""Preconditions when another writer saves between the check and the save, and their requests to the database.
 
-Sixteen writers at once are in `tests/reliability/test_two_writers.py`, on an engine with real concurrency.
+`tests/reliability/test_two_writers.py` tests sixteen concurrent writers on an engine with real concurrency.
 """
 
 from collections.abc import Callable
@@ -99,7 +99,7 @@ def test_concurrent_replacements_without_a_precondition_conflict(service: Servic
     refused(service.send(STATE, values, REPLACED), 409, interaction=True, platform="vg", code="STALE")
 
 
-# ---- costs and lost answers -----------------------------------------------------------------------
+# ---- costs and lost responses -----------------------------------------------------------------------
 
 
 @each_save
@@ -113,7 +113,7 @@ def test_a_precondition_adds_no_request(save: Save, service: Service) -> None:
     read = service.send(save.operation, values, save.second).headers["etag"]
     with counted() as requests:
         assert service.send(save.operation, values, save.first, If_Match=read).status == 200
-    # Analytics are the only record that a plain write does not read.
+    # Only a write of analytics without a precondition does not read the record.
     assert requests - without == ({"GetItem": 1} if save.operation == ANALYTICS else {})
     assert without - requests == {}
 

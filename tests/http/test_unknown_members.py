@@ -1,4 +1,4 @@
-"""Members and query parameters that the service does not know: agents keep members, everything else refuses by name."""
+"""Unknown members and query parameters: agents keep unknown members; all other requests are rejected with names."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ NEWER: dict[str, Any] = {"shape": "round", "parts": [{"size": 1.0, "spare": None
 
 
 def warned(answer: Answer, *paths: str) -> Any:
-    """The record of a successful answer that warns of exactly these members."""
+    """Return the record of a successful response; assert that it warns of exactly these members."""
     assert answer.status == 200, answer.text
     assert answer.json.get("warnings", []) == [{"path": path, "message": STORED} for path in paths]
     return answer.data
@@ -85,7 +85,7 @@ def test_a_token_without_secrets_is_not_shown_them(api: Api, agent_id: str) -> N
 
 
 def scoped(api: Api) -> Api:
-    """A caller that writes agents without seeing secrets."""
+    """Return a caller that may write agents but cannot read secrets."""
     token = {"name": "Writes", "scopes": ["agents:read", "agents:write"]}
     return Api(api.post("/v3/tokens", {"token": token}).data["token"])
 
