@@ -61,7 +61,7 @@ Counted = tuple[Counter[str], int | None]
 def test_repeated_shuffled_bisected_and_interrupted_batches_count_once(
     workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
-    _compare(workspace, api, monkeypatch, count_cases, 200)
+    _compare(workspace, api, monkeypatch, count_cases, 120)
 
 
 @pytest.mark.guarantee("tallied")
