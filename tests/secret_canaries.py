@@ -59,7 +59,7 @@ class Observed(NamedTuple):
 
 
 def filled(resource: str) -> Any:
-    """A record of the resource with a canary in every free text."""
+    """Return a record of the resource with a canary in every free text."""
     return canaries(document(resource, whole=True))
 
 
@@ -80,7 +80,7 @@ def shown(thing: Any) -> str:
 
 @pytest.fixture(scope="module")
 def observed() -> Iterator[Observed]:
-    """The output that all tests of this module check; none changes it."""
+    """Collect the output that all tests of this module check. No test changes it."""
     with new_engine():
         with logged() as log, at_debug("botocore"), at_debug("pynamodb"), pytest.MonkeyPatch.context() as patch:
             patch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")

@@ -56,7 +56,7 @@ few, many = settings(base_settings, max_examples=10), settings(base_settings, ma
 
 
 def any_members(resource: str) -> set[str]:
-    """The paths of a resource's writable members that accept any JSON."""
+    """Return the paths of a resource's writable members that accept any JSON."""
     rows = TABLE["resources"][resource]["members"]
     return {row["path"] for row in rows if row["type"].startswith("any") and not row.get("readOnly")}
 
@@ -73,7 +73,7 @@ def test_no_other_member_accepts_any_json() -> None:
 
 
 def placed(paths: list[str], value: Any) -> dict[str, Any]:
-    """An object with the value at each of these paths."""
+    """Return an object with the value at each of these paths."""
     whole: dict[str, Any] = {}
     for path in paths:
         _put(whole, path.split("."), value)

@@ -34,7 +34,7 @@ DESCRIPTION: dict[str, Any] = {
 
 @pytest.fixture
 def table() -> Iterator[Any]:
-    """A table of a boto3 resource, with an index that projects all attributes, and one item of 6,018 bytes."""
+    """Create a table with an index that projects all attributes, and with one item of 6,018 bytes."""
     with mock_aws():
         made = boto3.resource("dynamodb").create_table(**DESCRIPTION)
         made.put_item(Item={**KEY, "group": "g", "text": "x" * 6_000})

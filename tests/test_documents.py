@@ -68,7 +68,7 @@ def cited(document: str) -> Iterator[str]:
 
 
 def anchors(document: str) -> set[str]:
-    """The anchors that GitHub generates for a document's headings."""
+    """Return the anchors that GitHub generates for a document's headings."""
     headings = re.findall(r"^#+ (.+)$", (ROOT / document).read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -94,7 +94,7 @@ def _refuse(*_: Any) -> None:
 
 @pytest.fixture
 def made(workspace: workspaces.NewWorkspace, agent_id: str) -> list[str]:
-    """The ids of the workspace and the agent, both created or restored."""
+    """Create or restore a workspace and an agent, and return their ids."""
     return [workspace.workspace_id, agent_id]
 
 

@@ -96,7 +96,7 @@ class Effects:
 def records(
     stream: Stream, inbox: Inbox, workspace: NewWorkspace, other_workspace: NewWorkspace  # noqa: F811
 ) -> tuple[dict[str, list[Record]], dict[str, list[Record]]]:  # fmt: skip
-    """The stream records of two workspaces by table: a record of each kind, and a change of each."""
+    """Return the stream records of two workspaces by table: the creation and a change of a record of each kind."""
     stream.read(*WATCHED)  # the creation of both
     found = []
     for one in (workspace, other_workspace):

@@ -152,12 +152,12 @@ def _ended_token(workspace_id: str, kind: str, how: str) -> str:
 
 
 def items_of(tenant: Tenant) -> Items:
-    """The items of one tenant."""
+    """Return the items of one tenant."""
     return {name: [one for one in all_ if tenant.workspace_id in repr(one)] for name, all_ in items().items()}
 
 
 def leaked(answer: Answer, tenant: Tenant, sent: dict[str, str]) -> list[str]:
-    """The canaries of a tenant in an answer's body and headers, except ids that the caller sent."""
+    """Return the canaries of a tenant in the body and headers of a response, except ids that the caller sent."""
     text = without_sent_ids(answer.text + repr(answer.headers), sent)
     return [one for one in tenant.canaries if one in text]
 
@@ -169,7 +169,7 @@ def without_sent_ids(text: str, sent: dict[str, str]) -> str:
 
 
 def normalised(answer: Answer, sent: dict[str, str]) -> tuple[int, str, dict[str, str]]:
-    """An answer without the sent ids and without generated values."""
+    """Return a response without the sent ids and without generated values."""
     generated = r"(cams|whsec)_[\w+/=]+|[0-9a-z]{26,37}|(?<=\"mid\":\")[^\"]+"
     headers = {name: value for name, value in answer.headers.items() if name not in ("etag", "x-request-id")}
     return answer.status, re.sub(generated, "<generated>", without_sent_ids(answer.text, sent)), headers
@@ -247,7 +247,7 @@ def test_another_workspace_s_record_is_answered_like_an_unknown_one(
 
 
 def crossing_status(name: str, caller: str, crossed: frozenset[str]) -> int:
-    """The status of a request that names some records of another workspace, or unknown ones."""
+    """Return the status of a request with ids of another workspace's records, or with unknown ids."""
     status = expected_status(name, caller)
     if status == 200 and crossed & OWN[caller]:
         return 403

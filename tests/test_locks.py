@@ -32,7 +32,7 @@ def wanted(file: Path) -> list[Requirement]:
 
 
 def locked(file: Path) -> dict[str, set[str]]:
-    """The locked versions by package name. A package has two where no single version supports every Python."""
+    """Return the locked versions by package name. A package has two if no version supports all Python versions."""
     versions: dict[str, set[str]] = {}
     for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", file.read_text(encoding="utf-8"), re.MULTILINE):
         versions.setdefault(canonicalize_name(name), set()).add(version)
@@ -40,7 +40,7 @@ def locked(file: Path) -> dict[str, set[str]]:
 
 
 def imported(source: Path) -> list[str]:
-    """The modules that a source names in its absolute imports."""
+    """Return the modules in the absolute imports of a source."""
     found = []
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

@@ -105,7 +105,7 @@ def test_no_line_of_an_operation_has_a_value_of_its_path(
 
 
 def table_of(name: str) -> str:
-    """The table that an event function watches, such as `follow_agents`."""
+    """Return the table whose stream an event function reads, such as `follow_agents`."""
     return name.rpartition("_")[2]
 
 
@@ -120,7 +120,7 @@ WATCHED = sorted({table_of(name) for name in WATCHING})
 
 @pytest.fixture
 def records(api: Api, workspace: NewWorkspace, stream: Stream, inbox: Inbox) -> list[Any]:  # noqa: F811
-    """The stream records of one record of each kind, with an endpoint that subscribes to their events."""
+    """Return the stream records of one record of each kind. A webhook endpoint subscribes to their events."""
     api.post("/v3/webhooks", webhook_body(inbox.url(), "agent_created", "message_received", "client_created"))
     headers = {"Authorization": f"Bearer {workspace.workspace_key}"}
     populate(headers, "mark", CHOSEN)

@@ -17,7 +17,7 @@ KINDS = "=+-@~:|,._9Az"
 
 
 def longest(last: str) -> str:
-    """An id of 128 characters of every kind, which compression makes no shorter; `last` distinguishes it."""
+    """Return an id of 128 characters of all kinds, which compression does not shorten. It ends with `last`."""
     return KINDS + "".join(random.Random(last).choices(string.ascii_letters + string.digits + KINDS, k=114)) + last
 
 
@@ -26,7 +26,7 @@ AGENT, OTHER, ORG, CLIENT, CONVERSATION = map(longest, "abcde")
 
 @pytest.fixture
 def longest_ids(workspace: NewWorkspace, api: Api) -> Api:
-    """A workspace where all ids that a caller chooses are as long as they may be."""
+    """Create a workspace in which all ids that callers choose have the maximum length."""
     for agent in (AGENT, OTHER):
         assert api.post(f"/v2/agents/{agent}", {"title": "Support"}).status == 200
     assert api.post(f"/v2/orgs/{ORG}", {"name": "Acme", "widgetIDs": [AGENT, OTHER]}).status == 200
@@ -68,7 +68,7 @@ def test_a_cursor_with_such_an_id_continues_its_list(path: str, longest_ids: Api
 
 
 def follow(api: Api, path: str) -> Iterator[object]:
-    """The records of all pages of one record."""
+    """Read a list with one record per page, and yield the records of all pages."""
     joined, cursor = "&" if "?" in path else "?", ""
     for _ in range(20):
         answer = api.get(f"{path}{joined}limit=1{cursor}")

@@ -16,7 +16,7 @@ ROUTES = json.loads((Path(__file__).parent / "contract" / "routes.json").read_te
 
 
 def rows(heading: str) -> dict[str, list[str]]:
-    """The cells of a table by the text of the first one, without the header."""
+    """Return the rows of a table without the header, by the text of the first cell."""
     lines = README.partition(f"\n{heading}")[2].partition("\n\n")[0].splitlines()[2:]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return {re.sub(r"\[(.*)\]\(.*\)", r"\1", first): others for first, *others in cells}

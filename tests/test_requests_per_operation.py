@@ -63,7 +63,7 @@ class Case(NamedTuple):
 
 
 def large(seed: int) -> dict[str, Any]:
-    """A state that is too large for one item, even compressed."""
+    """Return a state that is too large for one item, even compressed."""
     return state_body(b64encode(random.Random(seed).randbytes(600_000)).decode())
 
 
@@ -328,7 +328,7 @@ def test_every_operation_is_in_the_table() -> None:
 
 
 def path_of(case: Case, service: Service) -> str:
-    """The path of a case."""
+    """Return the path of a case."""
     route = case.operation.split()[1]
     path = route.format(**{**service.values, **case.values}) + case.query
     return path.format(**service.values)

@@ -156,7 +156,7 @@ def test_no_stored_byte_contains_a_data_key(observed: Observed) -> None:
 
 
 def decompressed(attribute: dict[str, Any]) -> Iterator[bytes]:
-    """The bytes of an attribute, and everything that decompresses from any position in it."""
+    """Yield the bytes of an attribute, and all data that decompresses from any position in it."""
     ((kind, value),) = attribute.items()
     content = value if isinstance(value, bytes) else str(value).encode()
     yield content

@@ -31,7 +31,7 @@ def test_list(value, kind): pass
 
 
 def passed(pytester: pytest.Pytester, marks: str) -> tuple[set[str], str]:
-    """The names of the cases that pass in a run with these marks, and its last line."""
+    """Run the cases with these marks, and return the names of the passed cases and the last line of the output."""
     pytester.makepyfile(test_cases=CASES)
     pytester.makeini("[pytest]\nmarkers = long\n")
     ran = pytester.runpytest_inprocess("-v", "-p", "tests.selection", "-p", "tests.run_summary", "-m", marks)

@@ -33,7 +33,7 @@ MODELS = {"models", "record", "voice", "nodes", "options", "forms"}
 
 
 def last(module: str) -> str:
-    """A module's own name, without its package's."""
+    """Return the name of a module without its package."""
     return module.rpartition(".")[2]
 
 
@@ -55,7 +55,7 @@ def test_the_table_of_packages_has_the_layers() -> None:
 
 
 def first_sentence(node: str) -> str:
-    """The first sentence of a docstring of core, without references to the specification."""
+    """Return the first sentence of a docstring of core, without references to the specification."""
     line = str(import_module(f"chalicelib.{node}").__doc__).partition("\n")[0]
     return re.sub(r" \(§[^)]*\)", "", line).partition(". ")[0].rstrip(".")
 
@@ -85,7 +85,7 @@ def test_the_same_part_of_each_extension_has_the_same_name() -> None:
 
 
 def strays(modules: Iterable[Path], is_stray: Callable[[Path, str], bool]) -> set[tuple[str, str]]:
-    """The forbidden imports of these modules."""
+    """Return the forbidden imports of these modules."""
     return {(name_of(one), other) for one in modules for other in imported_by(one) if is_stray(one, other)}
 
 

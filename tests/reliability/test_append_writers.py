@@ -25,7 +25,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def turns(served: Service) -> list[Any]:
-    """The turns of the conversation."""
+    """Return the turns of the conversation."""
     (answer,) = served.send(("POST", STATE, {}))
     found: list[Any] = answer.json["turns"]
     return found

@@ -39,7 +39,7 @@ def each(cases: Iterable[Case]) -> pytest.MarkDecorator:
 
 
 def each_record(cases: Sequence[Case]) -> pytest.MarkDecorator:
-    """The first case of each kind of record."""
+    """Return the first case of each kind of record."""
     return each({case.record: case for case in reversed(cases)}.values())
 
 
@@ -80,7 +80,7 @@ def result(world: World, case: Case, target: Target, answer: Answer | None = Non
 
 
 def without_faults(case: Case, target: Target, times: int) -> tuple[list[str], list[Result]]:
-    """The requests that a case sends to the engine, and the results before it and after each repetition."""
+    """Return the requests that a case sends to the engine, and the results before it and after each repetition."""
     world = sweep.create_world(case)
     left = [result(world, case, target)]
     with target.line.cut() as requests:

@@ -47,7 +47,7 @@ def test_reads_return_complete_writes_and_no_write_is_lost(tmp_path: Path, count
 
 
 def actions_of(process: Any) -> list[list[dict[str, Any]]]:
-    """The actions of each thread of a process, in order."""
+    """Return the actions of each thread of a process, in order."""
     return [json.loads(line) for line in output(process)]
 
 

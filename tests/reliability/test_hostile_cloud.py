@@ -66,7 +66,7 @@ def stored_lines() -> list[str]:
 
 
 def decrypted(table: str, item: dict[str, dict[str, Any]]) -> str:
-    """An item as text with its documents decrypted, and the chunks of a long state as lengths."""
+    """Return an item as text, with decrypted documents, and with the lengths of chunks instead of the chunks."""
     keys = [item[key]["S"] for key in (tables()[table].hash_key_attr, tables()[table].range_key_attr) if key]
     plain: dict[str, Any] = {name: typed for name, typed in item.items() if name not in FRESH}
     for name, sealed in ((name, typed["B"]) for name, typed in item.items() if "B" in typed):
@@ -176,7 +176,7 @@ def normalised(lines: list[str], known: set[str]) -> list[str]:
 
 
 def queued() -> str:
-    """The messages on the queue of deliveries."""
+    """Return the messages in the queue of deliveries."""
     (deliveries,) = (
         one for one in sqs_backends["123456789012"]["eu-west-1"].queues.values() if one.name == "cams-deliveries"
     )

@@ -122,7 +122,7 @@ def a_signing_key_verifies_what_it_signed(engine: Engine) -> Story:
 
 @story
 def messages_stay_until_they_are_deleted(engine: Engine) -> Story:
-    """A received message is visible at once, because its receiver was killed, too."""
+    """After a restart, a received message is visible at once, because its receiver was killed too."""
     sqs = client(engine, "sqs")
     url = sqs.create_queue(QueueName="deliveries", Attributes={"VisibilityTimeout": "360"})["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody="done")
@@ -185,7 +185,7 @@ def a_deleted_table_or_queue_has_no_content_when_it_is_created_again(engine: Eng
 
 @story
 def an_index_that_is_added_to_a_table_has_its_items(engine: Engine) -> Story:
-    """The tables of a local run that an earlier version began."""
+    """Add an index to the tables of a local run that an earlier version created."""
     keys = [{"AttributeName": "request", "KeyType": "HASH"}, {"AttributeName": "part", "KeyType": "RANGE"}]
     definitions = [{"AttributeName": one["AttributeName"], "AttributeType": "S"} for one in keys]
     older = {"TableName": "cams-idempotency", "KeySchema": keys, "AttributeDefinitions": definitions}

@@ -25,7 +25,7 @@ from tests.selection import whole
 
 @contextmanager
 def running(directory: Path, *options: str) -> Iterator[Run]:
-    """A run with these options, inside the block."""
+    """Run the service with these options for the duration of the block."""
     run = begin(directory, free_port(), *options)
     try:
         yield run
@@ -35,13 +35,13 @@ def running(directory: Path, *options: str) -> Iterator[Run]:
 
 
 def marked(run: Run) -> set[str]:
-    """The extensions in the OpenAPI document of a run."""
+    """Return the extensions in the OpenAPI document of a run."""
     with urllib.request.urlopen(f"http://127.0.0.1:{run.port}/openapi.json") as answer:
         return {tag["x-extension"] for tag in json.load(answer)["tags"] if "x-extension" in tag}
 
 
 def tables(run: Run) -> dict[str, Any]:
-    """The tables of a run, each with whether it has a stream."""
+    """Return the tables of a run, and whether each has a stream."""
     client = engine_client(run, "dynamodb")
     described = [client.describe_table(TableName=name)["Table"] for name in client.list_tables()["TableNames"]]
     return {table["TableName"]: "StreamSpecification" in table for table in described}

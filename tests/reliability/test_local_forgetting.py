@@ -32,7 +32,7 @@ def process(running: Engine, state: Path, readers: list[str]) -> None:
 
 
 def kept(state: Path) -> bytes:
-    """The content of all files of the state."""
+    """Return the contents of all files in the state directory."""
     return b"".join(path.read_bytes() for path in state.iterdir())
 
 

@@ -184,7 +184,7 @@ def _burst(run: Run, arrivals: list[Arrival], stop: Callable[[], None]) -> set[s
 
 
 def _missing(run: Run, webhook: str, acknowledged: set[str], arrivals: list[Arrival]) -> set[str]:
-    """The acknowledged changes that were neither posted nor claimed without a recorded outcome."""
+    """Return the acknowledged changes that were neither posted nor claimed without a recorded outcome."""
     missing = acknowledged - {arrival.body["payload"].get("agentId") for arrival in arrivals}
     if not missing:
         return missing

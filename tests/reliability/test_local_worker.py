@@ -185,7 +185,7 @@ def test_a_watch_detects_records_of_its_table_and_messages_of_its_queue(
 
 
 def _counting_client(engine: Engine, service: str, sent: list[float]) -> Any:
-    """A client that appends the time of each request to `sent`."""
+    """Return a client that appends the time of each request to `sent`."""
     counting = boto3.session.Session(engine.access_key, engine.secret_key, region_name=REGION).client(
         service, endpoint_url=engine.url, config=Config(max_pool_connections=64)
     )

@@ -18,7 +18,7 @@ MARK = "== end of an answer =="
 
 
 def steps() -> tuple[str, list[tuple[str, Any]]]:
-    """The README's definition of `api`, and its commands with their printed answers, or None."""
+    """Return the README's definition of `api`, and its commands, each with its printed response or None."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (definition,) = re.findall(r"```sh\n(api\(\).*?)```", text, re.DOTALL)
     commands = []
@@ -42,7 +42,7 @@ def matches(printed: Any, real: Any) -> bool:
 
 
 def output(run: Run, *lines: str) -> str:  # noqa: F811
-    """The output of a shell that has the variables of a reader with another port and directory."""
+    """Return the output of a shell with the variables for another port and directory."""
     environment = {**os.environ, "PORT": str(run.port), "STATE": str(run.directory)}
     return subprocess.run(
         ["bash", "-c", "\n".join(lines)], capture_output=True, text=True, check=True, env=environment

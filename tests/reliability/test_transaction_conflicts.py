@@ -66,13 +66,13 @@ def refusing(answers: Iterator[Callable[[Request], Request]], *operations: str) 
 
 
 def conflict(request: Request) -> Request:
-    """A conflict for every item."""
+    """Return a transaction conflict for every item."""
     items = request.get("TransactItems")
     return cancelled([CONFLICT] * len(items)) if items else error("TransactionConflictException")
 
 
 def cancelled(codes: Sequence[str], items: Sequence[Request | None] = ()) -> Request:
-    """A cancelled transaction with these reasons, and the stored items of failed conditions."""
+    """Return a cancelled transaction with these reasons, and with the stored items of failed conditions."""
     stored = [*items, *[None] * (len(codes) - len(items))]
     reasons = [{"Code": code, **({"Item": item} if item else {})} for code, item in zip(codes, stored, strict=True)]
     return {**error("TransactionCanceledException"), "CancellationReasons": reasons}
@@ -106,7 +106,7 @@ def test_a_conflicting_write_is_retried_unchanged_until_it_succeeds(
 
 
 def untimed(answer: Answer) -> str:
-    """The text of an answer without the duration of a tool's call."""
+    """Return the text of a response without the duration of a tool call."""
     return re.sub(r'"durationMs":\d+', "", answer.text)
 
 

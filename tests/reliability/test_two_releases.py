@@ -129,14 +129,14 @@ def keyed(release: Release, name: str) -> Any:
 
 
 def show(release: Release, paths: list[str]) -> list[Any]:
-    """What the release shows at these paths."""
+    """Return the responses of the release for these paths."""
     answers = [release.post(path, {}) if "/interact/" in path else release.get(path) for path in paths]
     assert [one.status for one in answers] == [200] * len(paths), [one.text[:300] for one in answers]
     return [one.json for one in answers]
 
 
 def contents(world: World) -> "Counter[str]":
-    """The messages in the webhooks that arrived."""
+    """Return the messages in the received webhooks."""
     return Counter(post.payload["messageContent"] for post in world.inbox.posts if "messageContent" in post.payload)
 
 

@@ -40,7 +40,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def run_concurrently(served: Service, action: str, what: str) -> list[list[str]]:
-    """The output of each process; all threads run the same action at the same time."""
+    """Run the same action in all threads of the processes at the same time, and return the output of each process."""
     started = [served.start(competing_writers.__name__, action, what, THREADS) for _ in range(PROCESSES)]
     return [output(one) for one in started]
 
