@@ -54,7 +54,7 @@ class WorkspaceRules(PeopleRules):
 
     @route("GET /v3/leads", limit=limits)
     def list_all_leads(self, at: int, caller: str, limit: int) -> None:
-        """Return the leads of an agent, newest first."""
+        """List the leads of the workspace, newest first."""
 
         def expected(workspace: Workspace) -> Expected:
             shown = [{"id": key, **one.document} for key, one in reversed(workspace.of("lead").items())]
