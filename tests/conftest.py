@@ -46,6 +46,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
+def fast_path(request: pytest.FixtureRequest) -> None:
+    """Skip a test that needs the fast path, without it."""
+    if request.config.getoption("plain_moto"):
+        pytest.skip("--plain-moto switches the fast path off")
+
+
+@pytest.fixture
 def engine(request: pytest.FixtureRequest) -> Iterator[None]:
     """Provide an empty engine with the template's resources, and clear all caches."""
     if request.config.getoption("plain_moto"):

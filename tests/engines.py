@@ -19,8 +19,8 @@ from tests import extensions, moto_tables
 def new_engine() -> Iterator[None]:
     """Run a new engine with the template's resources for the duration of the block."""
     with mock_aws():
-        clear_caches()
         create_resources()
+        clear()  # inside another engine, the tables exist
         yield
         clear_caches()
 

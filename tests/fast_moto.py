@@ -7,7 +7,8 @@ Most tests use this path, and it halves the time of the suite. `make test-long` 
    `DynamoHandler`. The SDK does not sign, encode or send the request, and moto does not route it. The events after
    `before-call` are skipped: `request-created`, `before-send`, `before-parse`, `response-received` and `needs-retry`.
    A test that counts attempts, loses answers or repeats requests there runs inside `over_http()`. An error still passes
-   moto's serialiser and the SDK's parser.
+   moto's serialiser and the SDK's parser. A test that moves the clock within a request has the fixture `fast_path`,
+   because the skipped events enforce the request's time limit; `--plain-moto` skips this test.
 2. **Concurrent requests.** A lock lets moto apply one data operation at a time, as an engine does.
 3. **Backups of transactions.** moto copies all tables before a transaction, and restores the copy after a failure. Here
    the copy shares the items and stream records, and an update changes a copy of its item.

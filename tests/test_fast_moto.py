@@ -15,6 +15,8 @@ from tests.fast_moto import over_http, restore_or_create
 from tests.moto_tables import items, tables
 from tests.selection import first_case
 
+pytestmark = pytest.mark.usefixtures("fast_path")
+
 TABLE = "cams-keyring"
 ITEM = {"name": {"S": "a"}, "wrapped": {"B": b"\x00\xff"}, "set": {"BS": [b"\x01"]}, "B": {"M": {"B": {"B": b"\x02"}}}}
 KEY = {"name": {"S": "a"}}
@@ -57,13 +59,6 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "no table": ("get_item", {"TableName": "none", "Key": KEY}),
     "wrong key": ("get_item", {"TableName": TABLE, "Key": {"other": {"S": "a"}}}),
 }
-
-
-@pytest.fixture(autouse=True)
-def fast_path(request: pytest.FixtureRequest) -> None:
-    """Skip these tests if the fast path is off."""
-    if request.config.getoption("plain_moto"):
-        pytest.skip("--plain-moto switches the fast path off")
 
 
 @pytest.mark.parametrize(("operation", "parameters"), REQUESTS.values(), ids=REQUESTS)

@@ -48,6 +48,7 @@ GHOSTS: dict[str, Callable[[Api], Answer]] = {
 
 
 @pytest.mark.parametrize("ghost", GHOSTS.values(), ids=GHOSTS)
+@pytest.mark.usefixtures("fast_path")
 def test_a_write_that_the_first_run_misses_is_deleted_by_the_second(
     ghost: Callable[[Api], Answer], api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +105,7 @@ def test_analytics_of_a_remembered_agent_are_deleted_within_two_minutes(
 
 
 @pytest.mark.parametrize("commit", [0, 27], ids=["at once", "after all attempts"])
+@pytest.mark.usefixtures("fast_path")
 def test_nothing_is_left_two_minutes_after_a_deletion_whatever_a_process_remembers(
     commit: int, api: Api, agent_id: str, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def test_a_claim_whose_response_was_lost_is_recognised(stream: Stream, api: Api,
     assert statuses(api, webhook) == ["delivered"]
 
 
+@pytest.mark.usefixtures("fast_path")
 def test_an_unrecorded_outcome_is_unknown_after_a_minute(
     stream: Stream, api: Api, inbox: Inbox, later: Callable[[int], None]
 ) -> None:
