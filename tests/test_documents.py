@@ -1,4 +1,4 @@
-"""The documents cite only existing paths, and the README stays short."""
+"""The documents cite only existing paths, and stay short."""
 
 import os
 import re
@@ -12,7 +12,9 @@ from tests.extensions import are_all_on
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{one.name}" for one in (ROOT / "docs").glob("*.md")))
+EVERY_DOCUMENT = (*DOCUMENTS, "CHANGELOG.md")
 MOST_BYTES = 12_000
+MOST_WORDS = 20_000
 
 _EXTENSIONS = ROOT / "chalicelib/extensions"
 _SUFFIXES = {".css", ".html", ".js", ".json", ".lock", ".md", ".py", ".svg", ".toml", ".txt", ".yaml"}
@@ -115,7 +117,7 @@ def code_names() -> frozenset[str]:
     return frozenset(name for text in texts for name in re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)+", text))
 
 
-@pytest.mark.parametrize("document", (*DOCUMENTS, "CHANGELOG.md"))
+@pytest.mark.parametrize("document", EVERY_DOCUMENT)
 def test_a_module_that_a_document_runs_exists(document: str) -> None:
     """`infra.cams` in text is the operator's command."""
     text = " ".join((ROOT / document).read_text(encoding="utf-8").split())
@@ -141,3 +143,8 @@ def test_a_path_that_does_not_exist_is_detected() -> None:
 
 def test_the_readme_is_short() -> None:
     assert (ROOT / "README.md").stat().st_size <= MOST_BYTES
+
+
+def test_all_documents_together_are_short() -> None:
+    words = {document: len((ROOT / document).read_text(encoding="utf-8").split()) for document in EVERY_DOCUMENT}
+    assert sum(words.values()) <= MOST_WORDS, words

@@ -3,7 +3,6 @@
 `CAMS_UPDATE_DOCS=1 make test ARGS=tests/storage/test_stored_rows.py` writes the tables.
 """
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,11 @@ from typing import Any
 import pytest
 from pynamodb.attributes import BinaryAttribute, TTLAttribute
 
-from chalicelib import extensions, storage
-from chalicelib.conversations.rows import ChunkRow, ConversationRow, MessageIndexRow
-from chalicelib.storage import encryption
+from chalicelib import extensions
 from infra.extension_parts import modules
 from infra.operator import records
 from infra.tables import declared, table_name
 from tests import generated_docs
-from tests.api import Api
-from tests.builders import message
 from tests.storage.row_classes import RowClass, attributes_of, extension_of, keys_of, row_classes, table_of
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +25,6 @@ CORE_TABLES = {table_name(one, ""): one for one in declared("AWS::DynamoDB::Tabl
 INDEXES = "GlobalSecondaryIndexes"
 OWNERS = {"agent", "conversation", "workspace", "stage"}
 COLUMNS = ("Table", "Row", "Keys", "Sealed", "Plain", "TTL")
-MARKS = "the messages before this byte have index items; the length of their text as a JSON string"
 
 
 def test_every_row_class_declares_its_lifecycle() -> None:
@@ -80,54 +74,12 @@ def test_the_page_lists_every_row_of_core() -> None:
     generated_docs.check(PAGE, "core", "\n".join([row_table(rows), index_table(CORE_TABLES)]))
 
 
-def test_the_page_shows_the_items_of_a_conversation(api: Api, agent_id: str) -> None:
-    generated_docs.check(PAGE, "conversation", conversation(api))
-
-
 @pytest.mark.parametrize("extension", ENABLED)
 def test_the_page_lists_every_row_of_an_extension(extension: str) -> None:
     rows = [row for row in row_classes() if extension_of(row) == extension]
     own = {table_of(row): TABLES[table_of(row)] for row in rows if table_of(row) not in CORE_TABLES}
     if rows:
         generated_docs.check(PAGE, extension, "\n".join(filter(None, [row_table(rows), index_table(own)])))
-
-
-def conversation(api: Api) -> str:
-    """Return the decrypted items of a conversation with two chunks."""
-    human = {"from": "human", "ts": 1}
-    texts = [message("Hello " * 100, mid=f"m{number}", **human) for number in range(280)]
-    assert (
-        api.post("/agents/support/interact/ann/state", {"turns": [{"messages": [one]} for one in texts]}).status == 200
-    )
-    last = {"messages": [message("Goodbye", mid="m280", **human)]}
-    assert api.post("/agents/support/interact/ann/messages", last).data
-    (key,) = {row.conversation for row in ConversationRow.scan() if row.item == "conversation"}
-    row, chunk = ConversationRow.get(key, "conversation"), ChunkRow.get(key, "turns#00")
-    indexed = [row for row in MessageIndexRow.scan() if row.item.startswith("mid#")]
-    turns, _, rest = opened(row, "turns").partition(b"\x00")
-    size = 16 * len(row.chunks.split())
-    later = min((one for one in indexed if one.start), key=lambda one: one.start)
-    lines = [
-        ("conversation: `chunks`", row.chunks, "write id and size of each chunk"),
-        ("`indexed`", row.indexed, MARKS),
-        ("`turns`", ends(turns), "the last turns: the end of the JSON list, cut at any byte"),
-        ("… after a zero byte", rest[:size].hex()[:12] + "…", "a digest of 16 bytes of each chunk"),
-        ("… then", rest[size:].hex(" ", 4), "messages of the user, all messages, digests of removed ones"),
-        ("`turns#00`: `part`", ends(opened(chunk, "part")), "the first bytes of the JSON list"),
-        ("`writing`", chunk.writing, "the write id, as in `chunks`"),
-        ("`mid#…`: `start`, `length`", f"{later.start}, {later.length}", "the bytes of a message in the JSON list"),
-        ("`writing`", later.writing, "the write id of its first chunk"),
-    ]
-    rows = [(name, f"`{re.sub('01[0-9a-z]{24}', '01…', str(value))}`", content) for name, value, content in lines]
-    return generated_docs.table(["Attribute", "Example", "Content"], rows)
-
-
-def opened(row: storage.Row, attribute: str) -> bytes:
-    return encryption.unseal(row.workspace_id, row.associated_data(attribute), getattr(row, attribute))
-
-
-def ends(text: bytes) -> str:
-    return f"{text[:24].decode()}…{text[-12:].decode()}"
 
 
 def row_table(rows: Iterable[RowClass]) -> str:

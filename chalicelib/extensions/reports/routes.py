@@ -60,7 +60,7 @@ def report_organisation(org_id: str) -> Response:
     """Report the combined counts of an organisation's agents, which are those in its `widgetIDs`.
 
     At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The days of the period before count, too. So a
-    report covers at most 20 days of 500 agents, or 366 days of 27, and with `by` 30 days of 65 agents.
+    report covers at most 19 days of 500 agents, or 366 days of 27, and with `by` 30 days of 65 agents.
     """
     query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
     widget_ids = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
@@ -82,7 +82,7 @@ def report_workspace() -> Response:
     """Report the combined counts of all agents of the workspace.
 
     At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The days of the period before count, too. So a
-    report covers at most 20 days of 500 agents, or 366 days of 27, and with `by` 30 days of 65 agents.
+    report covers at most 19 days of 500 agents, or 366 days of 27, and with `by` 30 days of 65 agents.
     """
     query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
     agent_ids = [entry.agent_id for entry in agents.list_entries(workspace_id, None, report.MAX_AGENTS + 1)]
