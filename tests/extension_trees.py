@@ -33,6 +33,7 @@ _NONE, _EACH = "none", "each"
 # Tests of the operations, the OpenAPI document, the functions with their permissions, the alarms and the template.
 _PARTS = (
     "tests/openapi/test_document.py",
+    "tests/openapi/test_examples.py",
     "tests/contract",
     "tests/deployment/test_extension_parts.py",
     "tests/deployment/test_functions.py",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests import extensions
-from tests.bad_input.service import CANARY, OPERATIONS, Operation, Service, assert_refused, every, harmless
+from tests.bad_input.service import CANARY, OPERATIONS, Operation, Service, assert_refused, harmless
 from tests.operations import QUERIES, body_of
 from tests.selection import one_of_each, zip_cycled
 
@@ -42,13 +42,12 @@ def test_every_query_parameter_is_tested() -> None:
     } == tested
 
 
-@one_of_each(lambda operation: operation.method)
-@every(OPERATIONS)
-def test_an_unknown_query_parameter_is_refused_by_name(operation: Operation, service: Service) -> None:
-    with harmless():
+def test_an_unknown_query_parameter_is_refused_by_name(service: Service) -> None:
+    for operation in OPERATIONS:
         path = f"{service.path(operation.route)}?unknown={CANARY}"
-        answer = service.api.call(operation.method, path, body_of(operation.name))
-    assert_refused(answer, operation, "unknown")
+        with harmless():
+            answer = service.api.call(operation.method, path, body_of(operation.name))
+        assert_refused(answer, operation, "unknown")
 
 
 @each_once("page", PAGES)

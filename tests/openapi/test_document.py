@@ -1,13 +1,11 @@
-"""The OpenAPI document is valid and complete, matches the service, and has true examples."""
+"""The OpenAPI document is valid and complete, and matches the service."""
 
-import itertools
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -15,17 +13,10 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from app import app
-from chalicelib import clock, ids
-from chalicelib.credentials import tokens
 from chalicelib.http import auth
 from chalicelib.openapi import schemas
-from chalicelib.openapi.examples import EXAMPLES
-from chalicelib.sending import sender
-from chalicelib.workspaces import store as workspaces
-from tests import generated_docs
 from tests.api import Api
-from tests.openapi.document import ExampleValues, Operation, broken_rules, document, member_of, operations, resolved
-from tests.openapi.examples import NOW, record_answers
+from tests.openapi.document import Operation, broken_rules, document, member_of, operations, resolved
 from tests.operations import ROUTES
 from tests.selection import one_of_each
 
@@ -72,28 +63,6 @@ def null_members(node: Any) -> Iterator[str]:
 
 def named(operation: Operation) -> str:
     return operation.name
-
-
-def answer_of_the_shop(request: sender.Request, read: Callable[[Any], None], deadline: float) -> tuple[None, None, int]:
-    """Stands for the server of the examples' tool."""
-    pieces = iter(
-        (
-            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 27\r\n\r\n",
-            b'{"number":"1042","open":0}\n',
-        )
-    )
-    read(SimpleNamespace(receive=lambda: next(pieces)))
-    return None, None, 87
-
-
-@pytest.fixture
-def example_api(engine: None, monkeypatch: pytest.MonkeyPatch) -> Api:
-    """The API of a workspace that was created at the time of the examples; the clock is stopped."""
-    counter = itertools.count()
-    monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
-    monkeypatch.setattr(ids, "new_id", lambda: ids.id_at(NOW * 1000, next(counter)))  # lists sort by it
-    monkeypatch.setattr(sender, "send", answer_of_the_shop)
-    return Api(workspaces.create("Examples").workspace_key)
 
 
 # ---- valid and complete ---------------------------------------------------------------------------
@@ -342,44 +311,6 @@ def test_only_the_description_of_a_webhook_can_be_cleared(component: str) -> Non
 def test_an_identifier_has_the_pattern_that_the_service_enforces(value: str, api: Api) -> None:
     is_refused = api.get(f"/v2/clients/{quote(value, safe='')}").status == 400
     assert bool(broken_rules({"$ref": "#/components/schemas/Identifier"}, value)) is is_refused
-
-
-# ---- examples -------------------------------------------------------------------------------------
-
-
-def test_an_example_has_an_answer_and_a_body() -> None:
-    shown = [one for one in WITH_BODY if one.name in EXAMPLES]
-    assert [one.name for one in shown if one.body["examples"].keys() != one.answer["examples"].keys()] == []
-
-
-def test_every_operation_of_the_specification_has_an_example() -> None:
-    assert [one.name for one in operations() if "section" in ROUTES[one.route] and one.name not in EXAMPLES] == []
-
-
-def test_every_example_equals_a_real_answer(example_api: Api) -> None:
-    by_name = {one.name: one for one in operations()}
-    values, answers = ExampleValues(), dict[tuple[str, str], Any]()
-    for view, name in [(one, name) for one in EXAMPLES if one in by_name for name in EXAMPLES[one]]:
-        operation, example = by_name[view], EXAMPLES[view][name]
-        body = values.substitute(example.request)
-        address = operation.address(**values.substitute(operation.path_values))
-        answer = example_api.call(operation.method, address, body)
-        values.learn(example.answer, answer.json)
-        answers[view, name] = values.restore(answer.json)
-
-        assert broken_rules(operation.answer["schema"], answer.json) == []
-        assert broken_rules(operation.answer["schema"], answers[view, name]) == []
-        assert body is None or broken_rules(operation.body["schema"], body) == []
-    if generated_docs.is_update():
-        record_answers(answers)
-        return
-    assert answers == {(view, name): EXAMPLES[view][name].answer for view, name in answers}
-
-
-def test_no_example_contains_a_valid_token() -> None:
-    candidates = re.findall(r"cams_\w+", json.dumps(document()))
-    assert candidates
-    assert [one for one in candidates if tokens.kind(one)] == []
 
 
 # ---- served ---------------------------------------------------------------------------------------
