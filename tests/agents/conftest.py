@@ -10,5 +10,5 @@ from tests.api import Api
 
 @pytest.fixture
 def v3(api: Api, agent_id: str) -> Callable[[dict[str, Any]], Any]:
-    """Change the agent through v3; return the answered record."""
+    """Return a function that changes the agent through v3 and returns the record in the response."""
     return lambda change: api.patch(f"/v3/agents/{agent_id}", {"agent": change}).data

@@ -1,6 +1,6 @@
-"""A page of a list costs the same whatever the number of agents in the workspace.
+"""A page of a list costs the same for any number of agents in the workspace.
 
-Costs are counted requests, and read units by DynamoDB's published rules.
+A cost consists of the counted requests, and of the read units by DynamoDB's published rules.
 """
 
 import pytest
@@ -30,7 +30,7 @@ PAGES = {
 
 
 def fill(workspace_id: str, number: int) -> None:
-    """Store agents with a lead each as the service does, with many rows per request."""
+    """Store agents with one lead each as the service does, with many rows per request."""
     for start in range(0, number, 1_000):
         numbers = range(start, min(start + 1_000, number))
         storage.save_many([agent_row(workspace_id, one) for one in numbers])
@@ -55,7 +55,7 @@ def lead_row(workspace_id: str, number: int) -> leads.LeadRow:
     return row
 
 
-@pytest.mark.usefixtures("pass_time")  # the clock stands still, so the credential stays cached
+@pytest.mark.usefixtures("pass_time")  # the clock is stopped, so the credential stays cached
 @pytest.mark.parametrize("number", [10, 600, pytest.param(100_000, marks=pytest.mark.long)])
 def test_the_cost_of_a_page_is_bounded_for_any_number_of_agents(number: int, api: Api, workspace: NewWorkspace) -> None:
     fill(workspace.workspace_id, number)

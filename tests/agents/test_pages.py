@@ -1,4 +1,4 @@
-"""The pages of the list of agents have each agent once, and those of no other workspace.
+"""The pages of the list contain each agent of the workspace once, and no agents of other workspaces.
 
 `tests/agents/test_list.py` tests the filters and orders.
 """
@@ -21,7 +21,7 @@ def test_the_pages_contain_every_agent_once_and_none_is_empty(api: Api) -> None:
 
 
 def pages(api: Api, limit: int) -> list[list[str]]:
-    """The ids of each page, up to the page without a cursor."""
+    """Return the ids on each page, up to the page without a cursor."""
     found, cursor = [], ""
     for _ in range(20):
         answer = api.get(f"/v3/agents?limit={limit}&cursor={cursor}")

@@ -1,6 +1,6 @@
 """Processes that have not seen the latest change of an agent.
 
-After a deletion, their writes are refused, or deleted by the second run. An agent that is new is found.
+After a deletion, their writes are rejected, or the second run of the cascade deletes them. They find a new agent.
 """
 
 import os
@@ -21,7 +21,7 @@ from tests.deletion.cascades import HUMAN, STATE, as_record, cascade_messages, f
 def paused_at_commit(
     monkeypatch: pytest.MonkeyPatch, send: Callable[[], Answer], in_between: Callable[[], object]
 ) -> Answer:
-    """Send a request whose process pauses before its first commit, until `in_between` is done."""
+    """Send a request whose process pauses before its first commit until `in_between` returns."""
     commit, pauses = Unit.commit, iter([1])
 
     def pausing(unit: Unit) -> None:
@@ -109,7 +109,7 @@ def test_analytics_of_a_remembered_agent_are_deleted_within_two_minutes(
 def test_nothing_is_left_two_minutes_after_a_deletion_whatever_a_process_remembers(
     commit: int, api: Api, agent_id: str, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The slowest of all: the deletion takes effect late, is remembered for 30 s, and the last request takes 29 s."""
+    """In the slowest case, the deletion takes effect late, the agent is cached for 30 s, and a request takes 29 s."""
     pass_time(0)
     due: list[tuple[int, str]] = []
     monkeypatch.setattr(
@@ -144,7 +144,7 @@ def test_nothing_is_left_two_minutes_after_a_deletion_whatever_a_process_remembe
 
 
 def test_a_read_that_misses_a_new_agent_is_repeated(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An eventually consistent read may not see an agent that was created a moment ago."""
+    """An eventually consistent read may miss an agent that was just created."""
     from_raw_data = agents.AgentRow.from_raw_data
     missed = iter([1])
 

@@ -1,4 +1,4 @@
-"""Every value of an agent comes back equal, and saving what was read writes nothing."""
+"""Every value of an agent is returned unchanged, and saving an unchanged record writes nothing."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The items of an agent and its tools in one partition, and the index that lists the agents of a workspace."""
+"""The partition of an agent and its tools, and the index that lists the agents of a workspace."""
 
 import random
 from base64 import b64encode
@@ -24,7 +24,7 @@ INDEX_QUERY, PORTION = {"Query": 1}, {"BatchGetItem": 1}
 
 
 def noise(length: int) -> str:
-    """Text that does not compress much."""
+    """Return text that compresses little."""
     return b64encode(random.Random(length).randbytes(length)).decode()[:length]
 
 
@@ -100,7 +100,7 @@ def test_an_entry_of_the_index_has_a_sealed_summary(
 def test_a_change_writes_the_index_by_id_only_if_the_summary_changes(
     change: dict[str, str], entries_written: int, api: Api, agent_id: str
 ) -> None:
-    """A changed version tag moves the entry of the index by change, which is two writes."""
+    """A changed version tag moves the entry in the index by last change, which takes two writes."""
     with metered() as meter:
         assert api.patch(f"/v3/agents/{agent_id}", {"agent": change}).status == 200
     assert meter.writes == 1 + entries_written
@@ -116,7 +116,7 @@ def test_the_index_has_neither_tools_nor_tombstones(api: Api, agent_id: str, wor
 
 
 def test_an_entry_has_at_most_one_kilobyte(api: Api, workspace: NewWorkspace) -> None:
-    """Texts are cut, so each write of an entry costs one unit, however long the texts are."""
+    """Long texts are truncated, so each write of an entry costs one unit."""
     path = f"/v2/agents/{'a' * 128}"
     texts = {"title": noise(5_000), "description": noise(6_000)}
     for title in (texts, {"lang": "de"}):
@@ -141,7 +141,7 @@ def test_an_entry_has_at_most_one_kilobyte(api: Api, workspace: NewWorkspace) ->
 
 
 def create_large(api: Api, number: int) -> list[str]:
-    """Agents of about 30 KB each."""
+    """Create agents of about 30 KB each."""
     ids = [f"a{position:02}" for position in range(number)]
     for one in ids:
         assert api.post(f"/v2/agents/{one}", {"vg_systemPrompt": noise(40_000), "title": one}).status == 200
@@ -170,7 +170,7 @@ def test_a_page_stops_reading_when_the_answer_is_full(api: Api, monkeypatch: pyt
             answer = api.get(f"/v3/agents?limit=100{cursor}")
         shown += [one["id"] for one in answer.data]
         assert 0 < meter.requests["BatchGetItem"] <= 2
-        assert meter.reads < 60  # the whole list takes more than 100
+        assert meter.reads < 60  # the complete list takes more than 100 requests
         cursor = f"&cursor={answer.json['nextCursor']}" if "nextCursor" in answer.json else None
     assert shown == ids
 

@@ -9,7 +9,7 @@ import pytest
 from tests.api import Api
 from tests.assertions import refused, stored
 
-NOISE = b64encode(random.Random(0).randbytes(450_000)).decode()  # does not compress
+NOISE = b64encode(random.Random(0).randbytes(450_000)).decode()  # incompressible
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The analytics records of an agent over HTTP: listed in pages, and deleted, by the time of their last write."""
+"""The analytics records of an agent over HTTP: paged lists and deletion by the time of the last write."""
 
 from typing import Any
 
@@ -22,14 +22,14 @@ def agent(agent_id: str) -> None:
 
 @pytest.fixture
 def written(api: Api, stop_clock: StopClock) -> None:
-    """Ten conversations with a page load, one second after the other."""
+    """Store a page load of ten conversations, one per second."""
     for number in range(10):
         stop_clock(START + number)
         assert api.post(f"{PATH}/user-{number}", LOAD).status == 200
 
 
 def listed(api: Api, query: str) -> list[str]:
-    """The ids on all pages of a list."""
+    """Return the ids on all pages of a list."""
     found, cursor = [], ""
     while True:
         answer = api.get(f"{PATH}?{query}&cursor={cursor}")
@@ -41,7 +41,7 @@ def listed(api: Api, query: str) -> list[str]:
 
 
 def delete_all(api: Api, path: str) -> list[int]:
-    """What each request deletes, until there is no more."""
+    """Send requests until nothing is left to delete; return the number that each request deleted."""
     deleted, cursor = [], ""
     while True:
         answer = api.delete(f"{path}&cursor={cursor}")

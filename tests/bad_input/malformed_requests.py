@@ -1,8 +1,8 @@
-"""Bodies, content types and path values that every route refuses, whatever its model."""
+"""Bodies, content types and path values that every route rejects, independent of its model."""
 
 from tests.bad_input.service import CANARY
 
-# Bodies that every route refuses: bytes, and the path of the wrong member, empty for the body itself.
+# Bodies that every route rejects: the bytes, and the path of the wrong member (empty for the body itself).
 MALFORMED: dict[str, tuple[bytes, str]] = {
     "not JSON": (CANARY.encode(), ""),
     "single quotes": (b"{'title': 'canary-4f1c'}", ""),
@@ -52,7 +52,7 @@ CONTENT_TYPES: dict[str, dict[str, str]] = {
     "a list": {"Content-Type": "text/plain, application/json"},
 }
 
-# Percent-encoded path values that are not identifiers, each with the rule that it breaks.
+# Percent-encoded path values that are not identifiers, with the rule that each value breaks.
 _CHARACTERS = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -."
 # A client removes these segments: a browser that deletes the conversation `..` would delete its agent.
 _DOTS = 'must not be "." or "..".'

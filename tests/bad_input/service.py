@@ -1,7 +1,7 @@
-"""What the tests of invalid input share: the registered operations, the API and the assertions.
+"""Helpers for tests of invalid input: the registered operations, the API and the assertions.
 
-They cover every registered route that takes a body, a path value or a query value. Refused input changes nothing, and
-no sent value appears in an answer or a log line.
+The tests cover every registered route that takes a body, a path value or a query value. Rejected input changes
+nothing, and no sent value appears in a response or a log line.
 """
 
 import re
@@ -19,14 +19,14 @@ from tests.engine_requests import counted
 from tests.operations import QUERIES
 
 READS = {"GetItem", "BatchGetItem", "Query"}
-# Part of each sent value; it must not appear in an answer or a log line.
+# Part of each sent value. It must not appear in a response or a log line.
 CANARY = "canary-4f1c"
 NUMBER = 918273645546372819
 ROUTES: dict[str, dict[str, Any]] = app.routes
 
 
 class Operation(NamedTuple):
-    """A registered method of a route of the API."""
+    """One method of a registered route of the API."""
 
     method: str
     route: str
@@ -39,7 +39,7 @@ class Operation(NamedTuple):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it is a bounded list."""
+        """Return whether the operation is a bounded list."""
         declared: bool = ROUTES[self.route][self.method].view_function.operation.bounded
         return declared
 
@@ -60,7 +60,7 @@ STATE = "/agents/support/interact/user-1/state"
 
 
 class Service(NamedTuple):
-    """The API with one record of each kind, and their path values."""
+    """The API of a workspace with one record of each kind, and the path values of these records."""
 
     api: Api
     values: dict[str, str]

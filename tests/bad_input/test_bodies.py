@@ -1,6 +1,6 @@
-"""Every route refuses a body that is not a JSON object, is empty, or has another content type.
+"""Every route rejects a body that is empty, is not a JSON object, or has another content type.
 
-All routes share one parser, so each route gets one invalid value, and each value is sent to one route.
+All routes share one parser, so each route gets one invalid value, and each invalid value goes to one route.
 """
 
 import re
@@ -14,7 +14,7 @@ from tests.selection import one_of_each, zip_cycled
 
 
 def each_once(values: dict[str, Any]) -> Any:
-    """Parametrise a test with each operation that takes a body and each named value."""
+    """Parametrise a test so that each operation with a body and each named value occurs once."""
     pairs = zip_cycled(WITH_BODY, values.items())
     cases = [pytest.param(operation, value, id=f"{operation.name} {name}") for operation, (name, value) in pairs]
     return pytest.mark.parametrize(("operation", "value"), cases)
@@ -38,7 +38,7 @@ BLANK = b" \r\n\t"
     ("name", "raw"), [("POST /v3/leads", b""), ("POST /v3/leads", BLANK), ("POST /v3/workspace/key/rotate", BLANK)]
 )
 def test_an_empty_body_is_refused(name: str, raw: bytes, service: Service) -> None:
-    """`tests/openapi/test_document.py` tests on which routes an empty body is an empty object, such as the last one."""
+    """`tests/openapi/test_document.py` tests the routes that accept an empty body as an empty object."""
     (operation,) = (one for one in WITH_BODY if one.name == name)
     with harmless():
         answer = service.send(operation, raw)

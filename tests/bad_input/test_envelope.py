@@ -1,4 +1,4 @@
-"""Every error has the same envelope: of credentials, routes, methods, limits, the engine, and internal errors."""
+"""All errors share one envelope: errors of credentials, routes, methods, limits and the engine, and internal errors."""
 
 from typing import Any
 

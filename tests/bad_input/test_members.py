@@ -1,6 +1,6 @@
-"""An error of a body names each wrong member and the rule that it breaks, but not the value.
+"""The error for a body names each wrong member and the rule that it breaks, but not the value.
 
-A new route fails until it has a valid body and invalid ones. `contract/test_members.py` tests the values of
+A new route fails until it has valid and invalid bodies. `contract/test_members.py` tests the values of
 each member.
 """
 
@@ -11,7 +11,7 @@ from tests.operations import BODIES
 
 
 def test_every_route_with_a_body_has_valid_and_invalid_bodies() -> None:
-    """A new route has its valid body in `contract/routes.json`."""
+    """The valid body of a new route belongs in `contract/routes.json`."""
     assert {operation.name for operation in WITH_BODY} == BODIES.keys() == WRONG.keys()
     for name, wrong in WRONG.items():
         assert UNKNOWN in {rule for _, _, rule in wrong}, name

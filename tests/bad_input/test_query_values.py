@@ -1,6 +1,6 @@
-"""Invalid query values are refused: pages, limits, cursors, filters, times and formats; unknown parameters, too.
+"""Requests with invalid query values or unknown parameters fail.
 
-All routes share the parser of a parameter, so each route gets one invalid value, and each value is sent to one route.
+All routes share the parser of a parameter, so each route gets one invalid value, and each value goes to one route.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ TEXTS = ["agentId", "orgId", "state", "tag", "origin", "assignedTo", "userID", "
 FLAGS = ["inbox", "starred", "deployed"]
 TIMES = ["from", "to", "activeSince", "start_ts", "stop_ts"]
 LIMITS = ["0", "-1", "101", "x", "1.5", "1e1", "", "05", "10000000000", "5&limit=5"]
-# Other characters, a line break, invalid UTF-8, a separator of keys, a letter beyond ASCII, two that are too long, two.
+# Other characters, a line break, invalid UTF-8, a key separator, a non-ASCII letter, two long values, two values.
 CURSORS = ["!!!", "1%0A", "%ff", "a%23b", "%C3%A9", "9" * 129, "9" * 5_000, "1&cursor=1"]
 ORDERS = ["", "id", "title", "LastModified", "lastModified,id", "lastModified&sort=lastModified"]
 FORMATS = ["", "?format=", "?format=xml", "?format=csv&format=csv"]
@@ -73,7 +73,7 @@ def test_a_page_after_the_last_one_is_empty(service: Service) -> None:
 
 @each_once("limit", LIMITS)
 def test_a_limit_outside_one_to_a_hundred_is_refused(operation: Operation, value: str, service: Service) -> None:
-    value = "0" if operation.is_bounded and value == "101" else value  # a bounded list takes 101 as 100
+    value = "0" if operation.is_bounded and value == "101" else value  # a bounded list treats 101 as 100
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}?limit={value}")
     most = "999999999" if operation.is_bounded else "100"

@@ -19,18 +19,18 @@ READ_ONLY = ("ID", "ownerID", "orgUsers")
 
 @pytest.fixture
 def other_api(other_workspace: NewWorkspace) -> Api:
-    """The API of another workspace."""
+    """Return the API of another workspace."""
     return Api(other_workspace.workspace_key)
 
 
 def noise(length: int) -> str:
-    """Text that does not compress."""
+    """Return incompressible text."""
     return b64encode(random.Random(length).randbytes(length)).decode()[:length]
 
 
 def save(api: Api, client_id: str, **members: Any) -> None:
     answer = api.post(f"/v2/clients/{client_id}", members)
-    # `tests/organisations/test_unknown_ids.py` tests the warnings about what does not exist.
+    # `tests/organisations/test_unknown_ids.py` tests the warnings about unknown ids.
     assert answer.json.keys() <= {"success", "message", "warnings"}
     assert (answer.json["success"], answer.json["message"]) == (True, "Client updated successfully"), answer.text
 
@@ -44,7 +44,7 @@ def stored_client(workspace: NewWorkspace, client_id: str) -> Any:
 
 
 def owners(*of: NewWorkspace) -> list[str]:
-    """The clients that own an email, from the stored claims."""
+    """Return the owner of each email from the stored claims."""
     ids = {workspace.workspace_id for workspace in of}
     claims = [item for item in stored()["cams-clients"] if "owner" in item]
     return sorted(claim["owner"]["S"] for claim in claims if claim["workspace"]["S"].split("#")[0] in ids)
@@ -142,7 +142,7 @@ def test_a_too_large_client_is_refused_and_not_stored(api: Api) -> None:
 
 
 def test_the_list_has_every_client_ordered_by_id(workspace: NewWorkspace, api: Api) -> None:
-    """The clients need more than one query answer, which is limited to 1 MB."""
+    """The clients do not fit one query response, which is limited to 1 MB."""
     ids = [f"c{number:03}" for number in range(310)]
     for client_id in reversed(ids):
         with storage.unit_of_work():

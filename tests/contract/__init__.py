@@ -1,1 +1,1 @@
-"""The specification as data, and tests of the models and routes against it."""
+"""The specification as data, and tests that compare the models and routes with it."""

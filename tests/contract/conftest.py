@@ -1,4 +1,4 @@
-"""The engine of the contract's tests: unmodified moto, without `tests/fast_moto.py`."""
+"""The engine of the contract tests: unmodified moto, without `tests/fast_moto.py`."""
 
 from collections.abc import Iterator
 

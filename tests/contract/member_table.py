@@ -1,4 +1,4 @@
-"""The members of the specification, from `members.json`, and values and documents that are generated from them."""
+"""The members of the specification from `members.json`, and generated values and documents."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ class Shape(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One line of the table, with the resource it belongs to."""
+    """One line of the table, with its resource."""
 
     resource: str
     path: str
@@ -31,7 +31,7 @@ class Member(NamedTuple):
 
 
 def members(resource: str) -> list[Member]:
-    """The resource's members in the specification and our additions, without those of an `of` resource."""
+    """Return the members of the resource, with our additions and without the members of an `of` resource."""
     rows = TABLE["resources"].get(resource, {"members": []})["members"] + TABLE["additions"].get(resource, [])
     return [Member(resource, row["path"], row) for row in rows]
 
@@ -45,7 +45,7 @@ def name_of(member: Member) -> str:
 
 
 def expected_shapes(resource: str) -> dict[str, Shape]:
-    """Every path of the resource with its shape, including the members of an `of` resource."""
+    """Return every path of the resource with its shape, including the members of an `of` resource."""
     shapes: dict[str, Shape] = {}
     for member in members(resource):
         shapes[member.path] = member.shape
@@ -57,7 +57,7 @@ def expected_shapes(resource: str) -> dict[str, Shape]:
 
 
 def expected_secrets(resource: str) -> set[str]:
-    """Every path of the resource that is secret, including the members of an `of` resource."""
+    """Return every secret path of the resource, including the members of an `of` resource."""
     found = {member.path for member in members(resource) if member.row.get("secret")}
     for member in members(resource):
         if "of" in member.row:
@@ -67,7 +67,7 @@ def expected_secrets(resource: str) -> set[str]:
 
 
 def sample(member: Member, salt: int, *, whole: bool) -> Any:
-    """A unique value of the member's type; numbers are integers if `whole`."""
+    """Return a unique value of the member's type; numbers are integers if `whole`."""
     number = salt if whole else salt + 0.5
     text = f"{member.path} {salt} ünïcödé 🐑"
     if "of" in member.row:
@@ -97,7 +97,7 @@ def sample(member: Member, salt: int, *, whole: bool) -> Any:
 
 
 def document(resource: str, salt: int = 1000, *, whole: bool) -> dict[str, Any]:
-    """A record of the resource with a unique value in every member of the table."""
+    """Return a record of the resource with a unique value in every member of the table."""
     filled: dict[str, Any] = {}
     for index, member in enumerate(members(resource)):
         *parents, name = member.path.split(".")
@@ -110,26 +110,26 @@ def document(resource: str, salt: int = 1000, *, whole: bool) -> dict[str, Any]:
 
 
 def alone(member: Member, value: Any) -> dict[str, Any]:
-    """The smallest record with the value: the member's parents and the required members."""
+    """Return the smallest record with the value: it contains the member's parents and the required members."""
     for segment in reversed(member.path.split(".")):
         value = {segment.removesuffix("[]"): [value] if segment.endswith("[]") else value}
     return required_inside(member.resource, "") | dict(value)
 
 
 def required_inside(resource: str, parent: str) -> dict[str, Any]:
-    """The required members of the record, or of the object at `parent`, its path and a dot."""
+    """Return the required members of the record, or of the object at `parent` (a path that ends with a dot)."""
     found = (m for m in members(resource) if is_required(m))
     inside = {m.path.removeprefix(parent): sample(m, 0, whole=True) for m in found if m.path.startswith(parent)}
     return {name: value for name, value in inside.items() if "." not in name}
 
 
 def is_required(member: Member) -> bool:
-    """Whether the member must not be null, by the specification or by our own rule (`neverNull`)."""
+    """Return whether the specification or our own rule (`neverNull`) forbids null for the member."""
     return member.row.get("required", False) or name_of(member) in TABLE["neverNull"]
 
 
 def valid_values(member: Member) -> list[Any]:
-    """Values of the member's type, including the known ones of an enum."""
+    """Return values of the member's type, including the known values of an enum."""
     by_type: dict[str, list[Any]] = {
         "string": ["", "some other text", "ünïcödé 🐑"],
         "number": [3, 3.5, 0, -2.25],
@@ -165,7 +165,7 @@ WRONG = {
 
 
 def invalid_values(member: Member) -> list[str]:
-    """JSON texts of other types; none is null."""
+    """Return JSON texts of other types, without null."""
     wrong = WRONG.get(member.type.rstrip("[]"), [])
     if member.row.get("closed"):
         wrong = [*wrong, '""', '"another"', json.dumps(member.row["known"][0].upper())]

@@ -1,7 +1,7 @@
 """Tests the wire models against `members.json`, the members of the specification (sections 2, 4.1 and 4.3).
 
-They cover the members of a model, their JSON types, the accepted and refused values, and lossless conversion. The tests
-of a resource cover writable and required members.
+They cover the members of a model, their JSON types, valid and invalid values, and lossless conversion. The tests of a
+resource cover writable and required members.
 """
 
 import json
@@ -45,7 +45,7 @@ each_resource = pytest.mark.parametrize("resource", MODELS)
 
 
 def is_kept(resource: str, record: object) -> bool:
-    """Whether conversion changes nothing."""
+    """Return whether conversion leaves the record unchanged."""
     return canonical(converted(resource, record)) == canonical(record)
 
 
@@ -75,7 +75,7 @@ def test_the_forms_of_an_agent_s_member_match_the_tables_that_list_it(form: str)
         assert member.row["forms"] == [name for name in listed if member.path in listed[name]], member.path
 
 
-# The models against the table
+# The models compared with the table
 
 
 @each_resource
@@ -154,7 +154,7 @@ def test_a_record_refuses_an_unknown_member(resource: str) -> None:
 
 
 def _has_members(member: Member) -> bool:
-    """Whether this resource's table lists the members inside the member."""
+    """Return whether the resource's table lists the inner members of this member."""
     below = (f"{member.path}.", f"{member.path}[].")
     return any(other.path.startswith(below) for other in members(member.resource))
 

@@ -1,4 +1,4 @@
-"""Each operation of the specification on unmodified moto: it succeeds, and its answer matches the OpenAPI document."""
+"""Each operation of the specification succeeds on unmodified moto, and its response matches the OpenAPI document."""
 
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ def populated(engine: None) -> Stage:
 
 @pytest.fixture
 def stage(populated: Stage) -> Stage:
-    """The workspace as it was before the first test."""
+    """Return the workspace in its state before the first test."""
     restore(populated.rows)
     return populated
 

@@ -1,7 +1,7 @@
-"""Tests the served routes against `routes.json`: those of the specification (section 4) and our own.
+"""Tests the served routes against `routes.json`: the routes of the specification (section 4) and our own.
 
 They cover the list of operations, paths that API Gateway accepts, and the operations without a credential.
-`tests/test_isolation.py` tests the credentials of the others.
+`tests/test_isolation.py` tests the credentials of all other operations.
 """
 
 import json
@@ -30,13 +30,13 @@ def name_of(operation: dict[str, str]) -> str:
 
 
 def served() -> set[tuple[str, str]]:
-    """The operations of the API that the app serves, as (method, path)."""
+    """Return the operations of the API that the app serves, as (method, path)."""
     api = {path: methods for path, methods in app.routes.items() if not auth.is_open(path) or path in auth.OPEN_ROUTES}
     return {(method, path) for path, methods in api.items() for method in methods}
 
 
 def test_a_route_of_the_specification_and_no_other_names_its_section() -> None:
-    """A reader of a `routes.py` sees which operations the specification asks for."""
+    """A reader of a `routes.py` sees which operations the specification requires."""
     pattern = re.compile(r'^@routes\.route\("(.+?)", methods=\["(\w+)"\].*\)  # §(.+)$', re.MULTILINE)
     sources = (Path(chalicelib.__file__).parent).rglob("*.py")
     marked = [mark for source in sources for mark in pattern.findall(source.read_text(encoding="utf-8"))]
@@ -44,9 +44,9 @@ def test_a_route_of_the_specification_and_no_other_names_its_section() -> None:
 
 
 def variable_conflicts(paths: Iterable[str]) -> set[frozenset[str]]:
-    """Sets of different variables at one position under one prefix, which API Gateway refuses to create.
+    """Return the sets of different variables at one position under one prefix, which API Gateway rejects.
 
-    Two paths share a prefix if their fixed segments are equal up to it; the names of its variables do not matter.
+    Two paths share a prefix if its fixed segments are equal; the names of its variables do not matter.
     """
     names: dict[tuple[str, ...], set[str]] = {}
     for path in paths:
@@ -99,7 +99,7 @@ def test_the_app_serves_exactly_the_specification_and_our_additions() -> None:
 
 
 def test_all_paths_use_the_same_variable_name_at_one_position() -> None:
-    """API Gateway refuses different names at deployment; Chalice does not detect them."""
+    """API Gateway rejects different names at deployment, and Chalice does not detect them."""
     assert variable_conflicts(app.routes) == set()
 
 

@@ -46,20 +46,20 @@ MODELS: dict[str, Any] = {
 
 
 def model_shapes(resource: str) -> dict[str, Shape]:
-    """Every path that the resource's model declares with its shape."""
+    """Return every path that the resource's model declares, with its shape."""
     schema = adapter(resource).json_schema(mode="validation")
     return dict(_properties(schema, schema.get("$defs", {}), ""))
 
 
 def read_only_members(resource: str) -> set[str]:
-    """The names of the members that the resource's model marks as read-only."""
+    """Return the names of the members that the resource's model marks as read-only."""
     schema = adapter(resource).json_schema()
     properties = _resolved(schema, schema.get("$defs", {}))["properties"]
     return {name for name, declared in properties.items() if declared.get("readOnly")}
 
 
 def secret_members(resource: str) -> set[str]:
-    """Every path that the resource's model marks as secret."""
+    """Return every path that the resource's model marks as secret."""
     schema = adapter(resource).json_schema()
     return set(_secrets(schema, schema.get("$defs", {}), ""))
 
@@ -81,7 +81,7 @@ def _properties(schema: dict[str, Any], defs: dict[str, Any], below: str) -> Ite
 
 
 def _described(schema: dict[str, Any], defs: dict[str, Any]) -> tuple[str, frozenset[str] | None, dict[str, Any]]:
-    """A schema's JSON type, its values if it is a closed enum, and the schema of its array items."""
+    """Return a schema's JSON type, the values of a closed enum, and the schema of its array items."""
     branches = list(_branches(schema, defs))
     kinds = {_kind(branch) for branch in branches}
     if kinds == {"object", "string"}:
@@ -98,7 +98,7 @@ def _described(schema: dict[str, Any], defs: dict[str, Any]) -> tuple[str, froze
 
 
 def _branches(schema: dict[str, Any], defs: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The alternatives of a schema, references followed, without null."""
+    """Return the alternatives of a schema without null; follow references."""
     schema = _resolved(schema, defs)
     alternatives = schema.get("anyOf") or schema.get("oneOf")
     if alternatives:
@@ -124,7 +124,7 @@ def _values(schema: dict[str, Any]) -> list[str]:
 
 @cache
 def adapter(resource: str) -> TypeAdapter[Any]:
-    """The adapter that parses and serialises a model or a typed dictionary."""
+    """Return the adapter that parses and serialises a model or a typed dictionary."""
     return TypeAdapter(MODELS[resource])
 
 
@@ -134,12 +134,12 @@ def validate(resource: str, text: str) -> Any:
 
 
 def converted(resource: str, record: Any) -> Any:
-    """Parse a record and serialise it again, as it is stored."""
+    """Parse a record and serialise it again in its stored form."""
     return adapter(resource).dump_python(validate(resource, json.dumps(record)), exclude_unset=True)
 
 
 def is_refused(resource: str, text: str) -> bool:
-    """Whether the model refuses this JSON."""
+    """Return whether the model rejects this JSON."""
     try:
         validate(resource, text)
     except ValidationError:

@@ -1,4 +1,4 @@
-"""What tests of credentials share: issue a token, use it, and find its two rows."""
+"""Helpers for tests of credentials: issue a token, use it, and find its two rows."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ MONTH, YEAR = 30 * DAY, 365 * DAY
 
 
 def credential_item(token: str) -> dict[str, Any]:
-    """The stored item of a token."""
+    """Return the stored item of a token."""
     (found,) = [one for one in stored()["cams-credentials"] if one["token_hash"]["S"] == tokens.fingerprint(token)]
     return found
 
 
 def entry_item(token: str) -> dict[str, Any]:
-    """The item that lists a token in its workspace."""
+    """Return the item that lists a token in its workspace."""
     (found,) = [
         one for one in stored()["cams-workspaces"] if one.get("token_hash", {}).get("S") == tokens.fingerprint(token)
     ]
@@ -31,11 +31,11 @@ def issue(api: Api, **members: Any) -> dict[str, Any]:
 
 
 def agent_key(api: Api, agent_id: str = "support") -> str:
-    """The key of an agent, as the API shows it."""
+    """Return the key of an agent as the API shows it."""
     key: str = api.get(f"/v3/agents/{agent_id}").data["SECRET_API_KEY"]
     return key
 
 
 def status_with(token: str, path: str = "/v3/agents") -> int:
-    """The status of a request with this token."""
+    """Send a request with this token; return the status."""
     return Api(token).get(path).status

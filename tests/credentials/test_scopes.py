@@ -1,6 +1,6 @@
-"""Least privilege (§5): the scopes of access tokens, who sets `SECRET_API_KEY`, and warnings of what outlives a token.
+"""Least privilege (§5): scopes of access tokens, writes of `SECRET_API_KEY`, and warnings of access after expiry.
 
-`test_secret_members` has the secrets that each credential is shown.
+`test_secret_members` tests which secrets each credential can read.
 """
 
 import json
@@ -39,7 +39,7 @@ def holder(api: Api, *granted: str, **members: Any) -> Api:
     return Api(issue(api, *granted, **members)["token"])
 
 
-# ---- what scopes open -----------------------------------------------------------------------------
+# ---- operations that scopes open -----------------------------------------------------------------------------
 
 
 class Stage:
@@ -102,7 +102,7 @@ def test_the_middleware_asks_for_the_scope_before_the_path_is_read(api: Api) -> 
     refused(holder(api, "leads:read").get("/v3/tools/%FF"), 403)
 
 
-# ---- issuing and showing them ---------------------------------------------------------------------
+# ---- issuing and showing scopes ---------------------------------------------------------------------
 
 
 def test_scopes_are_shown_by_the_answer_and_the_list(api: Api) -> None:
@@ -258,7 +258,7 @@ def test_a_token_is_not_shown_stored_members_that_are_not_declared(
     assert api.get(AGENT).data["future"] == "s1"
 
 
-# ---- warnings of what outlives a token ------------------------------------------------------------
+# ---- warnings of access that outlives a token ------------------------------------------------------------
 
 LASTING = "remains in effect after this access token ends"
 

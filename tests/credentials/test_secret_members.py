@@ -1,8 +1,8 @@
-"""The secrets that each credential is shown: credentials x secret members x operations, with real requests (§5).
+"""The secrets that each credential can read: credentials x secret members x operations, with real requests (§5).
 
-Each secret member of the specification has a value of its own. Each credential sends every operation, and every answer
-is searched for all of these values, and for generated keys and tokens. `pytest -s` prints the operations. The table in
-docs/guide.md is the result; `CAMS_UPDATE_DOCS=1` writes it.
+Each secret member of the specification has a unique value. Each credential sends every operation, and the tests search
+every response for all these values, and for generated keys and tokens. `pytest -s` prints the operations. The table in
+docs/guide.md shows the result; `CAMS_UPDATE_DOCS=1` writes it.
 """
 
 import re
@@ -34,7 +34,7 @@ CREDENTIALS = (
     "visitor token",
     "webhook receiver",
 )
-# What the service generates, by the beginning of its value.
+# Generated secrets by the prefix of their values.
 GENERATED = {
     "cams_agent_": "agent: SECRET_API_KEY",
     "whsec_": "webhook: signingSecret",
@@ -43,12 +43,12 @@ GENERATED = {
     "cams_workspace_": "workspace key: key",
     "cams_events_": "workspace: workspaceSecret",
 }
-# Secret member -> credential -> the operations whose answers show it.
+# Secret member -> credential -> the operations whose responses show the member.
 Shows = dict[str, dict[str, set[str]]]
 
 
 class Observed(NamedTuple):
-    """What was shown to whom, and the operations that opened to each credential."""
+    """The secrets that each credential read, and the operations that each credential opened."""
 
     shows: Shows
     opened: dict[str, set[str]]
@@ -79,7 +79,7 @@ def observed() -> Iterator[Observed]:
         tables = snapshot()
         for credential, bearer in bearers.items():
             for name in GUARDED:
-                # A visitor token does not change a state.
+                # A visitor token cannot replace a state.
                 body = "{}" if (name, credential) == (STATE, "visitor token") else None
                 answer = send(name, {"Authorization": f"Bearer {bearer}"}, ids, body=body)
                 if answer.status == 200 and not name.startswith("GET "):
@@ -96,7 +96,7 @@ def observed() -> Iterator[Observed]:
 
 
 def fill(api: Api, ids: dict[str, str]) -> dict[str, str]:
-    """Give every secret member of the specification a value of its own; return the members with their values."""
+    """Give every secret member of the specification a unique value; return the members with their values."""
     values: dict[str, str] = {}
 
     def record(resource: str) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def by_record(members: list[str]) -> str:
 
 
 def cell(observed: Observed, member: str, credential: str) -> str:
-    """`shown`, `hidden`, or `-` if the credential opens no operation that could show the member."""
+    """Return `shown`, `hidden`, or `-` if the credential opens no operation that could show the member."""
     could = observed.shows[member]["workspace key"] & observed.opened[credential]
     did = observed.shows[member][credential]
     if credential == "webhook receiver":
@@ -179,7 +179,7 @@ def cell(observed: Observed, member: str, credential: str) -> str:
 def test_every_operation_was_sent_with_every_credential_that_opens_it(observed: Observed) -> None:
     by_credential = {one: len(names) for one, names in observed.opened.items()}
     assert observed.opened["workspace key"] == set(GUARDED)
-    # A test of a tool sends the secrets that a token with scopes is not shown.
+    # A test of a tool sends the secrets that a token with scopes cannot read.
     assert observed.opened["access token"] - observed.opened["scoped token"] == {"POST /v3/tools/{tool_id}/test"}
     assert observed.opened["scoped token"] <= observed.opened["access token"]
     assert all(by_credential.values())
@@ -189,7 +189,7 @@ def test_every_operation_was_sent_with_every_credential_that_opens_it(observed: 
 def test_tokens_with_scopes_and_visitors_are_shown_no_secret_of_a_record(observed: Observed) -> None:
     for credential in ("read-only token", "visitor token"):
         assert [member for member, by in observed.shows.items() if by[credential]] == []
-    # What it asked for: no secret of a record.
+    # The secret that the caller requested, which belongs to no record.
     assert [member for member, by in observed.shows.items() if by["scoped token"]] == ["visitor token: token"]
 
 

@@ -1,4 +1,4 @@
-"""Lists and exports of leads of all agents or of one."""
+"""Lists and exports of the leads of all agents or of one agent."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ START = 1_790_000_000
 
 @pytest.fixture
 def leads(api: Api, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """The names of leads by agent, newest first: one each hour, of the agents in turn."""
+    """Create a lead per hour for each agent in turn; return the names by agent, newest first."""
     now = [START]
     monkeypatch.setattr(clock, "milliseconds", lambda: now[0] * 1000)
     found: dict[str, list[str]] = {agent_id: [] for agent_id in sorted(LEADS)}
@@ -43,7 +43,7 @@ def leads(api: Api, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
 
 
 def found_leads(api: Api, limit: int = 2, **query: Any) -> list[str]:
-    """The names of the leads in all pages."""
+    """Return the names of the leads on all pages."""
     return [one["name"] for one in flatten(read_pages(api, f"/v3/leads?{urlencode(query)}", limit))]
 
 
@@ -71,7 +71,7 @@ def test_leads_are_found_by_agent_time_and_text(leads: dict[str, list[str]], api
     created = {one["name"]: one["createdAt"] // 1000 for one in api.get("/v3/leads").data}
     assert sorted(created, key=lambda name: created[name]) == ["b0", "a0", "z0", "b1", "a1", "b2"]
     since, until = created["a0"], created["a1"]
-    expected = ["b1", "z0", "a0"]  # from is included, to is not
+    expected = ["b1", "z0", "a0"]  # `from` is inclusive, `to` is exclusive
     assert found_leads(api, **{"from": since, "to": until}) == expected
     assert found_leads(api, **{"from": since, "to": until, "agentId": "b"}) == ["b1"]
     assert found_leads(api, **{"from": until, "to": since}) == []
@@ -108,7 +108,7 @@ def test_a_changed_lead_keeps_its_place(leads: dict[str, list[str]], api: Api) -
 
 
 def test_leads_of_an_earlier_version_are_listed_once_they_are_indexed(leads: dict[str, list[str]], api: Api) -> None:
-    """A lead that is saved has its entry of the index; `leads index` writes those of all others."""
+    """Saving a lead writes its index entry; `leads index` writes the entries of all other leads."""
     before = api.get("/v3/leads").data
     for row in [*storage.scan(LeadRow, LeadRow.lead_id.exists())]:
         row.workspace = row.captured = None
@@ -129,7 +129,7 @@ def test_a_cursor_of_leads_is_a_ulid(cursor: str, api: Api) -> None:
 
 
 def exported(api: Api, form: str, **query: Any) -> list[str]:
-    """The pages of an export, by its links."""
+    """Return the pages of an export by following its links."""
     address, texts = f"/v3/leads/export?{urlencode({'format': form, **query})}", []
     while True:
         answer = api.get(address)

@@ -33,7 +33,7 @@ def listed(api: Api, query: str = "", agent_id: str = "support") -> Any:
 
 
 def pages_of(api: Api, limit: int, agent_id: str = "support") -> list[list[Any]]:
-    """The pages of the list, each from the cursor of the previous one."""
+    """Return the pages of the list; each page starts at the cursor of the previous page."""
     pages, query = [], f"?limit={limit}"
     while True:
         answer = api.get(f"/v3/agents/{agent_id}/leads{query}")
@@ -227,7 +227,7 @@ def test_a_deletion_with_a_lost_answer_is_not_a_conflict(api: Api, agent_id: str
 def test_deleting_an_agent_deletes_all_its_leads(api: Api, agent_id: str) -> None:
     api.post("/v2/agents/other", {})
     kept = capture(api, "other")
-    ids = [capture(api, **ANN)["id"] for _ in range(120)]  # more than one request deletes
+    ids = [capture(api, **ANN)["id"] for _ in range(120)]  # more than one request can delete
     assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
     refused(api.get("/v3/agents/support/leads"), 404)
     assert {api.get(f"/v3/leads/{one}").status for one in (ids[0], ids[-1])} == {404}
@@ -288,7 +288,7 @@ def test_a_cursor_stays_valid_during_captures_and_deletions(api: Api, agent_id: 
     answer = api.get("/v3/agents/support/leads?limit=2")
     assert answer.data == made[:3:-1]
     capture(api)
-    for gone in (made[4], made[3]):  # the lead that the cursor names, and the next one
+    for gone in (made[4], made[3]):  # the lead that the cursor names, and the next lead
         api.delete(f"/v3/leads/{gone['id']}")
     assert listed(api, f"?limit=2&cursor={answer.json['nextCursor']}") == [made[2], made[1]]
 

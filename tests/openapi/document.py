@@ -1,4 +1,4 @@
-"""The OpenAPI document as served, and its operations."""
+"""The served OpenAPI document and its operations."""
 
 import json
 import re
@@ -28,46 +28,46 @@ class Operation(NamedTuple):
 
     @property
     def route(self) -> str:
-        """The method and path, as in `contract/routes.json`."""
+        """Return the method and path as in `contract/routes.json`."""
         return f"{self.method} {self.path}"
 
     @property
     def body(self) -> Document | None:
-        """Schema and examples of the body, or None."""
+        """Return the schema and the examples of the body, or None."""
         body: Document = self.description.get("requestBody") or {"content": {"application/json": None}}
         found: Document | None = body["content"]["application/json"]
         return found
 
     @property
     def is_file(self) -> bool:
-        """Whether the answer is a text in one of several formats, without a schema and examples."""
+        """Return whether the response is text in one of several formats, without a schema and examples."""
         return "application/json" not in self.description["responses"]["200"]["content"]
 
     @property
     def answer(self) -> Document:
-        """Schema and examples of an answer that is no file."""
+        """Return the schema and the examples of a response that is not a file."""
         found: Document = self.description["responses"]["200"]["content"]["application/json"]
         return found
 
     @property
     def success_headers(self) -> Document:
-        """The headers of a success."""
+        """Return the headers of a successful response."""
         found: Document = self.description["responses"]["200"].get("headers", {})
         return found
 
     @property
     def statuses(self) -> set[int]:
-        """The documented error statuses."""
+        """Return the documented error statuses."""
         return {int(status) for status in self.description["responses"]} - {200, 304}
 
     def address(self, **values: str) -> str:
-        """The path and the required query with the document's example values; `values` override them."""
+        """Return the path and the required query with the document's example values, which `values` override."""
         return re.sub(r"{(\w+)}", lambda name: (self.path_values | values)[name[1]], self.path) + self.query
 
 
 @cache
 def document() -> Document:
-    """The document that the app serves."""
+    """Return the document that the app serves."""
     answer = Api().get("/openapi.json")
     assert answer.status == 200
     found: Document = answer.json
@@ -76,7 +76,7 @@ def document() -> Document:
 
 @cache
 def operations() -> list[Operation]:
-    """Every operation, in document order."""
+    """Return every operation in document order."""
     return list(_operations())
 
 
@@ -91,7 +91,7 @@ def _operations() -> Iterator[Operation]:
 
 
 def path_value(parameter: Document, path: str = "") -> str:
-    """The example of a path parameter, or the generated value of the examples."""
+    """Return the example of a path parameter, or the generated value of the examples."""
     name = parameter["name"]
     of_extensions = extensions.joined("PATH_VALUES")
     if name in of_extensions:
@@ -101,7 +101,7 @@ def path_value(parameter: Document, path: str = "") -> str:
 
 
 def resolved(node: Document) -> Document:
-    """The node that a reference points to."""
+    """Return the node that a reference points to."""
     for step in node["$ref"].split("/")[1:] if "$ref" in node else ():
         node = document() if step == "components" else node
         node = node[step]
@@ -109,7 +109,7 @@ def resolved(node: Document) -> Document:
 
 
 def member_of(component: str, path: str) -> Document:
-    """The schema at a dotted path of a component, without null, resolved; for a list, the schema of its items."""
+    """Return the resolved schema at a dotted path of a component, without null; for a list, the schema of its items."""
     schema: Document = {"$ref": f"#/components/schemas/{component}"}
     for step in path.split("."):
         schema = resolved(schema)["properties"][step.removesuffix("[]")]
@@ -119,7 +119,7 @@ def member_of(component: str, path: str) -> Document:
 
 
 def broken_rules(schema: Document, value: Any) -> list[str]:
-    """Each rule of the schema that `value` breaks, with its place."""
+    """Return each rule of the schema that `value` breaks, with its location."""
     validator = Draft202012Validator({**schema, "components": document()["components"]})
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
 
@@ -139,14 +139,14 @@ class ExampleValues:
         return [self.substitute(one) for one in node] if isinstance(node, list) else node
 
     def restore(self, node: Any) -> Any:
-        """Replace the real values in an answer with the placeholders, and unknown tokens with invalid ones."""
+        """Replace the real values in a response with the placeholders, and unknown tokens with invalid tokens."""
         text = json.dumps(node)
         for placeholder, real in self._real.items():
             text = text.replace(json.dumps(real)[1:-1], json.dumps(placeholder)[1:-1])
         return json.loads(re.sub(r"(cams_[a-z]+|whsec)_[\w+/=]{40,}", r"\1_EXAMPLE", text))
 
     def learn(self, example: Any, real: Any) -> None:
-        """Store the real value of each generated value, at its first occurrence."""
+        """Store the real value of each generated value at its first occurrence."""
         if isinstance(example, str) and isinstance(real, str) and GENERATED.fullmatch(example):
             self._real.setdefault(example, real)
         elif isinstance(example, dict) and isinstance(real, dict):

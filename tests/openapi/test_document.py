@@ -21,7 +21,7 @@ from tests.operations import ROUTES
 from tests.selection import one_of_each
 
 MEMBERS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "contract" / "members.json").read_text("utf-8"))
-# The rows of section 5, as the contract names them.
+# The contract's names for the rows of section 5.
 OPENED_BY = {
     "v3": "workspace key or access token",
     "edge": "workspace key or agent key (`SECRET_API_KEY`)",
@@ -30,7 +30,7 @@ OPENED_BY = {
 }
 WITH_BODY = [one for one in operations() if one.body]
 
-# The answer component of each resource in `members.json`.
+# The response component of each resource in `members.json`.
 COMPONENTS = {
     "agent_v3": "AgentV3",
     "agent_v2": "AgentV2",
@@ -48,12 +48,12 @@ COMPONENTS = {
     "state_in": "StateIn",
     "state_out": "StateOut",
 }
-# An answer omits all other members without a value.
+# A response omits all other members without a value.
 NULL_IN_ANSWERS = {"lastUsedAt", "description", "responseStatus", "durationMs", "error"}
 
 
 def null_members(node: Any) -> Iterator[str]:
-    """The names of the members that are null."""
+    """Return the names of the members that are null."""
     if isinstance(node, dict):
         yield from (name for name, value in node.items() if value is None)
         node = list(node.values())
@@ -101,7 +101,7 @@ def test_every_reference_resolves_and_every_component_is_used() -> None:
 
 
 def schemas_in(node: Any) -> Iterator[dict[str, Any]]:
-    """Every object of the document that may be a schema."""
+    """Yield every object of the document that may be a schema."""
     if isinstance(node, dict):
         yield node
         node = [value for name, value in node.items() if name not in ("example", "examples")]
@@ -126,7 +126,7 @@ def test_no_pattern_lists_the_values_of_an_enumeration() -> None:
 
 
 def test_every_moment_in_text_has_its_format() -> None:
-    """`createdAt` and the like are ISO 8601 where they are text, otherwise Unix time."""
+    """Members such as `createdAt` contain ISO 8601 if they are text, and Unix time otherwise."""
     moments = {
         f"{name}.{member}": schema.get("format")
         for name, one in document()["components"]["schemas"].items()
@@ -171,7 +171,7 @@ def test_the_tables_of_the_document_name_only_existing_members() -> None:
 
 
 def declaration(operation: Operation) -> Any:
-    """The declaration of an operation in the code (`http.operation`)."""
+    """Return the declaration of an operation in the code (`http.operation`)."""
     return app.routes[operation.path][operation.method].view_function.operation
 
 

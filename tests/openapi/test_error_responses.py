@@ -1,4 +1,4 @@
-"""The errors in the OpenAPI document: every operation returns each documented error, and no other."""
+"""The errors in the OpenAPI document: every operation returns each documented error and no other error."""
 
 import re
 import secrets
@@ -37,7 +37,7 @@ DELETIONS = {name for name in EXAMPLES if name.startswith("delete_")}
 
 
 def raising(error: type[errors.ApiError]) -> set[str]:
-    """The operations that declare this error as their own."""
+    """Return the operations that declare this error."""
     views = [app.routes[one.path][one.method].view_function for one in operations()]
     return {view.__name__ for view in views if any(issubclass(one, error) for one in view.operation.raises)}
 
@@ -70,24 +70,24 @@ def test_the_table_of_conflicts_follows_from_the_operations() -> None:
     generated_docs.check("docs/decisions.md", "conflicts", table)
 
 
-# Too large for one item, even compressed.
+# Too large for one item, even when compressed.
 LONG = secrets.token_urlsafe(500_000)
 TOO_LARGE: dict[str, Any] = {name: body_of(one.route, LONG) for name, one in WITH_BODY.items()}
-# Fits the body, but not an answer, where each of its characters takes six bytes.
+# Fits a request, but not a response, where each character takes six bytes.
 for _name in ("add_messages", "add_conversation_messages", "replace_messages", "change_message"):
     TOO_LARGE[_name] = body_of(WITH_BODY[_name].route, "\u00e9" * 960_000)
 TOO_LARGE["change_message"] = {"message": {"item": {"text": "\u00e9" * 960_000}}}
 TOO_LARGE["exchange_state"] = {"metadata": {"userName": LONG}}
-TOO_LARGE["test_tool"] = {"arguments": {}}  # it stores nothing
+TOO_LARGE["test_tool"] = {"arguments": {}}  # this request stores nothing
 TOO_LARGE["assign_conversation"] = {"assign": {"to": None, "state": LONG}}
-# Different from the records of the examples, so that each request writes.
+# These bodies differ from the records of the examples, so that each request writes.
 CHANGES: dict[str, Any] = {name: body_of(one.route, "Other") for name, one in WITH_BODY.items()}
 CHANGES["assign_conversation"] = {"assign": {"to": None}}
 VERSIONED = {"agent_id": "support", "tool_id": IDS["tool_id"]}
 
 
 class Stage(NamedTuple):
-    """The API of a workspace in which all examples but the deletions were sent."""
+    """The API of a workspace after all examples except the deletions were sent."""
 
     api: Api
     known: ExampleValues
@@ -127,16 +127,16 @@ def send_examples() -> Stage:
 
 
 def documented(status: int) -> set[str]:
-    """The operations with this error in the document."""
+    """Return the operations that document this error."""
     return {name for name, one in OPERATIONS.items() if status in one.statuses}
 
 
 def operations_answering(
     status: int, send: Callable[[Operation], Answer], operations: dict[str, Operation] = OPERATIONS
 ) -> set[str]:
-    """The operations that answer `send` with this status; each answer must match the document."""
+    """Return the operations that respond to `send` with this status; assert that each response matches the document."""
     names = set()
-    # Deletions run last, so that all records exist before.
+    # Deletions run last, so that all records exist until then.
     for name, operation in sorted(operations.items(), key=lambda one: one[0] in DELETIONS):
         answer = send(operation)
         if answer.status == status:
@@ -173,9 +173,9 @@ def test_404_is_returned_only_where_documented(engine: None) -> None:
     stage = Stage(Api(new.workspace_key), ExampleValues())
     stage.api.get("/v2/clients")
     (key,) = credentials.list_active(new.workspace_id, "workspace")
-    credentials.revoke(key)  # it is still cached, and accepted for 30 seconds
+    credentials.revoke(key)  # it stays cached and accepted for 30 seconds
 
-    # Creations by id run last, so that no record exists before.
+    # Creations by id run last, so that no records exist until then.
     creating = {name: one for name, one in OPERATIONS.items() if name.startswith("save_")}
     others = {name: one for name, one in OPERATIONS.items() if name not in creating}
     assert operations_answering(404, stage.send, others) | operations_answering(
@@ -213,7 +213,7 @@ def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
         "create_client": {"client": client},
     }
 
-    # Without a precondition the last write of analytics wins.
+    # Without a precondition, the last write of analytics wins.
     headers = {"write_analytics": {"If-Match": "*"}}
     if enabled.has("reports"):
         monkeypatch.setattr("chalicelib.extensions.reports.report.MAX_AGENTS", 0)
@@ -243,7 +243,7 @@ def test_413_of_a_body_is_returned_only_where_documented(stage: Stage) -> None:
 
 def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "MAX_TOOLS", 0)
-    # A version is as large as a record may be, and the secrets of today are added.
+    # A version may have the maximum size of a record, and a restore adds the current secrets.
     secret, tool = LONG[:500_000], stage.known.substitute(IDS["tool_id"])
     stage.api.patch("/v3/agents/support", {"agent": {"chatappToken": secret}})
     stage.api.patch(f"/v3/tools/{tool}", {"tool": {"serverUrlSecret": secret}})
@@ -291,7 +291,7 @@ def test_503_is_returned_only_where_documented(stage: Stage) -> None:
 
 @pytest.fixture
 def busy_database() -> Iterator[Callable[[], None]]:
-    """Let the database answer that it is throttling, without the pauses of the SDK."""
+    """Throttle all requests to the database, without the pauses of the SDK."""
     events = storage.sdk_client("dynamodb").meta.events
     throttled = SimpleNamespace(status_code=400), {"Error": {"Code": "ThrottlingException"}, "ResponseMetadata": {}}
 

@@ -1,7 +1,7 @@
 """Valid and invalid requests for every operation, generated from the OpenAPI document.
 
-None causes a 500. The status, the headers and the body of each answer match the document; requests that it allows are
-accepted, requests that it forbids are refused. `reliability/model` checks the meaning of the answers.
+No request causes a 500. The status, the headers and the body of each response match the document. Requests that the
+document allows succeed, and all others fail. `reliability/model` checks the meaning of the responses.
 """
 
 import re
@@ -37,11 +37,11 @@ BEYOND_SCHEMAS = re.compile(
     r"(agent|template)\.nodes\.\d+\.id|turns\.\d+\.messages\.\d+\.mid|cursor"
     r"|template\.(assignedToolsIds|nodes\.\d+\.toolsIds)\.\d+|from|interval|tz"
 )
-# The random cases. A failing case is not shrunk, which would take long.
+# Settings of the random cases. Failing cases are not shrunk, because shrinking takes long.
 _ANY = settings(database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 # Hypothesis also draws constants of the loaded modules, so the same tests generate the same cases.
 SAME = settings(_ANY, derandomize=True)
-# Different cases in every run; a failure prints the seed that reproduces it.
+# Every run generates different cases; a failure prints the seed that reproduces them.
 OTHERS = settings(_ANY, derandomize=False)
 # Records of earlier cases would make valid requests with these members fail.
 _CONDITIONS = ("If-Match", "If-None-Match", "Idempotency-Key")
@@ -65,7 +65,7 @@ def stage() -> Iterator[Stage]:
 
 
 def gateway(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-    """The service as a WSGI application."""
+    """Serve the API as a WSGI application."""
     query = f"?{environ['QUERY_STRING']}" if environ["QUERY_STRING"] else ""
     path = "/" + environ["REQUEST_URI"].partition("?")[0].lstrip("/")
     headers = {name[5:].replace("_", "-").title(): text for name, text in environ.items() if name.startswith("HTTP_")}
@@ -79,9 +79,9 @@ def gateway(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[byte
 
 @cache
 def operations() -> dict[str, Any]:
-    """The generator's operations by method and path."""
+    """Return the generator's operations by method and path."""
     described = schemathesis.openapi.from_wsgi("/openapi.json", gateway)
-    # A regular answer to a precondition.
+    # A regular response to a precondition.
     accepted = described.config.checks.positive_data_acceptance
     accepted.expected_statuses = [*accepted.expected_statuses, "412"]
     return {found.ok().label: found.ok() for found in described.get_all_operations()}
@@ -104,7 +104,7 @@ def test_many_answers_match_the_document(name: str, stage: Stage, count_cases: C
 
 
 def fuzz(name: str, stage: Stage, cases: int, chosen: settings) -> int:
-    """Send at least `cases` cases of an operation and check each answer against the document; return their number."""
+    """Send at least `cases` cases of an operation, and check each response; return the number of cases."""
     operation, sent, statuses = operations()[name], count(), set()
 
     def send(case: Case) -> None:
@@ -123,7 +123,7 @@ def fuzz(name: str, stage: Stage, cases: int, chosen: settings) -> int:
 
 
 def edge_cases(operation: Any, most: int) -> list[Case]:
-    """The boundary values of each rule, one per case; a sample of all kinds if there are too many."""
+    """Return a case per boundary value of each rule, or a sample of all kinds if there are too many."""
     generation = operation.schema.config.generation_for(operation=operation, phase="coverage")
     modes = list(GenerationMode)
     cases = list(operation.schema.iter_coverage_cases(operation, generation_modes=modes, generation_config=generation))
@@ -136,12 +136,12 @@ def send_random_cases(operation: Any, mode: GenerationMode, chosen: settings, se
 
 
 def exchange(case: Case, stage: Stage, number: int) -> int:
-    """Send a case with the ids of existing records and check the answer; return the status."""
+    """Send a case with the ids of existing records, check the response, and return the status."""
     if number % 4 or case.method != case.operation.method.upper():
         use_existing_ids(case, stage.ids)
-    # A parameter without values is not sent, so its name would not be refused.
+    # A parameter without values is not sent, so the service cannot reject its name.
     case.query = {name: "" if value in ([], {}) else value for name, value in (case.query or {}).items()}
-    # A case that tests the credential has its own.
+    # A case that tests the credential contains its own header.
     headers = None if case.operation.schema.is_security_param_negated(case) else stage.headers
     response = case.call("http://localhost", headers=headers)
     beyond = [positive_data_acceptance] if is_beyond_schemas(response) else []
@@ -152,13 +152,13 @@ def exchange(case: Case, stage: Stage, number: int) -> int:
 
 
 def use_existing_ids(case: Case, ids: dict[str, str]) -> None:
-    """Replace generated ids by existing ones; the invalid part of a case is unchanged."""
+    """Replace generated ids with existing ids; leave the invalid part of a case unchanged."""
     right = {location for location, one in case.meta.components.items() if one.mode.is_positive}
     if ParameterLocation.PATH in right:
         case.path_parameters = {name: ids[name] for name in case.path_parameters}
     if ParameterLocation.QUERY in right:
         case.query = {name: value for name, value in case.query.items() if name != "cursor"}
-        if "tz" in case.query and case.meta.generation.mode.is_positive:  # that exists, and not also a random period
+        if "tz" in case.query and case.meta.generation.mode.is_positive:  # an existing zone and a fixed period
             case.query = {**case.query, "tz": "Europe/Amsterdam", "from": 1_790_000_000, "to": 1_790_086_400}
     if ParameterLocation.HEADER in right:
         for name in _CONDITIONS:
@@ -168,6 +168,6 @@ def use_existing_ids(case: Case, ids: dict[str, str]) -> None:
 
 
 def is_beyond_schemas(response: Response) -> bool:
-    """Whether a refusal is only for rules that a schema cannot express."""
+    """Return whether an error is only about rules that a schema cannot express."""
     issues = response.json().get("issues", ()) if response.status_code == 400 else ()
     return bool(issues) and all(BEYOND_SCHEMAS.fullmatch(issue["path"]) for issue in issues)

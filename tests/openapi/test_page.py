@@ -1,4 +1,4 @@
-"""The page at /docs works without a token, under any stage of a gateway, and loads no other site."""
+"""The page at /docs works without a token and under any gateway stage, and loads nothing from other sites."""
 
 import re
 from urllib.parse import urljoin, urlsplit
@@ -20,7 +20,7 @@ ASSETS = {
     "guide.html": "text/html; charset=utf-8",
 }
 LOADED = ASSETS.keys() - {"guide.html"}
-# The page's addresses: on this machine, under the stage of a gateway, and with a trailing slash.
+# Addresses of the page: on this machine, under a gateway stage, and with a trailing slash.
 ADDRESSES = [
     "http://127.0.0.1:8000/docs",
     "http://127.0.0.1:8000/docs/",
@@ -39,12 +39,12 @@ ROOTS = [
 
 
 def loads(html: str) -> set[str]:
-    """The addresses that the page loads."""
+    """Return the addresses that the page loads."""
     return set(re.findall(r'<(?:script src|link rel="stylesheet" href)="([^"]*)"', html))
 
 
 def links(html: str) -> set[str]:
-    """The addresses that a reader can follow."""
+    """Return the addresses that a reader can follow."""
     return set(re.findall(r'<a href="([^"]*)"', html))
 
 
@@ -86,7 +86,7 @@ def test_an_invalid_token_is_ignored(path: str) -> None:
     assert Api("wrong").get(path).status == 200
 
 
-# The package has more files than the page needs.
+# The package contains more files than the page needs.
 @first_case
 @pytest.mark.parametrize("name", ["unknown.js", "redoc.js", "__init__.py", "url.json", "docs.html", "routes.py"])
 def test_any_other_name_is_not_found(name: str) -> None:

@@ -18,7 +18,7 @@ NOW = 1_790_000_000
 
 def save(api: Api, **members: Any) -> None:
     answer = api.post("/v2/orgs/acme", {"name": "Acme", **members})
-    # `tests/organisations/test_unknown_ids.py` tests the warnings about what does not exist.
+    # `tests/organisations/test_unknown_ids.py` tests the warnings about unknown ids.
     assert answer.json.keys() <= {"success", "message", "warnings"}
     assert (answer.json["success"], answer.json["message"]) == (True, "Organization updated successfully"), answer.text
 

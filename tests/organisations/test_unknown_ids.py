@@ -1,4 +1,4 @@
-"""Warnings about ids in an organisation or a client that name no record."""
+"""Warnings about unknown ids in an organisation or a client."""
 
 import json
 
@@ -10,7 +10,7 @@ from tests.engine_requests import counted
 
 
 def warned(answer: Answer) -> list[str]:
-    """The paths of the warnings of an answer, which is a success."""
+    """Return the paths in the warnings of a successful response."""
     assert answer.status == 200, answer.text
     messages = {one["message"] for one in answer.json.get("warnings", ())}
     assert not messages - {f"names no {kind} of this workspace; it is stored as sent" for kind in KINDS} - {UNCHECKED}
@@ -92,7 +92,7 @@ def test_new_ids_are_looked_up_before_those_that_were_stored(api: Api) -> None:
     assert warned(first) == ["widgetIDs", *(f"widgetIDs.{number}" for number in range(19))]
     api.post("/v2/agents/good", {})
     again = api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": [*stored_before, "good", "new"]})
-    # 20 warnings of those that were looked up, in the order of the body.
+    # The response contains 20 warnings about ids that were looked up, in the order of the body.
     assert warned(again) == [f"widgetIDs.{number}" for number in range(20)]
     api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": [f"a{number}" for number in range(40)]})
     for number in range(40):

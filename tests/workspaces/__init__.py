@@ -1,1 +1,1 @@
-"""The life of a workspace: settings, suspension, export and import, deletion (`python -m infra.cams`)."""
+"""Tests of workspaces: settings, suspension, export, import and deletion (`python -m infra.cams`)."""

@@ -1,4 +1,4 @@
-"""Run `python -m infra.cams workspace`, and see which credentials still open the API."""
+"""Helpers that run `python -m infra.cams workspace` and check which credentials still open the API."""
 
 from click.testing import CliRunner, Result
 
@@ -14,13 +14,13 @@ def run(*arguments: str, answer: str | None = None) -> Result:
 
 
 def succeed(*arguments: str) -> Result:
-    """Run a command that must succeed."""
+    """Run a command; assert that it succeeds."""
     ran = run(*arguments)
     assert ran.exit_code == 0, ran.output
     return ran
 
 
 def answer_to(token: str, path: str = "/v3/agents") -> tuple[int, str | None]:
-    """The status of a request with this credential, and its error code."""
+    """Send a request with this credential; return its status and error code."""
     answer = Api(token).get(path)
     return answer.status, answer.json.get("code")

@@ -1,4 +1,4 @@
-"""Pauses that only advance the clock, and workspaces with a row of every kind."""
+"""Fixtures for pauses that only advance the clock, and for workspaces with a row of every kind."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.workspaces.workspace_rows import fill
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that the commands made. They only advance the clock."""
+    """Let pauses only advance the clock; return the list of pauses."""
     pauses: list[float] = []
     now = clock.milliseconds
     monkeypatch.setattr(clock, "milliseconds", lambda: now() + int(sum(pauses)) * 1000)
@@ -22,7 +22,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def full(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> NewWorkspace:
-    """A workspace with a row of every kind."""
+    """Create a workspace with a row of every kind."""
     monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
     restore_or_create("full workspace", lambda: _fill(workspace))
     return workspace
@@ -30,7 +30,7 @@ def full(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> NewWorkspa
 
 @pytest.fixture
 def neighbour(full: NewWorkspace) -> NewWorkspace:
-    """A second workspace, with rows of every kind under the same names."""
+    """Create a second workspace, with rows of every kind under the same names."""
     return restore_or_create("full neighbour", lambda: _fill(workspaces.create("Other")))[0]
 
 

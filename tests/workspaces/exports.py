@@ -1,4 +1,4 @@
-"""Write exports, and imitate another account to import them into."""
+"""Helpers that write exports, and that simulate another account for imports."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.workspaces.commands import succeed
 
 
 def other_account() -> None:
-    """Empty tables and another KMS key."""
+    """Simulate another account: empty the tables and use another KMS key."""
     clear()
     kms = storage.sdk_client("kms")
     key = kms.create_key()["KeyMetadata"]["KeyId"]
@@ -26,7 +26,7 @@ def suspended_export(workspace_id: str, path: Path) -> bytes:
 
 
 def resumed_export(workspace_id: str, path: Path, prefix: bytes) -> bytes:
-    """The export that continues a file with these bytes."""
+    """Continue an export from a file with these bytes; return the complete export."""
     path.write_bytes(prefix)
     exports.export(workspace_id, path)
     return path.read_bytes()

@@ -1,4 +1,4 @@
-"""End a command before any of its requests to the database."""
+"""Crashes of a command before any of its requests to the database."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,12 +13,12 @@ from tests.selection import whole
 
 
 class Crash(BaseException):
-    """The end of the process."""
+    """The process ends here."""
 
 
 @contextmanager
 def crash_at(request: int) -> Iterator[list[str]]:
-    """End the process before this request to the database inside the block; yield the requests until then."""
+    """Crash before this request to the database inside the block; yield the list of requests."""
     sent: list[str] = []
 
     def count(model: Any, **_: Any) -> None:
@@ -37,7 +37,7 @@ def crash_at(request: int) -> Iterator[list[str]]:
 
 
 def crashes(act: Callable[[], object], points: slice) -> Iterator[None]:
-    """Crash `act` at some of its requests, each time from the same tables; yield after each crash."""
+    """Crash `act` at some of its requests, starting each time from the same tables; yield after each crash."""
     before = snapshot()
     clear_caches()
     with crash_at(-1) as needed:
@@ -51,5 +51,5 @@ def crashes(act: Callable[[], object], points: slice) -> Iterator[None]:
         yield
 
 
-# Each request in `make test-all`.
+# `make test-all` crashes at each request.
 each_crash = pytest.mark.parametrize("points", [slice(2, None, 20), pytest.param(slice(None), marks=whole)])

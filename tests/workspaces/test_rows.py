@@ -1,4 +1,4 @@
-"""The rows of every class are deleted with their owner, and exported, as `storage.Lifecycle` declares it."""
+"""The rows of every class are exported, and deleted with their owner, as `storage.Lifecycle` declares."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.workspaces.workspace_rows import stored_classes
 
 @pytest.fixture
 def every_row(full: NewWorkspace) -> NewWorkspace:
-    """A workspace with a row of every class, where the names of agent and conversation may be those of others."""
+    """Create a workspace with a row of every class; rows may share the names of other agents and conversations."""
     missing = {row for row in row_classes() if row.lifecycle.owner != "stage"} - stored_classes(full.workspace_id)
     (webhook, *_) = records.find_rows("webhook", full.workspace_id, "")
     for row in missing:
@@ -32,7 +32,7 @@ def every_row(full: NewWorkspace) -> NewWorkspace:
 
 
 def new(row: RowClass, workspace_id: str, webhook_id: str) -> Any:
-    """A row with the keys of its class, and a value for each attribute that it must have."""
+    """Return a row with the keys of its class, and with a value for each required attribute."""
     prefix = storage.split_key(parent_scoped_ids.partition(workspace_id, "support"))[1]
     values = {"workspace": workspace_id, "agent": "support", "conversation": "ann", "prefix": prefix}
     values |= {"webhook": webhook_id, "ULID": ids.new_id()}
@@ -45,7 +45,7 @@ def new(row: RowClass, workspace_id: str, webhook_id: str) -> Any:
 
 
 class Zeros(dict[str, str]):
-    """The value of a placeholder without another one."""
+    """Values of placeholders; the default is `0`."""
 
     def __missing__(self, name: str) -> str:
         return "0"

@@ -1,4 +1,4 @@
-"""Fill a workspace with a row of every kind, and find the rows of a workspace."""
+"""Helpers that fill a workspace with a row of every kind and find its rows."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ CHOSEN = {"agent_id": "support", "user_id": "ann", "client_id": "ann", "org_id":
 
 
 def fill(made: NewWorkspace, url: str) -> None:
-    """Give a workspace a row of every kind, as the service and its functions write them."""
+    """Create a row of every kind in a workspace, as the service and its functions write them."""
     api = Api(made.workspace_key)
     stream = pipeline.Stream()
     everything = webhook_body(url, *events.TYPES)
@@ -37,7 +37,7 @@ def fill(made: NewWorkspace, url: str) -> None:
     api.post("/v2/agents/support/analytics/ann", {"record": "convo", "ts": 1})
     state = "/agents/support/interact/{}/state"
     api.post(state.format("ann"), state_body("one", "two"))
-    api.post(state.format("ann"), state_body("three"))  # the others are gone, and remembered
+    api.post(state.format("ann"), state_body("three"))  # removes the others, which are remembered
     api.post(state.format("long"), large(1))
     odd = message("odd", item={"numbers": [1e16, 1.0, -0.0, 12345678901234567890, 1e-7], "text": "\u2028"})
     api.post(state.format("odd"), {"turns": [{"from": "human", "messages": [odd]}]})
@@ -47,24 +47,24 @@ def fill(made: NewWorkspace, url: str) -> None:
     pipeline.drain()
     assert CliRunner().invoke(cams, ["tallies", "recount", "--workspace", made.workspace_id]).exit_code == 0
     hosts.promote(made.workspace_id, "example.com:443")
-    # Without this hook, nothing finds the deliveries to a deleted endpoint until they expire.
+    # Without this hook, deliveries to a deleted endpoint cannot be found until they expire.
     if extensions.hooks("cascade_deletions"):
         api.delete(f"/v3/webhooks/{removed}")
 
 
 def of(workspace_id: str) -> dict[str, int]:
-    """The number of items that name a workspace, by table."""
+    """Return the number of items that name a workspace, by table."""
     counts = {name: sum(workspace_id in repr(one) for one in rows) for name, rows in items().items()}
     return {name: count for name, count in counts.items() if count}
 
 
 def rows_of(made: NewWorkspace) -> dict[str, list[Any]]:
-    """The items that name a workspace, by table."""
+    """Return the items that name a workspace, by table."""
     return {name: [one for one in rows if made.workspace_id in repr(one)] for name, rows in items().items()}
 
 
 def stored_classes(workspace_id: str) -> set[RowClass]:
-    """The classes of the items that name a workspace."""
+    """Return the row classes of the items that name a workspace."""
     prefix = storage.table("")
     named = [(table, item) for table, rows in items().items() for item in rows if workspace_id in repr(item)]
     return {class_of(table.removeprefix(prefix), item) for table, item in named}
