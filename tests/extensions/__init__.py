@@ -1,25 +1,26 @@
-"""Tests of the extensions, a folder each. The module `support` of a folder adds the extension to the tests of core.
+"""Tests of the extensions, one folder per extension. Its module `support` adds the extension to the tests of core.
 
 Each of its members is optional:
 - `CHOSEN`: values of path variables that only the extension's operations have.
-- `PATH_VALUES`: by path variable, the function from a path to the value in the examples.
-- `TESTED_PARAMETERS`, `TESTED_SAVES`: query parameters, and operations with `If-Match`, that its own tests cover.
-- `COSTS`: arguments of `Case` in `test_requests_per_operation`, and `cost_values(api)`: the path values in them.
+- `PATH_VALUES`: a function for each path variable that returns the value of the examples for a path.
+- `TESTED_PARAMETERS`, `TESTED_SAVES`: query parameters, and operations with `If-Match`, that the extension's own tests
+  cover.
+- `COSTS`: arguments of `Case` in `test_requests_per_operation`; `cost_values(api)` returns their path values.
 - `CREATED_BY`, `RECORDS`, `REPEATED`: entries of `operations.CREATED_BY`, arguments of `Record` in `test_preconditions`
   and of `Case` in `replay_cases`.
 - `LISTS`, `PAGE_COSTS`: entries of `LISTS` in `test_longest_ids` and of `PAGES` in `test_growing_lists`.
 - `NOT_IDEMPOTENT`: entries of the set in `reliability.sweep`.
 - `LOOKS`: entries of `_LOOKS` in `reliability.sweep`.
-- `QUEUES`: the names of its queues.
+- `QUEUES`: the names of the extension's queues.
 - `wrong_members()`: entries of `WRONG` in `bad_input.wrong_members`.
-- `reach_limits(patch)`: lets every creation exceed its limit.
+- `reach_limits(patch)`: makes every creation exceed its limit.
 - `populate(workspace_id, ids, mark)`: creates the records that its operations need.
-- `queue_functions(workspace_id, agent_id, client_id)`: its functions of queues by name, each with a message of each
+- `queue_functions(workspace_id, agent_id, client_id)`: returns the queue functions by name, each with a message of each
   kind.
-- `add_rows(workspace_id)`: adds the rows that no operation creates.
+- `add_rows(workspace_id)`: stores the rows that no operation creates.
 - `fill_agent(workspace_id, agent_id)`: adds the records that the deletion of an agent deletes.
-- `run_functions()`: runs its functions through every call to DynamoDB, KMS and SQS.
-- `clear_caches()`: empties the caches that a process keeps between requests.
+- `run_functions()`: runs the functions so that they make every call to DynamoDB, KMS and SQS.
+- `clear_caches()`: clears the caches that a process keeps between requests.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,11 +35,11 @@ import pytest
 from chalicelib import extensions
 
 QueueFunctions = dict[str, tuple[Callable[..., Any], list[str]]]
-"""Functions of queues by name, each with a message of each kind."""
+"""Queue functions by name, each with a message of each kind."""
 
 
 def require(*names: str) -> None:
-    """Skip the test module that calls this, unless these extensions are on."""
+    """Skip the calling test module unless these extensions are on."""
     for name in names:
         if not extensions.has(name):
             pytest.skip(f"The extension {name} is off.", allow_module_level=True)
@@ -60,17 +61,17 @@ def listed(member: str) -> list[Any]:
 
 
 def populate(workspace_id: str, ids: Mapping[str, str], mark: str) -> None:
-    """Create records of the extensions beside the records with these ids, with `mark` in a secret and elsewhere."""
+    """Create records of the extensions for the records with these ids; a secret and other texts contain `mark`."""
     call("populate", workspace_id, ids, mark)
 
 
 def call(function: str, *arguments: Any) -> list[Any]:
-    """Call a function of all `support` modules that have it; return the results."""
+    """Call a function of all `support` modules that define it; return the results."""
     return [getattr(one, function)(*arguments) for one in _support() if hasattr(one, function)]
 
 
 def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFunctions:
-    """Return the functions of queues of the extensions by name, each with a message of each kind."""
+    """Return the queue functions of the extensions by name, each with a message of each kind."""
     found = call("queue_functions", workspace_id, agent_id, client_id)
     return {name: entry for functions in found for name, entry in functions.items()}
 

@@ -1,4 +1,4 @@
-"""Omits the tests of extensions that are off."""
+"""Collects no tests of extensions that are off."""
 
 from pathlib import Path
 

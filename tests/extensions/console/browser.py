@@ -1,4 +1,4 @@
-"""A browser without JavaScript: keeps cookies, follows redirects, fills in forms by what the page has."""
+"""A browser without JavaScript that keeps cookies, follows redirects and submits the forms of a page."""
 
 import html
 import re
@@ -12,7 +12,7 @@ _HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)"')
 
 
 class Browser:
-    """A person's browser at the console of a workspace."""
+    """The browser of a person who uses the console of a workspace."""
 
     def __init__(self, workspace_id: str) -> None:
         self.home = f"/console/{workspace_id}"
@@ -20,7 +20,7 @@ class Browser:
         self._api = Api()
 
     def open(self, path: str, **headers: str) -> Answer:
-        """GET a page below the workspace's, and follow redirects."""
+        """GET a page of the workspace, and follow redirects."""
         return self._follow(self._send("GET", self.home + path, None, headers))
 
     def post(self, path: str, fields: dict[str, Any], **headers: str) -> Answer:
@@ -28,9 +28,9 @@ class Browser:
         return self._follow(self._submit(self.home + path, fields, **headers))
 
     def submit(self, page: Answer, action: str, fields: dict[str, Any]) -> Answer:
-        """Fill in the form of a page whose address ends with `action`, with its hidden fields.
+        """Submit the form whose address ends with `action`, with its hidden fields.
 
-        Of several, it is the one with the hidden `action` of the fields, or else the first.
+        If several forms match, choose the form with the hidden `action` in the fields, or else the first form.
         """
         forms = []
         for address, content in _FORM.findall(page.text):
@@ -47,7 +47,7 @@ class Browser:
         return self.post("", {"email": email, "password": password})
 
     def start_session(self, **fields: str) -> None:
-        """Sign in with these fields, without opening the first page."""
+        """Sign in without opening the first page."""
         assert self._submit(self.home, fields).status == 303
 
     def _submit(self, path: str, fields: dict[str, Any], **headers: str) -> Answer:

@@ -1,4 +1,4 @@
-"""An organisation with people who sign in, and get mails."""
+"""An organisation whose people sign in and get mails."""
 
 import pytest
 
@@ -15,13 +15,13 @@ PASSWORD = "correct horse"
 
 @pytest.fixture(autouse=True)
 def forgotten_sessions() -> None:
-    """Each test begins without cached sessions."""
+    """Clear the cached sessions before each test."""
     sessions.clear_cache()
 
 
 @pytest.fixture
 def workspace_api(workspace: NewWorkspace) -> Api:
-    """The API with the workspace key, with an organisation of one agent and a client."""
+    """Create an organisation with one agent and one client; return the API with the workspace key."""
     api = Api(workspace.workspace_key)
     _, is_old = restore_or_create("organisation", lambda: _create_organisation(api))
     if is_old:
@@ -39,12 +39,12 @@ def _create_organisation(api: Api) -> None:
 
 @pytest.fixture
 def browser(workspace: NewWorkspace, workspace_api: Api) -> Browser:
-    """The browser of the client, not signed in."""
+    """Return the browser of the client, who is not signed in."""
     return Browser(workspace.workspace_id)
 
 
 @pytest.fixture
 def mailing(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Mailing:
-    """The functions, with a client who wants mails."""
+    """Return the pipeline of mails, with a client who wants mails."""
     assert workspace_api.post("/v2/clients/bo", settings()).status == 200
     return Mailing(monkeypatch, pass_time)

@@ -1,4 +1,4 @@
-"""Notifications as the cloud runs them: the stream, the queue with its delays, and the mails that SES takes."""
+"""Notifications as in the cloud: the stream, the queue with its delays, and the mails that SES accepts."""
 
 import email
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from tests.webhooks.pipeline import Record, Stream
 SENDER, CONSOLE = "CAMS <notifications@cams.test>", "https://cams.test/prod/console"
 # The address of the client who wants mails.
 BO = "bo@acme.test"
-# The visibility timeout of the queue: when a message of a process that has ended comes again.
+# The visibility timeout of the queue, after which the message of a crashed process is received again.
 AGAIN_MILLISECONDS = 360_000
 
 
@@ -30,7 +30,7 @@ class Crash(BaseException):
 
 
 class Mailing:
-    """The function and what is around it. `pass_time` is the only clock; messages wait in order of their time."""
+    """The stream, the queue and the function. `pass_time` is the only clock; messages wait in order of time."""
 
     def __init__(self, patch: pytest.MonkeyPatch, pass_time: PassTime) -> None:
         patch.setenv("CAMS_MAIL_SENDER", SENDER)
@@ -62,7 +62,7 @@ class Mailing:
         storage.sdk_client("ses", attempts=1).verify_email_identity(EmailAddress="notifications@cams.test")
 
     def records(self) -> list[Record]:
-        """The changes of conversations since the last call."""
+        """Return the changes of conversations since the last call."""
         return [
             one for one in self.stream.read("conversations") if one["dynamodb"]["Keys"]["item"]["S"] == "conversation"
         ]
@@ -72,7 +72,7 @@ class Mailing:
         follow("conversations", records)
 
     def run(self, seconds: int) -> None:
-        """Let time pass, and run the function for each message when it is visible."""
+        """Let time pass, and run the function for each message as soon as it is visible."""
         end = clock.milliseconds() + seconds * 1000
         while due := sorted(one for one in self.queued if one[0] <= end):
             at, text = due[0]
@@ -92,51 +92,51 @@ class Mailing:
         return functions.notify_people({"Records": [{"messageId": "one", "body": text}]}, None)
 
     def happen(self, seconds: int = handoff_notices.DELAY_SECONDS) -> None:
-        """Run the stream, and the queue for some seconds."""
+        """Run the stream once, and the queue for some seconds."""
         self.feed(*self.records())
         self.run(seconds)
 
     @property
     def mails(self) -> list[EmailMessage]:
-        """The mails that SES has taken, oldest first."""
+        """The mails that SES has accepted, oldest first."""
         return [email.message_from_string(one, policy=default) for one in self.raw_mails]
 
     @property
     def raw_mails(self) -> list[str]:
-        """The same as SES gets them."""
+        """The mails in the form in which SES receives them."""
         return [one.raw_data for one in ses_backends["123456789012"]["eu-west-1"].sent_messages]
 
     @property
     def recipients(self) -> list[str]:
-        """To whom each mail was sent; moto adds those of the headers."""
+        """The recipient of each mail; moto also lists the recipients in the headers."""
         return [one.destinations[0] for one in ses_backends["123456789012"]["eu-west-1"].sent_messages]
 
 
 def text_of(mail: EmailMessage, kind: str = "plain") -> str:
-    """The plain text of a mail, or its HTML."""
+    """Return the plain text or the HTML of a mail."""
     part = mail.get_body((kind,))
     assert part is not None
     return cast(str, part.get_content())
 
 
 def request_person(api: Api, name: str, agent: str = "support", **metadata: Any) -> None:
-    """A visitor requests a person."""
+    """Request a person as a visitor."""
     body = {"metadata": {"state": "requested_chat", **metadata}}
     assert api.post(f"/agents/{agent}/interact/{name}/state", body).status == 200
 
 
 def take_over(api: Api, name: str, agent: str = "support") -> None:
-    """A person takes a conversation over."""
+    """Take over a conversation as a person."""
     body = {"metadata": {"state": "human-chatting"}}
     assert api.post(f"/agents/{agent}/interact/{name}/state", body).status == 200
 
 
 def settings(through: str | None = "email", condition: str | None = "all") -> dict[str, Any]:
-    """The member that decides about notifications."""
+    """Return the member with the notification settings."""
     return {"notificationsSettings": {"notifyThrough": through, "notifyIf": condition}}
 
 
 def notice_rows() -> list[dict[str, Any]]:
-    """The stored rows of notifications."""
+    """Return the stored rows of notifications."""
     found = storage.sdk_client("dynamodb").scan(TableName="cams-workspaces")["Items"]
     return [one for one in found if "listed_at" in one]

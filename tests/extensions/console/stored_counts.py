@@ -1,4 +1,4 @@
-"""Counts of an hour, stored as the function that counts would: it runs 17 minutes later."""
+"""Stored counts of an hour, as the counting function writes them 17 minutes later."""
 
 from chalicelib import storage
 from chalicelib.extensions.reports import hours
@@ -6,7 +6,7 @@ from chalicelib.extensions.reports.counts import DayRow
 
 
 def count(workspace_id: str, agent_id: str, day: str, hour: int, value: str, **numbers: int) -> None:
-    """Store the counts of one hour of UTC, all of them with one value of each dimension."""
+    """Store the counts of one UTC hour; every dimension has one value."""
     counts = [numbers.get(name, 0) for name in hours.NAMES]
     groups = {dimension: {str(hour): {value: counts}} for dimension in hours.DIMENSIONS}
     for kind, document in (("counts", {"hours": {str(hour): counts}}), ("groups", groups)):

@@ -1,4 +1,4 @@
-"""The console in the tests of core: its function with its messages, and the rows of its mails."""
+"""The console in the tests of core: its queue function with messages, and the rows of its mails."""
 
 import pytest
 
@@ -20,26 +20,26 @@ QUEUES = (QUEUE,)
 
 
 def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFunctions:
-    """Return the function of the queue by its name, with a message of each kind."""
+    """Return the queue function by name, with a message of each kind."""
     kinds = (FindRecipients(workspace_id, 0, (agent_id,)), Notify(workspace_id, client_id, 0))
     return {"notify_people": (functions.notify_people, [*map(messages.pack, kinds)])}
 
 
 def add_rows(workspace_id: str) -> None:
-    """Add the rows of a mail."""
+    """Store the rows of a mail."""
     notices.claim(None, workspace_id, "ann", clock.milliseconds())
     assert allowance.take(workspace_id)
 
 
 def run_functions() -> None:
-    """Notify a person, and change one by an administrator."""
+    """Notify a person, and let an administrator change a person."""
     with pytest.MonkeyPatch.context() as patch:
         _notify_people(patch)
     _change_a_person()
 
 
 def _notify_people(patch: pytest.MonkeyPatch) -> None:
-    """Two conversations request a person, the first one with metadata that is too long for the index."""
+    """Let two conversations request a person; the first has metadata that is too long for the index."""
     patch.setenv("CAMS_MAIL_SENDER", "cams@example.com")
     patch.setenv("CAMS_CONSOLE_URL", "https://example.com/console")
     storage.sdk_client("ses", attempts=1).verify_email_identity(EmailAddress="cams@example.com")
@@ -61,7 +61,7 @@ def _notify_people(patch: pytest.MonkeyPatch) -> None:
 
 
 def _change_a_person() -> None:
-    """The commit requires that the rights of the administrator have not changed."""
+    """Change a person; the commit requires that the administrator's rights have not changed."""
     new = workspaces.create("Console")
     api, browser = Api(new.workspace_key), Browser(new.workspace_id)
     administrator = {"email": "bo@acme.test", "dashboardPassword": "correct horse", "isOrgAdmin": True}

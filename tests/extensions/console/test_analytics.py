@@ -1,4 +1,4 @@
-"""Analytics and leads in the console: what a person chooses, what they see of it, and the files."""
+"""Analytics and leads in the console: the selection, the pages that show it, and the files."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ TODAY = clock.iso(clock.seconds())[:10]
 
 @pytest.fixture
 def signed_in(browser: Browser, workspace_api: Api, workspace: NewWorkspace) -> Browser:
-    """The client's browser, with counts and leads of their agent and of another."""
+    """Return the client's browser, and store counts and leads of their agent and of another agent."""
     for agent_id, number in (("support", 7), ("other", 999)):
         count(workspace.workspace_id, agent_id, TODAY, 0, "NL", conversations=number, messages=12 * number, seconds=70)
         count(workspace.workspace_id, agent_id, "2026-01-31", 23, "NL", conversations=number)
@@ -62,7 +62,7 @@ def test_an_unfinished_period_is_compared_with_as_much_of_the_one_before(
 
 
 def points(page: str) -> list[int]:
-    """The number of points of each line of the page."""
+    """Return the number of points of each line on the page."""
     return [part.partition('"')[0].count(",") for part in page.split('class="line" points="')[1:]]
 
 
@@ -84,7 +84,7 @@ def test_pages_say_when_they_show_only_the_first_agents(
     operator.start_session(key=workspace.workspace_key)
     workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["gone", "support", "other"]})
     sessions.clear_cache()
-    # An operator has two agents, and the organisation three ids, the first of an agent that does not exist.
+    # An operator sees two agents. The organisation contains three ids, and the first agent does not exist.
     for most, by_operator, by_person in ((1, 1, 0), (2, None, 1), (3, None, None)):
         monkeypatch.setattr(overview, "MAX_AGENTS", most)
         for browser, count_on_page in ((operator, by_operator), (signed_in, by_person)):

@@ -1,7 +1,7 @@
-"""Every route of the console with its records and a form that works, as each person who may not use it: refused.
+"""Every route of the console rejects people who may not use it, even with a valid form.
 
-`ROWS` has a row for each route, so a new one without a row fails. The rows are proven by the person who may: each page
-shows the canary of its records, and each form changes something.
+`ROWS` contains a row for each route, so a new route without a row fails. Requests of authorised people prove the rows:
+each page shows the canary of its records, and each form changes something.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ from tests.moto_tables import items, restore, snapshot
 
 @pytest.fixture
 def world(workspace: NewWorkspace, workspace_api: Api) -> World:
-    """Two organisations, and records of one with the canary."""
+    """Create two organisations; the records of one organisation contain the canary."""
     return restore_or_create("records of the console", lambda: build(workspace, workspace_api))[0]
 
 
@@ -71,7 +71,7 @@ def test_who_may_use_a_route_sees_its_records_or_changes_something(world: World)
     assert not wrong
 
 
-# Who else comes with a form that works for who may use it and a secret of their own, and what they may use.
+# Other people who send a valid form with the secret of their own session, and the routes that they may use.
 PEOPLE = {
     "a person of the organisation": ("pat@acme.test", PERSON),
     "an administrator": ("ada@acme.test", ADMIN),
@@ -218,7 +218,7 @@ def test_a_forged_form_is_refused(
 
 
 def _count(world: World) -> list[int]:
-    """How many records there are of what a form could add twice."""
+    """Return the number of records that a repeated form could add twice."""
     hook = world.ids["webhook_id"]
     lists = ("/v3/clients", "/v3/tokens", f"/v3/webhooks/{hook}/deliveries", "/v3/agents/support/convos/ann/messages")
     return [len(world.api.get(f"{path}?limit=100").data) for path in lists]

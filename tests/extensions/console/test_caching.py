@@ -1,4 +1,4 @@
-"""No browser and no proxy stores a page of the console; its assets are stored for a year."""
+"""Browsers and proxies store no page of the console, but store its assets for a year."""
 
 import pytest
 
@@ -18,7 +18,7 @@ ASSET = "/console/assets/{name}"
 
 @pytest.fixture
 def console_api(workspace: NewWorkspace, api: Api) -> Api:
-    """Two agents, as the console's records have them."""
+    """Create the two agents that the console's records need."""
     for agent in ("support", "other"):
         api.post(f"/v2/agents/{agent}", {})
     api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})

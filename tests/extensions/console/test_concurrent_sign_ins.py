@@ -1,4 +1,4 @@
-"""Two processes of the service and their database, an engine with real concurrency, count attempts to sign in."""
+"""Two processes of the service count sign-in attempts on an engine with real concurrency."""
 
 import time
 from collections import Counter
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.engine, whole]
 
 def test_exactly_ten_of_many_concurrent_sign_ins_are_checked(served: Service) -> None:
     while clock.seconds() % WINDOW > WINDOW - 30:
-        time.sleep(1)  # or a new window could begin during the test
+        time.sleep(1)  # otherwise, a new window could begin during the test
     started = [served.start(competing_writers.__name__, "guess", 12, THREADS) for _ in range(PROCESSES)]
     statuses = Counter(" ".join(line for one in started for line in output(one)).split())
     assert statuses == {"401": MAX_ATTEMPTS, "429": PROCESSES * THREADS * 12 - MAX_ATTEMPTS}

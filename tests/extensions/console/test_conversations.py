@@ -1,4 +1,4 @@
-"""Conversations in the console: the list, the transcript, and what a person does there."""
+"""Conversations in the console: the list, the transcript, and the actions of a person."""
 
 import html
 from typing import Any
@@ -17,7 +17,7 @@ CONVO = "/convos/support/ann"
 
 @pytest.fixture
 def signed_in(browser: Browser, workspace_api: Api) -> Browser:
-    """The client's browser, with a conversation to read."""
+    """Return the client's browser, and create a conversation."""
     turns: list[Any] = [{"from": "human", "messages": [{"mid": "1", "item": {"text": "Can <b>somebody</b> look?"}}]}]
     body = {"turns": turns, "metadata": {"userName": "Ann Jansen", "state": "requested_chat"}}
     assert workspace_api.post("/agents/support/interact/ann/state", body).status == 200
@@ -126,7 +126,7 @@ def test_the_live_address_shows_each_of_two_edits_in_a_second(
 ) -> None:
     page = signed_in.open(CONVO)
     address = page.text.partition('data-live="')[2].partition('"')[0].removeprefix(signed_in.home)
-    reply(signed_in, page, "I am looking at it")  # the metadata has the last message
+    reply(signed_in, page, "I am looking at it")  # the metadata contains the last message
     (*_, message) = workspace_api.get("/v3/agents/support/convos/ann/messages").data
     tag, answers = '""', []
     for text in ("first", "other"):

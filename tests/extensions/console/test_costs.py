@@ -1,4 +1,4 @@
-"""What each page costs, and the most bytes of the overview."""
+"""The cost of each page, and the maximum size of the overview."""
 
 import html
 
@@ -16,7 +16,7 @@ extensions.require("history", "reports")
 
 from tests.extensions.console.stored_counts import count
 
-NOW = 1_795_435_200  # noon, so that the days are the same in each run
+NOW = 1_795_435_200  # noon, so that every run covers the same days
 LIVE = "live"
 PAGES = {
     "/overview": "/console/overview",
@@ -38,7 +38,7 @@ PAGES = {
 def signed_in(
     browser: Browser, workspace_api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> Browser:
-    """The client's browser, with 100 conversations, 60 leads and 180 days of counts."""
+    """Return the client's browser, and store 100 conversations, 60 leads and 180 days of counts."""
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
     for number in range(100):
         text = f"Message {number} says what a visitor would like to know."

@@ -1,4 +1,4 @@
-"""No cell of a file of leads or analytics is a formula of a spreadsheet."""
+"""No cell in a file of leads or analytics is a spreadsheet formula."""
 
 from chalicelib import clock, extensions
 from chalicelib.workspaces.store import NewWorkspace

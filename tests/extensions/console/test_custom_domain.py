@@ -1,4 +1,4 @@
-"""The pages of a deployment behind any address follow the path of the request."""
+"""The links on pages follow the path of the request, whatever the address of the deployment."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The settings of a stage that sends mail: a deployment rejects settings with which no mail could be sent."""
+"""The settings of a stage that sends mail: a deployment rejects settings that would prevent sending."""
 
 import json
 from pathlib import Path

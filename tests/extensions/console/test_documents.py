@@ -1,4 +1,4 @@
-"""The page of the console lists its settings."""
+"""The document about the console lists its settings."""
 
 import re
 from pathlib import Path

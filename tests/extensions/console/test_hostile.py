@@ -1,4 +1,4 @@
-"""Each route of the console with hostile texts in its records, its query and its form: no page has tags of them."""
+"""No page of the console contains tags from hostile texts in its records, its query or its form."""
 
 from html.parser import HTMLParser
 from urllib.parse import urlencode
@@ -21,7 +21,7 @@ TAGS = frozenset(("img", "iframe", "style", "base", "object", "embed", "meta"))
 
 
 class TagParser(HTMLParser):
-    """What only a text that was not escaped can make, and all texts."""
+    """Collects the tags that only unescaped text can create, and all texts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class TagParser(HTMLParser):
 
 @pytest.fixture
 def world(workspace: NewWorkspace, workspace_api: Api) -> World:
-    """Records with hostile texts."""
+    """Create records with hostile texts."""
     return restore_or_create("hostile records", lambda: build(workspace, workspace_api, HOSTILE))[0]
 
 

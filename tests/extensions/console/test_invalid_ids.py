@@ -1,4 +1,4 @@
-"""A stored text that is no identifier never becomes part of a key."""
+"""A stored text that is not an identifier never becomes part of a key."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from tests.extensions.console.browser import Browser
 def test_a_text_that_is_no_identifier_names_no_record(
     workspace: NewWorkspace, api: Api, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`widgetIDs` and `orgId` accept any text. DynamoDB refuses an empty key and one of more than 1,024 bytes."""
+    """`widgetIDs` and `orgId` accept any text. DynamoDB rejects empty keys and keys of more than 1,024 bytes."""
     read: list[Any] = []
     api.post("/v2/agents/support", {"title": "Support"})
     api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support", text]})

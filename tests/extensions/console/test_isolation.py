@@ -1,4 +1,4 @@
-"""Every page and form, with every way not to be allowed: refused, and nothing changed."""
+"""Every page and form rejects every kind of unauthorised request, and such requests change nothing."""
 
 import re
 from collections.abc import Callable
@@ -18,19 +18,19 @@ from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-# The link in a mail has a sealed token (`test_unsubscribe`).
+# The link in a mail contains an encrypted token (`test_unsubscribe`).
 _UNSUBSCRIBE = "/console/{workspace}/unsubscribe/{token}"
 OPEN = {"/console", "/console/{workspace}", "/console/assets/{name}", _UNSUBSCRIBE}
 
 
 class Place(NamedTuple):
-    """A method of a route of the console."""
+    """One method of a console route."""
 
     method: str
     route: str
 
     def path(self, workspace_id: str) -> str:
-        """An address of the route, with ids of the records of `workspace_api`."""
+        """Return an address of the route, with the ids of the records in `workspace_api`."""
         values = {"workspace": workspace_id, "agent_id": "support", "convo_id": "ann", "client_id": "bo", "name": "x"}
         return re.sub(r"{(\w+)}", lambda found: values.get(found[1], "unknown"), self.route)
 
@@ -52,7 +52,7 @@ def send(
 
 @pytest.fixture
 def signed_in(browser: Browser, workspace_api: Api) -> Browser:
-    """The client's browser, with a conversation."""
+    """Return the client's browser, and create a conversation."""
     body = {"turns": [{"from": "human", "messages": [{"item": {"text": "Hello"}}]}]}
     assert workspace_api.post("/agents/support/interact/ann/state", body).status == 200
     browser.start_session(email="bo@acme.test", password=PASSWORD)
@@ -60,7 +60,7 @@ def signed_in(browser: Browser, workspace_api: Api) -> Browser:
 
 
 def leads_to_sign_in(answer: Answer, workspace_id: str) -> bool:
-    """Whether the answer shows nothing but the way to the sign-in."""
+    """Return whether the response only leads to the sign-in page."""
     return (answer.status, answer.headers.get("location"), answer.text) == (303, f"/console/{workspace_id}", "")
 
 

@@ -1,4 +1,4 @@
-"""Every link of a page or a mail works: with the longest ids, and with every other extension off."""
+"""Every link on a page or in a mail works with the longest ids, and without the other extensions."""
 
 import html
 import os
@@ -42,7 +42,7 @@ def test_every_link_of_a_page_works(
 
 
 def links(answer: Answer, here: str) -> list[str]:
-    """The paths that a page of the console links to."""
+    """Return the paths that a page of the console links to."""
     found = [html.unescape(one) for one in re.findall(r'<a [^>]*href="([^"]*)"', answer.text)]
     return [urlsplit(here).path + one if one.startswith("?") else one.partition("#")[0] for one in found]
 

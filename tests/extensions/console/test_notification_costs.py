@@ -1,4 +1,4 @@
-"""What notifications cost: nothing for other changes, and a fixed number of requests for each mail."""
+"""Notifications cost nothing for other changes, and a fixed number of requests per mail."""
 
 import pytest
 

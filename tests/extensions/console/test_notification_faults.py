@@ -1,4 +1,4 @@
-"""Faults lose no mail and send none twice at once: crashes, refusals of SES, damaged records, and two processes."""
+"""Crashes, SES errors, damaged records and concurrent processes neither lose a mail nor send it twice at once."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ SEND = 10
 
 @contextmanager
 def crashing(at: int, after: bool) -> Iterator[list[str]]:
-    """End the process at a call of the SDK, counted from 0, before or after it; the list has the calls."""
+    """Crash before or after a call of the SDK, counted from 0; yield the list of calls."""
     calls: list[str] = []
     call = BaseClient._make_api_call
 
@@ -45,7 +45,7 @@ def crashing(at: int, after: bool) -> Iterator[list[str]]:
 
 
 def calls_of_a_notification(mailing: Mailing) -> list[str]:
-    """The calls between a request and its mail."""
+    """Return the calls between a request and its mail."""
     with crashing(-1, after=False) as calls:
         mailing.run(handoff_notices.DELAY_SECONDS)
     return calls
@@ -63,7 +63,7 @@ def test_a_crash_loses_no_mail_and_sends_none_twice_at_once(
         mailing.run(handoff_notices.DELAY_SECONDS)
     assert mailing.failures == 1, calls
     mailing.run(3_600)
-    # A mail that may not have left is sent again after the interval, if the conversation still waits.
+    # If it is unknown whether a mail was sent, it is sent again after the interval if the conversation still waits.
     is_unknown = (at, after) == (SEND, True) or (at, after) == (SEND + 1, False)
     assert len(mailing.mails) == (2 if is_unknown else 1), calls
     times = mailing.sent_at
@@ -165,7 +165,7 @@ def test_of_two_processes_at_the_same_mail_one_sends_it(
     find_waiting, others = inbox.find_waiting, [text]
 
     def overtaken(*arguments: Any) -> Any:
-        """The other process runs between the reads of the first one and its claim."""
+        """Run the other process between the reads of the first process and its claim."""
         if others:
             mailing.invoke(others.pop())
         return find_waiting(*arguments)

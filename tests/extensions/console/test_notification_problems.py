@@ -1,4 +1,4 @@
-"""What pages of the console say about mails that do not come."""
+"""The explanations on console pages for mails that do not arrive."""
 
 import re
 from typing import Any
@@ -15,7 +15,7 @@ from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.mailing import BO, Mailing, request_person, settings, text_of
 
-# What a page says about mails that do not come.
+# The texts on a page about mails that do not arrive.
 PROBLEMS: dict[str, dict[str, Any]] = {
     "The last mail was rejected": {},
     "complete email address": {"email": "bø@acme.test"},
@@ -24,7 +24,7 @@ PROBLEMS: dict[str, dict[str, Any]] = {
 
 
 def problem_of(page: str) -> list[str]:
-    """The text at the field of the notifications."""
+    """Return the text at the notification field."""
     return re.findall('<p class="error" id="wrong-notify">(.*)</p>', page)
 
 
@@ -89,7 +89,7 @@ def test_a_workspace_sends_a_limited_number_of_mails_a_day(
 ) -> None:
     monkeypatch.setattr(allowance, "MAX_MAILS", 2)
     until_midnight = -(clock.milliseconds() // 1000) % (24 * 60 * 60)
-    mailing.run(until_midnight + 12 * 60 * 60)  # the first three requests are of one day
+    mailing.run(until_midnight + 12 * 60 * 60)  # the first three requests are on the same day
     for person in ("ann", "bob", "cem"):
         request_person(workspace_api, person)
         mailing.happen(400)

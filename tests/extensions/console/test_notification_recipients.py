@@ -1,4 +1,4 @@
-"""Who gets a mail about a conversation that waits: by settings, address, organisation and rights."""
+"""The recipients of a mail about a waiting conversation depend on settings, address, organisation and rights."""
 
 import json
 import re
@@ -91,7 +91,7 @@ def test_only_people_of_the_organisation_of_the_agent_get_a_mail(
     foreign.post("/v2/clients/bo", {"orgId": "acme", "email": "foreign@other.test", **settings()})
     request_person(workspace_api, "ann")
     mailing.happen()
-    assert len(mailing.groups) == 3  # that of the stream, and one for each
+    assert len(mailing.groups) == 3  # the message from the stream, and a message for each recipient
     assert sorted(mailing.recipients) == [BO, "kim@acme.test"]
     request_person(workspace_api, "bob", agent="other")
     mailing.happen(400)

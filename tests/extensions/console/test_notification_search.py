@@ -1,4 +1,4 @@
-"""The search for conversations that wait: a flood at other agents hides none, and each search ends."""
+"""The search for waiting conversations: a flood at other agents hides no conversation, and each search ends."""
 
 import re
 from typing import Any
@@ -36,7 +36,7 @@ def test_many_other_conversations_that_wait_hide_none(
 
 @pytest.fixture
 def flooded(mailing: Mailing, workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Mailing:
-    """Ann has requested a person, then more visitors of another organisation than a search examines."""
+    """Let Ann request a person, then more visitors of another organisation than a search examines."""
     monkeypatch.setattr(inbox, "_MAX_EXAMINED", 4)
     flood(workspace_api, monkeypatch, pass_time)
     return mailing

@@ -1,4 +1,4 @@
-"""When a request for a person becomes a mail, and which requests share one."""
+"""The time between a request for a person and its mail, and the requests that share a mail."""
 
 import random
 import re

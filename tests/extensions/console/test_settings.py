@@ -1,4 +1,4 @@
-"""Settings in the console: organisations, their people, own notifications, webhooks and tokens; and who may not."""
+"""Settings in the console: organisations, people, own notifications, webhooks, tokens and the required rights."""
 
 import re
 from typing import Any
@@ -21,7 +21,7 @@ OWN = {"name": "Acme Travel", "squarePhotoURL": "", "preferredLanguage": "", "da
 
 @pytest.fixture
 def admin(browser: Browser, workspace_api: Api) -> Browser:
-    """The browser of an administrator of an organisation that edits itself; another organisation is next to it."""
+    """Return the browser of an administrator whose organisation may edit itself; another organisation also exists."""
     workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "canSelfEdit": True})
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     workspace_api.post("/v2/clients/kim", {"orgId": "acme", "name": "Kim", "dashboardPassword": CANARY})
@@ -34,24 +34,24 @@ def admin(browser: Browser, workspace_api: Api) -> Browser:
 
 @pytest.fixture
 def operator(workspace: NewWorkspace, workspace_api: Api) -> Browser:
-    """The browser of an operator."""
+    """Return the browser of an operator."""
     found = Browser(workspace.workspace_id)
     found.start_session(key=workspace.workspace_key)
     return found
 
 
 def client(api: Api, client_id: str) -> Any:
-    """A client as the workspace key sees it."""
+    """Return a client as the workspace key reads it."""
     return api.get(f"/v2/clients/{client_id}").data
 
 
 def secret(page: Answer) -> dict[str, str]:
-    """The secret of the forms of a page."""
+    """Return the secret in the forms of a page."""
     return {"form": page.text.partition('name="form" value="')[2].partition('"')[0]}
 
 
 def opened(page: Answer) -> dict[str, str]:
-    """The checked pages of the form of a client."""
+    """Return the pages that are checked in the form of a client."""
     return dict.fromkeys(re.findall(r'name="(canAccess\.[^"]*)" type="checkbox" checked', page.text), "on")
 
 
@@ -298,7 +298,7 @@ def test_a_delivery_is_delivered_again(operator: Browser, workspace_api: Api) ->
 
 
 def made_webhook(api: Api) -> str:
-    """The id of a new webhook."""
+    """Return the id of a new webhook."""
     body = {"webhook": {"url": "https://hooks.test/x", "events": ["lead_captured"], "description": "Leads"}}
     return str(api.post("/v3/webhooks", body).data["id"])
 

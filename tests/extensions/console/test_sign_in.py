@@ -1,4 +1,4 @@
-"""Signing in to the console, and what ends a session."""
+"""Signing in to the console, and the actions that end a session."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_signing_out_ends_the_session(browser: Browser) -> None:
 
 
 def attempt(workspace: NewWorkspace, fields: dict[str, str], address: str) -> None:
-    """A wrong sign-in."""
+    """Try to sign in with wrong fields."""
     with pytest.raises(sessions.WrongSignIn):
         sessions.sign_in(workspace.workspace_id, fields, address)
 

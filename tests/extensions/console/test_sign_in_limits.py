@@ -1,4 +1,4 @@
-"""The limits of attempts to sign in: which attempts share a counter, and what an attempt costs."""
+"""The limits of sign-in attempts: the attempts that share a counter, and the cost of an attempt."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -25,12 +25,12 @@ from tests.moto_tables import items, snapshot
 
 ADDRESS, BROWSER_ADDRESS = "203.0.113.7", "127.0.0.1"
 UNKNOWN_WORKSPACE = "01hzzzzzzzzzzzzzzzzzzzzzzz"
-# As an email, it has the parts of others: with `#` between them, ten attempts locked an address and an email out.
+# Emails that look like a joined key. When `#` joined the parts, ten attempts locked out an address and an email.
 JOINED = ("bo@acme.test#203.0.113.7", "with a key#203.0.113.7", "key and address", '"bo@acme.test","203.0.113.7"')
 
 
 def outcome(workspace_id: str, fields: dict[str, str], address: str = ADDRESS) -> str:
-    """What an attempt to sign in raises; empty for a session."""
+    """Try to sign in; return the name of the error, or an empty text for a session."""
     try:
         sessions.sign_in(workspace_id, fields, address)
     except (sessions.WrongSignIn, TooManyAttempts) as error:
@@ -39,13 +39,13 @@ def outcome(workspace_id: str, fields: dict[str, str], address: str = ADDRESS) -
 
 
 def fail(workspace: NewWorkspace, count: int, address: str = ADDRESS, first: int = 0) -> list[str]:
-    """The outcomes of attempts with different emails."""
+    """Try to sign in with different emails; return the outcomes."""
     emails = (f"{number}@spray.test" for number in range(first, first + count))
     return [outcome(workspace.workspace_id, {"email": one, "password": "x"}, address) for one in emails]
 
 
 def store_failures(count: int, address: str = ADDRESS) -> None:
-    """Store the counter of an address as this number of failed attempts leaves it."""
+    """Store the counter of an address as after this number of failed attempts."""
     row = session_store._failures(sessions._network(address))
     row.tried = count
     put_now(row)
@@ -144,7 +144,7 @@ def test_failures_count_across_workspaces_emails_and_keys(workspace: NewWorkspac
 def test_a_right_password_is_refused_if_the_failures_are_used_up_at_the_same_time(
     workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An attacker who sends all attempts at once gets no more of them."""
+    """An attacker cannot get more attempts by sending all of them at once."""
     of_client = session_store.of_client
 
     def fail_first(*arguments: Any) -> Any:
@@ -184,7 +184,7 @@ def test_known_and_unknown_emails_cost_the_same(browser: Browser, workspace_api:
 
 
 def test_known_and_unknown_emails_cost_the_same_in_a_new_process(browser: Browser, workspace_api: Api) -> None:
-    """The first attempt loads the data key, also if there is no client to decrypt."""
+    """The first attempt always loads the data key, even without a client to decrypt."""
     costs = []
     for email in ("bo@acme.test", "nobody@acme.test"):
         clear_caches()
@@ -216,7 +216,7 @@ def test_the_rows_of_attempts_expire_with_their_window(workspace: NewWorkspace) 
 
 
 def test_no_counter_has_the_hash_of_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The counters have rows in the table of credentials, and callers choose the texts that are counted."""
+    """The counters share the table of credentials, and callers choose the counted texts."""
     hashed: list[str] = []
     monkeypatch.setattr(tokens, "fingerprint", lambda text: hashed.append(text) or "hash")
     session_store._row("address", "203.0.113.7")

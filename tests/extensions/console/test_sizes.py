@@ -1,4 +1,4 @@
-"""No page of the console exceeds 1 MB, whatever its records and forms contain; what is cut can be downloaded."""
+"""No page of the console exceeds 1 MB, whatever its records and forms contain; truncated texts can be downloaded."""
 
 import html
 import json
@@ -20,9 +20,9 @@ from tests.moto_tables import restore, snapshot
 from tests.selection import first_case, one_of_each
 
 MB = 1_000_000
-# What Lambda answers at most, as a JSON string.
+# The maximum size of a Lambda response, as a JSON string.
 LAMBDA = 6 * 1024 * 1024
-# The characters that grow most in HTML, in JSON and in UTF-8.
+# The characters that expand most in HTML, in JSON and in UTF-8.
 GROWING = ("'", '"', "<", "é", "😀", "\n", "\x01", "a")
 STATE = "/agents/support/interact/{}/state"
 AGENT = "/console/{workspace}/agents/{agent_id}"
@@ -31,13 +31,13 @@ NESTED: Any = json.loads("[" * 150 + "1" + "]" * 150)
 
 
 def huge(size: int, characters: str = "'") -> str:
-    """A text of some bytes that no compression makes small enough to hide it."""
+    """Return a text of at most this many bytes that repeats these characters."""
     return (characters * (size // len(characters.encode()) + 1))[: size // len(characters.encode())]
 
 
 @pytest.fixture
 def world(workspace: NewWorkspace, workspace_api: Api) -> World:
-    """Records as large as the API stores them."""
+    """Create records of the maximum size that the API stores."""
     return restore_or_create("large records", lambda: _create_records(workspace, workspace_api))[0]
 
 
@@ -83,7 +83,7 @@ def _create_records(workspace: NewWorkspace, api: Api) -> World:
 
 
 def conversations() -> Iterator[tuple[str, list[Any]]]:
-    """Conversations that a visitor can write, by id."""
+    """Return conversations that a visitor can write, by id."""
     for number, character in enumerate(GROWING):
         size = {"\x01": 300_000, '"': 950_000, "\n": 950_000, "é": 1_500_000, "😀": 1_500_000}.get(character, 1_950_000)
         yield f"one-{number}", [{"text": huge(size, character)}]
@@ -162,7 +162,7 @@ def test_no_page_exceeds_a_megabyte(world: World) -> None:
             restore(before)
             sessions.clear_cache()
     assert not {one for one in statuses if one >= 500}
-    # The pages are as large as they get, or the records test nothing.
+    # The pages must reach their maximum size, or the records test nothing.
     assert sizes[f"{('GET', AGENT)} 200"] > 300_000
     assert sizes[f"{('POST', AGENT)} 412"] > 350_000
     assert sizes[f"{('GET', ORGANISATION)} 200"] > 200_000
@@ -227,7 +227,7 @@ def test_a_lead_that_is_cut_can_be_downloaded(world: World, workspace: NewWorksp
 
 
 def test_a_form_saves_no_part_of_a_text(world: World, workspace_api: Api) -> None:
-    """Saved unchanged, forms leave what they do not show as it is."""
+    """A form that is saved unchanged does not change the parts of a text that the form omits."""
     browser = world.browser("")
     paths = {"agents": "/agents/support", "orgs": "/settings/orgs/acme", "clients": "/settings/orgs/acme/clients/kim"}
     records = {"agents": "/v2/agents/support", "orgs": "/v2/orgs/acme", "clients": "/v2/clients/kim"}
@@ -252,7 +252,7 @@ def flat(answer: Any) -> dict[str, Any]:
 
 
 def controls(page: str, path: str, home: str) -> dict[str, str]:
-    """What a browser sends of the form of a page that nobody has changed."""
+    """Return the fields that a browser sends for an unchanged form."""
     form = re.search(rf'<form[^>]*action="{re.escape(home + path)}"[^>]*>(.*?)</form>', page, re.DOTALL)
     assert form
     areas = re.findall(r'<textarea[^>]*name="([^"]*)"[^>]*>\n(.*?)</textarea>', form[1], re.DOTALL)

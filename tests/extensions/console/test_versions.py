@@ -1,4 +1,4 @@
-"""Versions of an agent in the console, which the extension history keeps."""
+"""Versions of an agent in the console; the history extension keeps them."""
 
 import pytest
 
@@ -19,7 +19,7 @@ NUMBER = extensions.joined("CHOSEN")["number"]
 
 @pytest.fixture
 def version(workspace: NewWorkspace, workspace_api: Api) -> None:
-    """A version of the agent."""
+    """Return a version of the agent."""
     extensions.populate(workspace.workspace_id, {"agent_id": "support"}, "Kept")
 
 
