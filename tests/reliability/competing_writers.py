@@ -30,7 +30,7 @@ THREAD = "THREAD"
 
 
 def save(api: Api, requests: list[list[Any]], threads: int) -> None:
-    """Send each request from all threads at the same moment. The thread's name replaces `THREAD` in a body."""
+    """Send each request from all threads at the same moment. In a body, the thread's name replaces `THREAD`."""
     start = threading.Barrier(threads)
 
     def run(_: int) -> list[int]:
@@ -66,7 +66,7 @@ def append(api: Api, is_matched: bool, threads: int) -> None:
 
 
 def add(api: Api, each: int, threads: int) -> None:
-    """Add messages of 2 KB from all threads. All processes take the times from the same clock."""
+    """Add messages of 2 KB from all threads. All processes read the same clock."""
 
     def run(_: int) -> list[list[Any]]:
         added = []
@@ -75,7 +75,7 @@ def add(api: Api, each: int, threads: int) -> None:
             start = time.monotonic()
             for _ in range(2):
                 while (answer := api.post(MESSAGES, {"messages": [message]})).status == 409:
-                    pass  # after too many conflicts on a busy machine, the caller repeats the request
+                    pass  # the caller repeats the request after too many conflicts on a busy machine
                 added.append([answer.status, message["mid"], start, time.monotonic()])
         return added
 

@@ -76,7 +76,7 @@ class Load:
             while True:
                 work(dynamodb, streams)
         except Exception as error:
-            if not self._ending:  # afterwards, the engine may die in the middle of a response
+            if not self._ending:  # after the kill, a response may be incomplete
                 self.failures.append(error)
 
     def _new_items(self, count: int) -> list[Item]:

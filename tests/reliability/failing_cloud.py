@@ -95,7 +95,7 @@ class Cloud:
         status, headers, body = answered
         return AWSResponse(request.url, status, headers, MockRawResponse(body))
 
-    # These faults prevent the request from taking effect.
+    # With these faults, the request does not take effect.
 
     def _out_of_reach(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         if self.chance.random() < 0.5:

@@ -46,7 +46,7 @@ class Fault(NamedTuple):
 
     @property
     def is_death(self) -> bool:
-        """Whether the fault ends the process."""
+        """Return whether the fault ends the process."""
         return self.kind.startswith("dies")
 
 

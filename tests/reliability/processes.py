@@ -21,7 +21,7 @@ SECONDS = 300
 
 
 class Service(NamedTuple):
-    """An engine with the service's tables, a workspace with an agent `support`, and its key."""
+    """An engine with the service's tables, and the key of a workspace with an agent `support`."""
 
     engine: Engine
     environment: dict[str, str]
@@ -33,7 +33,7 @@ class Service(NamedTuple):
         return subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True)
 
     def send(self, *requests: tuple[str, str, Any]) -> list[Answer]:
-        """Send each request, a method, a path and a body, from this process."""
+        """Send requests (method, path and body) from this process; return the responses."""
         with line_to(self.engine):
             return [Api(self.token).call(*request) for request in requests]
 

@@ -108,7 +108,7 @@ class EventSources:
     def run(self, of_streams: Release, of_queues: Release) -> None:
         """Pass all changes to functions of one release, and all messages to functions of another. Fail if one fails.
 
-        If the second release lacks a queue, the function of the first release receives the messages of this queue.
+        If the second release lacks a queue, the function of the first release receives the queue's messages.
         """
         known = {source.queue for source in of_queues.sources}
         pairs = [(of_streams, source) for source in of_streams.sources if source.table or source.queue not in known]

@@ -26,7 +26,7 @@ from tests.operations import CREATED_BY, MESSAGES, STATE
 from tests.webhooks import pipeline
 
 AGENT, CONVERSATION = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
-CHUNKS, FEWER = NOISE[:200_000], NOISE[:100_000]  # too large for the conversation's item: two chunks, and one chunk
+CHUNKS, FEWER = NOISE[:200_000], NOISE[:100_000]  # too large for the conversation's item: two chunks, or one
 KEY = "$key"  # a new key of an agent
 
 _REPLACE_KEY = Case("agent key replace", f"PATCH {AGENT}", {"agent": {"SECRET_API_KEY": KEY}})
@@ -64,7 +64,7 @@ EVERY = [
 ]
 _WITH_INDEX = [_IN_CHUNKS, Case("", MESSAGES, {"messages": [message("last", mid="m9", **HUMAN)]})]
 _WRITE_ANALYTICS = next(case for case in CASES if case.id == "analytics write")
-# Earlier requests of a case, in addition to those that create the records in its path.
+# Earlier requests of a case, in addition to the requests that create the records in its path.
 _BEFORE = {
     "analytics delete": [_WRITE_ANALYTICS, _WRITE_ANALYTICS._replace(values={"convo_id": "bo"})],
     "analytics delete v2": [_WRITE_ANALYTICS],
@@ -86,7 +86,7 @@ NOT_IDEMPOTENT = {
     "client create v3", "client create, put", "organisation create v3", "organisation create, put",
     "post /v3/agents/{agent_id}/convos/{convo_id}/messages", *extensions.listed("NOT_IDEMPOTENT"),
 }  # fmt: skip
-# The events of a case, by the beginning of its name; other cases cause none.
+# The events of a case, by the beginning of its name. Other cases cause no events.
 EVENTS = {
     "agent create": ["agent_created"],
     "agent clone": ["agent_created"],
@@ -144,7 +144,7 @@ def _create_older_conversations(world: World) -> None:
 
 
 def _named(case: Case) -> set[str]:
-    """Return the existing records: those in the path, and their parents."""
+    """Return the existing records: the records in the path, and their parents."""
     names = set(re.findall(r"(\w+_id)}", case.operation))
     if case.id == "agent clone":
         names |= {"tool_id"}
@@ -164,7 +164,7 @@ def _named(case: Case) -> set[str]:
 
 
 def send(world: World, case: Case, key: str | None = None) -> Answer:
-    """Send the case. The key of an agent and the tag of an `If-Match` are the same each time."""
+    """Send the case. The agent's key and the tag of `If-Match` are the same each time."""
     body = json.loads(json.dumps(case.body).replace(KEY, world.values["key"]))
     if case.id.endswith("If-Match"):
         return world.send(case, key, body=body, If_Match=world.values["etag"])
@@ -308,7 +308,7 @@ def conversations_(world: World) -> Any:
 
 
 def _parts(items: list[dict[str, Any]]) -> int:
-    """Return the expected number of a conversation's items: the conversation's item, and those of its turns."""
+    """Return the expected number of items of a conversation: its own item, and the items of its turns."""
     (own,) = [item for item in items if item["item"]["S"] == "conversation"]
     return 1 + len(own.get("chunks", {"S": ""})["S"].split())
 

@@ -47,6 +47,6 @@ def test_every_acknowledged_message_is_stored_once_in_the_order_of_the_answers(
     position = {mid: index for index, mid in enumerate(mids)}
     firsts = [one for writer in writers for one in writer[::2]]
     for _, mid, _, end in firsts:
-        # A request that began after the answer to this one added its message after this message.
+        # A request that began after this request ended must have added its message after this message.
         assert all(position[mid] < position[later] for _, later, start, _ in firsts if start > end)
     count_cases(states=len(added))

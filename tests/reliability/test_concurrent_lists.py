@@ -1,6 +1,6 @@
-"""Sixteen writers create conversations of one agent on the real local engine while a reader walks the list.
+"""Sixteen writers create conversations of one agent on the real local engine while a reader reads the list.
 
-moto's locking prevents concurrent transactions; on this engine they really conflict.
+moto's locks prevent concurrent transactions, but on this engine transactions can conflict.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""Every write request, with a fault at each request that it sends to the real local engine.
+"""Every write request is sent with a fault at each request that it sends to the real local engine.
 
-The process dies before or after a request, all attempts are refused, or the answer is lost. (Dying before a request
-equals dying after the previous one, except for the first.) The write is then applied completely or not at all, and its
-events exist only if it is. The same request, sent again, has the same result as without a fault.
+The process dies before or after a request, all attempts are refused, or the response is lost. (Except for the first
+request, dying before a request equals dying after the previous request.) The write is then applied completely or not at
+all, and its events exist only if the write is applied. A repeated request has the same result as without a fault.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,7 +44,7 @@ def each_record(cases: Sequence[Case]) -> pytest.MarkDecorator:
 
 
 class Target(NamedTuple):
-    """The connection to an engine with the service's tables, and its streams."""
+    """The connection to an engine with the service's tables, and the engine's streams."""
 
     line: Line
     stream: pipeline.Stream
@@ -65,7 +65,7 @@ def stop_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Result(NamedTuple):
-    """The result of a request: its answer, the visible records with and without random values, and the events."""
+    """The result of a request: the response, the visible records with and without random values, and the events."""
 
     answer: tuple[int, str] | None
     seen: dict[str, Any]
@@ -92,7 +92,7 @@ def without_faults(case: Case, target: Target, times: int) -> tuple[list[str], l
 
 
 def send_with_fault(world: World, case: Case, target: Target, fault: Fault, key: str | None = None) -> Answer | None:
-    """Send a case with a fault; return its answer, or None if the process died."""
+    """Send a case with a fault; return the response, or None if the process died."""
     try:
         with target.line.cut(fault):
             return sweep.send(world, case, key)
@@ -158,7 +158,7 @@ def test_a_request_that_dies_twice_is_atomic_and_can_be_repeated(
 
 
 def check(case: Case, target: Target, expected: list[Result], faults: list[Fault], count_cases: CaseCounter) -> None:
-    """Send a case with one fault after another, and then without; each time it is applied completely or not at all."""
+    """Send a case with each fault, then without. Check that it is applied completely or not at all each time."""
     world, times = sweep.create_world(case), 0
     before = result(world, case, target)
     assert before.plain == expected[0].plain
@@ -204,9 +204,9 @@ def test_a_keyed_request_with_any_fault_takes_effect_once(case: Case, target: Ta
 
 
 def check_keyed(case: Case, target: Target, kinds: Iterable[Kind], count_cases: CaseCounter) -> None:
-    """Send a case with a key and a fault at each of its requests, and again at once; it takes effect once."""
+    """Send a case with a key and a fault at each request, then repeat it. Check that the case takes effect once."""
     requests, (before, first) = without_faults(case, target, 1)
-    for at in range(len(requests) + 1):  # the look-up of the key comes first
+    for at in range(len(requests) + 1):  # the first request reads the key
         for kind in kinds:
             world, where = sweep.create_world(case), (kind, at)
             assert result(world, case, target).plain == before.plain
@@ -229,7 +229,7 @@ def check_keyed(case: Case, target: Target, kinds: Iterable[Kind], count_cases: 
 def test_every_acknowledged_delivery_is_queued_and_stored(
     name: str, kind: Kind, target: Target, count_cases: CaseCounter
 ) -> None:
-    """Every queued delivery is stored, so that it can be claimed; every acknowledged delivery is queued."""
+    """Every acknowledged delivery is queued, and every queued delivery is stored, so that it can be claimed."""
     (case,) = [one for one in CASES if one.id == name]
     requests, _ = without_faults(case, target, 1)
     for at in range(len(requests)):

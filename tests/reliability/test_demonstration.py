@@ -1,4 +1,4 @@
-"""`make demo` on a real local run: it fills the run once."""
+"""`make demo` fills a real local run exactly once."""
 
 from __future__ import annotations
 

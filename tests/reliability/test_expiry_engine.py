@@ -1,4 +1,4 @@
-"""Expiry on the local engine, whose transactions, scans, indexes and TTL are not moto's."""
+"""Expiry on the local engine, which implements transactions, scans, indexes and TTL without moto."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -54,7 +54,7 @@ def test_an_expired_conversation_is_removed_with_its_parts(
         clock.sleep(0.1)
     assert {one["userIdentity"]["principalId"] for one in records} == {"dynamodb.amazonaws.com"}
     assert pipeline.events_of(records) == []
-    assert all_items(new.workspace_id, "conversations") != []  # its chunks
+    assert all_items(new.workspace_id, "conversations") != []  # the conversation's chunks
     monkeypatch.setattr(leftovers, "CLEAR_DELAY_SECONDS", 0)
     follow("conversations", records)
     sqs = storage.sdk_client("sqs")

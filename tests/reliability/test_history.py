@@ -1,7 +1,8 @@
 """Writers and readers of one conversation on the real local engine have one consistent history.
 
 Writes are stored in the conversation's own item or in chunks. Each read returns one complete write. The acknowledged
-writes form one sequence, in which each answers its predecessor as the old state; no reader moves backwards in it.
+writes form one sequence: the response to each write contains the previous write as the old state. No reader moves
+backwards in this sequence.
 """
 
 import json
@@ -52,7 +53,7 @@ def actions_of(process: Any) -> list[list[dict[str, Any]]]:
 
 
 def history(after: dict[str, str]) -> list[str]:
-    """All writes in the order in which each replaced the previous one."""
+    """Return all writes in the order in which each write replaced the previous write."""
     following = {old: new for new, old in after.items()}
     assert len(following) == len(after), "two writes replaced the same one"
     line = [f"{BEGINNING}-0-0"]
@@ -63,7 +64,7 @@ def history(after: dict[str, str]) -> list[str]:
 
 
 def version_tags(engine: Engine) -> list[str]:
-    """All version tags of the conversation's item, from the table's stream."""
+    """Return all version tags of the conversation's item, from the table's stream."""
     arn = client(engine, "dynamodb").describe_table(TableName="cams-conversations")["Table"]["LatestStreamArn"]
     streams = client(engine, "dynamodbstreams")
     (shard,) = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]

@@ -1,9 +1,9 @@
-"""During cloud failures, a caller gets a correct answer or a 503 before the gateway times out.
+"""During cloud failures, a caller gets a correct response or a 503 before the gateway times out.
 
 A long random sequence covers all routes. Each request runs twice from the same state: first in a calm cloud, for the
-expected answer, then in a hostile one. The second answer is equal, or a 503 with `Retry-After`. The tables contain
-the state before or the complete state after the calm request. With an `Idempotency-Key`, a repeated request has taken
-effect once, and gets the expected answer.
+expected response, then in a hostile cloud. The second response is equal to the first, or a 503 with `Retry-After`. The
+tables contain either the state before the calm request or the complete state after it. With an `Idempotency-Key`, a
+repeated request takes effect once and gets the expected response.
 """
 
 import os
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.guarantee("cloud")
 # The gateway gives up after 29 seconds.
 GATEWAY_SECONDS = 29
 SHORT, LONG = 160, 1_600
-NOISE = "".join(random.Random(0).choices("ABCDEFGHIJKLMNOP", k=900_000))  # a state with it is in chunks
+NOISE = "".join(random.Random(0).choices("ABCDEFGHIJKLMNOP", k=900_000))  # a state with this text is stored in chunks
 BODIES = {
     STATE: [
         "",
@@ -43,25 +43,25 @@ BODIES = {
         f'{{"turns": [{{"from": "bot", "messages": [{{"mid": "$mark", "item": {{"text": "{NOISE}"}}, "ts": 1}}]}}]}}',
     ],
     "POST /v2/clients/{client_id}": ['{"email": "$mark@example.com"}', '{"email": null}', '{"email": "a@example.com"}'],
-    # The overlap is as long as the key's lifetime, since the simulated time passes by days.
+    # The overlap is as long as the key's lifetime, because the simulated time advances by days.
     "POST /v3/workspace/key/rotate": ['{"overlapSeconds": 31536000}'],
 }
-# These send a message after their commit.
+# These operations send a message after their commit.
 SENDING = {"POST /v3/webhooks/{webhook_id}/test", "POST /v3/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver"}
 SWEEPING = "DELETE /v3/agents/{agent_id}"
-# These send the most requests to the cloud, so they run almost as often as all others together.
+# These operations send the most requests to the cloud, so they run almost as often as all others together.
 OFTEN = [*GUARDED, *[STATE] * 10, *sorted(SENDING) * 5, *["GET /v3/tokens"] * 3]
 
 # Values that each run of a request generates.
 MADE = re.compile(r"(?:cams|whsec)_[\w+/=]+|[0-9a-z]{26,64}")
 PARTITION = re.compile(r"(?<=[0-9a-z]{26})#(?:[0-7]|[0-9a-z]{11})(?='})")
-# Also the lifetime of a token that ends when its issuer does.
+# The last pattern is the lifetime of a token that ends together with its issuer.
 TIME = re.compile(r"\b1[78]\d{8}(\d{3})?\b|20\d\d-\d\d-\d\dT[\d:]+Z|(?<='lifetime', {'N': ')\d+")
 FRESH = {"version_tag", "writing", "last_used_at"}
 
 
 def stored_lines() -> list[str]:
-    """All items decrypted, one per line, without idempotency keys and stored answers, which replays check."""
+    """Return all items decrypted, one per line, without idempotency keys and stored responses, which replays check."""
     return [decrypted(name, item) for name, held in items().items() if name != TABLE for item in held]
 
 
@@ -94,7 +94,7 @@ class Sequence:
         self.busy = self.repeated = 0
 
     def step(self, number: int) -> None:
-        """Send one request in the calm cloud, and then in the hostile one."""
+        """Send one request in the calm cloud, then in the hostile cloud."""
         name, ids, mark = self.chance.choice(OFTEN), self.some_ids(), f"mark{number}"
         body = self.chance.choice([None, *BODIES.get(name, ())])
         is_keyed = name.split()[0] in METHODS and self.chance.random() < 0.5
@@ -147,7 +147,7 @@ class Sequence:
         assert [send(name, self.headers, ids).status for _ in range(2)] == [200, 404]
 
     def some_ids(self) -> dict[str, str]:
-        """Ids of existing records where possible; one in ten is unknown."""
+        """Return ids of existing records where possible. One in ten ids is unknown."""
         one_of = self.chance.choice
         found = dict(self.ids)
         for name in ("agent_id", "client_id", "org_id"):
@@ -168,7 +168,7 @@ class Sequence:
 
 
 def normalised(lines: list[str], known: set[str]) -> list[str]:
-    """Lines with placeholders for generated values and times, and for partitions that follow from them."""
+    """Return lines with placeholders for generated values, times, and partitions that are derived from them."""
     return sorted(
         TIME.sub("<time>", MADE.sub(lambda one: one[0] if one[0] in known else "<new>", PARTITION.sub("#<n>", line)))
         for line in lines
@@ -189,7 +189,7 @@ def test_every_answer_is_correct_or_a_503_within_the_gateway_timeout(
     engine: None, count_cases: CaseCounter, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     chance = random.Random(int(os.environ.get("CAMS_SEED", "7")))
-    random.seed(chance.random())  # the SDK's pauses, and ours
+    random.seed(chance.random())  # for the pauses of the SDK and of the service
     with hostile_cloud(chance, monkeypatch) as cloud:
         sequence = Sequence(cloud, chance)
         for number in range(steps):

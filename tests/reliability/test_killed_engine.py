@@ -1,4 +1,4 @@
-"""An engine that is killed under load loses no acknowledged write and no stream record."""
+"""An engine that is killed under load loses no acknowledged writes and no stream records."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ STORIES: list[Callable[[Engine], Story]] = []
 
 
 def story(function: Callable[[Engine], Story]) -> Callable[[Engine], Story]:
-    """Run this generator with the others: each `yield` ends the engine and returns the next one."""
+    """Register a generator. At each `yield`, the engine is ended and restarted; `yield` returns the new engine."""
     STORIES.append(function)
     return function
 
@@ -113,7 +113,7 @@ def a_signing_key_verifies_what_it_signed(engine: Engine) -> Story:
     key_id = kms.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["KeyId"]
     signature = kms.sign(KeyId=key_id, **how)["Signature"]
     public = kms.get_public_key(KeyId=key_id)["PublicKey"]
-    for _ in range(2):  # the second start loads what the first has loaded
+    for _ in range(2):  # the second restart loads the data that the first has loaded
         engine = yield
         kms = client(engine, "kms")
         assert kms.get_public_key(KeyId=key_id)["PublicKey"] == public

@@ -1,4 +1,4 @@
-"""`make run ARGS="--extensions …"`: which extensions a local run has."""
+"""`make run ARGS="--extensions …"` selects the extensions of a local run."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_run_without_extensions_has_core_alone_and_the_next_run_has_all(tmp_pa
         )
     with running(tmp_path) as run:
         assert ask(run, "GET", "/v3/agents/support", key)[1]["data"]["title"] == "Support"
-        assert marked(run) == {*present()} - {"console"}  # the document omits its pages
+        assert marked(run) == {*present()} - {"console"}  # the document omits the pages of the console
         assert tables(run) == declared_tables(None)
 
 

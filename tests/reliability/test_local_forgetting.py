@@ -1,4 +1,4 @@
-"""The data file of a local run does not keep what was deleted: ids are keys, which are not encrypted."""
+"""The data file of a local run does not keep deleted ids, because ids are parts of keys, which are not encrypted."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ _MEMBERS = ["base_url", "edge_url", "workspace_id", "workspace_key", "access_tok
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """One run, shared by the tests that do not stop it."""
+    """Start one run, shared by the tests that do not stop it."""
     started = begin(tmp_path_factory.mktemp("run") / "state", free_port())
     yield started
     end(started, signal.SIGINT)
@@ -60,7 +60,7 @@ def start(run: Run, tmp_path: Path) -> Iterator[Callable[..., Run]]:
     started: list[Run] = []
     (tmp_path / "state").mkdir(mode=0o700)
     shutil.copy(run.directory / "demonstration.json", tmp_path / "state")
-    # A copy of the file alone would lack what is still in its write-ahead log.
+    # A copy of the database file alone would lack the data in its write-ahead log.
     files = [directory / "engine.sqlite" for directory in (run.directory, tmp_path / "state")]
     with closing(sqlite3.connect(files[0])) as running, closing(sqlite3.connect(files[1])) as copy:
         running.backup(copy)
@@ -308,7 +308,7 @@ def _fail_to_start(*options: str) -> str:
 
 
 def _new_token(run: Run) -> str:
-    """Create an access token, as an acknowledged write that a later request can verify."""
+    """Create an access token. This is an acknowledged write that a later request can verify."""
     body = {"token": {"name": "kept"}}
     status, answer = ask(run, "POST", "/v3/tokens", run.credentials["workspace_key"], body)
     assert status == 200, answer

@@ -1,4 +1,4 @@
-"""The local run delivers each webhook once and within a second, even if its processes are killed.
+"""The local run delivers each webhook once and within a second. If its processes are killed, no webhook is lost.
 
 The tests use the real run and real receivers. `-s` prints the delivery latency: from the commit, the event's
 `createdAt`, until the receiver has read the request.
@@ -56,7 +56,7 @@ class Arrival(NamedTuple):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """One run, shared by the tests that do not stop it."""
+    """Start one run, shared by the tests that do not stop it."""
     started = begin(tmp_path_factory.mktemp("webhooks"), free_port())
     yield started
     end(started, signal.SIGINT)
@@ -86,7 +86,7 @@ def test_events_are_delivered_once_and_measured(count: int, run: Run) -> None:
         webhook = _subscribe(run, hook, "agent_created")
         for number in range(count):
             _answered(run, "POST", f"/v2/agents/{count}-{number}", {"title": "Quick"})
-            # An uneven interval, so that requests do not coincide with the worker's polling.
+            # The interval is uneven, so that requests do not coincide with the worker's polling.
             time.sleep(0.005 + number % 7 * 0.004)
         wait_until(lambda: len(arrivals) >= count, _SECONDS_TO_ARRIVE)
         wait_until(lambda: _is_idle(run))
@@ -114,7 +114,7 @@ def test_after_killing_all_processes_every_acknowledged_change_is_posted_once(
         webhook = _subscribe(run, hook, "agent_created")
 
         def stop() -> None:
-            # Leaves unread changes in the streams, and a delivery that exists only in the queue.
+            # This leaves unread changes in the streams, and a delivery that exists only on the queue.
             worker = next(pid for pid, command in run.processes.items() if "infra.local.worker" in command)
             os.kill(worker, signal.SIGSTOP)
             _answered(run, "POST", f"/v3/webhooks/{webhook}/test")
@@ -165,11 +165,11 @@ def test_ctrl_c_loses_no_change_and_does_not_wait_for_hanging_receivers(tmp_path
 
 
 def _burst(run: Run, arrivals: list[Arrival], stop: Callable[[], None]) -> set[str]:
-    """Create agents concurrently, and call `stop` when some have arrived; return the acknowledged ones."""
+    """Create agents concurrently, and call `stop` after some webhooks have arrived; return the acknowledged agents."""
     acknowledged: set[str] = set()
 
     def create(number: int) -> None:
-        with suppress(OSError, ValueError):  # no connection, or an incomplete response
+        with suppress(OSError, ValueError):  # the connection failed, or the response is incomplete
             if ask(run, "POST", f"/v2/agents/b-{number}", run.credentials["workspace_key"], {"title": "B"})[0] == 200:
                 acknowledged.add(f"b-{number}")
 
@@ -188,7 +188,7 @@ def _missing(run: Run, webhook: str, acknowledged: set[str], arrivals: list[Arri
     missing = acknowledged - {arrival.body["payload"].get("agentId") for arrival in arrivals}
     if not missing:
         return missing
-    # A claim with a lost outcome is pending until its message has expired, then unknown.
+    # A claimed delivery with a lost outcome is pending until its message expires, then unknown.
     lost = [one for one in _deliveries(run, webhook) if one["status"] in ("pending", "unknown")]
     return missing - {_payload(run, webhook, one).get("agentId") for one in lost}
 
@@ -214,7 +214,7 @@ def _payload(run: Run, webhook: str, delivery: dict[str, Any]) -> dict[str, Any]
 
 
 def _record_arrivals(arrivals: list[Arrival]) -> Behaviour:
-    """Answer 200 and record each event with its time of arrival."""
+    """Respond with 200 and record each event with its time of arrival."""
 
     def behave(connection: socket.socket, _: Receiver) -> None:
         head, _, body = read_request(connection).partition(b"\r\n\r\n")
@@ -244,7 +244,7 @@ def _answered(run: Run, method: str, path: str, body: Any = None) -> Any:
 
 
 def _is_idle(run: Run) -> bool:
-    """Whether the queues are empty."""
+    """Return whether the queues are empty."""
     sqs = engine_client(run, "sqs")
     urls = [sqs.get_queue_url(QueueName=name)["QueueUrl"] for name in _QUEUES]
     counts = [sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(_COUNTS))["Attributes"] for url in urls]

@@ -65,7 +65,7 @@ def test_an_unreachable_engine_is_retried_and_reported_in_one_line(
         return [event for event in invocations if "dynamodb" in event["Records"][0]]
 
     with _running(pollers):
-        # A message comes again if its deletion meets an error.
+        # A message is delivered again if its deletion fails.
         wait_until(lambda: len(streamed()) == 2 and len(engine.deleted) == 3)
 
     records = streamed()
@@ -134,7 +134,7 @@ def test_a_transient_error_is_not_reported(code: str, tmp_path: Path, caplog: py
 @whole
 @pytest.mark.engine
 def test_an_idle_worker_sends_no_requests_and_news_wake_it_at_once(tmp_path: Path) -> None:
-    """Each of the 21 functions polled its stream or queue once a second, which took most of the CPU of an idle run."""
+    """Polling each stream and queue once a second would take most of the CPU time of an idle run."""
     sent: list[float] = []
     stopped = threading.Event()
     with running_engine(tmp_path) as engine:
@@ -195,7 +195,7 @@ def _counting_client(engine: Engine, service: str, sent: list[float]) -> Any:
 
 @contextmanager
 def _running(pollers: dict[str, worker.Poller]) -> Iterator[None]:
-    """Run the worker's thread for each poller until the end of the block."""
+    """Run the worker's threads, one per poller, until the end of the block."""
     stopped, news = threading.Event(), [threading.Event() for _ in pollers]
     threads = [
         threading.Thread(target=worker.poll_until_stopped, args=(name, poller, event, stopped), daemon=True)

@@ -1,6 +1,6 @@
-"""All routes against a dictionary: in any sequence of requests, each answer equals that of the model.
+"""All routes against a model of dictionaries: in any sequence of requests, each response equals the model's.
 
-Hypothesis generates the requests, for two workspaces; the model is in `model/`. Other modules of this directory test
+Hypothesis generates requests for two workspaces. The model is in `model/`. Other modules of this directory test
 concurrent writers and faults.
 """
 

@@ -1,4 +1,4 @@
-"""A workspace that misbehaves delays the webhooks of another one by at most a second, in the local run."""
+"""In the local run, a misbehaving workspace delays the webhooks of another workspace by at most a second."""
 
 from pathlib import Path
 

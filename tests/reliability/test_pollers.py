@@ -1,4 +1,4 @@
-"""The local run's worker passes changes and messages to functions as Lambda does: the same events, at least once."""
+"""The local run's worker invokes functions as Lambda does: with the same events, at least once."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_an_expired_iterator_is_replaced(tmp_path: Path) -> None:
 def test_a_function_with_a_window_reads_all_changes_before_it_waits(
     tmp_path: Path, changes: int, page: int, sizes: list[int]
 ) -> None:
-    """Each page opened a window of 60 s, because it was smaller than a batch of 10,000."""
+    """A page of records may not open a window of its own, although it is smaller than a batch of 10,000 records."""
     engine = FakeEngine(records=changes)
     engine.page = page
     stream = StreamPoller(stream_source("record_invocation", 10_000, 60), engine.client, new_positions(tmp_path))
@@ -189,7 +189,7 @@ def test_a_function_with_a_window_reads_all_changes_before_it_waits(
 
 
 def test_a_function_gets_only_the_records_that_match_its_filter(tmp_path: Path) -> None:
-    """The agents table has tools, too: the mapping of `fan_out_agents` drops them."""
+    """The agents table also contains tools, which the mapping of `fan_out_agents` filters out."""
     engine = FakeEngine(records=6)
     for number in (0, 1, 3, 5):
         engine.records[number]["dynamodb"]["Keys"]["item"]["S"] = "tool#1"
@@ -203,7 +203,7 @@ def test_a_function_gets_only_the_records_that_match_its_filter(tmp_path: Path) 
 
     assert [record_numbers(event) for event in invocations] == [[2], [4], [4]]
     assert stream_poller(engine, tmp_path).step() is False
-    assert len(invocations) == 3  # a new worker does not read the records without a match again
+    assert len(invocations) == 3  # a new worker does not read the filtered records again
 
 
 def test_an_unreadable_positions_file_is_ignored(tmp_path: Path) -> None:

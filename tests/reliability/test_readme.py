@@ -1,4 +1,4 @@
-"""Every command of the README's tour gives the printed answer on a real local run."""
+"""Every command of the README's tour prints the documented response on a real local run."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def steps() -> tuple[str, list[tuple[str, Any]]]:
 
 
 def matches(printed: Any, real: Any) -> bool:
-    """Whether both are equal, except for the time and for `…`, which matches any text."""
+    """Return whether both texts are equal, except for times and for `…`, which matches any text."""
     if isinstance(printed, dict) and isinstance(real, dict):
         return printed.keys() == real.keys() and all(matches(printed[name], real[name]) for name in printed)
     if isinstance(printed, list) and isinstance(real, list):

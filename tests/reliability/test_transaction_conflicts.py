@@ -40,12 +40,12 @@ Request = dict[str, Any]
 
 
 class Refused(list[tuple[str, Request]]):
-    """The refused requests, and later requests of the same operations."""
+    """The refused requests, and later requests of the same operations, in the order of sending."""
 
 
 @contextmanager
 def refusing(answers: Iterator[Callable[[Request], Request]], *operations: str) -> Iterator[Refused]:
-    """Give these answers to the first requests of the operations inside the block; send only later requests."""
+    """Return these responses to the first requests of the operations inside the block. Only later requests are sent."""
     seen = Refused()
 
     def refuse(model: Any, params: dict[str, Any], **_: Any) -> tuple[AWSResponse, Request] | None:
@@ -111,7 +111,7 @@ def untimed(answer: Answer) -> str:
 
 
 def writes_of(case: Case, key: str | None) -> bool:
-    """Whether the request writes; without a key, some cases change nothing."""
+    """Return whether the request writes. Without a key, some cases change nothing."""
     return key is not None or case.id not in ("agent change nothing", "state read", "tool test")
 
 
@@ -170,7 +170,7 @@ def test_a_throttled_transaction_is_sent_again(code: str, world: World, count_ca
 
 
 EMAIL = Case("", "POST /v2/clients/{client_id}", {"email": "b@x.test"})
-# The steps of the request: the key if any, the client, its new email (EMAIL_TAKEN), its old email.
+# The steps of the request are the key (if any), the client, the new email (EMAIL_TAKEN) and the old email.
 MIXED = [
     ([NONE, FAILED, CONFLICT], (409, "EMAIL_TAKEN"), 1),
     ([CONFLICT, FAILED, NONE], 200, 2),
@@ -195,7 +195,7 @@ def test_the_first_failed_step_determines_the_answer(
     assert len(seen) == sent
     document = clients.read(world.workspace.workspace_id, "ann").open()
     assert document["email"] == ("b@x.test" if answer.status == 200 else before)
-    if codes[0] == FAILED:  # the view ran again and sent a new request with a new token
+    if codes[0] == FAILED:  # the view ran again and sent a request with a new token
         assert seen[0][1]["ClientRequestToken"] != seen[1][1]["ClientRequestToken"]
     elif sent == 2:
         assert seen[0] == seen[1]
@@ -204,7 +204,7 @@ def test_the_first_failed_step_determines_the_answer(
 
 @pytest.mark.parametrize("codes", [[CONFLICT, NONE], [CONFLICT, FAILED]], ids=["alone", "with a failed condition"])
 def test_a_conflict_at_the_key_is_retried(codes: list[str], world: World, count_cases: CaseCounter) -> None:
-    """A duplicate is being committed; the retry finds its answer, or commits."""
+    """A duplicate request is being committed. The retry finds the stored response, or commits itself."""
     case = named("agent change")
     with refusing(iter([lambda _: cancelled(codes)] * 2), "TransactWriteItems") as seen:
         first = world.send(case, KEY)
@@ -224,7 +224,7 @@ def test_a_cancellation_without_a_reason_is_a_503(codes: list[str], world: World
 
 
 def test_our_version_tag_in_a_conflict_means_that_the_write_succeeded(world: World, count_cases: CaseCounter) -> None:
-    """The answer is lost, and another transaction holds an item during the SDK's retry."""
+    """The response is lost, and another transaction locks an item during the SDK's retry."""
     written: list[Request] = []
 
     def done(request: Request) -> Request:

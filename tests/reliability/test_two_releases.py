@@ -1,6 +1,6 @@
-"""During an upgrade, the last release and this one share the tables: each reads what the other wrote.
+"""During an upgrade, the last release and this version share the tables and read each other's records.
 
-The API and the functions of both run side by side on one local engine. `tests/releases/last.zip` is the last release.
+The APIs and functions of both run side by side on one local engine. `tests/releases/last.zip` is the last release.
 """
 
 import json
@@ -31,16 +31,16 @@ from tests.webhooks.pipeline import Inbox, inbox
 pytestmark = [pytest.mark.engine, pytest.mark.guarantee("upgraded"), whole]
 
 MAINTAIN = "chalicelib.maintenance.maintain"
-# The functions of the last release, whose messages have no name of their kind.
+# The functions of earlier releases, whose messages do not contain the kind of task.
 FORMER = {
     RecountQuarter: "chalicelib.conversations.functions.count_conversations",
     ResumeCascade: "chalicelib.deletion.functions.resume_cascade",
 }
-LONG = "x" * 200_000  # in chunks
+LONG = "x" * 200_000  # stored in chunks
 
 
 class World(NamedTuple):
-    """One engine with three processes. The first two write a layout that both read, the third the current one."""
+    """One engine with three processes. Two write a layout that both releases read; `switched` writes the latest."""
 
     workspace_id: str
     last: Release
@@ -81,7 +81,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def write(release: Release, name: str) -> list[str]:
-    """Create an agent with a record of every kind; return the paths that show them."""
+    """Create an agent with a record of every kind; return the paths that show the records."""
     sent = [
         release.post(f"/v2/agents/{name}", {"title": name}),
         release.post(f"/v3/agents/{name}/tools", {"tool": {"name": "Look up"}}),
@@ -111,7 +111,7 @@ def write(release: Release, name: str) -> list[str]:
 
 
 def change(release: Release, name: str) -> None:
-    """Change the records that `write` has created; the request of the state has a key."""
+    """Change the records that `write` has created. The request that changes the state has an idempotency key."""
     sent = [
         release.patch(f"/v3/agents/{name}", {"agent": {"title": f"{name} changed"}}),
         keyed(release, name),
@@ -162,7 +162,7 @@ def test_each_release_reads_what_the_other_wrote(world: World, pair: str, count_
 
 @pytest.mark.parametrize("first", ["last", "this"])
 def test_functions_of_one_release_finish_what_the_other_began(world: World, first: str) -> None:
-    """Tallies and the second run of a cascading deletion, which queues delay."""
+    """The functions count tallies and complete a cascading deletion, after messages with a delay."""
     writer, reader = (world.last, world.this) if first == "last" else (world.this, world.last)
     name = f"deleted-by-{first}"
     write(writer, name)
@@ -174,13 +174,13 @@ def test_functions_of_one_release_finish_what_the_other_began(world: World, firs
     maintain(reader, ResumeCascade(workspace_id, name))
     reader.pass_time(-100)
     assert writer.get(f"/v3/agents/{name}").status == 404
-    assert writer.post(f"/v2/agents/{name}", {}).status == 200  # the tombstone is gone
+    assert writer.post(f"/v2/agents/{name}", {}).status == 200  # the tombstone has been deleted
     world.sources.run(reader, writer)
     assert world.sources.dead_letters() == 0
 
 
 def test_a_message_is_added_once_whatever_the_last_release_writes(world: World, count_cases: CaseCounter) -> None:
-    """The last release saves a conversation without the marks of its index; then all messages are added again."""
+    """The last release saves a conversation without the markers of its index; then all messages are added again."""
     state, messages = (f"/agents/indexed/interact/ann/{last}" for last in ("state", "messages"))
     assert world.this.post("/v2/agents/indexed", {"title": "Indexed"}).status == 200
     expected: list[str] = []
@@ -205,7 +205,7 @@ def test_a_message_is_added_once_whatever_the_last_release_writes(world: World, 
 
 
 def maintain(release: Release, task: RecountQuarter | ResumeCascade) -> None:
-    """Let the function of a release do a task."""
+    """Run a maintenance task with the function of a release."""
     has_tasks = any(source.handler == MAINTAIN for source in release.sources)
     handler, body = (MAINTAIN, pack(task)) if has_tasks else (FORMER[type(task)], json.dumps(task))
     records = [{"messageId": "1", "receiptHandle": "1", "body": body}]
@@ -213,7 +213,7 @@ def maintain(release: Release, task: RecountQuarter | ResumeCascade) -> None:
 
 
 def test_a_release_that_cannot_read_a_record_loses_nothing(world: World, count_cases: CaseCounter) -> None:
-    """What happens if a deployment would skip its first step."""
+    """This happens if a deployment skips its first step."""
     if layouts.CURRENT in world.reads:
         pytest.skip("the last release reads the current layout")
     world.sources.run(world.this, world.this)

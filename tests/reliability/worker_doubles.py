@@ -1,4 +1,4 @@
-"""A fake engine and fake functions, for the tests of the local run's worker."""
+"""A fake engine and fake functions for the tests of the local run's worker."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class FakeEngine:
         self.delayed = 0
         self.deleted: list[str] = []
         self.trimmed = self.iterators = 0
-        self.page = 1000  # of records: the engine returns at most 1,000, and at most 1 MB
+        self.page = 1000  # the engine returns at most 1,000 records and at most 1 MB
         self.expired = -1
         self.client_errors: list[Exception] = []
 

@@ -39,7 +39,7 @@ def create(api: Api, threads: int, each: int) -> None:
 
 
 def walk(api: Api, seconds: float) -> None:
-    """Read all pages by cursor repeatedly. Check that only the last page is short, and that there are no duplicates."""
+    """Read all pages by cursor repeatedly. Check that only the last page is short and that no page repeats an id."""
     walks, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
         seen, answer = _page(api, LIST)

@@ -77,7 +77,7 @@ limits = st.sampled_from([1, 2, 100])
 
 
 def unknown_in_theme(change: Document) -> Document:
-    """Return the warnings of an answer to a change whose theme has the member `own`."""
+    """Return the warnings in the response to a change whose theme contains the member `own`."""
     message = "is not a member of this object; it is stored as sent"
     is_there = "own" in (change.get("customThemeJSONString") or {})
     return {"warnings": [{"path": "customThemeJSONString.own", "message": message}]} if is_there else {}
@@ -276,7 +276,7 @@ class AgentRules(Machine):
             "DELETE /v3/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id
         )
         if answer.status == 200:
-            self.now += 90_000  # the delay of the second run, which releases the id
+            self.now += 90_000  # the delay until the second run, which releases the id
             cascade.resume(ResumeCascade(self.workspace(at).id, agent_id), 10)
 
     # ---- tools ----
@@ -331,9 +331,8 @@ class AgentRules(Machine):
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("tool", tool_id)
-            before = (
-                record.document
-            )  # the tag of a copied tool is not known yet, so it does not show whether the tool changed
+            # The tag of a copied tool is not known yet, so it does not show whether the tool changed.
+            before = record.document
             if record.save(merged(before, given)).document is not before:
                 record.document["updatedAt"] = clock.iso(self.seconds())
             return Expected(success("Tool updated successfully", {"id": tool_id, **record.document}), record)

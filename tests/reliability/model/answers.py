@@ -9,7 +9,7 @@ Document = dict[str, Any]
 
 
 class Generated:
-    """A placeholder in an expected body for a generated text: an id, a secret or a cursor."""
+    """A placeholder for a generated text in an expected body: an id, a secret or a cursor."""
 
     def __repr__(self) -> str:
         return "MADE"
@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 class Expected(NamedTuple):
-    """An expected body, and the record whose ETag the answer has, or None. The status is 200, or that of a redirect."""
+    """An expected body with the record whose ETag the response contains, or None. The status is 200 or a redirect."""
 
     body: Any
     record: "Record | None" = None

@@ -16,7 +16,7 @@ from tests.reliability.model.machine import Workspace, conditions, picks, route
 STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
 ANALYTICS = "/v2/agents/{agent_id}/analytics/{convo_id}"
 LIST = "GET /v2/agents/{agent_id}/convos"
-NOISE = b64encode(random.Random(1).randbytes(400_000)).decode()  # too large for one item, even compressed
+NOISE = b64encode(random.Random(1).randbytes(400_000)).decode()  # too large for one item, even if compressed
 
 _times = st.sampled_from([1, 1.5, 2])
 _froms = st.sampled_from(["human", "bot"])
@@ -77,7 +77,7 @@ class ConversationRules(CopyRules):
         self.make_conversation(at, caller, self.agent(at, pick), given)
 
     def make_conversation(self, at: int, caller: str, agent_id: str, given: Document) -> None:
-        """Create a conversation."""
+        """Create a conversation in the service and in the model."""
         record = Record({})
 
         def expected(_: Workspace) -> Expected:

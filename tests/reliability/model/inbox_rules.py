@@ -25,7 +25,7 @@ _changes = members(
 
 
 class InboxRules(ConversationRules):
-    """The operations of the inbox."""
+    """The rules for the operations of the inbox."""
 
     @route(f"GET {LIST}", pick=picks, limit=limits, is_inbox=st.booleans())
     def list_of_agent(self, at: int, caller: str, pick: int, limit: int, is_inbox: bool) -> None:
@@ -102,7 +102,7 @@ class InboxRules(ConversationRules):
         self.ask(f"POST {ONE}/assign", at, caller, expected, body, agent_id=agent_id, convo_id=convo_id)
 
     def describe(self, record: Record, given: Document) -> None:
-        """Change the metadata of a conversation."""
+        """Change the metadata of a conversation in the model."""
         before = record.document["metadata"]
         after = forms.merged(before, given)
         if canonical(after) != canonical(before):

@@ -36,12 +36,12 @@ def route(name: str, /, **arguments: st.SearchStrategy[Any]) -> Callable[..., An
 
 
 class Workspace:
-    """The model of one workspace: its records by kind and id, in the order of creation."""
+    """The model of a workspace: its records by kind and id, in order of creation."""
 
     def __init__(self, name: str) -> None:
         made = workspaces.create(name)
         self.id, self.key, self.token = made.workspace_id, made.workspace_key, made.access_token
-        self.read_only = ""  # a token
+        self.read_only = ""  # the access token
         self.key_ends = clock.seconds() + 365 * 86_400
         self.record = Record({"name": name, "createdAt": clock.iso(clock.seconds())})
         self.kinds: dict[str, dict[Any, Record]] = {}
@@ -216,7 +216,7 @@ class Machine(RuleBasedStateMachine):
 
 
 class NotModified(Exception):
-    """The answer 304: the caller already has the current record."""
+    """The response is a 304, because the caller already has the current record."""
 
 
 def _condition(condition: str | None, record: Record | None) -> dict[str, str]:

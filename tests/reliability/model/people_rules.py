@@ -31,7 +31,7 @@ _organisations = members(
 
 
 class PeopleRules(MessageRules):
-    """The operations on clients and organisations."""
+    """The rules for operations on clients and organisations."""
 
     @route("GET /v2/clients", limit=limits)
     def list_clients(self, at: int, caller: str, limit: int) -> None:

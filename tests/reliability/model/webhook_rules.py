@@ -19,7 +19,7 @@ PAYLOAD = "A test of this webhook endpoint."
 
 
 class WebhookRules(WorkspaceRules):
-    """The operations on webhooks and deliveries. No delivery is sent, so each stays pending."""
+    """The rules for operations on webhooks and deliveries. No delivery is sent, so all deliveries stay pending."""
 
     @initialize()
     def begin(self) -> None:
@@ -34,7 +34,7 @@ class WebhookRules(WorkspaceRules):
                 self.send_test(at, "token", 0)
 
     def hook(self, at: int, pick: int) -> tuple[str, Record | None]:
-        """Return the id of a webhook, which may be unknown or of the other workspace, and its record."""
+        """Return the id and the record of a webhook, which may be unknown or belong to the other workspace."""
         webhook_id = self.known("webhook", at, pick)
         return webhook_id, self.workspace(at).of("webhook").get(webhook_id)
 

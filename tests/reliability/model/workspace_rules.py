@@ -1,4 +1,4 @@
-"""Rules for leads, for the workspace, its tokens and its key."""
+"""Rules for leads, and for the workspace with its tokens and key."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ _READ_SCOPES = sorted({f"{scope.partition(':')[0]}:read" for scope in _OPEN_TO_T
 
 
 class WorkspaceRules(PeopleRules):
-    """The operations on leads, the workspace and its credentials."""
+    """The rules for operations on leads, the workspace and its credentials."""
 
     # ---- leads ----
 
@@ -140,7 +140,7 @@ class WorkspaceRules(PeopleRules):
 
     @route("GET /v3/tokens", limit=limits)
     def list_tokens(self, at: int, caller: str, limit: int) -> None:
-        """All active tokens, oldest first."""
+        """List all active tokens, oldest first."""
         self.pages("GET /v3/tokens", at, caller, "Tokens retrieved successfully", limit, self.tokens)
 
     def tokens(self, workspace: Workspace) -> list[Document]:
@@ -149,7 +149,7 @@ class WorkspaceRules(PeopleRules):
 
     @route("DELETE /v3/tokens/{token_id}", pick=picks)
     def revoke_token(self, at: int, caller: str, pick: int) -> None:
-        # The machine calls with the first two.
+        # The machine sends requests with the first two tokens.
         own = [key for one in self.workspaces for key in [*one.of("token")][2:]]
         token_id = [*own, "nothing"][pick % (len(own) + 1)]
 
