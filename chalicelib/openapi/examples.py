@@ -3,7 +3,7 @@
 Each file maps the name of a view to its examples, or to the name of an entry with the same examples. An example has a
 summary, the response and, if there is a body, the request. Tests run the examples in the order of the files, deletions
 last. They skip entries that begin with `_`, whose real responses are too long.
-`CAMS_UPDATE_DOCS=1 make test ARGS=tests/openapi/test_document.py` writes the answers.
+`CAMS_UPDATE_DOCS=1 make test ARGS=tests/openapi/test_examples.py` writes the responses.
 """
 
 import json

@@ -22,7 +22,7 @@ routes = Blueprint(__name__)
 def issue_token() -> Response:
     """Issue a v3 access token. Only this response contains `token`; it cannot be read again.
 
-    Without `scopes` and `readOnly`, the token opens all v3 routes except routes of tokens, keys and the workspace.
+    Without `scopes` and `readOnly`, the token opens all v3 routes that are not reserved for the workspace key.
     """
     body: models.TokenIn = bodies.read()
     settings = body.token
