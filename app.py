@@ -1,18 +1,18 @@
 """The composition root: creates the Chalice app, then registers middleware, routes and functions in order.
 
 Each resource has its routes in a Chalice blueprint, `chalicelib/<resource>/routes.py`, where `@routes.route` replaces
-`@app.route`. Three more blueprints contain the functions that queues and streams invoke. Extensions declare their
+`@app.route`. Three more blueprints contain functions that queues and streams invoke. Extensions declare their
 routes and functions in `chalicelib/extensions/<name>/extension.py`.
 """
 
 import gc
 
-# Imported objects live as long as the process. Garbage collection during the imports takes a tenth of a cold start.
+# Imported objects live as long as the process, and collecting garbage during the imports takes a tenth of a cold start.
 gc.disable()
 
 import sys
 
-if "chalice.cli" in sys.modules:  # never in Lambda; precedes imports of packages that the user's Chalice may lack
+if "chalice.cli" in sys.modules:  # never runs in Lambda; precedes imports of packages that the user's Chalice may lack
     import chalice_guard
 
     chalice_guard.hand_over()
@@ -43,7 +43,7 @@ from chalicelib.workspaces.routes import routes as workspaces
 
 app = Service(app_name="cams")
 
-# The outermost middleware comes first. `envelope` gives the errors of all later middleware the same envelope.
+# The outermost middleware comes first. `envelope` wraps errors from all later middleware in the same envelope.
 for middleware in (
     telemetry.log_request,
     caching.forbid_storing,
@@ -85,7 +85,7 @@ for blueprint in (*core_routes, *extensions.routes(), *core_functions, *extensio
 if "chalice.cli" in sys.modules:
     chalice_guard.require_stage(app)
 
-# Freezing excludes the imported objects from later garbage collections. Without it, these collections took most of the
-# time of parsing a body with many values.
+# Freezing excludes the imported objects from later garbage collections. Without freezing, these collections took most
+# of the time spent parsing a body with many values.
 gc.freeze()
 gc.enable()

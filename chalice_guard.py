@@ -1,11 +1,12 @@
 """Makes Chalice's commands work in this project, or stops them with an error message.
 
-`app.py` calls this module only in processes of Chalice's command line. The deployment package omits it.
-`infra.deploy` takes over `chalice deploy` and `chalice delete`. It creates the stack first, and finds the resources of
-earlier runs. Chalice alone would create half a stage, or a second API. `infra.deploy` runs Chalice in `build/<stage>`.
-Unguarded, `chalice local` would use any AWS account that the shell has credentials for, and print request paths.
+`app.py` calls this module only in Chalice command-line processes. The deployment package omits it. `infra.deploy` takes
+over `chalice deploy` and `chalice delete`. It creates the stack first, and finds the resources that earlier runs
+created. Chalice alone would create an incomplete stage, or a second API. `infra.deploy` runs Chalice in
+`build/<stage>`. Unguarded, `chalice local` would use any AWS account that the shell has credentials for, and print
+request paths.
 
-The user's `chalice` may be an older version that runs on another Python, without the packages of the project.
+The user's `chalice` may be an older version that runs on another Python, without the project's packages.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _PYTHON_VERSIONS = ((3, 10), (3, 14))
 def hand_over() -> None:
     """Replace this process with `infra.deploy` if the command is `chalice deploy` or `chalice delete`.
 
-    Call this function before the app's imports. The Chalice process that a deployment starts continues.
+    Call this function before the app's imports. It lets the Chalice process that a deployment starts continue.
     """
     if _DEPLOYER in os.environ:
         return
@@ -72,7 +73,7 @@ def hand_over() -> None:
 
 
 def require_stage(app: Chalice) -> None:
-    """Prepare the app for Chalice's command, or stop the command with an error. Call it after the registration."""
+    """Prepare the app for Chalice's command, or stop the command with an error. Call it once everything is registered."""
     context = click.get_current_context(silent=True)
     if context is None:
         if "CHALICE_WORKER" in os.environ:
@@ -141,7 +142,7 @@ def _prepare_environment() -> Path:
     creator = str(python) if python.exists() else _find_python()
     result = subprocess.run([creator, "-m", "infra.local.install", ".venv", *_LOCKS], check=False)  # noqa: S603
     if result.returncode:
-        sys.exit(1)  # the set-up has printed the reason
+        sys.exit(1)  # setup has already printed the reason
     return python
 
 
@@ -187,7 +188,7 @@ def _answers(url: str) -> bool:
 
 
 def _hide_values() -> None:
-    """Make the server of `chalice local` print the route of a request instead of its path."""
+    """Make the `chalice local` server print each request's route instead of its path."""
     from infra.local import request_log
 
     request_log.hide_values()

@@ -16,7 +16,7 @@ def seconds() -> int:
 
 
 def monotonic() -> float:
-    """Return seconds on a clock that never runs backwards. Only differences between two readings are meaningful."""
+    """Return seconds from a clock that never runs backwards. Only the difference between two readings is meaningful."""
     return time.monotonic()
 
 

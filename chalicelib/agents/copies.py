@@ -1,7 +1,7 @@
 """Copies of an agent and its tools. One transaction creates them all, with new ids and a new agent key.
 
-`assignedToolsIds` of an agent, and `toolsIds` of its nodes, refer to tools by id. A copy refers to the copied tools.
-The ids of nodes and fields stay the same, because they are unique only within the record.
+An agent's `assignedToolsIds`, and its nodes' `toolsIds`, refer to tools by id. A copy refers to the copied tools.
+Node and field ids stay the same, because they are unique only within the record.
 """
 
 import json
@@ -13,11 +13,11 @@ from chalicelib.agents import store
 from chalicelib.storage import Document, DocumentRow
 from chalicelib.tools import store as tools
 
-# The most tools that a transaction can create with their agent. It has at most 100 items and 4 MB. The agent needs
-# three items, and an `Idempotency-Key` needs one.
+# Maximum tools that one transaction can create together with their agent. It has at most 100 items and 4 MB. The agent
+# needs three items, and an `Idempotency-Key` needs one.
 MAX_TOOLS = 96
 _MAX_TRANSACTION = 4_000_000
-# Maximum characters in the JSON of an agent and its tools, to limit the memory that a request uses.
+# Maximum characters in the JSON of an agent and its tools, to limit memory use per request.
 _MAX_JSON = 6_000_000
 _TOO_LARGE = "The agent and its tools are too large."
 _AGENT_KEY = "SECRET_API_KEY"
@@ -46,7 +46,7 @@ class Copy(NamedTuple):
 def read_with_all_tools(workspace_id: str, agent_id: str) -> store.AgentAndTools:
     """Return the agent and all its tools, if one transaction can create them. Costs one request per MB, up to 4 MB.
 
-    Raise NotFound without an agent, and TooLarge for more than 96 tools or 4 MB.
+    Raise NotFound if the agent does not exist, and TooLarge if there are more than 96 tools or 4 MB.
     """
     first_page = store.find_with_tools(workspace_id, agent_id)
     agent, rows = store.require_agent(first_page.agent), first_page.tools
@@ -72,7 +72,7 @@ def clone(workspace_id: str, source: store.AgentAndTools) -> Copy:
 
 
 def with_references(document: Document, translate: Callable[[str, str], str | None]) -> Document:
-    """Return an agent's document with its references to tools translated.
+    """Return an agent's document with its tool references translated.
 
     `translate` receives a reference and its path. It returns the new reference, or None to omit it.
     """
@@ -106,7 +106,7 @@ def _translated(document: Document, name: str, path: str, translate: Callable[[s
 
 
 def _with_agent_id(agent_id: str, before: str, tool: Document) -> Document:
-    """Return the tool with the agent id `agent_id` in each field that has the agent id `before`."""
+    """Return the tool with the agent id `before` replaced by `agent_id` in each field."""
     if not tool.get("fields"):
         return tool
     new_id = {"agentId": agent_id}

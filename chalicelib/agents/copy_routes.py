@@ -20,17 +20,17 @@ routes = Blueprint(__name__)
 
 _OMITTED = "is unknown to the service and may be secret, so the template omits it"
 _MAX_WARNINGS = 20
-# Maximum bytes, and maximum values, that the request body of an import has in addition to its template.
+# Maximum bytes, and maximum values, that an import request body contains in addition to its template.
 _AROUND = 100
 
 
 @routes.route("/v3/agents/{agent_id}/clone", methods=["POST"])
 @Operation(data="record.AgentV3", creates=True, warns=True, raises=(errors.NotFound, errors.TooLarge))
 def clone_agent(agent_id: str) -> Response:
-    """Create an agent with the members and the tools of another agent. The new agent and its tools get new ids.
+    """Create an agent with another agent's members and tools. The new agent and its tools get new ids.
 
     Secret members are copied, except `SECRET_API_KEY`, which is new. That key does not expire: if the caller is an
-    access token, `warnings` lists it. References to tools become references to their copies. The request fails with 413
+    access token, `warnings` lists it. Tool references become references to the copies. The request fails with 413
     if the agent has more than 96 tools.
     """
     workspace_id = auth.caller().workspace_id
@@ -45,7 +45,7 @@ def read_template(agent_id: str) -> Response:
 
     The template refers to a tool by its position in `tools`, such as `tools.0`. Members that are unknown to the service
     may be secret, so they are omitted. If the credential can read secrets, `warnings` lists them. The request fails
-    with 413 if the template could not be imported, because it has more than 96 tools or more than 2 MB.
+    with 413 if the template would be too large to import: more than 96 tools or more than 2 MB.
     """
     source = copies.read_with_all_tools(auth.caller().workspace_id, agent_id)
     document, *tool_documents = copies.open_all([store.require_agent(source.agent), *source.tools])
@@ -70,7 +70,7 @@ def read_template(agent_id: str) -> Response:
 def import_agent() -> Response:
     """Create an agent and its tools from a template, as `GET /v3/agents/{agent_id}/template` returns it in `data`.
 
-    No member gets a default, so the template of the new agent equals the template that you sent. The service generates
+    No member gets a default, so the new agent's template equals the template that you sent. The service generates
     the ids and, unless the template has one, the `SECRET_API_KEY`. That key does not expire: if the caller is an access
     token, `warnings` lists it. You may add secrets to a template. Members that are unknown to the service are stored as
     sent, and `warnings` lists them.

@@ -1,7 +1,7 @@
 """The v2 and v3 forms of an agent. Changes in either form are merged into the stored document.
 
-The document is stored in the v3 form. The v2 form is a projection: it has fewer members, renames two, and contains the
-theme as an object instead of JSON text (§2.4, §2.5). A write in one form keeps the members that exist only in the
+The document is stored in the v3 form. The v2 form is a projection: it has fewer members, renames two, and represents
+the theme as an object instead of JSON text (§2.4, §2.5). A write in one form keeps the members that exist only in the
 other. Members that neither form declares are kept and returned in both, so that newer clients lose no data.
 """
 
@@ -17,7 +17,7 @@ from chalicelib.http.wire import read_only_members
 
 Document = dict[str, Any]
 
-# Members with a different name in v2: v2 name -> name in the document.
+# Members with a different name in v2, as a map from the v2 name to the document's name.
 _RENAMED = {"UIhandoffdescription": "UIhandoffTitle", "UIhandoffSubdescription": "UIhandoffSubtitle"}
 _PLATFORMS = ("vf", "vg")
 _V2, _V3 = frozenset(AgentV2.model_fields), frozenset(AgentV3.model_fields)
@@ -28,7 +28,7 @@ _V2_ONLY, _V3_ONLY = _V2 - _V3, _V3 - _V2
 def merge_v3(document: Document, change: AgentV3, path: str = "agent") -> Document:
     """Return `document` with a v3 change: objects merge, lists replace, `nodes` merge by id, null clears.
 
-    Raise Invalid for a member of v2 only, or a duplicate node. `path` is the path of the change in the body.
+    Raise Invalid for a v2-only member, or a duplicate node. `path` is the path of the change in the body.
     """
     for name in change.model_fields_set & _V2_ONLY:
         raise errors.Invalid.member(f"{path}.{name}", f"is a member of the v2 form; use {_RENAMED[name]}")
@@ -63,12 +63,12 @@ def v2_form(document: Document) -> Document:
 
 
 def platform(document: Document) -> str:
-    """Return `platformName` of the interaction route (§4.3): `vf`, or `vg` for any other platform."""
+    """Return the interaction route's `platformName` (§4.3): `vf`, or `vg` for any other platform."""
     return document["agentPlatform"] if document.get("agentPlatform") in _PLATFORMS else "vg"
 
 
 def _theme(text: str | None) -> Document | None:
-    """Return the theme in the stored text, or None if it is not a theme, because v3 accepts any text."""
+    """Return the theme in the stored text. Return None if the text is not a theme, because v3 accepts any text."""
     theme: Document = parse_theme(text)
     try:
         Theme.model_validate(theme)
@@ -87,7 +87,7 @@ def _theme_text(theme: Document, stored: str | None) -> str:
 def _merge_nodes(stored: list[Document], changes: list[Node], path: str) -> list[Document]:
     """Return the stored nodes in their order, merged with the changes by id, then the new nodes.
 
-    A node with a missing or empty id is new, and gets an id. Raise Invalid for a duplicate id.
+    A node with a missing or empty id is new, and receives an id. Raise Invalid for a duplicate id.
     """
     nodes = {node["id"]: node for node in stored}
     seen: set[str] = set()

@@ -1,6 +1,6 @@
 """The list of a workspace's agents, ordered by id or by their last change.
 
-Filters use the summaries in the indexes, of about 1 KB each. Documents are read only for the agents that match.
+Filters use the summaries in the indexes, which have about 1 KB each. Documents are read only for the agents that match.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ PORTION = 100
 
 
 class AgentQuery(NamedTuple):
-    """The filters, order and cursor of a list of agents. `text` is case-folded.
+    """The filters, order and cursor of an agent list. `text` is case-folded.
 
     `cursor` is the last agent id of the previous page, or its last version tag if `is_by_change`.
     """
@@ -44,7 +44,7 @@ class AgentQuery(NamedTuple):
         return cls(flags, text, sort is not None, cursor)
 
     def match(self, entry: AgentRow) -> bool:
-        """Return whether the agent of an index entry satisfies the filters."""
+        """Return whether an index entry's agent satisfies the filters."""
         if not self.flags and not self.text:
             return True
         summary = store.summary_of(entry)
@@ -77,7 +77,7 @@ def examine(workspace_id: str, query: AgentQuery, limit: int) -> Iterator[pages.
 
 
 def _up_to_match(entries: list[AgentRow], query: AgentQuery, number: int) -> list[tuple[AgentRow, bool]]:
-    """Return the entries up to match number `number`, each with whether it matches."""
+    """Return the entries up to match number `number`, each with a flag for whether it matches."""
     matches = []
     for entry in entries:
         is_match = query.match(entry)

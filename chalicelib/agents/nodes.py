@@ -4,7 +4,7 @@ from chalicelib.http.wire import Open, OpenWire, OptionalFlag, OptionalNumber, O
 
 
 class ModelOptions(OpenWire):
-    """The language model of a node and its parameters."""
+    """A node's language model and its parameters."""
 
     modelId: OptionalText = None
     temperature: OptionalNumber = None
@@ -12,7 +12,7 @@ class ModelOptions(OpenWire):
 
 
 class ChildNode(OpenWire):
-    """An edge of the graph: the target node and its condition."""
+    """A graph edge: the target node and its condition."""
 
     nodeId: OptionalText = None
     condition: OptionalText = None

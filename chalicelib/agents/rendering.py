@@ -31,7 +31,7 @@ def with_tools(
     whole_agent: store.AgentAndTools,
     warnings: Sequence[errors.MemberIssue] = (),
 ) -> Response:
-    """Return the response with an agent in the v3 form: the members in its JSON `text`, and its tools."""
+    """Return the response with an agent in the v3 form: the members in the JSON `text`, and the agent's tools."""
     agent = json_text.with_members(_service_members(auth.caller().workspace_id, row.agent_id), _without_owner(text))
     tool_texts = (json_text.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in whole_agent.tools)
     complete = json_text.with_list(agent, "tools", tool_texts) if whole_agent.is_complete else None
@@ -47,7 +47,7 @@ def render(row: store.AgentRow) -> Document:
 
 
 def v3_form(workspace_id: str, agent_id: str, document: Document) -> Document:
-    """Return the v3 form of an agent's document as the caller may see it, without tools."""
+    """Return an agent in the v3 form, without its tools, limited to what the caller may see."""
     members = _service_members(workspace_id, agent_id)
     return {**members, **{name: value for name, value in visible(document).items() if name not in members}}
 
@@ -58,24 +58,24 @@ def visible(document: Document) -> Document:
 
 
 def encode(document: Document) -> str:
-    """Return the JSON text of an agent's document as the caller may see it."""
+    """Return an agent's document as JSON text, limited to what the caller may see."""
     return storage.encode_json(visible(document)).decode()
 
 
 def _tool_text(tool: tools.ToolRow) -> str:
-    """Return the JSON text of a tool as the caller may see it."""
+    """Return a tool as JSON text, limited to what the caller may see."""
     if privileges.sees_secrets():
         return tool.text()
     return storage.encode_json(privileges.visible(tool.open(), lambda: models.Tool)).decode()
 
 
 def _service_members(workspace_id: str, agent_id: str) -> dict[str, str]:
-    """Return the members that are derived from an agent's key instead of stored."""
+    """Return the members that are derived from an agent's key and are not stored."""
     return {"ID": agent_id, "id": agent_id, _OWNER: workspace_id}
 
 
 def _without_owner(text: str) -> str:
-    """Return the JSON text of a document without `ownerID`, which earlier versions stored as sent."""
+    """Return a document's JSON text without `ownerID`, which earlier versions stored as sent."""
     if f'"{_OWNER}"' not in text:  # the usual case
         return text
     document = json.loads(text)

@@ -33,7 +33,7 @@ _KEY = f"agent.{privileges.AGENT_KEY}"
 def read_agent(agent_id: str) -> Response:
     """Read an agent in the v3 form, with its tools.
 
-    If the tools are too large for the response, `tools` is absent. Then list them in pages.
+    If the tools are too large for the response, `tools` is absent. In that case, list them in pages.
     """
     stored = store.find_with_tools(auth.caller().workspace_id, agent_id)
     row = store.require_agent(stored.agent)
@@ -65,7 +65,7 @@ def list_agents() -> Response:
     raises=(store.KeyTaken, errors.TooLarge),
 )
 def create_agent() -> Response:
-    """Create an agent, and its tools if the body has any.
+    """Create an agent, and its tools if the body contains any.
 
     The service generates its id and, unless the body has one, its `SECRET_API_KEY`. That key does not expire: if the
     caller is an access token, `warnings` lists it. Members that are unknown to the service are stored as sent, and
@@ -110,7 +110,7 @@ def change_agent(agent_id: str) -> Response:
 @routes.route("/v3/orgs/{org_id}/agents", methods=["GET"])
 @Operation(data="list[record.AgentV3]", query=("limit", "cursor"), bounded=True, raises=(errors.NotFound,))
 def list_organisation_agents(org_id: str) -> Response:
-    """List the agents in the `widgetIDs` of an organisation, in the v3 form, ordered by id.
+    """List the agents in an organisation's `widgetIDs`, in the v3 form, ordered by id.
 
     Ids of missing agents are skipped. A request examines up to 500 ids, so a page may be short or empty. As long as
     `hasMore` is true, continue with `nextCursor` as `cursor`. Changes may appear in the list a second later.
@@ -164,10 +164,10 @@ def save_agent(agent_id: str) -> Response:
 
 
 def _without_unusable_key(row: store.AgentRow, before: Document, key: str | None) -> Document:
-    """Return `before`, without its agent key if the workspace key sends that key again and it has no credential.
+    """Return `before`, without its agent key if the workspace key sends the same key again and it has no credential.
 
-    Earlier versions stored keys without a credential. Omitting such a key makes the save stage its credential. Costs
-    one request, and only if `key`, the key in the change, is the stored key.
+    Earlier versions stored keys without a credential. Omitting such a key makes the save stage its credential. This
+    costs one request, but only if `key`, the key in the change, equals the stored key.
     """
     is_sent_back = bool(key) and key == before.get(privileges.AGENT_KEY) and auth.caller().kind == tokens.WORKSPACE
     if not is_sent_back or not tokens.is_agent_key(key or "") or store.find_key(row, key):

@@ -1,4 +1,4 @@
-"""The items of the agents table: an agent and its tools share a partition, so that one query reads them together.
+"""Items of the agents table. An agent and its tools share a partition, so one query reads them together.
 
 The partition key has a prefix that is derived from the agent's id (`parent_scoped_ids`). Two agents of a workspace may
 have the same prefix, so readers compare the agent's id, which every item contains. The agent sorts before its tools.
@@ -17,7 +17,7 @@ _AGENT = "agent"
 
 
 class AgentsByWorkspace(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-call]
-    """An index of the agents of a workspace by id. A row from it has no document, so it must never be saved."""
+    """An index of a workspace's agents by id. A row from it has no document, so it must never be saved."""
 
     class Meta:
         index_name = "by_workspace"
@@ -28,7 +28,7 @@ class AgentsByWorkspace(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-un
 
 
 class ByChange(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-call]
-    """An index of the agents of a workspace by their version tag, which rises with each change.
+    """An index of a workspace's agents by version tag, which increases with each change.
 
     Its keys are attributes that every stored agent has, so it needs no backfill. A row from it must never be saved.
     """
@@ -87,20 +87,20 @@ class AgentOrToolRow(storage.Row):
 
     @classmethod
     def from_raw_data(cls, data: dict[str, dict[str, Any]]) -> Any:
-        """Return the row of a stored item. Its sort key determines the class of the row."""
+        """Return the row for a stored item. The sort key determines the row class."""
         return (AgentRow if is_agent(data["item"]["S"]) else ToolRow).from_raw_data(data)
 
 
 def is_agent(item: str) -> bool:
-    """Return whether this is the sort key of an agent. The other items are tools."""
+    """Return whether this is an agent's sort key. All other items are tools."""
     return storage.split_key(item)[0] == _AGENT
 
 
 def tombstones(workspace_id: str) -> str:
-    """Return the index partition with the tombstones of a workspace."""
+    """Return the index partition that contains a workspace's tombstones."""
     return storage.join_key(workspace_id, "deleted")
 
 
 def keys(workspace_id: str, agent_id: str) -> tuple[str, str]:
-    """Return the partition key and the sort key of an agent."""
+    """Return an agent's partition key and sort key."""
     return parent_scoped_ids.partition(workspace_id, agent_id), storage.join_key(_AGENT, agent_id)

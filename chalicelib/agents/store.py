@@ -1,10 +1,10 @@
-"""Agents in the database: one sealed document each, in a partition with the agent's tools (`rows`).
+"""Agent storage: one sealed document per agent, in a partition with the agent's tools (`rows`).
 
 A deleted agent leaves a tombstone: its item without the document. The tombstone reserves the id until the cascading
 delete is complete (`deletion.cascade`). Only `find_tombstone` and `list_tombstones` return it.
 
-Two indexes list the agents of a workspace: by id, and by the last change. Their entries contain a sealed summary
-instead of the document, so reading them costs the same for agents of any size. The indexes are eventually consistent.
+Two indexes list a workspace's agents: by id, and by last change. Their entries contain a sealed summary instead of the
+document, so the cost of reading an entry does not depend on the agent's size. The indexes are eventually consistent.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,18 +24,18 @@ from chalicelib.workspaces import store as workspaces
 # Maximum characters of a title that is copied into other records.
 _MAX_DISPLAY_NAME = 1_000
 _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
-# The member with the creation time in Unix seconds. It distinguishes successive agents with the same id.
+# The member that contains the creation time in Unix seconds. It distinguishes successive agents with the same id.
 CREATED = "createdAtUNIX"
-# The members of a summary, and the maximum characters of each text, so that an index entry has about 1 KB.
+# Summary members, and the maximum characters of each text, so that an index entry has about 1 KB.
 _SUMMARY = ("title", "description", "starred", "deployed")
 _MAX_SUMMARY_TEXT = 200
-# Agents per request while reading a page, and the default page size. An agent has up to 390 KB.
+# Agents per request while reading a page, and the default page size. An agent can have up to 390 KB.
 _PORTION = 20
 # A transaction has at most 100 items, and deleting a credential needs three.
 _CREDENTIALS_PER_TRANSACTION = 30
 _CACHE_MILLISECONDS = 30_000
 _CACHE_SIZE = 10_000
-# The time of the last read in Unix milliseconds, by workspace id and agent id.
+# Time of the last read in Unix milliseconds, by workspace id and agent id.
 _known_agents: dict[tuple[str, str], int] = {}
 
 
@@ -48,7 +48,7 @@ class AgentAndTools(NamedTuple):
 
 
 def find_with_tools(workspace_id: str, agent_id: str) -> AgentAndTools:
-    """Return the agent and its tools, up to 1 MB in total; the other tools are missing. Costs one request."""
+    """Return the agent and its tools, up to 1 MB in total. Any further tools are missing. Costs one request."""
     partition, item = rows.keys(workspace_id, agent_id)
     items, is_complete = storage.query_once(AgentOrToolRow, partition)
     tools = [row for row in items if isinstance(row, ToolRow) and row.agent_id == agent_id]
@@ -69,7 +69,7 @@ def find_tombstone(workspace_id: str, agent_id: str) -> AgentRow | None:
 
 
 def list_tombstones(workspace_id: str) -> list[str]:
-    """Return the ids of deleted agents whose cascade is not complete, or has failed. Costs one request per MB."""
+    """Return the ids of deleted agents whose cascade is incomplete or has failed. Costs one request per MB."""
     return [row.agent_id for row in storage.iterate(AgentRow, rows.tombstones(workspace_id), index="by_workspace")]
 
 
@@ -79,13 +79,13 @@ def read(workspace_id: str, agent_id: str) -> AgentRow:
 
 
 def read_eventually(workspace_id: str, agent_id: str) -> AgentRow:
-    """Return the agent at half the cost of `read`. It may lack a change of the last second. Raise NotFound."""
+    """Return the agent at half the cost of `read`. It may lack a change from the last second. Raise NotFound."""
     row = storage.find(AgentRow, *rows.keys(workspace_id, agent_id), consistent=False)
     return reread_if_missing(row, workspace_id, agent_id)
 
 
 def reread_if_missing(row: AgentRow | None, workspace_id: str, agent_id: str) -> AgentRow:
-    """Return the agent of an eventually consistent read, or read again if it is missing. Raise NotFound."""
+    """Return the agent from an eventually consistent read, or read it again if it is missing. Raise NotFound."""
     return read(workspace_id, agent_id) if row is None or row.is_tombstone else row
 
 
@@ -100,7 +100,7 @@ def is_active(row: AgentRow | None) -> bool:
 
 
 def display_name(agent: Document) -> str | None:
-    """Return up to 1,000 characters of the title, for leads, conversations and events. Return None without a title."""
+    """Return up to 1,000 characters of the title, for leads, conversations and events, or None if there is no title."""
     title: str | None = agent.get("title")
     return title and title[:_MAX_DISPLAY_NAME]
 
@@ -108,7 +108,7 @@ def display_name(agent: Document) -> str | None:
 def require_cached(workspace_id: str, agent_id: str) -> None:
     """Raise NotFound for an unknown agent. Known agents are cached for 30 seconds, so frequent writes need fewer reads.
 
-    If another process deletes the agent in that time, the second run of the cascade deletes records written for it.
+    If another process deletes the agent in that time, the cascade's second run deletes the records written for it.
     """
     now = clock.milliseconds()
     if not 0 <= now - _known_agents.get((workspace_id, agent_id), 0) < _CACHE_MILLISECONDS:
@@ -119,12 +119,12 @@ def require_cached(workspace_id: str, agent_id: str) -> None:
 
 
 def key(workspace_id: str, agent_id: str) -> storage.Key:
-    """Return the key for an eventually consistent read of the agent, to be followed by `reread_if_missing`."""
+    """Return the agent's key for an eventually consistent read, to be followed by `reread_if_missing`."""
     return storage.Key(AgentRow, *rows.keys(workspace_id, agent_id), consistent=False)
 
 
 def row_for_key(workspace_id: str, agent_id: str) -> AgentRow:
-    """Return a row with the key of an agent, for `read_entries`."""
+    """Return a row with an agent's key, for `read_entries`."""
     return AgentRow(*rows.keys(workspace_id, agent_id), agent_id=agent_id)
 
 
@@ -153,8 +153,8 @@ def summary_of(entry: AgentRow) -> Document:
 def read_entries(entries: Iterable[AgentRow]) -> Iterator[tuple[str, AgentRow | None]]:
     """Yield the position of each entry with its agent, or with None if the agent has been deleted.
 
-    Each request reads 20 agents, when the first of them is needed, so a reader that stops does not pay for the rest.
-    The reads are eventually consistent, like the index.
+    Each request reads 20 agents, and only when the first of them is needed, so a reader that stops early does not pay
+    for the rest. The reads are eventually consistent, like the index.
     """
     remaining = iter(entries)
     while portion := [*islice(remaining, _PORTION)]:
@@ -183,13 +183,13 @@ def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentR
 def save(row: AgentRow, before: Document, after: Document, overlap: int = credentials.OVERLAP) -> Document:
     """Stage a changed document and return it. An unchanged document is not written.
 
-    A replaced agent key works for `overlap` more seconds. The commit raises KeyTaken if the new key is in use.
+    A replaced agent key remains valid for `overlap` more seconds. The commit raises KeyTaken if the new key is in use.
     """
     if json_equal(after, before):
         return before
     after = {**after, "lastModified": clock.seconds()}
     row.seal(after)
-    if not json_equal(_summary(after), _summary(before)):  # a new seal would rewrite the index entries
+    if not json_equal(_summary(after), _summary(before)):  # sealing it again would rewrite the index entries
         row.summary = storage.seal(row, "summary", _summary(after))
     storage.put(row)
     _stage_key(row, before.get(_SECRET), after.get(_SECRET), overlap)
@@ -214,13 +214,13 @@ def find_key(row: AgentRow, token: str | None) -> credentials.CredentialRow | No
 
 
 def list_keys(workspace_id: str, agent_id: str) -> list[credentials.CredentialRow]:
-    """Return all keys of an agent, including those in their overlap."""
+    """Return all of an agent's keys, including replaced keys that are still valid."""
     return credentials.list_active(workspace_id, tokens.AGENT, agent_id)
 
 
 @storage.in_unit_of_work
 def rotate_key(workspace_id: str, agent_id: str, overlap: int = credentials.OVERLAP) -> str:
-    """Replace and return the key of an agent. The old key works for `overlap` more seconds. Raise NotFound."""
+    """Replace and return an agent's key. The old key remains valid for `overlap` more seconds. Raise NotFound."""
     token = tokens.new(tokens.AGENT)
     row = read(workspace_id, agent_id)
     save(row, before := row.open(), {**before, _SECRET: token}, overlap)
@@ -228,7 +228,7 @@ def rotate_key(workspace_id: str, agent_id: str, overlap: int = credentials.OVER
 
 
 def revoke_keys(workspace_id: str, agent_id: str) -> None:
-    """Clear the `SECRET_API_KEY` of an agent and revoke all its keys, even in their overlap. Raise NotFound."""
+    """Clear an agent's `SECRET_API_KEY` and revoke all its keys, including replaced ones. Raise NotFound."""
     _clear_key(workspace_id, agent_id)
     for credential in list_keys(workspace_id, agent_id):
         with storage.unit_of_work():
@@ -273,10 +273,10 @@ def _credential(workspace_id: str, agent_id: str, token: str | None) -> credenti
 
 
 def _stage_key(row: AgentRow, before: str | None, after: str | None, overlap: int) -> None:
-    """Stage the changes of the agent's credentials that follow from a change of `SECRET_API_KEY`.
+    """Stage the credential changes that follow from a change to the agent's `SECRET_API_KEY`.
 
-    A replaced key works for `overlap` more seconds. It may lack a credential, because earlier versions stored any text.
-    Clearing the member revokes all keys of the agent.
+    A replaced key remains valid for `overlap` more seconds. It may lack a credential, because earlier versions stored
+    any text. Clearing the member revokes all of the agent's keys.
     """
     if before == after:
         return
@@ -290,7 +290,7 @@ def _stage_key(row: AgentRow, before: str | None, after: str | None, overlap: in
 
 
 def _stage_revocation(workspace_id: str, agent_id: str) -> None:
-    """Stage the revocation of all keys of an agent. If they exceed one transaction, the oldest are revoked at once."""
+    """Stage the revocation of all agent keys. If they exceed one transaction, the oldest are revoked immediately."""
     keys = list_keys(workspace_id, agent_id)
     for oldest in keys[:-_CREDENTIALS_PER_TRANSACTION]:
         with storage.unit_of_work():

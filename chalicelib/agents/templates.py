@@ -17,11 +17,11 @@ from chalicelib.tools.models import Tool
 
 _PLACE = re.compile(r"tools\.(0|[1-9][0-9]?)")
 _NAME = "tool"
-_PLACE_RULE = "must be the place of a tool in tools, such as tools.0"
+_PLACE_RULE = "must be a tool's position in tools, such as tools.0"
 
 
 def of(agent: Document, tool_documents: list[Document], tool_ids: list[str]) -> Document:
-    """Return the template of an agent, from its document and the documents and ids of its tools."""
+    """Build an agent's template from its document and its tools' documents and ids."""
     places = {tool_id: f"tools.{place}" for place, tool_id in enumerate(tool_ids)}
     members = projections.portable(AgentV3, agent)
     template = copies.with_references(members, lambda tool_id, path: places.get(tool_id))
@@ -35,16 +35,16 @@ def omitted(agent: Document) -> Iterator[Location]:
 
 
 def members(template: Template) -> Document:
-    """Return the members of the agent that a template describes, without its tools. Raise Invalid for v2 members."""
+    """Return the agent members that a template contains, without its tools. Raise Invalid for v2 members."""
     document = forms.merge_v3({}, template, "template")
     document.pop("tools", None)
     return document
 
 
 def create(workspace_id: str, document: Document, template: Template) -> copies.Copy:
-    """Stage the agent with this document, and the tools of the template.
+    """Stage the agent with this document, and the template's tools.
 
-    No member gets a default, so that the template of the agent equals the imported one. Raise Invalid for a reference
+    No member gets a default, so the agent's template equals the imported one. Raise Invalid for a reference
     to a missing tool, and TooLarge for more than 96 tools.
     """
     tool_documents = [tool.merge_into({}) for tool in template.tools or ()]
@@ -62,7 +62,7 @@ def _with_name(tool: Document) -> Document:
 
 
 def _tool_at(new_tools: list[tools.ToolRow], place: str, path: str) -> str:
-    """Return the id of the tool at a place such as `tools.0`. Raise Invalid if there is none."""
+    """Return the id of the tool at a position such as `tools.0`. Raise Invalid if the tool does not exist."""
     match = _PLACE.fullmatch(place)
     if match is None or int(match[1]) >= len(new_tools):
         raise errors.Invalid.member(f"template.{path}", _PLACE_RULE)

@@ -27,7 +27,7 @@ class AnalyticsRecord(WireModel):
 
 
 class ConversationAnalytics(WireModel):
-    """The analytics records of a conversation as written. `lastModified` is the Unix time of the last write."""
+    """A conversation's analytics records as they were written. `lastModified` is the Unix time of the last write."""
 
     convoID: str
     lastModified: Number

@@ -1,4 +1,4 @@
-"""The routes that list and delete the analytics records of an agent by the time of their last write."""
+"""Routes that list and delete an agent's analytics records by the time of their last write."""
 
 from typing import TYPE_CHECKING
 
@@ -23,10 +23,10 @@ _V2, _V3 = ("start_ts", "stop_ts"), ("from", "to")
     data="list[models.ConversationAnalytics]", query=("limit", "cursor", *_V2), bounded=True, raises=(errors.NotFound,)
 )
 def list_analytics(agent_id: str) -> Response:
-    """List the analytics records of an agent that were last written in a period, ordered by conversation id.
+    """List an agent's analytics records that were last written in a period, ordered by conversation id.
 
-    Each entry contains the page load record (`load`) and the conversation record (`convo`) of a conversation as they
-    were written. The period applies to `lastModified`, the time of the last write.
+    Each entry contains a conversation's page load record (`load`) and conversation record (`convo`) as they were
+    written. The period applies to `lastModified`, the time of the last write.
 
     A request examines up to 500 conversations, so a page may be short or empty. As long as `hasMore` is true, continue
     with `nextCursor` as `cursor`.
@@ -45,8 +45,8 @@ def delete_analytics(agent_id: str) -> Response:
     """Delete the analytics records of an agent that were last written in a period.
 
     A request examines up to 500 conversations, and deletes the records of up to 100 of them in one transaction. As long
-    as `hasMore` is true, continue with `nextCursor` as `cursor`. After an interruption, start again without a cursor.
-    Counts in reports stay unchanged.
+    as `hasMore` is true, continue with `nextCursor` as `cursor`. After an interruption, restart without a cursor.
+    Report counts do not change.
     """
     return _delete(agent_id, records.TimeRange.required_from_request(*_V2))
 

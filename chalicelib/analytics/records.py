@@ -1,6 +1,6 @@
-"""Lists and deletes the analytics records of an agent by the time of their last write.
+"""Lists and deletes an agent's analytics records by the time of their last write.
 
-Callers may omit or choose the times in a record, so only the time of the write is reliable. Records are stored by
+Callers may omit or choose the times in a record, so only the write time is reliable. Records are stored by
 conversation, so a request examines a bounded number of them, and the next request continues at its cursor.
 """
 
@@ -13,7 +13,7 @@ from chalicelib.analytics import store
 from chalicelib.http import pages, parameters
 from chalicelib.storage import Document
 
-# DynamoDB's limits for a transaction: items, and bytes, of which some are reserved for the keys.
+# DynamoDB transaction limits: items, and bytes minus a reserve for the keys.
 _MAX_DELETED = 100
 _MAX_BYTES = 3_000_000
 
@@ -42,13 +42,13 @@ class TimeRange(NamedTuple):
         return time_range
 
     def contains(self, row: store.AnalyticsRow) -> bool:
-        """Return whether the records of a conversation were last written in this range."""
+        """Return whether a conversation's records were last written in this range."""
         written_at = _written_at(row)
         return (self.since is None or written_at >= self.since) and (self.until is None or written_at < self.until)
 
 
 def examine(workspace_id: str, agent_id: str, time_range: TimeRange) -> Iterator[pages.Examined]:
-    """Yield the examined records after the cursor of the request, for up to 500 conversations."""
+    """Yield the examined records after the request's cursor, for up to 500 conversations."""
     portions = pages.in_portions(
         partial(store.list_page, workspace_id, agent_id), parameters.cursor(), parameters.limit()
     )
@@ -56,7 +56,7 @@ def examine(workspace_id: str, agent_id: str, time_range: TimeRange) -> Iterator
 
 
 def delete(workspace_id: str, agent_id: str, time_range: TimeRange) -> tuple[int, str | None]:
-    """Stage the deletion of records in the range after the cursor of the request.
+    """Stage the deletion of records in the range, starting after the request's cursor.
 
     Examine up to 500 conversations, and delete the records of up to 100 of them. Return the number of conversations
     whose records are deleted, and the position at which the next request continues, or None at the end. The commit

@@ -38,7 +38,7 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
 @routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"], cors=cors.CORS)  # §4.2
 @Operation(data="models.AnalyticsRecord", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_analytics(agent_id: str, convo_id: str) -> Response:
-    """Read the analytics of a conversation: its conversation record, merged over its page load record.
+    """Read a conversation's analytics: its conversation record, merged over its page load record.
 
     If only one of the records exists, the response contains that record.
     """

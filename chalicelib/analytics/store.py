@@ -1,7 +1,7 @@
-"""Analytics in the database: one item per conversation, with up to one record of each kind.
+"""Analytics storage: one item per conversation, with at most one record of each kind.
 
-Both records share an item, so they share a version tag. A write updates the attribute of its kind without reading the
-item. Both records together must fit into one item (400 KB).
+Both records share an item, so they share a version tag. A write updates only the attribute for its kind, without
+reading the item. Both records together must fit into one item (400 KB).
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class AnalyticsRow(storage.TaggedRow):
     convo = BinaryAttribute(legacy_encoding=False, null=True)
 
     def text(self) -> str:
-        """Return the JSON text of an object with the existing records by kind."""
+        """Return an object with the existing records by kind, as JSON text."""
         texts = [f'"{kind}":{unseal_text(self, kind)}' for kind in _KINDS if getattr(self, kind) is not None]
         return f"{{{','.join(texts)}}}"
 
@@ -41,12 +41,12 @@ def new(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow:
 
 
 def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
-    """Return the key of the item, for `storage.find_many`."""
+    """Return the item's key, for `storage.find_many`."""
     return storage.Key(AnalyticsRow, storage.join_key(workspace_id, agent_id), conversation_id)
 
 
 def find(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow | None:
-    """Return the item of a conversation, or None. Costs one request."""
+    """Return a conversation's item, or None. Costs one request."""
     return storage.find(AnalyticsRow, storage.join_key(workspace_id, agent_id), conversation_id)
 
 
@@ -64,7 +64,7 @@ def unchanged_since_read(row: AnalyticsRow) -> Condition:
 
 
 def records(row: AnalyticsRow) -> list[Document]:
-    """Return the existing records of a conversation: the page load record, then the conversation record."""
+    """Return a conversation's existing records: the page load record, then the conversation record."""
     return [unseal(row, kind) for kind in _KINDS if getattr(row, kind) is not None]
 
 
@@ -74,11 +74,11 @@ def delete(row: AnalyticsRow) -> None:
 
 
 def stored_bytes(row: AnalyticsRow) -> int:
-    """Return the size of the sealed records of an item in bytes."""
+    """Return the size of an item's sealed records in bytes."""
     return sum(len(sealed) for sealed in (row.load, row.convo) if sealed is not None)
 
 
 def list_page(workspace_id: str, agent_id: str, after: str | None, limit: int) -> Iterator[AnalyticsRow]:
-    """Yield up to `limit` items of an agent after the conversation id `after`. Costs one request per MB read."""
+    """Yield up to `limit` of an agent's items after the conversation id `after`. Costs one request per MB read."""
     condition = AnalyticsRow.item > after if after else None
     return storage.iterate(AnalyticsRow, storage.join_key(workspace_id, agent_id), condition, limit=limit)

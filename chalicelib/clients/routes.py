@@ -29,8 +29,8 @@ _SEARCHED = ("name", "email")
 def list_clients() -> Response:
     """List the clients of the workspace, ordered by id.
 
-    Without `limit` and `cursor`, the response contains all clients. With either, it contains one page, and `nextCursor`
-    unless it is the last page.
+    Without `limit` and `cursor`, the response contains all clients. With either, it contains one page, plus
+    `nextCursor` unless this is the last page.
     """
     fetch = partial(store.list_page, auth.caller().workspace_id)
     return pages.all_or_page(_LISTED, fetch, lambda row: _render(row, row.open()))
@@ -97,7 +97,7 @@ def list_clients_v3() -> Response:
 @routes.route("/v3/orgs/{org_id}/clients", methods=["GET"])
 @Operation(data="list[models.Client]", query=("limit", "cursor"), bounded=True, raises=(errors.NotFound,))
 def list_organisation_clients(org_id: str) -> Response:
-    """List the clients whose `orgId` is the id of this organisation, ordered by id.
+    """List the clients whose `orgId` is this organisation's id, ordered by id.
 
     A request examines up to 500 clients, so a page may be short or empty. As long as `hasMore` is true, continue with
     `nextCursor` as `cursor`.
@@ -115,7 +115,7 @@ def create_client() -> Response:
     """Create a client. The service generates its id. An email address can belong to only one client of a workspace.
 
     `warnings` lists an `orgId` without an organisation. If the caller is an access token, `warnings` lists a
-    `dashboardPassword`, because the client keeps this access after the token ends.
+    `dashboardPassword`, because the client keeps this access after the token becomes invalid.
     """
     body: models.ClientIn = bodies.read()
     return _create(body.client, "client.")
@@ -149,7 +149,7 @@ def _create(client: "models.Client", path: str) -> Response:
 
 
 def _warnings(change: "models.Client", path: str = "") -> list[errors.MemberIssue]:
-    """Return the warning if the organisation does not exist. `path` is the path of the client in the body."""
+    """Return a warning if the organisation does not exist. `path` is the client's path in the body."""
     ids = {f"{path}orgId": change.orgId} if change.orgId is not None else {}
     return references.warn_of_missing(auth.caller().workspace_id, references.References(ids, "organisation"))
 

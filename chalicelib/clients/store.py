@@ -1,8 +1,8 @@
-"""Clients in the database: one sealed document each. Emails are unique in a workspace.
+"""Client storage: one sealed document per client. Emails are unique within a workspace.
 
 A claim row reserves an email for its client. The transaction that saves the client also writes and deletes its claims,
-so two clients cannot take the same email concurrently. The key of a claim is a hash, so the table contains no email in
-plain text.
+so two clients cannot take the same email concurrently. The claim key is a hash, so the table contains no email in plain
+text.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _NO_CLIENT = "#"  # neither an identifier nor a hash
 class ClientRow(storage.AuthoredRow, DocumentRow):
     """A client. Its document contains the writable members of the wire model.
 
-    `created` is a ULID of the first write, which distinguishes a client from a later client with the same id. Clients
+    `created` is a ULID from the first write. It distinguishes a client from a later client with the same id. Clients
     that were created before the console had sessions lack it.
     """
 
@@ -35,7 +35,7 @@ class ClientRow(storage.AuthoredRow, DocumentRow):
 
 
 class EmailRow(storage.Row):
-    """The claim of an email by the client `owner`. Its own partition keeps it out of client lists."""
+    """A claim to an email by the client `owner`. Its own partition keeps it out of client lists."""
 
     class Meta:
         table_name = storage.table("clients")
@@ -72,33 +72,33 @@ def find_by_email(workspace_id: str, email: str) -> ClientRow | None:
 
 
 def email_key(workspace_id: str, email: str) -> storage.Key:
-    """Return the key of the claim of an email, ignoring case, for `storage.find_many`. A blank email has no claim."""
+    """Return the claim key for an email, ignoring case, for `storage.find_many`. A blank email has no claim."""
     return storage.Key(EmailRow, storage.join_key(workspace_id, "emails"), _claim(workspace_id, email) or _NO_CLIENT)
 
 
 def find_owner(workspace_id: str, claim: EmailRow | None) -> ClientRow | None:
-    """Return the client that owns a claim, or None. Costs one request, even without a claim."""
+    """Return the client that owns a claim, or None. Costs one request, even if `claim` is None."""
     return find(workspace_id, claim.owner if claim else _NO_CLIENT)
 
 
 def key(workspace_id: str, client_id: str) -> storage.Key:
-    """Return the key of a client, for `storage.find_many`."""
+    """Return a client's key, for `storage.find_many`."""
     return storage.Key(ClientRow, workspace_id, client_id)
 
 
 def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> Iterator[ClientRow]:
-    """Yield the clients after the id `after`, up to `limit`, ordered by id. Costs one request per MB."""
+    """Yield up to `limit` clients after the id `after`, ordered by id. Costs one request per MB."""
     condition = ClientRow.client_id > after if after else None
     return storage.iterate(ClientRow, workspace_id, condition, limit=limit)
 
 
 def new(workspace_id: str, client_id: str) -> ClientRow:
-    """Return the row of a new client, without storing it."""
+    """Return a row for a new client, without storing it."""
     return ClientRow(workspace_id, client_id, created=ids.new_id())
 
 
 def require_unchanged(row: ClientRow) -> None:
-    """Stage the condition that a client is unchanged since it was read, for a unit of work that does not write it."""
+    """Stage the condition that a client has not changed since it was read, for a unit of work that does not write it."""
     storage.require(key(row.workspace, row.client_id), ClientRow.version_tag == row.version_tag)
 
 
@@ -122,7 +122,7 @@ def save(row: ClientRow, before: Document, after: Document) -> None:
 
 
 def delete(row: ClientRow) -> None:
-    """Stage the deletion of a client and of its claim to its email."""
+    """Stage the deletion of a client and its email claim."""
     storage.delete(row)
     deletion_hooks.stage(row.workspace, "clients", row.client_id)
     claim = _claim(row.workspace, row.open().get("email"))
@@ -131,7 +131,7 @@ def delete(row: ClientRow) -> None:
 
 
 def _claim(workspace_id: str, email: str | None) -> str | None:
-    """Return the hash of an email, ignoring case and surrounding whitespace, or None for a blank email."""
+    """Return an email's hash, ignoring case and surrounding whitespace, or None for a blank email."""
     normalised = (email or "").strip().lower()
     return hashlib.sha256(f"{workspace_id}:{normalised}".encode()).hexdigest() if normalised else None
 
