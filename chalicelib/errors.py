@@ -1,4 +1,4 @@
-"""The errors of the API: one class per cause, with its HTTP status, error code and default message.
+"""The API errors: one class per cause, with its HTTP status, error code and default message.
 
 Chalice turns a `ChaliceViewError` into `{"Code": class name, "Message": str(error)}` and discards everything else.
 Therefore `str()` of an `ApiError` is the complete error envelope as JSON, and `http.envelope` sends it as the body.
@@ -22,7 +22,7 @@ class MemberIssue(TypedDict):
 
 
 class ApiError(ChaliceViewError):
-    """An error that the caller receives: `message` is for people, `code` is for programs."""
+    """An error that the caller receives. `message` is for people, and `code` is for programs."""
 
     STATUS_CODE = 500
     code = "INTERNAL"
@@ -51,7 +51,7 @@ class Invalid(ApiError):
 
     @classmethod
     def member(cls, path: str, rule: str) -> "Invalid":
-        """Return the error for one member at a dotted path, empty for the whole body. `rule` reads "must be …"."""
+        """Return the error for the member at `path`, or for the body if `path` is empty. `rule` reads "must be …"."""
         return cls(f"{path or 'The body'} {rule}.", [{"path": path, "message": rule}])
 
 
@@ -138,7 +138,7 @@ class UnsupportedMediaType(ApiError):
 
 
 class Limit(TypedDict):
-    """A limit: its `name`, its maximum, and how much of it is used and left."""
+    """A limit: its `name`, its maximum, and how much of it is used and remaining."""
 
     name: str
     max: float
@@ -147,7 +147,7 @@ class Limit(TypedDict):
 
 
 class LimitReached(ApiError):
-    """A limit of the agent record (§8) or of the service is reached. `limit` contains its name and its usage so far."""
+    """A limit in the agent record (§8) or of the service was reached. `limit` contains its name and current usage."""
 
     STATUS_CODE = 429
     code = "LIMIT_REACHED"

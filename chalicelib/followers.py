@@ -1,8 +1,8 @@
-"""The Lambda entry points `follow_<table>`: each passes the records of a table's stream to the table's followers.
+"""The Lambda entry points `follow_<table>`: each passes a table's stream records to the table's followers.
 
 DynamoDB serves two readers of a stream without throttling: the fan-out of webhooks, and one of these functions.
 Core declares its followers in `CORE`, and extensions in `Extension.follows`. Every follower of a table processes each
-batch. After an outage, the stream repeats the batch for all of them, so every follower must be idempotent.
+batch. After an outage, the stream repeats the batch for all followers, so every follower must be idempotent.
 
 The functions import neither `app.py` nor wire models.
 """
@@ -19,9 +19,10 @@ from chalicelib.queues import stream_batches
 functions = Blueprint(__name__)
 
 CORE: Mapping[str, str] = {"conversations": "chalicelib.conversations.follower:FOLLOWER"}
-"""Core's follower of each table, as module and name."""
+"""Core's follower for each table, as module and name."""
 
-# Seconds for which a failing extension may delay a stream that core follows. Then its records become dead letters.
+# Seconds for which a failing extension may delay a stream that core follows. After that, its records become dead
+# letters.
 PATIENCE_SECONDS = 60 * 60
 _START = "TRIM_HORIZON"  # Chalice's default, LATEST, loses changes made while the trigger is being created
 
@@ -39,17 +40,17 @@ BATCHES = {
     "organisations": Batch(100, 0),
     "webhooks": Batch(100, 0),
     "credentials": Batch(100, 0),
-    # The followers of these tables request counts once per batch, so larger batches need fewer requests.
+    # These tables' followers request counts once per batch, so larger batches need fewer requests.
     "conversations": Batch(10_000, 60),
     "leads": Batch(1_000, 60),
     "analytics": Batch(1_000, 60),
     "deliveries": Batch(1_000, 60),
 }
-"""The size of the batches of each table's stream."""
+"""The batch size for each table's stream."""
 
 
 def follow(table: str, event: DynamoDBEvent) -> None:
-    """Pass a batch to every follower of a table. After all have run, raise the first outage.
+    """Pass a batch to every follower of a table. After all followers have run, raise the first outage.
 
     Without an outage, each record that a follower cannot process becomes one dead letter.
     """
@@ -72,7 +73,7 @@ def follow(table: str, event: DynamoDBEvent) -> None:
 
 
 def _followers(table: str) -> Iterator[tuple[str, stream_batches.Follower[Any]]]:
-    """Yield the followers of a table, each with the name of its extension, which is empty for core."""
+    """Yield a table's followers, each with its extension name, which is empty for core."""
     if table in CORE:
         module, _, name = CORE[table].partition(":")
         yield "", getattr(import_module(module), name)
@@ -81,7 +82,7 @@ def _followers(table: str) -> Iterator[tuple[str, stream_batches.Follower[Any]]]
 
 
 def _age(records: list[dict[str, Any]]) -> float:
-    """Return the seconds since the newest record of a batch was written."""
+    """Return the seconds since the newest record in a batch was written."""
     newest = max(float(record["dynamodb"]["ApproximateCreationDateTime"]) for record in records)
     return clock.milliseconds() / 1000 - newest
 
@@ -90,7 +91,7 @@ def _entry_point(table: str) -> Callable[[DynamoDBEvent], None]:
     def entry_point(event: DynamoDBEvent) -> None:
         follow(table, event)
 
-    entry_point.__name__ = f"follow_{table}"  # Lambda finds the function by this name in this module
+    entry_point.__name__ = f"follow_{table}"  # Lambda looks up the function by this name in this module
     return entry_point
 
 

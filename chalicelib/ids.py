@@ -1,7 +1,7 @@
 """Identifiers and secrets: the only source of randomness except `storage.retries`; tests replace it.
 
-The service generates ULIDs in lower case: 26 characters of Crockford's base 32, made of 48 bits of time and 80 random
-bits. ULIDs sort by creation time (https://github.com/ulid/spec).
+The service generates ULIDs in lower case: 26 characters of Crockford's base 32, consisting of 48 time bits and 80
+random bits. ULIDs sort by creation time (https://github.com/ulid/spec).
 """
 
 import re
@@ -33,13 +33,13 @@ def new_id() -> str:
 
 
 def id_at(unix_milliseconds: int, low_bits: int) -> str:
-    """Return the ULID of a time and 80 bits. Equal arguments give the same id, so repeated work is idempotent."""
+    """Return the ULID for a time and 80 bits. Equal arguments give the same id, so repeated work is idempotent."""
     number = (unix_milliseconds << 80) | low_bits
     return "".join(CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
 
 
 def timestamp_of(identifier: str) -> int:
-    """Return the creation time of a ULID in Unix milliseconds. Raise ValueError if it has invalid characters."""
+    """Return a ULID's creation time in Unix milliseconds. Raise ValueError if it has invalid characters."""
     number = 0
     for digit in identifier:
         number = number << 5 | CROCKFORD.index(digit)
@@ -47,7 +47,7 @@ def timestamp_of(identifier: str) -> int:
 
 
 def next_id(identifier: str) -> str:
-    """Return a new ULID that is at least a millisecond later than `identifier`, even if the clock was set back."""
+    """Return a new ULID that is at least one millisecond later than `identifier`, even if the clock was set back."""
     new, earliest = new_id(), timestamp_of(identifier) + 1
     return new if timestamp_of(new) >= earliest else id_at(earliest, secrets.randbits(80))
 

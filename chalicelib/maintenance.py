@@ -1,6 +1,6 @@
-"""The Lambda entry point of the queue `maintenance`, which runs core's background tasks (`queues.tasks`).
+"""The Lambda entry point for the `maintenance` queue. It runs core's background tasks (`queues.tasks`).
 
-The queue is fair: while a workspace has many tasks, the tasks of other workspaces come first. A task runs for a few
+The queue is fair: while one workspace has many tasks, other workspaces' tasks come first. A task runs for a few
 seconds, then sends the rest of its work as a new task. Therefore, a workspace with a million records to delete does not
 delay the others.
 
@@ -26,7 +26,7 @@ functions = Blueprint(__name__)
 
 _log = logging.getLogger(__name__)
 _MAX_MESSAGES = 10
-# Seconds for a batch. The rest of the timeout is reserved for the last step of each task, a few requests.
+# Seconds per batch. The rest of the timeout is reserved for each task's last step, which takes a few requests.
 _SECONDS = 12.0
 
 
@@ -47,9 +47,9 @@ _HANDLERS: Mapping[type[tasks.Task], Callable[[Any, float], None]] = {
 
 @functions.on_sqs_message(queues.name(queues.MAINTENANCE), _MAX_MESSAGES, "maintain")
 def maintain(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
-    """Run the tasks of a batch, and report the messages that failed.
+    """Run a batch's tasks, and report the messages that failed.
 
-    The queue delivers only these again. After the last attempt, it moves them to its dead-letter queue.
+    The queue redelivers only these messages. After the last attempt, it moves them to its dead-letter queue.
     """
     telemetry.begin_invocation(event)
     message_ids: dict[str, list[str]] = defaultdict(list)
@@ -73,7 +73,7 @@ def _priority(text: str) -> int:
 
 
 def _run(task: tasks.Task, seconds: float) -> None:
-    """Run a task for up to `seconds`. If its batch has no time left, send the task again instead."""
+    """Run a task for up to `seconds`. If the batch has no time left, send the task again instead."""
     if seconds > 0:
         _HANDLERS[type(task)](task, seconds)
     else:

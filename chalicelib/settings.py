@@ -1,6 +1,6 @@
 """The settings. Each environment variable has one function, which reads the variable on each call.
 
-To add a setting, add a function with a one-sentence docstring here. docs/operate.md lists the settings of operators.
+To add a setting, add a function with a one-sentence docstring here. docs/operate.md lists the operator settings.
 The SDK's own variables (`AWS_ENDPOINT_URL`, `AWS_DEFAULT_REGION`, credentials) select the database and permissions.
 """
 

@@ -20,7 +20,7 @@ from chalicelib import clock, errors, settings
 from chalicelib.storage import client
 
 _HEADER = "X-Request-Id"
-# The loggers of this package and of the Chalice app, which logs the exceptions of views.
+# The loggers of this package and of the Chalice app, which logs view exceptions.
 _CHALICE = "cams"
 LOGGERS = ("chalicelib", _CHALICE)
 # Writes ASCII, which is valid in every output encoding. A shared encoder avoids a setup for each line.
@@ -30,7 +30,7 @@ _request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
 def _line(level: str, members: dict[str, Any]) -> str:
-    """Return one JSON object with the level, the request id and `members`. Members that are None are omitted."""
+    """Return a JSON object with the level, the request id and `members`. Members that are None are omitted."""
     line = {"level": level, "requestId": _request_id.get(), **members}
     return _ENCODER.encode({name: value for name, value in line.items() if value is not None})
 
@@ -46,7 +46,7 @@ def _describe(error: BaseException) -> str:
 
 
 def _describe_one(error: BaseException) -> str:
-    # The messages of API errors and the codes of SDK errors contain no request values.
+    # API error messages and SDK error codes contain no request values.
     reason = error.message if isinstance(error, errors.ApiError) else _error_code(error)
     return f"{''.join(traceback.format_tb(error.__traceback__))}{type(error).__name__} {reason}".rstrip()
 
@@ -91,9 +91,9 @@ _log.setLevel(logging.INFO)
 def log_request(request: Request, get_response: Callable[[Request], Response]) -> Response:
     """Log each request with its cost, and return its id in a response header.
 
-    `route` is the pattern of the path, because an id in the path may be an email. Capacity is in DynamoDB's units.
+    `route` is the path pattern, because an id in the path may be an email. Capacity is in DynamoDB units.
     """
-    # API Gateway's request id, which is also in its own log and header. Without API Gateway, the invocation's id.
+    # API Gateway's request id, which is also in its own log and header. Without API Gateway, it is the invocation id.
     request_id = request.context.get("requestId") or getattr(request.lambda_context, "aws_request_id", None)
     start = clock.monotonic()
     set_request_id(request_id)
@@ -116,12 +116,12 @@ def log_request(request: Request, get_response: Callable[[Request], Response]) -
 
 
 def begin_invocation(event: BaseLambdaEvent) -> None:
-    """Include the id of an event function's invocation in all following lines."""
+    """Include an event function's invocation id in all following lines."""
     set_request_id(getattr(event.context, "aws_request_id", None))
 
 
 def set_request_id(request_id: str | None) -> None:
-    """Include the id of a request or invocation in all following lines, or no id if it is None."""
+    """Include this request or invocation id in all following lines, or no id if it is None."""
     _request_id.set(request_id)
 
 
@@ -131,16 +131,16 @@ def log_metrics(metrics: dict[str, str], **members: Any) -> None:
         return
     declared = _declare_metrics(settings.table_prefix(), tuple(metrics.items()))
     described = f'{{"_aws":{{"Timestamp":{clock.milliseconds()},"CloudWatchMetrics":{declared}}},'
-    # The line bypasses the logger, whose records and search for the caller take longer than the rest of a line.
-    # Each line is written with a single call. Otherwise, the lines of parallel deliveries would mix.
+    # The line bypasses the logger, which would spend more time on its records and caller search than everything else
+    # takes. Each line is written with a single call. Otherwise, lines from parallel deliveries would interleave.
     sys.stdout.write(f"{described}{_line('INFO', members)[1:]}\n")
     sys.stdout.flush()
 
 
 @lru_cache
 def _declare_metrics(prefix: str, metrics: tuple[tuple[str, str], ...]) -> str:
-    """Return the declaration of these metrics as JSON. It is the same in every line, so it is encoded once."""
+    """Return these metrics' declaration as JSON. It is the same in every line, so it is encoded only once."""
     definitions = [{"Name": name, "Unit": unit} for name, unit in metrics]
-    # Each stage has its own namespace, such as `cams-prod`, so that its alarms ignore the metrics of other stages.
+    # Each stage has its own namespace, such as `cams-prod`, so that its alarms ignore other stages' metrics.
     # Metrics have no dimensions: a metric for each route or workspace would cost more than the requests.
     return _ENCODER.encode([{"Namespace": prefix.removesuffix("-"), "Dimensions": [[]], "Metrics": definitions}])

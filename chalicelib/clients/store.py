@@ -98,7 +98,7 @@ def new(workspace_id: str, client_id: str) -> ClientRow:
 
 
 def require_unchanged(row: ClientRow) -> None:
-    """Stage the condition that a client has not changed since it was read, for a unit of work that does not write it."""
+    """Stage the condition that a client is unchanged since it was read, for a unit of work that does not write it."""
     storage.require(key(row.workspace, row.client_id), ClientRow.version_tag == row.version_tag)
 
 

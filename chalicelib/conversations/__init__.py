@@ -1,1 +1,1 @@
-"""Conversations: list, metadata, and state, which is the transcript (§2.6, §2.7, §4.3)."""
+"""Conversations: lists, metadata and transcripts, which the specification calls state (§2.6, §2.7, §4.3)."""

@@ -1,8 +1,8 @@
-"""The numbers that a change of a conversation adds to the analytics of its agent, from the stream record alone.
+"""The counts that a conversation change adds to its agent's analytics, computed from the stream record alone.
 
-A conversation is counted when it begins, and a handoff when the state becomes `requested_chat`. Messages and
-interactions are counted when they are first received (`new_messages`), as are the seconds by which the conversation
-becomes longer. Deletions are not counted.
+Conversations are counted when they begin, and handoffs when the state becomes `requested_chat`. Messages and
+interactions are counted when they are first received (`new_messages`), together with the seconds that they add to the
+conversation's duration. Deletions are not counted.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from chalicelib.storage import Document, images
 
 
 class CountedChange(NamedTuple):
-    """The numbers that a change adds, and its values of the dimensions, both by name.
+    """The counts that a change adds, and its dimension values, both by name.
 
-    `agent` is the partition key of the agent. `version_tag` is the tag of the write, which also contains its time.
+    `agent` is the agent's partition key. `version_tag` is the tag of the write, which also contains the write time.
     `caused_at` is the Unix time of an earlier change that caused this change, or None.
     """
 
@@ -28,18 +28,18 @@ class CountedChange(NamedTuple):
 
 
 _HANDOFF = "requested_chat"
-# Callers choose the times of messages. They are clamped to numbers that a float represents exactly.
+# Callers choose message times, so these are clamped to numbers that a float represents exactly.
 _MAX_SECONDS = 30 * 24 * 60 * 60
 _LAST_MOMENT = 10**15
 _CONTENT = ("turns", "summary", "metadata")
-_MAX_CACHED = 10_000  # the maximum number of records in a batch
-_cache: dict[int, tuple[dict[str, Any], "CountedChange | None"]] = {}  # by the identity of the record
+_MAX_CACHED = 10_000  # the maximum batch size
+_cache: dict[int, tuple[dict[str, Any], "CountedChange | None"]] = {}  # by record identity
 
 
 def from_record(record: dict[str, Any]) -> CountedChange | None:
-    """Return the counted change of a stream record, or None if it adds nothing or an import wrote it.
+    """Return a stream record's counted change, or None if it adds nothing or comes from an import.
 
-    The change is computed once for all followers of a batch. Raise UnknownLayout for a layout of a newer release.
+    The change is computed once for all followers of a batch. Raise UnknownLayout for a newer release's layout.
     """
     cached = _cache.get(id(record))
     if cached is None or cached[0] is not record:

@@ -1,6 +1,6 @@
-"""The export of an agent's conversations as text, in pages: NDJSON with whole transcripts, or CSV for a spreadsheet.
+"""Exports an agent's conversations as text, in pages: NDJSON with whole transcripts, or CSV for spreadsheets.
 
-The concatenated pages form one file, so only the first page of a CSV contains the column names.
+The concatenated pages form one file, so only the first page of a CSV export contains column names.
 """
 
 import json
@@ -15,7 +15,8 @@ from chalicelib.http import files
 
 # Maximum bytes of a page as an escaped JSON string, the form in which Lambda returns it. One conversation always fits.
 _MAX_PAGE = 5_900_000
-# Bytes of JSON turns after which no further conversation is read for a page. A CSV contains only a part of them.
+# After this many bytes of JSON turns, no further conversation is read for a page. CSV rows contain only part of the
+# turns.
 _MAX_READ = 6_000_000
 _DESCRIPTION = ("title", "state", "userID", "userName", "userEmail", "userPhone", "origin", "tags", "chatAssignedTo")
 _COLUMNS = ("ID", "created", "lastModified", *_DESCRIPTION, "messagesNum", "interactionsNum", "transcript")
@@ -30,7 +31,7 @@ class ExportPage(NamedTuple):
 
 
 def page(entries: list[ConversationRow], form: str) -> ExportPage:
-    """Return a page with the conversations of these index entries: at least one, and as many as fit.
+    """Return a page with the conversations for these index entries: as many as fit, but at least one.
 
     Deleted conversations are omitted. Costs one request per 20 conversations, and one for each long conversation.
     """

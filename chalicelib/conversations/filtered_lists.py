@@ -1,6 +1,6 @@
-"""Lists of conversations for people: an agent's conversations with filters, and the inbox of waiting conversations.
+"""Conversation lists for people: an agent's conversations with filters, and the inbox of waiting conversations.
 
-Filters apply to metadata, which is sealed, so a list unseals index entries one after the other. A request does a
+Filters apply to metadata, which is sealed, so a list unseals index entries one at a time. A request does a
 bounded amount of work. The next request continues after the last examined entry.
 """
 
@@ -24,8 +24,9 @@ def of_agent(
 ) -> Iterator[pages.Examined]:
     """Yield an agent's conversations that were created at or after `since` and before `until`, newest first.
 
-    The record of an entry is its row, or None if it was deleted. Both times are Unix seconds; None means unbounded.
-    Costs one request for `limit` entries, then one per 100 entries, and another one for each batch with long entries.
+    An entry's record is its row, or None if the conversation was deleted. Both times are Unix seconds; None means
+    unbounded. This costs one request for the first `limit` entries, one per 100 further entries, and another for each
+    batch that contains long entries.
     """
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
@@ -37,12 +38,12 @@ def of_agent(
 def entries_of_agent(
     workspace_id: str, agent_id: str, since: int | None, until: int | None, cursor: str | None, limit: int
 ) -> list[ConversationRow]:
-    """Return up to `limit` entries of the list of `of_agent`, without reading long metadata. Costs one request."""
+    """Return up to `limit` of the entries that `of_agent` lists, without reading long metadata. Costs one request."""
     return _created(storage.join_key(workspace_id, agent_id), since, _latest(until, cursor), limit)
 
 
 def inbox(workspace_id: str, cursor: str | None, limit: int) -> Iterator[pages.Examined]:
-    """Yield the conversations of a workspace that wait for a person, latest activity first. Costs as `of_agent`."""
+    """Yield a workspace's waiting conversations, latest activity first. Costs the same as `of_agent`."""
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
         condition = ConversationRow.activity <= before
@@ -71,7 +72,7 @@ def _examine(
     start: str,
     portion: int,
 ) -> Iterator[pages.Examined]:
-    """Yield the entries at and after the position `start`, until a limit of a request is reached."""
+    """Yield the entries at and after the position `start`, until a per-request limit is reached."""
     examined = long = 0
     while True:
         entries = fetch(start, portion + 1)
@@ -86,11 +87,11 @@ def _examine(
 
 
 def _affordable(entries: list[ConversationRow], limit: int) -> list[ConversationRow]:
-    """Return the longest beginning of `entries` that contains at most `limit` long entries."""
+    """Return the longest prefix of `entries` that contains at most `limit` long entries."""
     long = [number for number, entry in enumerate(entries) if entry.summary is None]
     return entries[: long[limit]] if len(long) > limit else entries
 
 
 def _before(position: str | None) -> str:
-    """Return the highest text that sorts before a position. None means the position after all entries."""
+    """Return the highest text that sorts before a position, where None is the position after all entries."""
     return ids.highest_before(position) if position else ids.HIGHEST

@@ -1,4 +1,4 @@
-"""The filters for lists of conversations, from the query of a request."""
+"""Filters for conversation lists, from the query of a request."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ class Filters(NamedTuple):
     """The conditions that a listed conversation satisfies.
 
     It was created at or after `since` and before `until`, and last active at or after `active_since`. All times are
-    Unix seconds; None means unbounded. `equal` maps members of the metadata to values. `text` is case-folded.
+    Unix seconds; None means unbounded. `equal` maps metadata members to required values. `text` is case-folded.
     """
 
     since: int | None

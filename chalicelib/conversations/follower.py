@@ -1,8 +1,8 @@
-"""Core's follower of the conversations' stream. It sends tasks that update tallies and delete leftovers.
+"""Core's follower of the conversations stream. It sends tasks that update tallies and delete leftovers.
 
-A record contains the quarter hour of a created or deleted conversation. Lambda reads each shard once a minute, or when
-it has 10,000 records, so changes of the same quarter hour need only one recount. The queue delays a recount until the
-index contains the change. A tally is an absolute number, so repeating a recount is harmless.
+A stream record identifies the quarter hour of a created or deleted conversation. Lambda reads each shard once a minute,
+or when it has 10,000 records, so changes in the same quarter hour need only one recount. The queue delays a recount
+until the index contains the change. A tally is an absolute number, so repeated recounts are harmless.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ RECOUNT_DELAY_SECONDS = 30
 
 
 class _Tasks(NamedTuple):
-    """The tasks that follow from a record."""
+    """The tasks that a record requires."""
 
     recount: tasks.RecountQuarter | None
     clear: tasks.ClearLeftovers | None
@@ -31,7 +31,7 @@ def _read(record: dict[str, Any]) -> _Tasks:
 
 
 def _recount(record: dict[str, Any]) -> tasks.RecountQuarter | None:
-    """Return the recount for a conversation that was created or deleted, otherwise None."""
+    """Return the recount task if a conversation was created or deleted, otherwise None."""
     change = record["dynamodb"]
     if record["eventName"] == "MODIFY" or change["Keys"]["item"]["S"] != CONVERSATION_ITEM:
         return None
@@ -40,7 +40,7 @@ def _recount(record: dict[str, Any]) -> tasks.RecountQuarter | None:
 
 
 def _clear(record: dict[str, Any]) -> tasks.ClearLeftovers | None:
-    """Return the clearing for a conversation that a caller or TTL deleted, otherwise None."""
+    """Return the clearing task if a caller or TTL deleted a conversation, otherwise None."""
     keys = record["dynamodb"]["Keys"]
     is_deleted = record["eventName"] == "REMOVE" and keys["item"]["S"] == CONVERSATION_ITEM
     return tasks.ClearLeftovers(str(keys["conversation"]["S"])) if is_deleted else None
@@ -52,7 +52,7 @@ def _write(tasks_of_records: list[_Tasks]) -> None:
 
 
 def _send(optional_tasks: Iterable[tasks.Task | None], delay_seconds: int) -> None:
-    """Send each task once. The first member of a task is the partition key of an agent or of a conversation."""
+    """Send each task once. A task's first member is an agent or conversation partition key."""
     for workspace_id, of_workspace in groupby(
         sorted({task for task in optional_tasks if task}), lambda task: storage.split_key(task[0])[0]
     ):

@@ -1,8 +1,8 @@
-"""The leftovers of a deleted conversation: all items in its partition except the conversation's own item.
+"""Leftovers of a deleted conversation: all items in its partition except the conversation's own item.
 
-A deletion removes the conversation's own item and its chunks, and TTL removes only the own item. The stream reports
-both, and 90 seconds later a task deletes the remaining items. By then, every request that read the conversation has
-ended, so no append can write further index items. The items of a new conversation with the same id are kept.
+A deletion removes the conversation's own item and its chunks. TTL removes only the conversation's own item. The stream
+reports both, and 90 seconds later a task deletes the remaining items. By then, every request that read the conversation
+has finished, so no append can write further index items. The items of a new conversation with the same id are kept.
 """
 
 import math
@@ -15,13 +15,13 @@ from chalicelib.conversations import transcript
 from chalicelib.conversations.rows import CONVERSATION_ITEM, ChunkRow, ConversationRow
 from chalicelib.queues import tasks
 
-CLEAR_DELAY_SECONDS = 90  # longer than a request lasts
+CLEAR_DELAY_SECONDS = 90  # longer than any request takes
 _BATCH = 50  # a transaction has at most 100 items
-_SKEW_MILLISECONDS = 10_000  # the maximum clock difference between two processes
+_SKEW_MILLISECONDS = 10_000  # the maximum clock skew between two processes
 
 
 class ConversationPartRow(storage.Row):
-    """An item in the partition of a conversation, except its own item. `writing` is the write id of a chunk."""
+    """An item in a conversation's partition, other than its own item. `writing` is a chunk's write id."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -32,7 +32,7 @@ class ConversationPartRow(storage.Row):
 
     @property
     def write_id(self) -> str:
-        """Return the ULID of the write that stored the part. For new messages, it is in the sort key."""
+        """Return the ULID of the write that stored the part. For new messages, the sort key contains it."""
         return self.writing or storage.split_key(self.item)[1]
 
 
@@ -47,8 +47,8 @@ def clear(conversation: str, after: str = CONVERSATION_ITEM, end: float = math.i
     """Delete the parts of the conversation with this partition key, unless the conversation exists.
 
     If it exists, delete only the parts of an earlier conversation with the same key. Begin after the sort key `after`,
-    and stop at the time `end` of the monotonic clock. Return the last sort key if parts may remain, otherwise None.
-    Costs one request per MB, and up to three per 50 parts. Raise ConditionFailed if a part has changed.
+    and stop at the monotonic time `end`. Return the last sort key if parts may remain, otherwise None. Costs one
+    request per MB, and up to three per 50 parts. Raise ConditionFailed if a part has changed.
     """
     parts = storage.iterate(ConversationPartRow, conversation, ConversationPartRow.item > after)
     while batch := [*islice(parts, _BATCH)]:

@@ -1,6 +1,6 @@
-"""The list of an agent's conversations: an eventually consistent index by creation, newest first.
+"""Lists an agent's conversations, newest first, from an eventually consistent index by creation.
 
-A cursor and the first pages need only the index. The position of a later page is computed from tallies
+Cursors and the first pages need only the index. The positions of later pages are computed from tallies
 (`page_position`).
 """
 
@@ -29,9 +29,9 @@ def list_after(agent: storage.Key, workspace_id: str, agent_id: str, cursor: str
 def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -> tuple[Any, list[ConversationRow]]:
     """Return the row with the key `agent`, and up to 21 entries from the start of a page. The first page is 1.
 
-    Costs two requests up to a depth of 60 entries. Deeper pages cost four, and one more for each 1,000 conversations of
-    a quarter hour. Conversations that were created or deleted in the last two minutes may not be counted yet, so these
-    pages may overlap or leave a gap.
+    This costs two requests up to a depth of 60 entries. Deeper pages cost four requests, plus one for each 1,000
+    conversations in a quarter hour. Conversations that were created or deleted in the last two minutes may not be
+    counted yet, so these pages may overlap or leave a gap.
     """
     depth = (page - 1) * PAGE_SIZE
     months = [] if depth <= _SHALLOW else tallies.list_months(workspace_id, agent_id)
@@ -54,7 +54,7 @@ def with_metadata(entries: list[ConversationRow]) -> list[ConversationRow]:
 def read_long(entries: list[ConversationRow]) -> list[ConversationRow | None]:
     """Return the entries. Entries whose metadata is too long for the index are replaced by rows of the table.
 
-    Such an entry becomes None if the conversation has been deleted. Costs one request for all of them.
+    Such an entry becomes None if the conversation has been deleted. This costs one request in total.
     """
     long = [entry.conversation for entry in entries if entry.summary is None]
     rows = storage.find_many(
@@ -65,7 +65,7 @@ def read_long(entries: list[ConversationRow]) -> list[ConversationRow | None]:
 
 
 def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:
-    """Recount the conversations that were created in a quarter hour. Costs three requests, and one more per MB."""
+    """Recount the conversations that were created in a quarter hour. Costs three requests, plus one per MB."""
     start = quarter.start()
     within = ConversationRow.created.between(
         ids.id_at(start, 0), ids.id_at(start + page_position.QUARTER_MILLISECONDS, 0)
@@ -77,9 +77,9 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:
 
 
 def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
-    """Return the quarter hours of an agent that have a conversation or a tally, oldest first.
+    """Return an agent's quarter hours that have a conversation or a tally, oldest first.
 
-    Read the whole index of the agent, in requests of up to 1 MB.
+    This reads the agent's whole index, in requests of up to 1 MB.
     """
     quarters, cursor = set(tallies.list_quarters(workspace_id, agent_id)), None
     while entries := _older(workspace_id, agent_id, cursor, _CHUNK):
@@ -89,7 +89,7 @@ def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
 
 
 def _quarter_of(entry: ConversationRow) -> Quarter | None:
-    """Return the quarter hour of an entry, or None if its key is not a ULID, as in imports by an earlier version."""
+    """Return an entry's quarter hour, or None if its key is not a ULID, as in imports by an earlier version."""
     try:
         return page_position.quarter_of(entry.created)
     except (ValueError, OverflowError):
@@ -111,7 +111,7 @@ _Query = Callable[[str, str | None, int], list[ConversationRow]]
 
 
 def _read(query: _Query, agent: str, start: str | None, skip: int, limit: int) -> list[ConversationRow]:
-    """Return up to `limit` entries after `skip` others. To limit memory, each request reads at most 1,000 entries."""
+    """Skip `skip` entries, then return up to `limit`. Each request reads at most 1,000 entries to limit memory."""
     while skip + limit > _CHUNK:
         skipped = query(agent, start, _CHUNK - limit)
         if not skipped:

@@ -1,4 +1,4 @@
-"""The routes that append, change, replace and delete the messages of a conversation."""
+"""Routes that append, change, replace and delete a conversation's messages."""
 
 import json
 from collections.abc import Sequence
@@ -49,8 +49,8 @@ def add_messages(agent_id: str, user_id: str) -> Response:
     A message whose `mid` is already stored is not added again; the response contains the stored message. Therefore, it
     is safe to repeat a request. A message without `mid` gets a new one.
 
-    A visitor token adds messages of the user: `from` must be `human` or absent, which has the same effect. Any other
-    sender gets 403. The service sets the `ts` of such a message, and ignores its `channel`.
+    A visitor token adds messages as the user: `from` must be `human` or absent, which has the same effect. Any other
+    sender is rejected with 403. The service sets the `ts` of such a message, and ignores its `channel`.
     """
     addition = _load(agent_id, user_id)
     etag.check_preconditions(addition.records.row)
@@ -126,7 +126,7 @@ def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_message(agent_id: str, convo_id: str, message_id: str) -> Response:
-    """Delete a message of a conversation. If it is sent again later, it is stored, but does not count as new."""
+    """Delete a message from a conversation. If it is sent again later, it is stored, but does not count as new."""
     agent, row = _read(agent_id, convo_id)
     before = transcript.read_state(row)
     change = StateChange(models.StateIn(delete=models.Deletion(mids=[message_id])))
@@ -138,13 +138,13 @@ def delete_message(agent_id: str, convo_id: str, message_id: str) -> Response:
 
 
 def _read(agent_id: str, conversation_id: str) -> tuple[Document, store.ConversationRow]:
-    """Return the agent and the existing conversation. Raise NotFound if one is missing. Check the preconditions."""
+    """Return the agent and the existing conversation. Raise NotFound if either is missing. Check the preconditions."""
     loaded = records.load(agent_id, conversation_id)
     return loaded.agent.open(), etag.require_match(loaded.row, "conversation")
 
 
 def _save_changed(row: store.ConversationRow, agent: Document, before: State, after: State) -> None:
-    """Stage the changed state of a conversation whose turns were all read. Raise LimitReached or TooLarge."""
+    """Stage a conversation's changed state, for which all turns were read. Raise LimitReached or TooLarge."""
     if after is not before:
         check_limits(agent, before, after)
         _require_answerable(after.turns.decode())
@@ -161,7 +161,7 @@ class _Addition(NamedTuple):
 
 
 def _load(agent_id: str, conversation_id: str) -> _Addition:
-    """Read the records that are needed to add messages, in one request. Raise NotFound without an agent."""
+    """Read the records that are needed to add messages, in one request. Raise NotFound if the agent does not exist."""
     body: models.NewMessages = visitors.restrict_messages(bodies.read())
     mids = list(dict.fromkeys(mid for message in body.messages if (mid := message.get("mid"))))
     key = store.key(auth.caller().workspace_id, agent_id, conversation_id)
@@ -172,7 +172,7 @@ def _load(agent_id: str, conversation_id: str) -> _Addition:
 
 
 def _append(addition: _Addition) -> Response:
-    """Stage the new messages, in a new conversation if none exists. Respond with all messages as they are stored."""
+    """Stage the new messages. Create the conversation if it does not exist. Respond with all messages as stored."""
     agent, row, now = addition.agent, addition.records.row, clock.seconds()
     new = transcript.new_turns(addition.messages, now)
     before = transcript.read_end(row) if row else empty_state(addition.records.conversation_id)

@@ -27,7 +27,7 @@ from chalicelib.http.wire import (
 )
 
 # Unknown members of a turn or a message are kept and returned. Turns and messages are dictionaries, not models: a
-# transcript has thousands of them, and a dictionary costs about half as much.
+# transcript can contain thousands, and a dictionary costs about half as much.
 _OPEN = ConfigDict({**STRICT, "extra": "allow"})
 
 Message = TypedDict(
@@ -44,11 +44,11 @@ Message = TypedDict(
 )
 """A message (§2.7). `mid` is its id; the service generates one if it is missing."""
 
-# Only the first invalid message or turn is reported, because there may be a million.
+# Only the first invalid message or turn is reported, because there may be a million of them.
 _Messages = Annotated[list[Message], Field(fail_fast=True)]
 
 _MAX_MESSAGES = 30_000  # as `state.MAX_MESSAGES`
-# An integer, although the specification declares `number`.
+# Accepts integers only, although the specification declares `number`.
 _MessagesNumber = Annotated[
     int,
     Field(ge=0, le=_MAX_MESSAGES),
@@ -68,7 +68,7 @@ for _open in (Message, TurnIn, TurnOut):
 
 
 class ConvoMeta(WireModel):
-    """The metadata of a conversation (§2.6). Counters and times that the service maintains are read-only."""
+    """Conversation metadata (§2.6). Counters and times that the service maintains are read-only."""
 
     ID: PublicText = read_only()
     userID: PublicText = None
@@ -94,7 +94,7 @@ class ConvoMeta(WireModel):
 
 
 class ConvoMetaV3(ConvoMeta):
-    """The metadata of a conversation in the v3 form, which adds its agent, its title and its newest message."""
+    """Conversation metadata in the v3 form, which adds the agent, the title and the newest message."""
 
     agentId: OptionalText = read_only()
     title: OptionalText = None
@@ -159,7 +159,7 @@ class MessageChange(WireModel):
 
 
 class NewVisitorToken(WireModel):
-    """The settings of a new visitor token. The lifetime is a day by default, and 30 days at most."""
+    """Settings of a new visitor token. The lifetime is one day by default, and 30 days at most."""
 
     expiresInSeconds: Annotated[int, Field(ge=60, le=30 * 86_400), INTEGRAL_FLOAT_AS_INT] | None = None
 
@@ -179,7 +179,7 @@ class VisitorToken(WireModel):
 
 
 class NewConversation(ConvoMetaV3):
-    """A conversation to create (§4.1). `messagesNum` may be a count from elsewhere; the first turns replace it."""
+    """A conversation to create (§4.1). `messagesNum` may be a count from another system; the first turns replace it."""
 
     messagesNum: _MessagesNumber | None = None
 

@@ -1,9 +1,9 @@
-"""New messages: the messages that a conversation receives for the first time, and the content of the user's messages.
+"""New messages: the messages that a conversation receives for the first time, with the content of the user's messages.
 
-Each message is counted once, as a message of the user or of another sender. A conversation stores the number of
-messages that it has ever received, and digests of received messages that it no longer stores. Therefore, a message
-that is replaced or deleted, and sent again, is not new. The user's new messages are stored with the write, so that
-fan-out can read them from the stream without the transcript.
+Each message is counted once, either as the user's message or as another sender's. A conversation stores how many
+messages it has ever received, and digests of received messages that it no longer stores. Therefore, a message that is
+replaced or deleted, and sent again, is not new. The user's new messages are stored with the write, so that fan-out can
+read them from the stream without the transcript.
 """
 
 import hashlib
@@ -15,28 +15,28 @@ from chalicelib import storage
 from chalicelib.storage import Document
 
 HUMAN = "human"
-# The type of the message that a widget sends when a visitor opens it (§2.7). The visitor has not written it.
+# The type of the message that a widget sends when a visitor opens it (§2.7). It is not written by the visitor.
 _LAUNCH = "launch"
-# The channels of `message_received`. The specification lists all of them (§6).
+# The channels of `message_received`. These are all the channels in the specification (§6).
 Channel = Literal["chatapp", "photoapp", "socialnet", "cloudchat", "webchat"]
 _CHANNELS: tuple[str, ...] = get_args(Channel)
-# 48 bits. With the maximum number of digests, one new message in 9 billion is mistaken for an old one.
+# Digests have 48 bits. With the maximum number of digests, one new message in 9 billion is mistaken for an old one.
 _DIGEST_BYTES = 6
-# The digests are part of the conversation's own item, which DynamoDB limits to 400 KB.
+# The conversation's own item contains the digests, and DynamoDB limits items to 400 KB.
 _MAX_DIGESTS = 30_000
 _COUNTS = struct.Struct(">II")
-# Maximum messages per item, to limit the time that fan-out takes for a stream record. It is a multiple of 40, the
+# Maximum messages per item, to limit how long fan-out takes per stream record. It is a multiple of 40, the
 # number of events in a queue message.
 MAX_MESSAGES = 480
 # Maximum characters of a message, and of its id, type and sender. One such message always fits into one item.
 CONTENT_LIMIT = 100_000
 _LABEL_LIMIT = 1_000
-# The members of a message's `item` that usually contain its text.
+# Members of a message's `item` that usually contain its text.
 _TEXTS = ("message", "text", "content", "payload")
 
 
 class Totals(NamedTuple):
-    """The numbers of the user's messages, and of all messages, that a conversation has ever received.
+    """The counts of user messages, and of all messages, that a conversation has ever received.
 
     `removed_digests` contains the digests of received messages that are no longer stored, at most 30,000.
     """
@@ -46,7 +46,7 @@ class Totals(NamedTuple):
     removed_digests: bytes = b""
 
     def pack(self) -> bytes:
-        """Return the bytes to store. They are empty if no message was received."""
+        """Return the bytes to store, which are empty if no message was received."""
         return _COUNTS.pack(self.interactions, self.messages) + self.removed_digests if self.messages else b""
 
 
@@ -88,19 +88,19 @@ def find_new_messages(
 
 
 def is_of_user(turn: Document) -> bool:
-    """Return whether the user wrote the message of a turn. A launch without text is not written by the user.
+    """Return whether the user wrote a turn's message. Launch messages without text are not written by the user.
 
-    A message without `from` has the `from` of its turn.
+    A message without `from` inherits the `from` of its turn.
     """
     message = turn.get("messages")
-    # Callers choose the type. A launch with text counts, because otherwise a visitor could evade the limits.
+    # Callers choose the type. Launch messages with text count, because otherwise a visitor could evade the limits.
     if message is None or (message.get("type") == _LAUNCH and not any(_texts(message.get("item")))):
         return False
     return (message.get("from") or turn.get("from")) == HUMAN
 
 
 def text_of(item: Any) -> str:
-    """Return the text of a message's item, or the item as JSON if it has no text. An empty item gives empty text."""
+    """Return the text of a message's item, or the item as JSON if it has no text. Empty items have empty text."""
     text = next(_texts(item), None)
     if text is None:
         return storage.encode_json(item).decode() if item else ""
@@ -110,7 +110,7 @@ def text_of(item: Any) -> str:
 def split(messages: Sequence[Document], max_bytes: int) -> Iterator[list[Document]]:
     """Yield the messages, in order, in parts of at most `MAX_MESSAGES` messages and `max_bytes` of JSON.
 
-    A message that exceeds `max_bytes` is a part by itself.
+    A message that exceeds `max_bytes` forms a part by itself.
     """
     part: list[Document] = []
     size = 0
@@ -136,7 +136,8 @@ def _senders(turns: Iterable[Document]) -> dict[str, bool]:
 
 
 def _digest(mid: str, from_user: bool) -> bytes:
-    # The prefix separates both kinds. Without it, a caller could choose an id that has a digest of the other kind.
+    # The prefix separates both kinds. Without it, a caller could choose an id whose digest collides with the other
+    # kind.
     return hashlib.blake2b((f"u{mid}" if from_user else f"o{mid}").encode(), digest_size=_DIGEST_BYTES).digest()
 
 
@@ -154,7 +155,7 @@ def _webhook_message(turn: Document) -> Document:
 
 
 def _texts(item: Any) -> Iterator[str]:
-    """Yield the texts in the members of an item that usually contain its text."""
+    """Yield the texts in the item members that usually contain its text."""
     if isinstance(item, str):
         yield item
     elif isinstance(item, dict):

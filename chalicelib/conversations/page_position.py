@@ -1,8 +1,8 @@
 """The position at which page N of an agent's conversations begins, computed from tallies without I/O.
 
-A tally is the number of conversations that were created in a period and still exist. The list is newest first, so the
-sum of the newest tallies locates the quarter hour in which a page begins. Only that quarter hour is read entry by
-entry, from its nearer end.
+A tally counts the conversations that were created in a period and still exist. The list is newest first, so summing the
+newest tallies locates the quarter hour in which a page begins. Only that quarter hour is read entry by entry, starting
+at its nearer end.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,14 +15,14 @@ QUARTERS = 96  # per day; all periods are in UTC
 
 
 class Quarter(NamedTuple):
-    """A quarter hour: its day as `2026-11-22`, and its number within the day, 0 to 95."""
+    """A quarter hour: its day, such as `2026-11-22`, and its number within the day, 0 to 95."""
 
     day: str
     number: int
 
     @property
     def month(self) -> str:
-        """Return the month as `2026-11`."""
+        """Return the month, such as `2026-11`."""
         return self.day[:7]
 
     @property
@@ -36,22 +36,22 @@ class Quarter(NamedTuple):
 
 
 def quarter_of(created: str) -> Quarter:
-    """Return the quarter hour of a ULID. Raise ValueError for characters not in Crockford's base 32."""
+    """Return a ULID's quarter hour. Raise ValueError for characters outside Crockford's base 32 alphabet."""
     milliseconds = ids.timestamp_of(created)
     return Quarter(clock.iso(milliseconds // 1000)[:10], milliseconds // QUARTER_MILLISECONDS % QUARTERS)
 
 
 class Depth(NamedTuple):
-    """A position in the list: a day, and the number of newer conversations of that day."""
+    """A position in the list: a day, and the number of newer conversations on that day."""
 
     day: str
     newer: int
 
 
 def find_day(months: Iterable[tuple[str, Sequence[int]]], depth: int) -> Depth | None:
-    """Return the day of the conversation that has `depth` newer ones, or None if the tallies do not reach it.
+    """Return the day of the conversation at `depth`, or None if the tallies do not reach that far.
 
-    `months` contains the tallies of each day by month, newest month first.
+    `depth` is the number of newer conversations. `months` contains the daily tallies by month, newest month first.
     """
     for month, days in months:
         for number in reversed(range(len(days))):
@@ -62,7 +62,7 @@ def find_day(months: Iterable[tuple[str, Sequence[int]]], depth: int) -> Depth |
 
 
 class Jump(NamedTuple):
-    """The way to read a page from `boundary`, a Unix time in milliseconds.
+    """How to read a page, starting from `boundary`, a Unix time in milliseconds.
 
     The page begins with the `newer` entries that are newer than the boundary. If `newer` is 0, it begins after the
     first `skip` entries that are older.
@@ -76,15 +76,15 @@ class Jump(NamedTuple):
 def find_jump(depth: Depth, quarters: Sequence[int], size: int) -> Jump:
     """Return the cheapest way to read a page of `size` entries.
 
-    The tallies of the day may differ from the tallies of the month, because a recount may run between the two reads. If
-    they are too low, the page begins at the start of the day.
+    The day's tallies may differ from the month's tallies, because a recount may run between the two reads. If the day's
+    tallies are too low, the page begins at the start of the day.
     """
     newer = depth.newer
     for number in reversed(range(len(quarters))):
         within = quarters[number]
         if newer < within:
             start = Quarter(depth.day, number).start()
-            older = within - newer  # entries of the quarter hour from the page's first entry on
+            older = within - newer  # entries of the quarter hour, starting with the page's first entry
             if newer + size <= older:
                 return Jump(start + QUARTER_MILLISECONDS, 0, newer)
             return Jump(start, older, 0)

@@ -1,4 +1,4 @@
-"""The records that a request on a conversation reads and writes: its agent and the conversation."""
+"""The records that a conversation request reads and writes: the agent and the conversation."""
 
 from typing import Any, NamedTuple
 
@@ -12,9 +12,9 @@ from chalicelib.storage import Document
 
 
 class AgentAndConversation(NamedTuple):
-    """The agent and the conversation of a request, and other records that were read with them.
+    """A request's agent and conversation, and other records that were read with them.
 
-    The conversation is `row`, or `expired` if it has expired. Both are None if it does not exist.
+    `row` contains the conversation, or `expired` if it has expired. Both are None if it does not exist.
     """
 
     agent: agents.AgentRow
@@ -27,7 +27,7 @@ class AgentAndConversation(NamedTuple):
 def load(agent_id: str, conversation_id: str, *extra_keys: storage.Key) -> AgentAndConversation:
     """Read the agent, the conversation and `extra_keys` in one request. Raise NotFound for an unknown agent.
 
-    The read of the agent is eventually consistent, and the read of the conversation strongly consistent.
+    The agent read is eventually consistent; the conversation read is strongly consistent.
     """
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, conversation_id), *extra_keys]

@@ -19,15 +19,15 @@ else:
     record = LazyModule("chalicelib.agents.record")
     models = LazyModule("chalicelib.conversations.models")
 
-# Bytes that are reserved for the members other than the turns, so that every stored state fits into a response.
+# Bytes reserved for members other than the turns, so that every stored state fits into a response.
 RESERVED_BYTES = 500_000
 
 
 def state_answer(agent_id: str, user_id: str, agent: Document, before: State, after: State) -> Response:
-    """Return the response with the state `after`, and with the turns of `before` as `oldTurns`.
+    """Return the response with the state `after`, and the turns of `before` as `oldTurns`.
 
-    If it exceeds Lambda's limit for a response, it omits `oldTurns`, and then `agentData`. Raise TooLarge for a change
-    whose turns alone exceed the limit.
+    If the response exceeds Lambda's limit, omit `oldTurns` first, then `agentData`. Raise TooLarge for a change whose
+    turns alone exceed the limit.
     """
     verb = "retrieved" if after is before else "saved"
     members: Document = {
@@ -62,12 +62,12 @@ def render_metadata(metadata: Document) -> Document:
 
 
 def render_v3(row: ConversationRow, metadata: Document) -> Document:
-    """Return the v3 form of a conversation: the metadata members of that form, and the id of its agent."""
+    """Return the v3 form of a conversation: the v3 metadata members, and the agent id."""
     defined = models.ConvoMetaV3.model_fields
     members = {name: value for name, value in metadata.items() if name in defined}
     return {**members, "agentId": storage.split_key(row.agent)[-1]}
 
 
 def _open_object(members: Document) -> str:
-    """Return the members that are not None as a JSON object, without its closing brace."""
+    """Return the members that are not None as a JSON object, without the closing brace."""
     return encode_json({name: value for name, value in members.items() if value is not None}).decode()[:-1]

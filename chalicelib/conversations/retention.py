@@ -1,9 +1,9 @@
-"""Retention: the agent, or otherwise the workspace, sets the days for which conversations are kept.
+"""Retention: the agent, or otherwise the workspace, sets how many days conversations are kept.
 
-The metadata of a conversation contains the days, in a member that responses omit. Each save of the metadata postpones
-the expiry (`store`). A task applies a changed number of days to the existing conversations. It starts 90 seconds after
-the change, when every cache of the old days has expired. Each conversation gets the days that are set when the task
-reaches it, so repeated and overlapping runs have the same result. An expired conversation is never restored.
+A conversation's metadata contains its retention days, in a member that responses omit. Every metadata save postpones
+the expiry (`store`). When the retention days change, a task applies the change to existing conversations. It starts 90
+seconds later, when every cache of the old value has expired. The task reads the current setting for each conversation,
+so repeated and overlapping runs have the same result. Expired conversations are never restored.
 """
 
 from functools import partial
@@ -21,16 +21,16 @@ _PAGE = 25
 
 
 def days_of(workspace_id: str, agent: Document) -> int | None:
-    """Return the days for which an agent's conversations are kept after their last activity. None means no limit.
+    """Return how many days an agent's conversations are kept after their last activity. None means no limit.
 
-    Costs one request if the agent has no days and the workspace was not read in the last minute.
+    Costs one request if the agent has no retention days and the workspace was not read in the last minute.
     """
     days = _agent_days(agent)
     return workspaces.retention_days(workspace_id) if days is None else days
 
 
 def resume(task: tasks.ApplyRetention, seconds: float) -> None:
-    """Apply the days to conversations for up to `seconds`, then send a task for the remaining conversations."""
+    """Apply the retention days for up to `seconds`, then send a task for the remaining conversations."""
     end = clock.monotonic() + seconds
     try:
         days = workspaces.read(task.workspace_id).open().get("retentionDays")
@@ -47,7 +47,7 @@ def resume(task: tasks.ApplyRetention, seconds: float) -> None:
 
 
 def _agent_days(agent: Document) -> int | None:
-    """Return the days in the agent's `retention`, where an earlier version stored any value. Return None if invalid."""
+    """Return the days in the agent's `retention`, or None if invalid, because an earlier version stored any value."""
     retention: Any = agent.get("retention")
     days = retention.get("days") if isinstance(retention, dict) else None
     is_valid = isinstance(days, int) and not isinstance(days, bool) and 1 <= days <= _MAX_DAYS
@@ -55,7 +55,7 @@ def _agent_days(agent: Document) -> int | None:
 
 
 def _apply_page(workspace_id: str, agent_id: str, after: str | None, default: int | None) -> str | None:
-    """Apply the days of an agent to a page of its conversations. Return the position of the next page, or None."""
+    """Apply an agent's retention days to a page of its conversations. Return the next page's position, or None."""
     agent = agents.find(workspace_id, agent_id)
     if agent is None:
         return None

@@ -1,4 +1,4 @@
-"""The routes of conversations: creation, list, deletion, and the state route (§4.1, §4.2, §4.3)."""
+"""Conversation routes: creation, list, deletion, and the state route (§4.1, §4.2, §4.3)."""
 
 from typing import TYPE_CHECKING
 
@@ -42,18 +42,19 @@ routes = Blueprint(__name__)
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
 )
 def exchange_state(agent_id: str, user_id: str) -> Response:
-    """Read or change the state of a conversation.
+    """Read or change a conversation's state.
 
     An empty body only reads the state. A change is applied in this order: `turns` replaces all turns, `delete` removes
-    messages, `metadata` merges. The first change creates the conversation. The turns have at most 2 MiB of JSON, and
+    messages, `metadata` merges. The first change creates the conversation. The turns are limited to 2 MiB of JSON and
     30,000 messages.
 
-    A visitor token can read its conversation, and set `userName`, `userEmail` and `userPhone`: ten times in a row, then
-    once in six minutes (429). Its `metadata.ts` is ignored, and any other change gets 403. In `agentData` and
-    `chatState`, it receives only members with `x-public`.
+    A visitor token can read its conversation, and set `userName`, `userEmail` and `userPhone`. It can do so ten times
+    in a row, then once every six minutes; otherwise, the request fails with 429. Its `metadata.ts` is ignored, and any
+    other change is rejected with 403. In `agentData` and `chatState`, it receives only members that are marked
+    `x-public`.
 
-    The response contains the new state, and the previous turns as `oldTurns`. If the response is too large, it omits
-    `oldTurns`, and then `agentData`.
+    The response contains the new state, and the previous turns as `oldTurns`. If the response is too large, `oldTurns`
+    is omitted first, then `agentData`.
     """
     body: models.StateIn = visitors.restrict_change(bodies.read())
     loaded = records.load(agent_id, user_id)
@@ -85,7 +86,7 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     raises=(errors.NotFound, errors.TooLarge),
 )
 def create_conversation(agent_id: str) -> Response:
-    """Create a conversation of an agent, with any of its metadata. The service assigns its id."""
+    """Create a conversation for an agent, with any of its metadata. The service assigns its id."""
     body: models.ConversationIn = bodies.read()
     members = body.conversation.merge_into({})
     workspace_id, conversation_id, now = auth.caller().workspace_id, ids.new_id(), clock.seconds()
@@ -101,10 +102,10 @@ def create_conversation(agent_id: str) -> Response:
 @routes.route("/v2/agents/{agent_id}/convos", methods=["GET"], cors=cors.CORS)  # §4.2
 @Operation(data="list[models.ConvoMeta]", query=("page", "cursor"), raises=(errors.NotFound,))
 def list_conversations(agent_id: str) -> Response:
-    """List the conversations of an agent, newest first, 20 per page.
+    """List an agent's conversations, newest first, 20 per page.
 
-    Send the `nextCursor` of a response as `cursor` to continue after its last conversation. New conversations do not
-    affect a cursor, but they shift the pages of `page`. A new conversation may appear in the list a second later.
+    Send a response's `nextCursor` as `cursor` to continue after its last conversation. New conversations do not affect
+    a cursor, but they shift the pages that `page` selects. A new conversation may appear in the list a second later.
 
     From the fifth page on, `page` may ignore conversations that were created or deleted in the last two minutes, so
     pages may overlap or leave a gap. Use the cursor to get every conversation.

@@ -1,4 +1,4 @@
-"""The items of the conversations table. `store`, `transcript.turns` and `transcript.message_index` write them."""
+"""Items of the conversations table. `store`, `transcript.turns` and `transcript.message_index` write them."""
 
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
@@ -21,7 +21,7 @@ class ByCreation(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-un
 
 
 class ByActivity(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-untyped-call]
-    """A sparse index of the conversations of a workspace that wait for a person, by their last activity.
+    """A sparse index of a workspace's waiting conversations, by their last activity.
 
     A row from it has no turns, so it must never be saved.
     """
@@ -35,7 +35,7 @@ class ByActivity(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-un
 
 
 class ConversationRow(storage.VersionedRow):
-    """A conversation: its metadata, its last turns, and the manifest of the chunks with its earlier turns."""
+    """A conversation: its metadata, its last turns, and a manifest of the chunks that contain earlier turns."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -53,10 +53,10 @@ class ConversationRow(storage.VersionedRow):
     by_activity = ByActivity()
     agent = UnicodeAttribute()
     created = UnicodeAttribute()  # the ULID of the first write
-    # The workspace id, and the sort key of the inbox, while the conversation waits for a person.
+    # The workspace id and the inbox sort key, set while the conversation waits for a person.
     waiting = UnicodeAttribute(null=True)
     activity = UnicodeAttribute(null=True)
-    # The sealed metadata. The indexes contain `summary`; metadata that is too long for them is in `metadata`.
+    # The sealed metadata. The indexes contain `summary`; metadata that is too long for an index is in `metadata`.
     summary = BinaryAttribute(legacy_encoding=False, null=True)
     metadata = BinaryAttribute(legacy_encoding=False, null=True)
     turns = BinaryAttribute(legacy_encoding=False)  # the last turns
@@ -64,19 +64,19 @@ class ConversationRow(storage.VersionedRow):
     # The marks of `message_index`, and the time of their last change. All messages before the last mark are indexed.
     indexed = UnicodeAttribute(null=True)
     indexed_at = NumberAttribute(null=True)
-    # The user's new messages of the last write, for fan-out.
+    # The user's new messages from the last write, for fan-out.
     received = BinaryAttribute(legacy_encoding=False, null=True)
     expires_at = TTLAttribute(null=True)  # the last change plus the days in the metadata
     changes_until = NumberAttribute(null=True)  # when the leaky bucket of `visitors` is empty
 
 
 def read_metadata(row: ConversationRow) -> Document:
-    """Return the metadata of a row of the table, or of an index entry that has a summary."""
+    """Return the metadata from a table row, or from an index entry that has a summary."""
     return storage.unseal(row, "metadata" if row.summary is None else "summary")
 
 
 def unless_expired(row: ConversationRow | None) -> ConversationRow | None:
-    """Return the conversation, or None if it has expired. DynamoDB may take two days to delete it."""
+    """Return the conversation, or None if it has expired. DynamoDB may take two days to delete expired items."""
     return None if row is None or (row.expires_at and row.expires_at <= clock.to_datetime(clock.seconds())) else row
 
 
@@ -100,7 +100,7 @@ class ReceivedRow(storage.TaggedRow):
 
 
 class ChunkRow(storage.Row):
-    """A sealed part of the turns of a long conversation. `writing` is its write id, which the manifest repeats."""
+    """A sealed part of a long conversation's turns. `writing` is its write id, which the manifest repeats."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -119,9 +119,9 @@ class ChunkRow(storage.Row):
 
 
 class MessageIndexRow(storage.Row):
-    """The position and length of a message of a long conversation, in bytes of the turns' JSON text.
+    """The position and length of a message in a long conversation, in bytes of the turns' JSON text.
 
-    They are valid while the manifest contains `writing`, the write id of the chunk in which the message begins.
+    Both are valid as long as the manifest contains `writing`, the write id of the chunk in which the message begins.
     """
 
     class Meta:

@@ -1,7 +1,7 @@
-"""Search in the transcripts of an agent, newest conversation first.
+"""Searches an agent's transcripts, newest conversation first.
 
-Transcripts are sealed, so no index can find a word in them. A search opens one conversation after the other. The work
-of a request is bounded, so a page may be empty. Each page contains the position that the search has reached.
+Transcripts are sealed, so no index can find a word in them. A search decrypts one conversation at a time. Each request
+does a bounded amount of work, so a page may be empty. Each page contains the position that the search has reached.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from chalicelib.conversations.rows import ConversationRow
 from chalicelib.http import pages
 from chalicelib.storage import Document
 
-# Maximum conversations per request, and the bytes of JSON turns after which no further conversation is examined.
+# Maximum conversations per request, and how many bytes of JSON turns a request reads before it stops.
 MAX_EXAMINED = 200
 _MAX_BYTES = 4_000_000
 # Maximum matching messages per conversation in the response.
@@ -22,11 +22,11 @@ _MAX_MESSAGES = 20
 
 
 def search(entries: Sequence[ConversationRow], text: str) -> Iterator[pages.Examined]:
-    """Examine the conversations of these index entries, in order, within the limits of one request.
+    """Examine the conversations for these index entries, in order, within the limits of one request.
 
-    The record of a conversation with matching messages is `{conversation, messages}`, newest message first. A message
-    matches if any text in its `item` contains `text`, ignoring case. Costs one request per 20 conversations, and one
-    for each long conversation.
+    For each conversation with matching messages, the record is `{conversation, messages}`, newest message first. A
+    message matches if any text in its `item` contains `text`, ignoring case. Costs one request per 20 conversations,
+    and one for each long conversation.
     """
     text, size = text.casefold(), 0
     for number, (position, row, state) in enumerate(transcript.read_transcripts(entries[:MAX_EXAMINED]), start=1):
@@ -41,7 +41,8 @@ def search(entries: Sequence[ConversationRow], text: str) -> Iterator[pages.Exam
 
 def _matching(turns: bytes, text: str) -> list[Document]:
     """Return the newest matching messages, newest first."""
-    # Most transcripts do not contain the text, so they need not be parsed. JSON may escape the excluded characters.
+    # Most transcripts do not contain the text, so this check avoids parsing them. JSON may escape the excluded
+    # characters.
     if not {'"', "\\", "/"} & {*text} and text.isprintable() and text not in turns.decode().casefold():
         return []
     newest_first = reversed(transcript.all_messages(turns))
@@ -52,7 +53,7 @@ def _matching(turns: bytes, text: str) -> list[Document]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield all texts in a JSON value, except names of members, in any order."""
+    """Yield all texts in a JSON value, except member names, in any order."""
     remaining = [value]
     while remaining:
         value = remaining.pop()

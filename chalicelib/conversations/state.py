@@ -1,6 +1,6 @@
 """State changes (§4.3). This module uses neither the clock nor the database.
 
-Turns are stored as JSON text in the form of a response, with one message each. Therefore, a read copies the stored text
+Turns are stored as JSON text in the response form, with one message per turn. Therefore, a read copies the stored text
 without parsing it, and a replacement does not parse the previous turns.
 """
 
@@ -25,18 +25,18 @@ MAX_TURNS_BYTES = 2 * 1024 * 1024
 # The maximum size of a request body, which also contains metadata and the ids of messages to delete.
 MAX_BODY_BYTES = MAX_TURNS_BYTES + 150_000
 MAX_BODY_VALUES = 160_000
-# Maximum turns and messages of a state, because an empty message takes only three bytes in a request.
+# Maximum turns and messages in a state, because an empty message takes only three bytes in a request.
 MAX_MESSAGES = 30_000
-_LAST_MESSAGE = 200  # characters of the newest message in the metadata, so that most metadata fits into the index
+_LAST_MESSAGE = 200  # maximum characters of the newest message in the metadata, so most metadata fits into the index
 NO_TURNS = b"[]"
 
 
 class State(NamedTuple):
-    """A conversation: its metadata, and its turns as the JSON text of a list in the form of a response.
+    """A conversation: its metadata, and its turns as the JSON text of a list in the response form.
 
-    `new_messages` contains the user's new messages of the last change, and `totals` counts all messages ever received.
-    If only the end of a long transcript was read, `turns` begins in the middle of the list, and `unread` contains the
-    digests of the earlier chunks.
+    `new_messages` contains the user's new messages from the last change, and `totals` counts all messages ever
+    received. If only the end of a long transcript was read, `turns` begins in the middle of the list, and `unread`
+    contains the digests of the earlier chunks.
     """
 
     metadata: Document
@@ -47,7 +47,7 @@ class State(NamedTuple):
 
 
 class StateChange(NamedTuple):
-    """The change of a request. `turns` are the turns of its body in the form of a response; `text` is their JSON."""
+    """The change that a request makes. `turns` contains the body's turns in the response form; `text` is their JSON."""
 
     body: "StateIn"
     turns: list[Document] | None = None
@@ -55,7 +55,7 @@ class StateChange(NamedTuple):
 
 
 def prepare_change(body: "StateIn", now: int) -> StateChange:
-    """Return the change of a request at `now` (Unix seconds). It does not depend on the stored conversation.
+    """Return a request's change at `now` (Unix seconds). The result does not depend on the stored conversation.
 
     Raise Invalid for a duplicate message id, and TooLarge for turns that cannot fit into a response.
     """
@@ -70,7 +70,7 @@ def prepare_change(body: "StateIn", now: int) -> StateChange:
 def apply_change(before: State, change: StateChange, now: int) -> State:
     """Apply a change to `before` at `now` (Unix seconds): replace turns, delete messages, then merge metadata.
 
-    Return `before` itself if nothing changes. Raise TooLarge for turns of more than 2 MiB of JSON.
+    Return `before` itself if nothing changes. Raise TooLarge if the turns exceed 2 MiB of JSON.
     """
     (body, turns, text), replaces = change, change.turns is not None
     if body.delete and body.delete.mids:
@@ -94,9 +94,9 @@ def empty_state(conversation_id: str) -> State:
 
 
 def check_limits(agent: Document, before: State, after: State) -> None:
-    """Raise LimitReached if a change exceeds a limit of the agent record (§8).
+    """Raise LimitReached if a change exceeds a limit in the agent record (§8).
 
-    `limits.maxInteractionsPerUserId` limits the user's messages that the conversation has ever received, and
+    `limits.maxInteractionsPerUserId` limits how many user messages the conversation has ever received, and
     `messagesLimit` limits all messages; 0 means no limit. A change without new messages always passes.
     """
     was, now, limits = before.totals, after.totals, agent.get("limits") or {}
@@ -115,9 +115,9 @@ def check_limits(agent: Document, before: State, after: State) -> None:
 
 
 def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[Document, ...], Totals]:
-    """Return the user's new messages, and the totals that include them."""
-    # If a transcript only grows at its end, the stored turns need not be parsed. This saves 13 % of the instructions of
-    # a request with 100 messages.
+    """Return the user's new messages, and the totals including them."""
+    # If a transcript only grows at its end, the stored turns need not be parsed. This saves 13 % of the CPU
+    # instructions of a request with 100 messages.
     if text.startswith(before.turns[:-1]):
         stored = 0 if before.turns == NO_TURNS else before.metadata["messagesNum"]
         added = islice((turn for turn in turns if "messages" in turn), stored, None)
@@ -126,7 +126,7 @@ def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[D
 
 
 def answer_form(turns: list[Any], now: int) -> list[Document]:
-    """Convert turns of a request, with any number of messages, to turns of a response, with one message each."""
+    """Convert request turns, with any number of messages each, to response turns, with one message each."""
     sent_mids = {message["mid"] for turn in turns for message in turn.get("messages") or [] if message.get("mid")}
     mids: set[str] = set()
     occurrences: Counter[bytes] = Counter()
@@ -137,7 +137,7 @@ def answer_form(turns: list[Any], now: int) -> list[Document]:
         ts = now if turn.get("ts") is None else turn["ts"]
         # `messages` and `ts` come last, as in the wire models, so a turn that is sent back unchanged has the same text.
         rest = {name: value for name, value in turn.items() if name not in ("messages", "ts")}
-        # Each message repeats the other members of its turn, so a small request could produce a huge response.
+        # Each message repeats its turn's other members, so a small request could produce a huge response.
         if len(messages) > 1:
             size += len(storage.encode_json({**rest, "ts": ts})) * len(messages)
         if size > 3 * MAX_TURNS_BYTES:
@@ -167,22 +167,22 @@ def _second_path(turns: list[Any], mid: str) -> str:
 def _mid(turn: Document, message: Document, occurrences: Counter[bytes], sent_mids: set[str]) -> str:
     """Return an id that is derived from a message's content and the number of equal messages before it.
 
-    A transcript that is sent again without ids gets the same ids, so its messages are not new.
+    If a transcript is sent again without ids, its messages get the same ids, so they are not new.
     """
-    # The turn's `ts` is excluded: only responses have it (§2.7), and a turn that is sent back is not new.
+    # The turn's `ts` is excluded, because only responses contain it (§2.7), and a turn that is sent back is not new.
     text = json.dumps([turn.get("from"), {**message, "mid": None}], sort_keys=True).encode()
     while True:
         occurrences[text] += 1
         digest = hashlib.blake2b(text + str(occurrences[text]).encode(), digest_size=9).digest()
         mid = base64.urlsafe_b64encode(digest).decode()
-        # The request may contain an equal message with this id, which was sent back.
+        # The request may send back an equal message that already has this id.
         if mid not in sent_mids:
             return mid
 
 
 def to_text(turns: list[Document]) -> bytes:
-    """Return turns in the form of a response as the JSON text of a list."""
-    from pydantic_core import to_json  # saves 8 % of the instructions of a request with 100 messages
+    """Return turns in the response form as the JSON text of a list."""
+    from pydantic_core import to_json  # saves 8 % of the CPU instructions of a request with 100 messages
 
     return to_json(turns)
 
@@ -197,9 +197,9 @@ def _is_stored(state: State) -> bool:
 
 
 def with_counters(metadata: Document, turns: Sequence[Document], now: int, before: Document | None = None) -> Document:
-    """Return metadata with the time of the write and the counters of these turns (§2.6, §2.8).
+    """Return metadata with the write time and the counters for these turns (§2.6, §2.8).
 
-    If the turns are appended, `before` contains the counters of the earlier turns.
+    If the turns are appended, `before` contains the earlier turns' counters.
     """
     counts = before or {}
     messages = [turn["messages"] for turn in turns if "messages" in turn]
@@ -217,6 +217,6 @@ def with_counters(metadata: Document, turns: Sequence[Document], now: int, befor
 
 
 def with_write_time(metadata: Document, now: int) -> Document:
-    """Return metadata with its defaults and the time of the write, without cleared members."""
+    """Return metadata with its defaults and the write time, without cleared members."""
     members = {"ts": now, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now}
     return {name: value for name, value in members.items() if value is not None}

@@ -1,10 +1,10 @@
-"""Conversations in the database.
+"""Conversation storage.
 
 One item contains the sealed metadata and the sealed turns. Long turns are split into chunk items (`transcript`), which
 the same transaction writes. An index lists an agent's conversations by creation (`listing`). A sparse index lists a
 workspace's waiting conversations by activity (`filtered_lists`). The indexes contain only short metadata.
 
-The item also contains the sealed new messages of the last write, so that fan-out needs only the stream record. Messages
+The item also contains the sealed new messages from the last write, so fan-out needs only the stream record. Messages
 that are too long or too numerous for the item get separate items in the same transaction.
 """
 
@@ -21,27 +21,27 @@ from chalicelib.conversations.rows import unless_expired as unless_expired
 from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.storage import Document, encryption, json_equal
 
-# Maximum bytes of sealed metadata in the index, because deep pages read and skip whole entries.
+# Maximum bytes of sealed metadata in the index. It is small because deep pages read and skip whole entries.
 _MAX_SUMMARY = 1_024
-# Maximum bytes of metadata, sealed and as JSON. A page of 20 fits into a response even if each character is escaped.
+# Maximum bytes of metadata, sealed and as JSON. A page of 20 fits into a response even if every character is escaped.
 _MAX_METADATA = 32_000
 _MAX_METADATA_JSON = 64_000
-# The states in which a conversation waits for a person. The inbox lists conversations in these states.
+# States in which a conversation waits for a person. The inbox lists conversations in these states.
 WAITING_STATES = ("requested_chat", "human-chatting")
 # Maximum bytes of new messages: sealed in the conversation's own item, and as JSON in each separate item.
 _MAX_RECEIVED = 40_000
 _MAX_RECEIVED_JSON = 350_000
 # Maximum new messages in one write: 60 items, because a transaction has at most 100.
 _MAX_NEW_MESSAGES = 60 * new_messages.MAX_MESSAGES
-_RECEIVED = "received"  # the prefix of the sort keys of these items
+_RECEIVED = "received"  # the sort key prefix of these items
 _RECEIVED_SECONDS = 24 * 60 * 60
-# The member of the metadata with the days for which the conversation is kept (`retention`). Responses omit it.
+# The metadata member that contains the conversation's retention days (`retention`). Responses omit it.
 _DAYS = "retentionDays"
 _DAY_SECONDS = 24 * 60 * 60
 
 
 def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
-    """Return the key of a conversation, for `storage.find_many`."""
+    """Return a conversation's key, for `storage.find_many`."""
     return storage.Key(ConversationRow, storage.join_key(workspace_id, agent_id, conversation_id), CONVERSATION_ITEM)
 
 
@@ -62,13 +62,13 @@ def is_kept_for(row: ConversationRow, days: int | None) -> bool:
 
 
 def keep_for(row: ConversationRow, days: int | None) -> None:
-    """Stage another number of days. Remove the new messages of the last write, which would cause their events again."""
+    """Stage new retention days. Remove the last write's new messages, which would otherwise repeat their events."""
     metadata = {name: value for name, value in read_metadata(row).items() if name != _DAYS}
     save_metadata(row, metadata | ({_DAYS: days} if days else {}))
 
 
 def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document]:
-    """Return the ids of the workspace, the agent and the conversation of a stored item, and its new messages.
+    """Return a stored item's workspace, agent and conversation ids, and its new messages.
 
     The second value is `{messages: [{mid, content, type?, from?, channel?}], first?, agentName?, origin?}`. `first` is
     the position of the first message among all new messages of the write (default 0).
@@ -97,7 +97,7 @@ def save(row: ConversationRow, before: State, after: State, agent_name: str | No
 
 
 def delete(row: ConversationRow) -> None:
-    """Stage the deletion of a conversation with its turns. Its other items are deleted later (`leftovers`)."""
+    """Stage the deletion of a conversation and its turns. Its other items are deleted later (`leftovers`)."""
     storage.delete(row)
     for chunk in transcript.chunk_rows(row):
         storage.delete(chunk)
@@ -116,7 +116,7 @@ def find(conversation: str) -> ConversationRow | None:
 
 
 def read_all(entries: list[ConversationRow]) -> list[ConversationRow]:
-    """Return the conversations of these index entries that still exist. Costs one request per 100."""
+    """Return the conversations for these index entries, if they still exist. Costs one request per 100."""
     rows = storage.find_many([storage.Key(ConversationRow, entry.conversation, CONVERSATION_ITEM) for entry in entries])
     return [row for row in rows if row]
 
@@ -131,12 +131,12 @@ def create(
     days: int | None = None,
     expired: ConversationRow | None = None,
 ) -> ConversationRow:
-    """Stage a new conversation of an existing agent, kept for `days`. Delete an `expired` one with its id at once.
+    """Stage a new conversation for an existing agent, kept for `days`. Delete the `expired` one with its id first.
 
     The commit raises ConditionFailed if the conversation already exists.
     """
     if expired is not None:
-        with storage.unit_of_work():  # tallies and `leftovers` need both a deletion and a creation in the stream
+        with storage.unit_of_work():  # tallies and `leftovers` need both the deletion and the creation in the stream
             delete(expired)
     row = ConversationRow(storage.join_key(workspace_id, agent_id, conversation_id))
     row.agent, row.created = storage.join_key(workspace_id, agent_id), ids.new_id()
@@ -148,7 +148,7 @@ def create(
 
 
 def restore(row: ConversationRow, state: State) -> ConversationRow:
-    """Seal the state of an imported conversation into its row, and write its chunks. The caller saves the row.
+    """Seal an imported conversation's state into its row, and write its chunks. The caller saves the row.
 
     The row contains no new messages, so the import causes no events.
     """
@@ -178,12 +178,12 @@ def _set_metadata(row: ConversationRow, metadata: Document) -> None:
 
 
 def activity_of(metadata: Document, created: str) -> str:
-    """Return the sort key of the inbox: the Unix second of the last change, and a ULID that makes it unique."""
+    """Return the inbox sort key: the Unix second of the last change, and a ULID that makes the key unique."""
     return f"{int(metadata['lastModified']):012}.{created}"
 
 
 def _expiry(metadata: Document) -> int | None:
-    """Return the expiry of a conversation in Unix seconds: its days after its last change."""
+    """Return a conversation's expiry in Unix seconds: its last change plus its retention days."""
     days = metadata.get(_DAYS)
     return int(metadata.get("lastModified") or clock.seconds()) + days * _DAY_SECONDS if days else None
 

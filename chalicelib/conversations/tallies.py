@@ -1,6 +1,6 @@
-"""Tallies: the number of conversations of an agent that were created in a period and still exist.
+"""Tallies: how many of an agent's conversations were created in a period and still exist.
 
-A row per month contains a tally for each day, and a row per day contains a tally for each quarter hour. A tally is
+Each month has a row with a tally for each day, and each day has a row with a tally for each quarter hour. A tally is
 recomputed from the index and written as an absolute number, never incremented. Therefore, repeated and reordered
 recounts are harmless, and a recount corrects any error. A row whose tallies are all 0 is deleted.
 """
@@ -18,7 +18,7 @@ _DAYS = 31
 
 
 class TallyRow(storage.VersionedRow):
-    """The tallies of a month, by day, or of a day, by quarter hour: a JSON list of numbers."""
+    """The tallies for a month by day, or for a day by quarter hour, as a JSON list of numbers."""
 
     class Meta:
         table_name = storage.table("tallies")
@@ -41,7 +41,7 @@ class TallyRow(storage.VersionedRow):
 
 
 def list_months(workspace_id: str, agent_id: str) -> list[tuple[str, list[int]]]:
-    """Return the months of an agent with their tallies by day, newest first. Costs one request."""
+    """Return an agent's months with their tallies by day, newest first. Costs one request."""
     rows = storage.query(
         TallyRow,
         storage.join_key(workspace_id, agent_id),
@@ -52,15 +52,15 @@ def list_months(workspace_id: str, agent_id: str) -> list[tuple[str, list[int]]]
 
 
 def day_key(workspace_id: str, agent_id: str, day: str) -> storage.Key:
-    """Return the key of the tallies of a day for an eventually consistent read in `storage.find_many`."""
+    """Return the key of a day's tallies for an eventually consistent read in `storage.find_many`."""
     return storage.Key(TallyRow, storage.join_key(workspace_id, agent_id), _period(_DAY, day), consistent=False)
 
 
 def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[[], int]) -> None:
-    """Update the tallies of a quarter hour and of its day from the result of `count`. Costs two further requests.
+    """Update the tallies for a quarter hour and its day from the result of `count`. Costs two further requests.
 
     Both rows are read before the count, and committed together with optimistic locking, even if only one has changed.
-    Therefore, a recount is repeated if another recount commits first.
+    Therefore, a recount is retried if another recount commits first.
     """
 
     def run() -> None:
@@ -78,7 +78,7 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[
 
 
 def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
-    """Return the quarter hours of an agent with a tally above 0. Costs one request per MB."""
+    """Return an agent's quarter hours with a tally above 0. Costs one request per MB."""
     days = storage.query(
         TallyRow, storage.join_key(workspace_id, agent_id), TallyRow.period.startswith(_period(_DAY, ""))
     )
@@ -91,7 +91,7 @@ def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
 
 
 def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[TallyRow]:
-    """Return up to `limit` rows of an agent for the cascading delete."""
+    """Return up to `limit` of an agent's rows for the cascading delete."""
     return storage.query(TallyRow, storage.join_key(workspace_id, agent_id), limit=limit)
 
 
@@ -101,7 +101,7 @@ def delete(row: TallyRow) -> None:
 
 
 def _rows(agent: str, quarter: Quarter) -> tuple[TallyRow, TallyRow]:
-    """Return the rows of the month and of the day. A row that does not exist is created, but not stored."""
+    """Return the month's row and the day's row. A missing row is created, but not stored."""
     periods = _period(_MONTH, quarter.month), _period(_DAY, quarter.day)
     month, day = storage.find_many([storage.Key(TallyRow, agent, period) for period in periods])
     return (

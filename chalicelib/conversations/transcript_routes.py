@@ -1,4 +1,4 @@
-"""The routes for search and export, which read whole transcripts."""
+"""Search and export routes, which read whole transcripts."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,9 @@ routes = Blueprint(__name__)
     raises=(errors.NotFound,),
 )
 def search_conversations(agent_id: str) -> Response:
-    """Find the conversations of an agent with a message that contains the text `q`, newest first.
+    """Find an agent's conversations with a message that contains the text `q`, newest first.
 
-    `messages` contains up to 20 of these messages, newest first. A request searches up to 200 conversations, or 4 MB of
+    `messages` contains up to 20 matching messages, newest first. A request searches up to 200 conversations, or 4 MB of
     transcripts. Conversations created after `searchedUntil` (Unix seconds) have been searched. As long as `hasMore` is
     true, continue with `nextCursor` as `cursor`.
     """
@@ -56,11 +56,11 @@ def search_conversations(agent_id: str) -> Response:
     raises=(errors.NotFound,),
 )
 def export_conversations(agent_id: str) -> Response:
-    """Export the conversations of an agent as text, newest first. The concatenated pages form one file.
+    """Export an agent's conversations as text, newest first. The concatenated pages form one file.
 
     With `ndjson`, each line is an object with the `conversation` and all of its `messages`, oldest first. With `csv`,
-    each row contains the metadata of a conversation, and up to 32,000 characters of its transcript. The header `Link`
-    contains the URL of the next page.
+    each row contains a conversation's metadata, and up to 32,000 characters of its transcript. The `Link` header
+    contains the next page's URL.
     """
     limit, cursor, conditions, form = (
         parameters.limit(),

@@ -1,4 +1,4 @@
-"""The v3 routes for conversations: lists, reads, changes and assignment."""
+"""The v3 conversation routes: lists, reads, changes and assignment."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count, islice
@@ -33,12 +33,12 @@ _LISTED = "Conversations retrieved successfully"
     raises=(errors.NotFound,),
 )
 def list_agent_conversations(agent_id: str) -> Response:
-    """List the conversations of an agent that match all filters, newest first.
+    """List an agent's conversations that match all filters, newest first.
 
     `q` searches the user's name, email and phone, the title, and the beginning of the newest message.
 
-    With `inbox=true`, the list contains only conversations that wait for a person, with the state `requested_chat` or
-    `human-chatting`. The latest activity comes first.
+    With `inbox=true`, the list contains only conversations that wait for a person, in the state `requested_chat` or
+    `human-chatting`. The conversation with the latest activity comes first.
 
     A request examines up to 500 conversations, so a page may be short or empty. As long as `hasMore` is true, continue
     with `nextCursor` as `cursor`. Changes may appear in the list a second later.
@@ -63,8 +63,8 @@ def list_agent_conversations(agent_id: str) -> Response:
 def list_inbox() -> Response:
     """List the conversations of all agents that wait for a person, latest activity first.
 
-    `inbox=true` is required, because there is no list of all conversations. Pages and filters work as in the list of an
-    agent.
+    `inbox=true` is required, because there is no list of all conversations. Pages and filters work as they do for a
+    single agent.
     """
     limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
     if not filters.is_inbox():
@@ -76,7 +76,7 @@ def list_inbox() -> Response:
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["GET"])
 @Operation(data="models.ConversationMessages", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_conversation(agent_id: str, convo_id: str) -> Response:
-    """Read the metadata of a conversation and up to 20 of its newest messages, newest first.
+    """Read a conversation's metadata and up to 20 of its newest messages, newest first.
 
     `GET …/messages` lists all messages.
     """
@@ -95,9 +95,9 @@ def read_conversation(agent_id: str, convo_id: str) -> Response:
     raises=(errors.NotFound,),
 )
 def list_messages(agent_id: str, convo_id: str) -> Response:
-    """List the messages of a conversation, newest first. New messages do not affect a cursor.
+    """List a conversation's messages, newest first. New messages do not affect a cursor.
 
-    `from` and `ts` of a message default to the values of its turn.
+    A message's `from` and `ts` default to its turn's values.
     """
     limit, cursor = parameters.limit(), parameters.cursor()
     before = int(cursor) if cursor else None
@@ -113,7 +113,7 @@ def list_messages(agent_id: str, convo_id: str) -> Response:
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
 )
 def change_conversation(agent_id: str, convo_id: str) -> Response:
-    """Change the metadata of a conversation: lists replace, and `null` clears a member. The turns stay unchanged."""
+    """Change a conversation's metadata: lists replace, and `null` clears a member. The turns do not change."""
     body: models.ConversationChange = bodies.read()
     row = etag.require_match(records.load(agent_id, convo_id).row, "conversation")
     return _save("Conversation updated successfully", row, body.conversation.merge_into)
@@ -147,7 +147,7 @@ def assign_conversation(agent_id: str, convo_id: str) -> Response:
 def _matching(
     examined: Iterable[pages.Examined], conditions: filters.Filters, agent: str | None = None
 ) -> Iterator[pages.Examined]:
-    """Yield the examined entries, with records only for matches. With `agent`, matches must belong to that agent."""
+    """Yield the examined entries, with records only for matches. If `agent` is set, matches must belong to it."""
     for position, row, has_more in examined:
         record = None
         if row is not None and agent in (None, row.agent):

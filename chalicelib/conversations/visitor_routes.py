@@ -1,4 +1,4 @@
-"""The routes that issue visitor tokens, for back ends whose pages show a conversation."""
+"""Routes that issue visitor tokens, for back ends whose pages display a conversation."""
 
 import math
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ routes = Blueprint(__name__)
 def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
     """Issue a visitor token for an existing conversation. Only this response contains `token`.
 
-    A visitor token is safe in a browser: it gives access to one conversation only, to read it and to add messages. It
+    A visitor token is safe in a browser: it can only read one conversation and add messages to it. It
     expires after a day by default, and never outlives the credential that issued it. It becomes invalid when the
     conversation is deleted.
     """
@@ -47,7 +47,7 @@ def issue_visitor_token_at_edge(agent_id: str, user_id: str) -> Response:
 
 
 def _issue(loaded: records.AgentAndConversation, lifetime: int | None) -> Response:
-    """Stage a token for `lifetime` seconds, or until the caller's credential ends, if that is earlier."""
+    """Stage a token for `lifetime` seconds, or until the caller's credential expires, if that is earlier."""
     caller, now = auth.caller(), clock.seconds()
     ends_at = min(now + (lifetime or credentials.LIFETIME), caller.ends_at or math.inf)
     issued = credentials.issue(

@@ -1,4 +1,4 @@
-"""The rights of a visitor token (§5). It can read its conversation, write as its user, and set the user's data."""
+"""Visitor token permissions (§5): read one conversation, write as its user, and set the user's data."""
 
 from typing import TYPE_CHECKING, cast
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from chalicelib.conversations import models
 
 _OWN = frozenset({"userName", "userEmail", "userPhone"})
-# The number of metadata changes that are possible in a row, and the seconds after which one more is possible.
+# Maximum metadata changes in a row, and the seconds after which one more is possible.
 _MAX_CHANGES = 10
 _CHANGE_SECONDS = 360
 
 
 def restrict_change(body: "models.StateIn") -> "models.StateIn":
-    """Return the body of the state route. If the caller is a visitor token, remove `metadata.ts`.
+    """Return the state route's body. If the caller is a visitor token, remove `metadata.ts`.
 
-    Raise Forbidden if a visitor token changes more than the data of its user.
+    Raise Forbidden if a visitor token changes more than its user's data.
     """
     if not _is_visitor():
         return body
@@ -54,9 +54,9 @@ def restrict_messages(body: "models.NewMessages") -> "models.NewMessages":
 
 
 def count_change(row: ConversationRow) -> None:
-    """Count a staged change of the metadata by a visitor token. Raise LimitReached after too many changes.
+    """Count a staged metadata change by a visitor token. Raise LimitReached after too many changes.
 
-    This is a leaky bucket: the row contains the time at which the bucket is empty.
+    This is a leaky bucket: the row stores the time at which the bucket will be empty.
     """
     if _is_visitor():
         now = clock.seconds()
@@ -72,7 +72,7 @@ def count_change(row: ConversationRow) -> None:
 
 
 def require_own(agent: Document, row: ConversationRow | None) -> None:
-    """Raise NotFound for a visitor token whose agent or conversation was deleted, even if a new one has the same id.
+    """Raise NotFound for a visitor token if its agent or conversation was deleted, even if a new one has the same id.
 
     A token that was issued before its conversation existed is bound to this conversation, which costs one write.
     """

@@ -1,6 +1,7 @@
-"""The scopes of access tokens: a resource, and `read` or `write`.
+"""Access token scopes: a resource, and `read` or `write`.
 
-The resource of an operation is the tag of its declaration (`http.operation`). `read` opens `GET`, `write` everything.
+An operation's resource is the tag in its declaration (`http.operation`). `read` permits `GET`; `write` permits
+everything.
 """
 
 from collections.abc import Collection
@@ -29,7 +30,7 @@ READ = frozenset(scope for scope in ALL if scope.endswith(":read"))
 
 
 def scope_for(resource: str, method: str) -> str:
-    """Return the scope that opens an operation of a resource."""
+    """Return the scope that permits an operation on a resource."""
     return f"{resource}:{'read' if method in ('GET', 'HEAD') else 'write'}"
 
 

@@ -1,7 +1,7 @@
-"""Credentials in the database (§5).
+"""Credential storage (§5).
 
-A credential is two items, written and deleted in one unit of work. `CredentialRow` is found by the hash of the token.
-`CredentialEntry` lists the credential in the partition of its workspace. A visitor token has no entry (`visitors`).
+A credential is two items, written and deleted in one unit of work. `CredentialRow` is found by token hash.
+`CredentialEntry` lists the credential in its workspace's partition. A visitor token has no entry (`visitors`).
 """
 
 from collections.abc import Collection
@@ -19,14 +19,14 @@ DAY = 24 * 60 * 60
 KEY_LIFETIME = 365 * DAY
 TOKEN_LIFETIME = 30 * DAY
 OVERLAP = DAY
-# Seconds between two updates of `lastUsedAt`: at most one small write per credential in ten minutes.
+# Minimum seconds between updates of `lastUsedAt`: at most one small write per credential every ten minutes.
 _USE_INTERVAL = 600
 _ENTRY = "credential"
 _RESOURCES = {tokens.ACCESS: "tokens", tokens.WORKSPACE: "keys", tokens.AGENT: "keys"}
 
 
 class CredentialEntry(storage.Row):
-    """A credential in the list of its workspace."""
+    """A credential in its workspace's list."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -44,12 +44,12 @@ class CredentialEntry(storage.Row):
     expires_at = TTLAttribute(null=True)
 
     def lists(self, row: "CredentialRow") -> bool:
-        """Return whether `row` is the credential of this entry, not a later credential with the same token."""
+        """Return whether `row` is this entry's credential, not a later credential with the same token."""
         return self.keys == _entry(row).keys
 
 
 class CredentialRow(storage.AuthoredRow):
-    """A credential under the hash of its token. The token itself is not stored."""
+    """A credential, keyed by its token hash. The token itself is not stored."""
 
     class Meta:
         table_name = storage.table("credentials")
@@ -63,11 +63,11 @@ class CredentialRow(storage.AuthoredRow):
     kind = UnicodeAttribute()
     name = UnicodeAttribute()
     agent_id = UnicodeAttribute(null=True)
-    # An access token is read-only, or has scopes, or opens all v3 routes.
+    # An access token is read-only, has scopes, or permits all v3 routes.
     read_only = BooleanAttribute(default=False)
     scopes = UnicodeSetAttribute(null=True)
     created_at = NumberAttribute()
-    # The lifetime of a rotated successor in seconds, None for no expiry. Rotation shortens `expires_at`.
+    # The lifetime in seconds that rotation gives the successor, or None for no expiry. Rotation shortens `expires_at`.
     lifetime = NumberAttribute(null=True)
     expires_at = TTLAttribute(null=True)
     last_used_at = NumberAttribute(null=True)
@@ -77,7 +77,7 @@ class CredentialRow(storage.AuthoredRow):
     agent_created = NumberAttribute(null=True)
     conversation = UnicodeAttribute(null=True)
     conversation_created = UnicodeAttribute(null=True)
-    # Only sessions of clients have these attributes (`sessions`).
+    # Only client sessions have these attributes (`sessions`).
     client_id = UnicodeAttribute(null=True)
     proof = UnicodeAttribute(null=True)
     # Set while the workspace is suspended, so that a lookup needs no second read.
@@ -90,7 +90,7 @@ class CredentialRow(storage.AuthoredRow):
 
     @property
     def granted(self) -> frozenset[str] | None:
-        """The scopes of the credential; None for a credential that opens all routes of its kind."""
+        """The credential's scopes, or None if it permits all routes of its kind."""
         if self.read_only:
             return scopes.READ
         return None if self.scopes is None else frozenset(self.scopes)
@@ -102,12 +102,12 @@ class CredentialRow(storage.AuthoredRow):
 
     @property
     def resource(self) -> str | None:
-        """The resource that the history records for a token or a key; None for a visitor token and a session."""
+        """The resource that the history records for a token or a key, or None for a visitor token or a session."""
         return _RESOURCES.get(self.kind)
 
     @property
     def ends_at(self) -> int | None:
-        """The expiry in Unix seconds, None if the credential never expires."""
+        """The expiry in Unix seconds, or None if the credential never expires."""
         return int(self.expires_at.timestamp()) if self.expires_at else None
 
 
@@ -132,7 +132,7 @@ def prepare(
     granted: Collection[str] | None = None,
     token: str | None = None,
 ) -> NewCredential:
-    """Return a new credential without storing it. `lifetime` is in seconds, None for no expiry.
+    """Return a new credential without storing it. `lifetime` is in seconds, or None for no expiry.
 
     `granted` contains the scopes of an access token, or is None. `token` is a token that the caller supplies.
     """
@@ -171,22 +171,22 @@ def find(token_hash: str) -> CredentialRow | None:
 
 
 def find_active(token_hash: str) -> CredentialRow | None:
-    """Return the active credential with this token hash, or None. One request."""
+    """Return the active credential with this token hash, or None. Costs one request."""
     row = storage.find(CredentialRow, token_hash)
     return row if row and row.is_active else None
 
 
 def list_active(workspace_id: str, kind: str, agent_id: str | None = None) -> list[CredentialRow]:
-    """Return the active credentials of a workspace and kind, oldest first; with `agent_id`, only those of the agent."""
+    """Return a workspace's active credentials of a kind, oldest first. `agent_id` selects a single agent's."""
     beginning = _item(kind, agent_id, "") if agent_id else _item(kind, "")
     entries = storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(beginning))
     return _active(entries)
 
 
 def list_page(workspace_id: str, kind: str, after: str | None, limit: int) -> tuple[list[CredentialRow], str | None]:
-    """Return up to `limit` credentials after the id `after`, and the `after` of the next page or None.
+    """Return up to `limit` credentials after the id `after`, and the next page's `after`, or None.
 
-    A page omits expired credentials, so it may be shorter.
+    Expired credentials are omitted, so a page may be shorter.
     """
     beyond = CredentialEntry.item > _item(kind, after or "")
     entries = storage.query(CredentialEntry, workspace_id, beyond, limit=limit + 1)
@@ -213,9 +213,9 @@ def read(workspace_id: str, credential_id: str, kind: str) -> CredentialRow:
 
 @storage.in_unit_of_work
 def revoke(row: CredentialRow) -> None:
-    """Delete a credential. Processes that cached it accept it for at most 30 more seconds.
+    """Delete a credential. Processes that have cached it accept it for at most 30 more seconds.
 
-    If the same token has since been stored as another credential, that credential stays.
+    If the same token has since been stored as another credential, that credential is kept.
     """
     storage.delete(_entry(row))
     unchanged = CredentialRow.credential_id == row.credential_id
@@ -226,7 +226,7 @@ def revoke(row: CredentialRow) -> None:
 
 @storage.in_unit_of_work
 def rotate(row: CredentialRow, overlap: int = OVERLAP) -> NewCredential:
-    """Issue a successor with the same rights and lifetime. The old credential works for `overlap` more seconds.
+    """Issue a successor with the same permissions and lifetime. The old credential works for `overlap` more seconds.
 
     The caller can repeat the rotation if the response was lost. Each successor has the full lifetime.
     """
@@ -253,23 +253,23 @@ def retire(row: CredentialRow, overlap: int) -> None:
 
 
 def list_entries(workspace_id: str) -> list[CredentialEntry]:
-    """Return the entries of all credentials of a workspace, expired ones too."""
+    """Return all credential entries of a workspace, including expired ones."""
     return storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(_item("")))
 
 
 def restore(row: CredentialRow, error: errors.ApiError) -> None:
-    """Stage a credential of an import. The commit raises `error` if another workspace has it."""
+    """Stage an imported credential. The commit raises `error` if another workspace has it."""
     storage.put(row, CredentialRow.token_hash.does_not_exist() | (CredentialRow.workspace == row.workspace), error)
     storage.put(_entry(row))
 
 
 def suspend(entry: CredentialEntry) -> None:
-    """Suspend a credential. Processes that cached it accept it for at most 30 more seconds."""
+    """Suspend a credential. Processes that have cached it accept it for at most 30 more seconds."""
     _mark(entry, CredentialRow.suspended.set(True))
 
 
 def resume(entry: CredentialEntry) -> None:
-    """Let a suspended credential work again."""
+    """Reactivate a suspended credential."""
     _mark(entry, CredentialRow.suspended.remove())
 
 
@@ -280,7 +280,7 @@ def _mark(entry: CredentialEntry, action: Action) -> None:
 
 
 def _item(*parts: str) -> str:
-    """Return the sort key of an entry: kind, agent of an agent key, and id. Entries sort by creation time."""
+    """Return an entry's sort key: the kind, an agent key's agent, and the id. Entries sort by creation time."""
     return storage.join_key(_ENTRY, *parts)
 
 
@@ -293,6 +293,7 @@ def _record_use(row: CredentialRow) -> None:
     now = clock.seconds()
     if now - (row.last_used_at or 0) < _USE_INTERVAL:
         return
-    # A failed update must not fail the request: the credential may just have been revoked, or the row be contended.
+    # A failed update must not fail the request, because the credential may just have been revoked, or the row may be
+    # contended.
     with suppress(storage.ConditionFailed, errors.Unavailable), storage.unit_of_work():
         storage.update(row, [CredentialRow.last_used_at.set(now)], CredentialRow.token_hash.exists())

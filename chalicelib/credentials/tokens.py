@@ -1,9 +1,9 @@
-"""The format of tokens, and the hash under which they are stored. Pure functions; tokens are never stored.
+"""The token format, and the hash that is stored instead of the token. All functions are pure.
 
 A token is `cams_<kind>_`, 43 base62 characters (256 random bits) and a CRC-32 checksum of 6 characters. Secret scanners
 can recognise leaked tokens, and a mistyped token is rejected without a database request.
 
-An agent's key may also be a text that the caller chose, so that a team can keep its keys when it migrates to CAMS.
+An agent key may also be a text that the caller chose, so that a team can keep its keys when it migrates to CAMS.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ SESSION = "session"
 VISITOR_PREFIX = f"cams_{VISITOR}_"
 
 _TOKEN = re.compile(rf"cams_({WORKSPACE}|{AGENT}|{ACCESS}|{VISITOR}|{SESSION})_[0-9A-Za-z]{{43}}([0-9A-Za-z]{{6}})")
-# Characters of a key that a caller chose. Each can be part of an HTTP header, and none is a space.
+# Characters allowed in a key that a caller chose. Each is valid in an HTTP header, and none is a space.
 MIN_KEY, MAX_KEY = 32, 512
 KEY_CHARACTERS = "[!-~]"
 _CHOSEN_KEY = re.compile(rf"(?!cams_){KEY_CHARACTERS}{{{MIN_KEY},{MAX_KEY}}}")
@@ -37,18 +37,18 @@ def new(kind: str) -> str:
 
 
 def new_webhook_secret() -> str:
-    """Return a new `workspaceSecret` (§5). Webhook bodies carry it; it is not a credential."""
+    """Return a new `workspaceSecret` (§5). Webhook bodies contain it, but it is not a credential."""
     return f"cams_events_{ids.random_text(43)}"
 
 
 def kind(token: str) -> str | None:
-    """Return the kind of a well-formed token, None for anything else."""
+    """Return the kind of a well-formed token, or None for anything else."""
     match = _TOKEN.fullmatch(token)
     return match[1] if match and match[2] == _checksum(token[:-6]) else None
 
 
 def is_agent_key(text: str) -> bool:
-    """Return whether a text can be the key of an agent: a token of this kind, or a key that a caller chose."""
+    """Return whether a text can be an agent key: a token of this kind, or a key that a caller chose."""
     return kind(text) == AGENT or _CHOSEN_KEY.fullmatch(text) is not None
 
 
@@ -58,15 +58,15 @@ def is_well_formed(text: str) -> bool:
 
 
 def fingerprint(token: str) -> str:
-    """Return the hash under which a token is stored: SHA-256 in hex. A token has 256 random bits, so it needs no salt.
+    """Return a token's stored hash: SHA-256 in hex. A token has 256 random bits, so the hash needs no salt.
 
-    No credential contains a space, so the table may also store hashes of texts with a space under other meanings.
+    No credential contains a space, so the table can also store hashes of texts that contain one, for other purposes.
     """
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def conversation_fingerprint(token: str, conversation_id: str) -> str:
-    """Return the hash of a conversation id that a visitor token's row stores.
+    """Return the conversation id hash that a visitor token's row stores.
 
     The id may be an email. The hash includes the token, so that nobody can test emails against it.
     """

@@ -1,7 +1,7 @@
-"""Visitor tokens in the database: each opens one conversation to a browser.
+"""Visitor token storage. Each token gives a browser access to one conversation.
 
-A visitor token is one item, stored under the hash of the token. No list contains it, so issuing a token costs one
-write, and a workspace may have any number of tokens. Three references in the item invalidate a token early:
+A visitor token is one item, keyed by the token hash. No list contains it, so issuing a token costs one write, and a
+workspace may have any number of tokens. Three references in the item can invalidate a token early:
 
 - The hash and the id of the credential that issued it. The token expires with that credential at the latest
   (`http.auth`): when a key is rotated or revoked, an access token expires, an agent's key is deleted, or a workspace is
@@ -32,10 +32,11 @@ def issue(
     issuer: str,
     issuer_id: str,
 ) -> NewCredential:
-    """Stage a visitor token of a conversation.
+    """Stage a visitor token for a conversation.
 
-    `created` is the conversation's creation, None if it does not exist yet. `lifetime` is in seconds. `agent_created`
-    is the agent's `createdAtUNIX`. `issuer` and `issuer_id` are the token hash and the id of the issuing credential.
+    `created` is the conversation's creation time, or None if it does not exist yet. `lifetime` is in seconds.
+    `agent_created` is the agent's `createdAtUNIX`. `issuer` and `issuer_id` are the token hash and the id of the
+    issuing credential.
     """
     issued = store.prepare(workspace_id, tokens.VISITOR, tokens.VISITOR, lifetime, agent_id=agent_id)
     row = issued.credential

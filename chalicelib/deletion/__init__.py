@@ -1,1 +1,1 @@
-"""The cascading deletion of an agent and all its records."""
+"""Cascading deletion of an agent and all its records."""

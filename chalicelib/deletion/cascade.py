@@ -1,11 +1,11 @@
-"""The cascading deletion of an agent and all its records.
+"""Cascading deletion of an agent and all its records.
 
 One conditional write turns the agent into a tombstone. From then on, reads do not return the agent. A process that read
 the agent earlier may still write records for it, so the cascade runs twice. The first run is part of the request. The
-second run starts when no such process remains, and deletes the tombstone once it is complete.
+second run starts when no such process remains, and deletes the tombstone when it completes.
 
 Until then, the tombstone reserves the id. A run reads a batch of records, then the tombstone, then deletes the batch.
-If the tombstone still exists, there was no new agent with this id when the batch was read. The cascade can stop and
+If the tombstone still exists, no new agent had this id when the batch was read. The cascade can stop and
 resume at any point. Its queue message is sent before the agent is deleted, so that a crash cannot leave it unfinished.
 """
 
@@ -28,7 +28,7 @@ from chalicelib.tools import store as tools
 
 _BATCH = 100
 _CONVERSATIONS = 10  # a long conversation takes several requests
-# Seconds after which no process writes records of the agent. The SDK's attempts store the tombstone up to 27 s after
+# Seconds after which no process writes records for the agent. The SDK's attempts store the tombstone up to 27 s after
 # its `deleted_at`. A process caches an agent for 30 s. A request takes up to 29 s. The rest is for the index's lag.
 _SECOND_RUN_SECONDS = 90
 _RETRY_SECONDS = 10
@@ -40,8 +40,8 @@ _Row = TypeVar("_Row", bound=storage.Row)
 def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bool:
     """Delete an agent, and its records for up to `seconds`. Return whether all records are deleted.
 
-    `check` receives the agent, or None, and raises an error to reject the deletion. Raise NotFound without an agent,
-    and ConditionFailed if another write precedes the deletion.
+    `check` receives the agent, or None, and raises an error to reject the deletion. Raise NotFound if the agent does
+    not exist, and ConditionFailed if another write precedes the deletion.
     """
     row = check(store.find(workspace_id, agent_id))
     if row is None:
@@ -49,8 +49,8 @@ def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bo
         if row is None:
             raise errors.NotFound.of("agent")
     else:
-        # The task is sent before the commit. After a crash in between, the task finds no tombstone and ends. In the
-        # other order, the id would stay reserved until the caller repeats the deletion.
+        # The task is sent before the commit. After a crash in between, the task finds no tombstone and does nothing. In
+        # the other order, the id would remain reserved until the caller repeats the deletion.
         tasks.send(workspace_id, [tasks.ResumeCascade(workspace_id, agent_id)], _SECOND_RUN_SECONDS)
         with storage.unit_of_work():
             store.delete(row)
@@ -58,7 +58,7 @@ def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bo
 
 
 def resume(task: tasks.ResumeCascade, seconds: float) -> None:
-    """Perform the second run of a cascade for up to `seconds`.
+    """Perform a cascade's second run for up to `seconds`.
 
     Send the task again if it is too early for the second run, or if the run is not complete.
     """
@@ -107,8 +107,8 @@ def _is_stored(tombstone: AgentRow) -> bool:
 def _batches(tombstone: AgentRow) -> Iterator[Callable[[], None]]:
     """Read the agent's keys and records in batches. For each batch, yield the function that deletes it.
 
-    The ids of credentials, tools and leads, and the keys of extensions' rows, are never reused, so their versions need
-    no check. Other records are deleted only if they are unchanged since they were read.
+    Credential, tool and lead ids, and extension row keys, are never reused, so their versions need no check. Other
+    records are deleted only if they are unchanged since they were read.
     """
     workspace_id, agent_id = tombstone.workspace_id, tombstone.agent_id
     keys = store.list_keys(workspace_id, agent_id)
@@ -127,7 +127,7 @@ def _batches(tombstone: AgentRow) -> Iterator[Callable[[], None]]:
         yield partial(_delete_each, counts, tallies.delete)
     after = None
     while entries := conversations.list_by_creation(workspace_id, agent_id, after, _CONVERSATIONS):
-        # The index may still contain conversations that were deleted.
+        # The index may still contain deleted conversations.
         yield partial(_delete_each, conversations.read_all(entries), conversations.delete)
         after = entries[-1].created
 

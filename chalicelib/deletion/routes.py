@@ -1,4 +1,4 @@
-"""The route that deletes an agent. It has its own package, because it deletes records of most resources."""
+"""The route that deletes an agent. It has its own package because it deletes records of most resources."""
 
 from chalice.app import Blueprint, Response
 

@@ -1,4 +1,4 @@
-"""Authentication and authorisation (§5). Default deny: two middlewares check every request.
+"""Authentication and authorisation (§5). Access is denied by default: two middlewares check every request.
 
 The hash of the bearer token identifies the credential, and the credential identifies the workspace. Each process
 caches credentials for 30 seconds: cached lookups cost nothing, and a revoked or suspended credential may work for that
@@ -20,7 +20,7 @@ from chalicelib.credentials import tokens
 CACHE_SECONDS = 30
 _CACHE_SIZE = 10_000
 
-# The routes that a visitor token opens, for its own conversation. `conversations.visitors` restricts them further.
+# The routes that accept a visitor token, for its own conversation. `conversations.visitors` restricts them further.
 VISITOR_ROUTES = frozenset(
     {"/agents/{agent_id}/interact/{user_id}/state", "/agents/{agent_id}/interact/{user_id}/messages"}
 )
@@ -28,11 +28,11 @@ VISITOR_ROUTES = frozenset(
 # The public documentation, see `openapi`.
 OPEN_ROUTES = frozenset({"/", "/openapi.json", "/docs", "/docs/{asset}"})
 
-# The extensions check the credentials of these paths themselves.
+# The extensions check the credentials for these paths themselves.
 _OPEN_PREFIXES = tuple(prefix for extension in extensions.enabled() for prefix in extension.open_prefixes)
 
 # The table of §5. The first prefix that matches a path decides which credentials are accepted. Only the workspace key
-# issues access tokens; otherwise a token that expires could issue another one before its end.
+# issues access tokens; otherwise an expiring token could issue a successor before it expires.
 ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
     *(
         (prefix, frozenset({tokens.WORKSPACE}))
@@ -50,11 +50,11 @@ ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
 
 
 class Caller(NamedTuple):
-    """The credential of a request. `agent_id` is set for an agent key, which opens only that agent.
+    """A request's credential. `agent_id` is set for an agent key, which gives access only to that agent.
 
-    `scopes` is None for a credential that opens all routes of its kind (`privileges`). `ends_at` is in Unix seconds,
-    None for no expiry. For a visitor token, `conversation` is the fingerprint of its conversation, and the creation
-    times of its agent and, if it existed, of its conversation are set (`credentials.visitors`).
+    `scopes` is None if the credential permits all routes of its kind (`privileges`). `ends_at` is in Unix seconds, or
+    None for no expiry. For a visitor token, `conversation` is its conversation's fingerprint. The agent's creation time
+    is then also set, and the conversation's if it existed (`credentials.visitors`).
     """
 
     workspace_id: str
@@ -73,7 +73,7 @@ class Caller(NamedTuple):
 class _CachedCaller(NamedTuple):
     """A cached caller: when it was looked up, and when the entry expires.
 
-    In Unix milliseconds, because the monotonic clock may stop while the function is frozen between requests.
+    Times are in Unix milliseconds, because the monotonic clock may stop while the function is frozen between requests.
     """
 
     since: int
@@ -91,18 +91,18 @@ def caller() -> Caller:
 
 
 def author() -> str | None:
-    """Return the author of the current request's writes; None without a caller."""
+    """Return the author of the current request's writes, or None if there is no caller."""
     current = _caller.get(None)
     return storage.author_of(current.kind, current.credential_id, current.name) if current else None
 
 
 def authenticate(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Raise Unauthorized if the token is unknown, Forbidden if the route does not accept it. A middleware."""
+    """Raise Unauthorized for an unknown token, and Forbidden if the route does not accept the token (middleware)."""
     if is_open(request.path):
         return get_response(request)
     token_hash = tokens.fingerprint(unchecked_bearer(request))
     if token_hash not in _cache:
-        bearer(request)  # a malformed token costs no database request
+        bearer(request)  # malformed tokens cost no database request
     authenticated = _find(token_hash).caller
     if authenticated.kind not in credentials_for(request.path):
         raise errors.Forbidden()
@@ -130,7 +130,7 @@ def require_own_path(request: Request, get_response: Callable[[Request], Respons
 
 @cache
 def is_open(path: str) -> bool:
-    """Return whether a route takes no bearer token."""
+    """Return whether a route requires no bearer token."""
     return path in OPEN_ROUTES or path.startswith(_OPEN_PREFIXES)
 
 
@@ -147,13 +147,13 @@ def acting_as(acting: Caller) -> Iterator[None]:
 
 @cache
 def credentials_for(path: str) -> frozenset[str]:
-    """Return the kinds of credential that open a route; empty for a path outside the table (default deny)."""
+    """Return the credential kinds that a route accepts: none for a path outside the table (default deny)."""
     kinds = next((kinds for prefix, kinds in ROUTE_CREDENTIALS if path.startswith(prefix)), frozenset[str]())
     return kinds | {tokens.VISITOR} if path in VISITOR_ROUTES else kinds
 
 
 def forget(token_hash: str) -> None:
-    """Forget a cached credential that has changed. Other processes remember it for up to 30 seconds."""
+    """Forget a cached credential that has changed. Other processes may use it for up to 30 more seconds."""
     _cache.pop(token_hash, None)
 
 
@@ -163,7 +163,7 @@ def clear_cache() -> None:
 
 
 def bearer(request: Request) -> str:
-    """Return the bearer token of a request. Raise Unauthorized if it is missing or malformed."""
+    """Return a request's bearer token. Raise Unauthorized if it is missing or malformed."""
     token = unchecked_bearer(request)
     if not tokens.is_well_formed(token):
         raise errors.Unauthorized()
@@ -171,7 +171,7 @@ def bearer(request: Request) -> str:
 
 
 def unchecked_bearer(request: Request) -> str:
-    """Return the bearer token of a request, even if it is malformed; empty if there is none."""
+    """Return a request's bearer token, even if it is malformed, or an empty text if there is none."""
     header: str = request.headers.get("authorization", "")
     scheme, _, token = header.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
@@ -185,7 +185,7 @@ def _find(token_hash: str) -> _CachedCaller:
 
 
 def _look_up(token_hash: str) -> _CachedCaller:
-    since = clock.milliseconds()  # before the read: the credential may be revoked right after it
+    since = clock.milliseconds()  # taken before the read, because the credential may be revoked right after it
     row = credentials.find(token_hash)
     if row is None:
         forget(token_hash)
@@ -195,7 +195,7 @@ def _look_up(token_hash: str) -> _CachedCaller:
     # A cached credential expires at its own expiry at the latest.
     until = since + CACHE_SECONDS * 1000
     until = until if row.ends_at is None else min(until, row.ends_at * 1000)
-    if row.issuer is not None:  # a visitor token, which ends with its issuer
+    if row.issuer is not None:  # a visitor token, which becomes invalid with its issuer
         issuer = _find(row.issuer)
         if issuer.caller.credential_id != row.issuer_id:
             raise errors.Unauthorized()

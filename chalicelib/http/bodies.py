@@ -1,6 +1,6 @@
 """Parsing of request bodies. An error names the path of the invalid member, never the value.
 
-Models are imported only to parse a body, because their import makes a cold start 50 % longer.
+Models are imported only to parse a body, because importing them makes a cold start 50 % longer.
 """
 
 import re
@@ -19,7 +19,7 @@ Model = TypeVar("Model", bound="WireModel")
 
 _MAX_ISSUES = 20
 UNKNOWN = "is not a member of this object"
-# The warning about a read-only member, which callers may send back unchanged.
+# The warning about a read-only member. Callers may send such members back unchanged.
 IGNORED = "is ignored; this operation does not set it"
 # Pydantic describes either all errors or none. Each description takes about half a kilobyte.
 _MAX_ERRORS = 1_000
@@ -52,7 +52,7 @@ def parse(model: type[Model], raw: bytes) -> Model:
 
     if not raw.strip():
         raise errors.Invalid("The body is empty; send a JSON object.")
-    # Checked here, because a member that accepts any JSON accepts them.
+    # Non-finite numbers are checked here, because a member that accepts any JSON would accept them.
     for location in find_non_finite(raw):
         raise errors.Invalid.member(dotted(location), "must be a finite number")
     try:
@@ -66,12 +66,12 @@ def parse(model: type[Model], raw: bytes) -> Model:
 
 
 def issue_of(detail: "ErrorDetails") -> errors.MemberIssue:
-    """Return a violated rule of a model, without a value."""
+    """Return the model rule that was violated, without the value."""
     return errors.MemberIssue(path=dotted(detail["loc"]), message=_rule(detail))
 
 
 def dotted(location: "Location") -> str:
-    """Return the path of a member in an issue or a warning."""
+    """Return a member's path for an issue or a warning."""
     return ".".join(str(step)[:64] or '""' for step in location)
 
 
@@ -99,7 +99,7 @@ def _ignored_members(body: Any) -> list[errors.MemberIssue]:
 
 
 def _unknown_members(body: Any) -> list[errors.MemberIssue]:
-    """Return an issue for each unknown member, at most 20. Raise Invalid instead if the caller prefers an error."""
+    """Return an issue for each unknown member, at most 20. Raise Invalid instead if the caller prefers errors."""
     from chalicelib.http.wire import find_unknown_members
 
     unknown = [(dotted(location), value) for location, value in islice(find_unknown_members(body), _MAX_ISSUES)]
@@ -124,7 +124,7 @@ def _size(raw: bytes) -> int:
 
 
 def _most_values(raw: bytes) -> int:
-    """Return an upper bound of the values in a JSON text: each follows one of these characters."""
+    """Return an upper bound for the number of values in a JSON text: each value follows one of these characters."""
     return sum(map(raw.count, (b",", b"[", b"{")))
 
 
@@ -143,6 +143,6 @@ def _rule(detail: "ErrorDetails") -> str:
         "bool_type": "must be a boolean",
     }
     message = re.sub(r"^(Input|String|List) should", "must", detail["msg"])
-    # Pydantic appends this text to the rule for the length of a list.
+    # Pydantic appends this text to the list length rule.
     message = re.sub(r" after validation, not \d+$", "", message)
     return known.get(detail["type"], message.replace("Invalid JSON:", "is not valid JSON:"))

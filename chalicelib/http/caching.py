@@ -1,6 +1,6 @@
-"""The header `Cache-Control`: browsers and proxies may store only public files.
+"""The `Cache-Control` header: browsers and proxies may store only public files.
 
-Any other response may contain a secret: a browser once showed a cached password to a page without a credential.
+Any other response may contain a secret: a browser once served a cached password to a page without a credential.
 Callers that store responses themselves can still use `ETag` and `If-None-Match`.
 """
 
@@ -12,12 +12,12 @@ from chalicelib import extensions
 from chalicelib.http import auth
 
 CACHE_CONTROL, _NO_STORE = "Cache-Control", "no-store"
-# Routes whose responses are the same for all callers. Their responses declare how long they may be stored.
+# Routes that return the same response to all callers. Their responses declare how long they may be stored.
 STORABLE_ROUTES = auth.OPEN_ROUTES.union(*(extension.storable_routes for extension in extensions.enabled()))
 
 
 def forbid_storing(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Forbid browsers and proxies to store the response unless its route is public. A middleware."""
+    """Forbid browsers and proxies to store the response, unless its route is public (middleware)."""
     response = get_response(request)
     if request.path not in STORABLE_ROUTES or CACHE_CONTROL not in response.headers:
         response.headers = {**response.headers, CACHE_CONTROL: _NO_STORE}

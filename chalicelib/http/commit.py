@@ -1,11 +1,11 @@
 """The innermost middleware: runs the view in a unit of work and commits the writes that the view staged.
 
-If another write came first, the view runs again (`storage.retry_on_conflict`). Therefore a view bases its decisions
+If another write commits first, the view runs again (`storage.retry_on_conflict`). Therefore, a view bases its decisions
 only on its reads, and builds its response in memory. Writes that it commits separately must be idempotent.
 
-With an `Idempotency-Key`, the same commit also stores the key and the response, on the condition that the key is new.
-A repeated request then gets the stored response. A request that stages no write stores no response, because it has no
-effect when it runs again.
+If the request has an `Idempotency-Key`, the same commit also stores the key and the response, on condition that the key
+is new. A repeated request then receives the stored response. If a request stages no write, no response is stored,
+because running it again has no effect.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -20,11 +20,11 @@ _GetResponse = Callable[[Request], Response]
 
 
 def commit(routes: Mapping[str, Container[str]], request: Request, get_response: _GetResponse) -> Response:
-    """Run the view, and commit its writes. A middleware.
+    """Run the view, and commit its writes (middleware).
 
-    Raise the error of the first staged step that fails, KeyReused, and Invalid for a malformed key.
+    Raise the error of the first staged step that fails, KeyReused, or Invalid for a malformed key.
 
-    `routes` has the methods of each route: an unsupported method is a 405, whatever its key.
+    `routes` contains each route's methods, because an unsupported method gets 405 regardless of its key.
     """
     if request.method not in routes[request.context["resourcePath"]]:
         return get_response(request)
@@ -38,7 +38,8 @@ def commit(routes: Mapping[str, Container[str]], request: Request, get_response:
         except idempotency.AlreadyCommitted as error:
             stored_response = error.stored_response
         except errors.ApiError:
-            # An identical request may have been committed, or an attempt of this one whose outcome was lost.
+            # An identical request may have been committed, or an earlier attempt of this request whose outcome was
+            # lost.
             stored_response = idempotency.find_committed(key) if key else None
             if stored_response is None:
                 raise
@@ -48,10 +49,10 @@ def commit(routes: Mapping[str, Container[str]], request: Request, get_response:
 def _run(
     request: Request, get_response: _GetResponse, key: idempotency.RequestKey | None
 ) -> tuple[Response, StoredResponseRow | None]:
-    """Run the view once and commit its writes, with the key if there is one. Return the response.
+    """Run the view once and commit its writes, including the key if there is one. Return the response.
 
-    Chalice has already turned an error of the view into a response. A view that stages no write may have read the
-    effect of an identical request: in that case, return the stored response of that request.
+    Chalice has already turned a view's error into a response. A view that stages no write may have read the effect of
+    an identical request. In that case, return that request's stored response.
     """
     stored_response = None
     with storage.written_by(auth.author()), storage.unit_of_work() as unit:
@@ -68,6 +69,6 @@ def _run(
 
 
 def send(messages: Iterable[tuple[str, str]]) -> None:
-    """Send the messages of a unit that has been committed: queues and texts."""
+    """Send a committed unit's messages, given as queues and texts."""
     for queue, text in messages:
         queues.send(queue, [text], auth.caller().workspace_id)

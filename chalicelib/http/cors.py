@@ -1,10 +1,10 @@
-"""CORS: the routes that pages of another origin may call, and the responses that they may read.
+"""CORS: the routes that pages from other origins may call, and the responses that they may read.
 
-- Any page may call the routes of a visitor token, and read the response to a request with such a token.
+- Any page may call the visitor token routes, and read the response to a request with such a token.
 - Other responses can be read only by pages of the stage's own origin (`CAMS_CORS_ORIGIN`), if it has one.
 
-The gateway answers preflights by itself, from the configuration of the route. It cannot know the credential of the
-request that follows, so the preflight of a visitor's route allows any origin, and the response decides.
+The gateway answers preflights by itself, from the route configuration. It cannot know the credential of the request
+that follows, so a visitor route's preflight allows any origin, and the response headers decide.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,8 @@ def _allowing(origin: str) -> CORSConfig:
     )
 
 
-# Off by default: the edge routes accept an agent's key, a server-side secret. Anyone who finds it in a page
-# can read all conversations of the agent, and the platform keys in its record. A stage may allow one origin.
+# Off by default: the edge routes accept an agent key, which is a server-side secret. Anyone who finds it in a page can
+# read all of the agent's conversations, and the platform keys in its record. A stage may allow one origin.
 CORS = _allowing(settings.cors_origin()) if settings.cors_origin() else None
 PREFIXES = ("/v2/agents/", "/agents/")
 VISITORS = _allowing("*")
@@ -34,10 +34,10 @@ _BEGINNING = "Access-Control-"
 
 
 def allow_pages(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Set the CORS headers of a response. This middleware encloses `envelope`, so errors also get the headers."""
+    """Set a response's CORS headers. This middleware encloses `envelope`, so error responses also get the headers."""
     response = get_response(request)
     headers = response.headers
-    if request.path in auth.VISITOR_ROUTES:  # replaces the preflight's headers, which Chalice has set
+    if request.path in auth.VISITOR_ROUTES:  # replaces the preflight headers that Chalice has set
         headers = {name: value for name, value in headers.items() if not name.startswith(_BEGINNING)}
     response.headers = {**_headers_for(request), **headers}
     return response

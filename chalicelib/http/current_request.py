@@ -1,4 +1,4 @@
-"""The current request: its query, its preferences and its parsed body. A view that runs again parses no body."""
+"""The current request: its query, preferences and its parsed body. A view that runs again reuses the body."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from chalicelib import errors
 
 
 class CurrentRequest:
-    """A request with its parsed body and the warnings of the response, once the body is parsed."""
+    """A request, with its parsed body and the response warnings once the body is parsed."""
 
     def __init__(self, request: Request) -> None:
         self.request = request

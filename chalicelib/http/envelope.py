@@ -1,4 +1,4 @@
-"""The two middlewares at the edge: one puts every error in the same envelope, one decodes path values.
+"""The two outer middlewares: one wraps every error in the same envelope, and one decodes path values.
 
 Chalice passes path values percent-encoded (https://github.com/aws/chalice/issues/511).
 """
@@ -14,21 +14,21 @@ from chalicelib.http import current_request, parameters
 
 GetResponse = Callable[[Request], Response]
 
-# The path variable for a sealed token. The token contains an identifier, so it may be longer than an identifier.
+# The path variable for a sealed token. It contains an identifier, so it may be longer than one.
 _SEALED = "token"
 _JSON = {"Content-Type": "application/json"}
 _log = logging.getLogger(__name__)
 
 
 def envelope(request: Request, get_response: GetResponse) -> Response:
-    """Put every error, ours or Chalice's, in one envelope. A middleware."""
+    """Wrap every error, ours or Chalice's, in the same envelope (middleware)."""
     try:
         with current_request.request_context(request):
             response = get_response(request)
     except errors.ApiError as error:
         response = Response({"Message": str(error)}, status_code=error.STATUS_CODE)
     except Exception:
-        # Raised by a middleware, for example during a credential lookup. Chalice handles errors of views alike.
+        # Raised by a middleware, for example during a credential lookup. Chalice handles view errors in the same way.
         _log.exception("A middleware failed")
         response = Response({}, status_code=500)
     is_finished = response.status_code < 400 or str(response.headers.get("Content-Type")).startswith("text/html")
@@ -36,7 +36,7 @@ def envelope(request: Request, get_response: GetResponse) -> Response:
 
 
 def decode_path(request: Request, get_response: GetResponse) -> Response:
-    """Decode the path values. Raise Invalid if one is neither an identifier nor a sealed token. A middleware."""
+    """Decode path values (middleware). Raise Invalid if a value is neither an identifier nor a sealed token."""
     values = request.uri_params or {}
     for name in values:
         values[name] = (parameters.sealed_id if name == _SEALED else parameters.identifier)(name, values[name])

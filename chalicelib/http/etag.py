@@ -1,12 +1,12 @@
-"""Optimistic locking over HTTP: the `ETag` of a response, and the preconditions `If-Match` and `If-None-Match`.
+"""Optimistic locking over HTTP: response ETags, and the preconditions `If-Match` and `If-None-Match`.
 
 See RFC 9110, section 13. The ETag is the record's version tag (`storage.TaggedRow`), not a hash of the response. It
-costs nothing and is the same in every form of the record. A view reads the record, checks the headers and stages a
-conditional write, so no other write can come in between.
+costs nothing to compute, and is the same for every form of the record. A view reads the record, checks the headers and
+stages a conditional write, so no other write can happen in between.
 
-A response may include other records, such as the tools of an agent. Its ETag then ends with a dot and a digest of
+A response may include other records, such as an agent's tools. Its ETag then ends with a dot and a digest of
 their version tags. A `GET` with `If-None-Match` compares the whole tag. `If-Match` compares only the part before the
-dot, so a changed tool does not block a change of the agent.
+dot, so a changed tool does not block a change to the agent.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ OptionalTagged = TypeVar("OptionalTagged", bound=storage.TaggedRow | None)
 _ANY = "*"
 _TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 _TAGS = re.compile(rf"[\s,]*{_TAG}(?:\s*,[\s,]*{_TAG})*[\s,]*")
-# One of our tags without its quotes, which a shell removes.
+# One of our tags without its quotes, because shells remove them.
 BARE = re.compile(r"[0-9a-hjkmnp-tv-z]{26}(?:\.[0-9a-f]{16})?")
 # The digest in a tag.
 _DIGEST = re.compile(r'\.[0-9a-f]*(?="$)')
@@ -36,9 +36,9 @@ _RULE = "must be * or a list of quoted tags, as in the ETag header"
 
 
 def tagged(response: Response, row: storage.TaggedRow | None, others: Sequence[storage.TaggedRow] = ()) -> Response:
-    """Return `response` with the ETag of its record, and of the `others` that it contains.
+    """Return `response` with an ETag for its record and the `others` that it contains.
 
-    Return 304 without a body if the `If-None-Match` of a GET has this tag.
+    Return 304 without a body if a GET's `If-None-Match` contains this tag.
     """
     if row is None:
         return response
@@ -50,7 +50,7 @@ def tagged(response: Response, row: storage.TaggedRow | None, others: Sequence[s
 
 
 def require_match(row: Tagged | None, kind: str) -> Tagged:
-    """Return `row` if it exists and satisfies the preconditions. Raise NotFound, PreconditionFailed and Invalid."""
+    """Return `row` if it exists and satisfies the preconditions. Raise NotFound, PreconditionFailed or Invalid."""
     return errors.require(check_preconditions(row), kind)
 
 
@@ -68,12 +68,12 @@ def check_preconditions(row: OptionalTagged) -> OptionalTagged:
 
 
 def is_conditional() -> bool:
-    """Return whether the request has the header `If-Match` or `If-None-Match`."""
+    """Return whether the request has an `If-Match` or `If-None-Match` header."""
     return any(name in current_request.request().headers for name in (IF_MATCH, IF_NONE_MATCH))
 
 
 def pin(row: storage.TaggedRow | None) -> None:
-    """Require the same version of the record in every run of the view. Raise Stale for another version.
+    """Require the same record version in every run of the view. Raise Stale for another version.
 
     Without this, a replacement that runs again would overwrite a change that the caller has not seen. Do nothing if
     the request's preconditions already require one version.
@@ -85,7 +85,7 @@ def pin(row: storage.TaggedRow | None) -> None:
 
 
 def _pins_a_version() -> bool:
-    """Return whether the request requires certain versions (`If-Match`), or no record (`If-None-Match: *`)."""
+    """Return whether the request requires specific versions (`If-Match`), or no record (`If-None-Match: *`)."""
     headers = current_request.request().headers
     return bool(headers.get(IF_MATCH, _ANY).strip() != _ANY or headers.get(IF_NONE_MATCH, "").strip() == _ANY)
 
@@ -103,13 +103,13 @@ def _matches_weakly(tags: list[str] | None, tag: str) -> bool:
 
 
 def _record_tags(name: str) -> list[str] | None:
-    """Return the tags in a header without the digests of included records."""
+    """Return the tags in a header, without the digests for included records."""
     tags = _header_tags(name)
     return tags and [_DIGEST.sub("", tag) for tag in tags]
 
 
 def _header_tags(name: str) -> list[str] | None:
-    """Return the tags in a header of the request, or None if it is absent. Raise Invalid if it is malformed."""
+    """Return the tags in a request header, or None if it is absent. Raise Invalid if it is malformed."""
     text = current_request.request().headers.get(name)
     if text is None or text.strip() == _ANY:
         return text and [_ANY]

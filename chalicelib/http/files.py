@@ -1,4 +1,4 @@
-"""Exports as text, in pages: NDJSON, or CSV for a spreadsheet. The pages, one after the other, are one file."""
+"""Exports as text, in pages: NDJSON, or CSV for spreadsheets. The concatenated pages form one file."""
 
 import csv
 import io
@@ -13,15 +13,15 @@ from chalicelib.http import current_request, operation
 
 NDJSON, CSV = "ndjson", "csv"
 MEDIA = {NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8"}
-# The maximum length of a cell in a spreadsheet, in characters.
+# Maximum characters in a spreadsheet cell.
 _MAX_CELL = 32_000
-# Characters that may begin a cell: those that separate cells or lines for any reader, and quotation marks.
+# Characters after which a cell may begin: cell and line separators of any reader, and quotation marks.
 _BOUNDARY = r',;\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029"'
-# Characters that a reader may leave out at the beginning of a cell: spaces, control characters and invisible ones.
+# Characters that a reader may ignore at the beginning of a cell: spaces, control characters and invisible characters.
 _IGNORED = (
     r"[ \x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\xa0\xad\u1680\u180e\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\ufeff]*"
 )
-# A formula at the beginning of a cell, and the end of a text whose closing quotation mark would begin a cell.
+# A formula at the beginning of a cell, or the end of a text, where the closing quotation mark would begin a cell.
 _FORMULA = rf"(?:^|[{_BOUNDARY}]){_IGNORED}(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])"
 _OPEN_END = rf"[;\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]{_IGNORED}\Z"
 _UNSAFE = re.compile(f"{_FORMULA}|{_OPEN_END}")
@@ -36,23 +36,23 @@ def format_from_request() -> str:
 
 
 def response(form: str, text: str, next_cursor: str | None) -> Response:
-    """Return a page of a file. Its header `Link` contains the next page, unless `next_cursor` is None."""
+    """Return a page of a file. Its `Link` header contains the next page's URL, unless `next_cursor` is None."""
     return Response(text, {"Content-Type": MEDIA[form], **_link(next_cursor)})
 
 
 def warning(warnings: Iterable[errors.MemberIssue]) -> dict[str, str]:
-    """Return the header with the `warnings` of the JSON form, or no header if there are none."""
+    """Return a header with the `warnings` that the JSON form would contain, or no header if there are none."""
     texts = [f'299 - "{one["path"]}: {one["message"]}"' for one in warnings]
     return {"Warning": ", ".join(texts)} if texts else {}
 
 
 def heading(form: str, columns: Iterable[str]) -> str:
-    """Return the line before the first record of a file: the column names of a CSV, otherwise an empty text."""
+    """Return the line before a file's first record: the column names of a CSV, otherwise an empty text."""
     return csv_line(columns) if form == CSV else ""
 
 
 def csv_line(cells: Iterable[object]) -> str:
-    """Return a line of a CSV in which no cell begins like a spreadsheet formula, whatever the separator."""
+    """Return a CSV line in which no cell begins like a spreadsheet formula, whatever the separator."""
     line = io.StringIO()
     csv.writer(line).writerow(["" if value is None else _cell(str(value)) for value in cells])
     return line.getvalue()

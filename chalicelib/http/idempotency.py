@@ -1,9 +1,9 @@
-"""`Idempotency-Key`: stored responses, with which a repeated POST, PUT or PATCH takes effect once (`http.commit`).
+"""`Idempotency-Key`: stored responses, so that a repeated POST, PUT or PATCH takes effect once (`http.commit`).
 
 The response to a request that writes is stored for 24 hours. The sealed document also contains a fingerprint of the
 request, and the queue messages that a replay sends again. A long response is written in pieces before the commit that
-refers to them, so that a committed response is complete. Each attempt to commit writes its own pieces; those of failed
-attempts expire.
+refers to them, so a committed response is always complete. Each attempt to commit writes its own pieces; those of
+failed attempts expire.
 """
 
 import hashlib
@@ -21,12 +21,13 @@ from chalicelib.storage.stored_responses import StoredResponseRow as StoredRespo
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
-# `PUT` is included, because ours creates a record with a generated id.
+# `PUT` is included because our `PUT` routes create records with generated ids.
 METHODS = frozenset({"POST", "PUT", "PATCH"})
 KEY = re.compile(r"[!-~]{1,255}")
 
 _KEPT_SECONDS = 24 * 60 * 60
-# Bytes of a sealed response: up to `_INLINE` it is stored in the item of the key, otherwise in pieces of `_PIECE`.
+# Bytes of a sealed response. Up to `_INLINE` bytes are stored in the key's item, longer responses in pieces of `_PIECE`
+# bytes.
 _INLINE = 4_000
 _PIECE = 350_000
 
@@ -47,7 +48,7 @@ class AlreadyCommitted(errors.Conflict):
 
 
 class RequestKey(NamedTuple):
-    """The partition of a key, which is scoped to one credential, and the fingerprint and path values of its request."""
+    """A key's partition, which is scoped to one credential, and its request's fingerprint and path values."""
 
     partition: str
     fingerprint: str
@@ -76,17 +77,17 @@ def key_of(request: Request) -> RequestKey | None:
 
 
 def find(key: RequestKey) -> StoredResponseRow | None:
-    """Return the stored response, or None. An eventually consistent read. Raise KeyReused."""
+    """Return the stored response, or None, with an eventually consistent read. Raise KeyReused."""
     return _matching(key, storage.find(StoredResponseRow, key.partition, "answer", consistent=False))
 
 
 def find_committed(key: RequestKey) -> StoredResponseRow | None:
-    """Return the stored response as of the last commit, or None. A transactional read. Raise KeyReused."""
+    """Return the stored response as of the last commit, or None, with a transactional read. Raise KeyReused."""
     return _matching(key, storage.find_serializable(storage.Key(StoredResponseRow, key.partition, "answer")))
 
 
 def stage(key: RequestKey, response: Response, messages: Sequence[tuple[str, str]]) -> None:
-    """Stage the key with its response, on the condition that the key is new. Its error takes precedence.
+    """Stage the key with its response, on condition that the key is new. Its error takes precedence.
 
     The commit raises AlreadyCommitted or KeyReused if the key exists.
     """
@@ -115,7 +116,7 @@ def replay(stored_response: StoredResponseRow) -> Response:
 
 
 def _fingerprint(request: Request) -> str:
-    """Return a hash of the method, path, query and body of the request."""
+    """Return a hash of the request's method, path, query and body."""
     values = request.query_params or MultiDict({})
     query = sorted((name, values.getlist(name)) for name in values)
     raw = request.raw_body if isinstance(request.raw_body, bytes) else request.raw_body.encode()
@@ -133,7 +134,7 @@ def _matching(key: RequestKey, stored_response: StoredResponseRow | None) -> Sto
 
 
 def _failure(key: RequestKey, item: storage.Item | None) -> errors.ApiError:
-    """Return the error of a commit whose key exists. Raise KeyReused if the key belongs to a different request."""
+    """Return the error for a commit whose key exists. Raise KeyReused if the key belongs to a different request."""
     stored_response = _matching(key, StoredResponseRow.from_raw_data(item) if item else None)
     return AlreadyCommitted(stored_response) if stored_response else storage.ConditionFailed()
 

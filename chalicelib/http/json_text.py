@@ -1,4 +1,4 @@
-"""Responses composed of JSON texts without parsing them. All texts have the form of `storage.encode_json`."""
+"""Composes responses from JSON texts without parsing them. All texts have the form of `storage.encode_json`."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,13 +11,13 @@ from chalicelib.http import responses
 
 
 def success(message: str, text: str, warnings: Sequence[errors.MemberIssue] = ()) -> Response:
-    """Return the success envelope of a record with this JSON text; `warnings` are added to those of the body."""
+    """Return the success envelope for a record with this JSON text. `warnings` are added to the body's warnings."""
     opening = storage.encode_json(responses.success_members(message, warnings)).decode().removesuffix("}")
     return responses.text_response(f'{opening},"data":{text}}}')
 
 
 def list_response(message: str, records: list[str], next_cursor: str | None, **members: Any) -> Response:
-    """Return the envelope of a list whose records are JSON texts, with `nextCursor` unless it is the last page.
+    """Return the envelope for a list of JSON text records, with `nextCursor` unless it is the last page.
 
     `members` are further members of the envelope.
     """
@@ -27,7 +27,7 @@ def list_response(message: str, records: list[str], next_cursor: str | None, **m
 
 
 def with_members(members: dict[str, Any], text: str) -> str:
-    """Return the JSON text of an object: `members`, then those in `text`, an object that is not parsed.
+    """Return the JSON text of an object: `members`, then the members in `text`, an object that is not parsed.
 
     `members` is not empty and shares no name with `text`, which has the form of `storage.encode_json`.
     """
@@ -54,7 +54,7 @@ def with_list(text: str, name: str, items: Iterable[str]) -> str | None:
 def take_fitting(records: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Yield the longest prefix of `records` that fits in a response, as JSON. The first record always fits.
 
-    Read no record after the first one that does not fit.
+    Stop reading after the first record that does not fit.
     """
     size = 0
     for number, record in enumerate(records):

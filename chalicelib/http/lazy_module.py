@@ -1,6 +1,6 @@
 """Lazy imports of wire models.
 
-The first pydantic model makes a cold start 50 % longer, so requests that need no model do not import any.
+Importing the first pydantic model makes a cold start 50 % longer, so requests that need no model do not import any.
 """
 
 from importlib import import_module

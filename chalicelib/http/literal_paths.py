@@ -1,7 +1,7 @@
-"""Paths in which an id equals a word of another route: an agent may have the id `import`, as in `/v3/agents/import`.
+"""Paths in which an id equals a word in another route: an agent may have the id `import`, as in `/v3/agents/import`.
 
-API Gateway prefers the route with the word. The methods that this route lacks belong to the route with the variable.
-`chalice_guard` declares them to API Gateway, and `Service` calls the other view.
+API Gateway prefers the route with the word. If that route lacks a method, the method belongs to the route with the
+variable. `chalice_guard` declares them to API Gateway, and `Service` calls the other view.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ class Service(Chalice):
     """A Chalice app in which every method of a literal path reaches a view."""
 
     def __call__(self, event: Any, context: Any) -> dict[str, Any]:
-        """Handle the event of an HTTP request."""
+        """Handle an HTTP request event."""
         return super().__call__(with_variable(self.routes, event), context)
 
 
@@ -51,6 +51,6 @@ def _covers(segment: str, word: str) -> bool:
 
 
 def _words(literal: str, path: str) -> dict[str, str]:
-    """Return the words of `literal` in the places of the variables of `path`, by variable."""
+    """Return the words of `literal` at the positions of the variables in `path`, by variable."""
     pairs = zip(path.split("/"), literal.split("/"), strict=True)
     return {segment[1:-1]: word for segment, word in pairs if segment != word}

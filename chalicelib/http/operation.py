@@ -1,4 +1,4 @@
-"""The declaration of an endpoint on its view: its parameters, models and errors.
+"""Declares an endpoint on its view: its parameters, models and errors.
 
     @routes.route("/v3/agents/{agent_id}/tools", methods=["POST"])
     @Operation(body="models.ToolIn", data="models.Tool", creates=True, raises=(errors.NotFound, errors.TooLarge))
@@ -21,9 +21,9 @@ from chalicelib.errors import ApiError
 from chalicelib.http import current_request
 from chalicelib.ids import IDENTIFIER
 
-# Bytes of a request body, by default: enough for the largest record that can be stored.
+# Default maximum bytes of a request body: enough for the largest record that can be stored.
 MAX_BODY_BYTES = 2_000_000
-# Members and elements of a request body, by default. Each takes up to a kilobyte of memory while it is validated.
+# Default maximum members and elements of a request body. Each takes up to a kilobyte of memory during validation.
 MAX_BODY_VALUES = 80_000
 
 Parameters = ParamSpec("Parameters")
@@ -37,16 +37,16 @@ class Operation:
     """Declare an endpoint. The view's docstring is its description.
 
     - `body`: the model of the request body, such as `"models.Client"`. With `body_optional`, an empty body means `{}`.
-    - `max_bytes`, `max_values`: the maximum size of a request body, and of its members and elements together. Both are
+    - `max_bytes`, `max_values`: the maximum body size, and the maximum number of members and elements. Both are
       checked before parsing.
     - `data`: the type of `data` in the envelope, such as `"list[record.AgentV3]"`.
-    - `bare`: the type of a response without envelope.
+    - `bare`: the type of a response without an envelope.
     - `files`: the media types of a response that is a file, in pages that a `Link` header connects. With `data`, the
       media types that `Accept` can request instead of the envelope, without pages.
-    - `query`, `headers`: the names of the query parameters and headers. A request must have those in `requires`.
+    - `query`, `headers`: the names of the query parameters and headers. The ones in `requires` are mandatory.
     - `position`: the form of `cursor`, by default an identifier.
     - `bounded`: a list that examines a bounded number of entries. A page may be short, the response has `hasMore`, and
-      a `limit` above the maximum means the maximum.
+      a `limit` above the maximum is lowered to it.
     - `members`: the names of further members of the envelope.
     - `raises`: the errors specific to this endpoint. The common ones (authentication, validation, availability) are
       derived from the other arguments.
@@ -94,7 +94,7 @@ class Operation:
 
     @property
     def extension(self) -> str:
-        """The name of the extension that the endpoint belongs to, empty for core."""
+        """The name of the extension that the endpoint belongs to, which is empty for core."""
         _, _, below = self.package.partition("chalicelib.extensions.")
         return below.partition(".")[0]
 

@@ -1,7 +1,7 @@
-"""List responses with cursor pagination; some lists of §4 are returned whole unless a page is requested.
+"""List responses with cursor pagination. Some lists in §4 are returned whole unless a page is requested.
 
 A list view passes two callables: `fetch(after, limit)` yields at most `limit` rows after the position `after`, and
-`render(row)` returns one record. A list of an index also passes `read(entries)`, which yields the position of each
+`render(row)` returns one record. A list from an index also passes `read(entries)`, which yields the position of each
 entry with its row, or with None if the record has been deleted. Reading stops when the response is full.
 """
 
@@ -15,7 +15,7 @@ from chalice.app import Response
 from chalicelib.http import current_request, json_text, parameters, responses
 from chalicelib.storage import AnyRow, Document
 
-# The maximum that a request examines: records, and characters of their JSON. The last record may exceed the latter.
+# Maximum records, and characters of their JSON, that a request examines. The last record may exceed the latter.
 MAX_EXAMINED = 500
 MAX_OPENED = 6_000_000
 _PORTION = 100  # records per query after the first one
@@ -26,7 +26,7 @@ PositionedRows = Iterator[tuple[str, AnyRow | None]]
 
 
 class SealedJsonRow(Protocol):
-    """A row of a bounded list, with a sealed JSON object."""
+    """A bounded list's row, with a sealed JSON object."""
 
     def text(self) -> str:
         """Return the JSON text of an object."""
@@ -45,7 +45,7 @@ def page(
     render: Render[AnyRow],
     read: Callable[[Iterable[AnyRow]], PositionedRows[AnyRow]] = _as_read,
 ) -> Response:
-    """Return the page that `limit` and `cursor` request, shorter if the response would be too large. Raise Invalid."""
+    """Return the page that `limit` and `cursor` request, or less if the response would be too large. Raise Invalid."""
     limit = parameters.limit()
     rows = fetch(parameters.cursor(), limit + 1)
     taken = _take(read(islice(rows, limit)), render)
@@ -64,10 +64,10 @@ class Examined(NamedTuple):
 def examine(
     rows: Iterator[tuple[str, AnySealedJsonRow | None]], show: Callable[[AnySealedJsonRow, Document], Document | None]
 ) -> Iterator[Examined]:
-    """Open rows one after the other: up to 500, or 6 MB of JSON.
+    """Examine rows one at a time: up to 500 rows, or 6 MB of JSON.
 
-    `show` returns the listed record of a row and its document, or None to omit it. A position without a row is the end
-    of a partition. Its query took a request, so it counts as 25 rows.
+    `show` returns the listed record for a row and its document, or None to omit it. A position without a row marks the
+    end of a partition. Its query took a request, so it counts as 25 rows.
     """
     examined = opened = 0
     following = next(rows, None)
@@ -88,7 +88,7 @@ def in_portions(
     limit: int,
     position: Callable[[AnyRow], str] = lambda row: row.position,
 ) -> PositionedRows[AnyRow]:
-    """Yield the rows of `fetch` with their positions: first one row more than a page, then 100 at a time."""
+    """Yield the rows from `fetch` with their positions. Fetch one more row than a page first, then 100 at a time."""
     portion = limit + 1
     while True:
         taken = 0
@@ -106,23 +106,23 @@ def bounded_page(
     limit: int,
     describe: Callable[[str | None], dict[str, Any]] = lambda position: {},
 ) -> Response:
-    """Return up to `limit` records of a list that examines a bounded number of entries, fewer if these do not fit.
+    """Return up to `limit` records of a bounded list, or fewer if they do not fit in a response.
 
-    `nextCursor` is the position of the last examined entry, so even an empty page may have one. `describe` returns
-    further members of the response for that position, or for None at the end of the list.
+    `nextCursor` is the position of the last examined entry, so even an empty page may have one. `describe` receives
+    that position, or None at the end of the list, and returns further members for the response.
     """
     records, position = take_bounded(examined, limit)
     return json_text.list_response(message, records, position, hasMore=position is not None, **describe(position))
 
 
 def bounded_success(message: str, data: dict[str, Any], position: str | None) -> Response:
-    """Return the envelope of a change that examines a bounded number of entries and continues after `position`."""
+    """Return the envelope for a change that examines a bounded number of entries and continues after `position`."""
     body = {"success": True, "message": message, "hasMore": position is not None, "data": data}
     return responses.json_response(body if position is None else {**body, "nextCursor": position})
 
 
 def take_bounded(examined: Iterator[Examined], limit: int) -> tuple[list[str], str | None]:
-    """Return the records of a bounded list as JSON texts, and the position where it continues, None at its end."""
+    """Return a bounded list's records as JSON texts, and the position where it continues, or None at its end."""
     last = Examined("", None, False)
 
     def until_full() -> PositionedRows[Any]:
@@ -164,7 +164,7 @@ def unless_empty(rows: Iterator[AnyRow], require_parent: Callable[[], object]) -
 
 
 class _FittingRecords(NamedTuple):
-    """The records that fit in a response, as JSON; the position of the last used row; whether a record did not fit."""
+    """The records that fit in a response as JSON, the last used row's position, and whether a record did not fit."""
 
     records: list[str]
     last: str

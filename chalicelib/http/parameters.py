@@ -1,4 +1,4 @@
-"""The values of a path and of a query. An error names the parameter, never its value."""
+"""Path and query values. An error names the parameter, but never its value."""
 
 import re
 from urllib.parse import unquote_to_bytes
@@ -8,7 +8,7 @@ from chalicelib.http import current_request, operation
 from chalicelib.ids import DOT_SEGMENTS, IDENTIFIER, IDENTIFIER_RULE, SEALED_ID, SEALED_ID_RULE
 from chalicelib.storage import Document
 
-# Records per page: by default, and at most. The list of conversations has its own size (`conversations.listing`).
+# Default and maximum records per page. The conversation list has its own page size (`conversations.listing`).
 PAGE_SIZE = 20
 MAX_PAGE_SIZE = 100
 MAX_TEXT = 200
@@ -39,7 +39,7 @@ def sealed_id(name: str, encoded: str) -> str:
 
 
 def page() -> int:
-    """Return the query parameter `page`, from 1 to 999,999,999; 1 by default (§4.2). Raise Invalid."""
+    """Return the query parameter `page`, from 1 to 999,999,999. The default is 1 (§4.2). Raise Invalid."""
     value = current_request.query_value("page")
     if value is None:
         return 1
@@ -49,7 +49,7 @@ def page() -> int:
 
 
 def limit() -> int:
-    """Return the query parameter `limit`: 1 to 100, by default 20. Bounded lists lower it to 100. Raise Invalid."""
+    """Return the query parameter `limit`, 1 to 100 and 20 by default. Bounded lists lower it to 100. Raise Invalid."""
     value = current_request.query_value("limit")
     if value is None:
         return PAGE_SIZE
@@ -60,7 +60,7 @@ def limit() -> int:
 
 
 def cursor() -> str | None:
-    """Return the list position in the query parameter `cursor`, None for the beginning. Raise Invalid.
+    """Return the list position in the query parameter `cursor`, or None for the beginning. Raise Invalid.
 
     A position is the sort key of the last item read: any identifier, unless the operation declares another form.
     """
@@ -97,7 +97,7 @@ def seconds(name: str) -> int | None:
 
 
 def search_text(name: str) -> str:
-    """Return the case-folded query parameter `name` for `contains`, empty if it is absent. Raise Invalid."""
+    """Return the case-folded query parameter `name` for `contains`, or an empty text if it is absent. Raise Invalid."""
     return (text(name) or "").casefold()
 
 

@@ -1,7 +1,7 @@
-"""Least privilege (§5): the rights of credentials other than the workspace key.
+"""Least privilege (§5): what credentials other than the workspace key may do.
 
-- The scopes of an access token open the operations of their resources.
-- An access token with scopes, or a read-only token, cannot read members that their model declares as secret.
+- An access token's scopes permit operations on the corresponding resources.
+- An access token with scopes, or a read-only token, cannot read members that the model declares as secret.
 - A visitor token can read only the members that the model declares as public.
 - An agent key can read the whole v2 form of its agent except `SECRET_API_KEY`.
 - Only the workspace key sets `SECRET_API_KEY`. An access token gets warnings about members that outlive the token.
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 AGENT_KEY = "SECRET_API_KEY"
 
 _GetResponse = Callable[[Request], Response]
-# Returns the model of a record. Importing it takes time, so the function is called only if members are hidden.
+# Returns a record's model. Importing it takes time, so the function is called only if members are hidden.
 LazyModel = Callable[[], type["WireModel"]]
 
 
 def require_scope(routes: Mapping[str, Mapping[str, Any]]) -> Callable[[Request, _GetResponse], Response]:
-    """Return a middleware that raises Forbidden if the token lacks the scope of the operation."""
+    """Return a middleware that raises Forbidden if the token lacks the operation's scope."""
 
     def middleware(request: Request, get_response: _GetResponse) -> Response:
         if not auth.is_open(request.path) and (granted := auth.caller().scopes) is not None:
@@ -48,7 +48,7 @@ def sees_secrets() -> bool:
 
 
 def visible(record: Document, model: LazyModel) -> Document:
-    """Return the members of a record that the caller may read. `model` returns the record's model."""
+    """Return the record members that the caller may read. `model` returns the record's model."""
     if sees_secrets():
         return record
     from chalicelib.http import projections
@@ -64,7 +64,7 @@ def require_full_view(record: Document, model: LazyModel, action: str) -> None:
 
 
 def keep_hidden(name: str, before: Document, after: Document, model: LazyModel) -> Document:
-    """Return `after` with the hidden members of the list `name`, which a change replaces as a whole.
+    """Return `after` with the hidden members in the list `name`, which a change replaces as a whole.
 
     An entry keeps the secret members of the previous entry with its id, unless the change sets them.
     """
@@ -98,7 +98,7 @@ def _keep_sent_back(model: Any, before: Document, after: Document) -> Document:
 
 
 def _keep_by_id(model: Any, before: list[Document], after: list[Document]) -> list[Document]:
-    """Keep the entries of a list whose entries were merged by id: only the lists in them were replaced."""
+    """Keep hidden members in a list whose entries were merged by id. Only lists inside the entries were replaced."""
     stored = {entry["id"]: entry for entry in before}
     return [_keep_sent_back(model, stored.get(entry["id"], {}), entry) for entry in after]
 
@@ -117,7 +117,7 @@ def _content(entry: Document) -> str:
 
 
 def for_agent_key(agent: Document) -> Document:
-    """Return the document of an agent as an agent key sees it; unchanged for other callers.
+    """Return an agent's document as an agent key may see it. For other callers, return it unchanged.
 
     The key itself is removed, so that a replaced key cannot read its successor.
     """
@@ -142,7 +142,7 @@ def guard_agent_key(before: Document, after: Document, path: str = AGENT_KEY) ->
 
 
 def warn_of_lasting(*paths: str) -> list[errors.MemberIssue]:
-    """Return the warnings that these members outlive the access token of the caller; none for the workspace key."""
+    """Return warnings that these members outlive the caller's access token. The workspace key gets no warnings."""
     if auth.caller().kind != tokens.ACCESS:
         return []
     return [errors.MemberIssue(path=path, message="remains in effect after this access token ends") for path in paths]

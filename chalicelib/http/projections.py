@@ -1,4 +1,4 @@
-"""Parts of a stored document, selected by the marks of members in its model."""
+"""Parts of a stored document, selected by the marks on its model's members."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -9,7 +9,7 @@ from chalicelib.http.wire import Location, WireModel, marked, read_only_members
 
 @cache
 def secret_members(model: type[WireModel]) -> set[str]:
-    """Return the secret members of a model itself, without those of nested objects."""
+    """Return a model's own secret members, without those of nested objects."""
     return marked(model, "x-secret")
 
 
@@ -82,13 +82,13 @@ def _portable_members(model: type[WireModel]) -> set[str]:
 
 @cache
 def nested_models(model: type[WireModel]) -> dict[str, type[WireModel]]:
-    """Return the models of the members that are objects or lists of objects."""
+    """Return the models for members that are objects or lists of objects."""
     models = {name: model_in(field.annotation) for name, field in model.model_fields.items()}
     return {name: inner for name, inner in models.items() if inner}
 
 
 def model_in(annotation: Any) -> Any:
-    """Return the model of an object, a list of objects, or either with None; None for another type."""
+    """Return the model of an object, a list of objects, or either combined with None. Otherwise return None."""
     if get_origin(annotation) is None:
         return annotation if isinstance(annotation, type) and issubclass(annotation, WireModel) else None
     return next(filter(None, map(model_in, get_args(annotation))), None)

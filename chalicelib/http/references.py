@@ -1,4 +1,4 @@
-"""References between records by id, such as those of an organisation to agents.
+"""References between records by id, such as an organisation's references to agents.
 
 Each resource declares how its records are read, so that resources that refer to each other do not import each other.
 A body that refers to a missing record is stored with a warning: the record may be created later.
@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from chalicelib import errors, storage
 from chalicelib.ids import IDENTIFIER
 
-# Ids that a request looks up. A database request reads at most 16 MB, which is 40 of the largest records.
+# Maximum ids that a request looks up. A database request reads at most 16 MB, which is 40 of the largest records.
 MAX_LOOKED_UP = 40
 _MAX_WARNINGS = 20
 
 
 class _Kind(NamedTuple):
-    """The key of a record of this kind by workspace and id, and whether a row is a record."""
+    """For one kind of record: its key by workspace and id, and whether a row is such a record."""
 
     key: Callable[[str, str], storage.Key]
     exists: Callable[[Any], bool]
@@ -28,17 +28,17 @@ _kinds: dict[str, _Kind] = {}
 def declare(
     kind: str, key: Callable[[str, str], storage.Key], exists: Callable[[Any], bool] = lambda row: row is not None
 ) -> None:
-    """Let other resources refer to the records of this kind, such as `agent`."""
+    """Let other resources refer to records of this kind, such as `agent`."""
     _kinds[kind] = _Kind(key, exists)
 
 
 def require(kind: str, workspace_id: str, record_id: str) -> None:
-    """Raise NotFound if the record does not exist. One strongly consistent read."""
+    """Raise NotFound if the record does not exist. Costs one strongly consistent read."""
     _require(kind, workspace_id, record_id, consistent=True)
 
 
 def require_eventually_consistent(kind: str, workspace_id: str, record_id: str) -> None:
-    """Raise NotFound as `require` does, at half the price. A record deleted in the last second may still be found."""
+    """Raise NotFound as `require` does, at half the cost. A record deleted a second ago may still be found."""
     try:
         _require(kind, workspace_id, record_id, consistent=False)
     except errors.NotFound:  # an eventually consistent read may miss a new record
@@ -52,7 +52,7 @@ def _require(kind: str, workspace_id: str, record_id: str, *, consistent: bool) 
 
 
 class References(NamedTuple):
-    """The ids by path in a member of a body that refer to records of a kind. `known` ids are already stored."""
+    """The ids by path in a body member that refers to records of one kind. `known` ids are already stored."""
 
     ids: dict[str, str]
     kind: str
@@ -65,7 +65,7 @@ def ids_by_path(path: str, ids: Sequence[str] | None) -> dict[str, str]:
 
 
 def warn_of_missing(workspace_id: str, *members: References) -> list[errors.MemberIssue]:
-    """Return the warnings about ids of missing records, up to 20. One request if there are ids.
+    """Return up to 20 warnings about ids of missing records. Costs one request if there are ids.
 
     Check at most 40 ids, new ids first. One warning covers the other new ids.
     """
@@ -75,17 +75,17 @@ def warn_of_missing(workspace_id: str, *members: References) -> list[errors.Memb
 
 
 def _look_up(workspace_id: str, members: Sequence[References]) -> dict[tuple[str, str], Any]:
-    """Return the rows by kind and id; None for a missing record."""
+    """Return the rows by kind and id, or None for a missing record."""
     pairs = [(member, id_) for member in members for id_ in member.ids.values() if IDENTIFIER.fullmatch(id_)]
     new_first = sorted(pairs, key=lambda pair: pair[1] in pair[0].known)
     ids = [*dict.fromkeys((member.kind, id_) for member, id_ in new_first)][:MAX_LOOKED_UP]
-    # Consistent, because the record may have been created a moment ago.
+    # This read is strongly consistent, because the record may just have been created.
     keys = [_kinds[kind].key(workspace_id, id_)._replace(consistent=True) for kind, id_ in ids]
     return dict(zip(ids, storage.find_many(keys), strict=True))
 
 
 def _unchecked(member: References, rows: dict[tuple[str, str], Any]) -> Iterator[errors.MemberIssue]:
-    """Yield the warning about the new ids of a list that were not looked up, at the path of the list."""
+    """Yield a warning about a list's new ids that were not looked up, at the list's path."""
     for path, id_ in member.ids.items():
         if IDENTIFIER.fullmatch(id_) and (member.kind, id_) not in rows and id_ not in member.known:
             message = f"has more new ids than the {MAX_LOOKED_UP} that a request looks up; the others may name nothing"

@@ -1,4 +1,4 @@
-"""Responses: the success envelope (§2.1) and the size limit of a response."""
+"""Responses: the success envelope (§2.1) and the response size limit."""
 
 import json
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from chalice.app import Response
 from chalicelib import errors, storage
 from chalicelib.http import current_request
 
-# Bytes. The response of a Lambda function is limited to 6 MB; `ENVELOPE` leaves room for the envelope, with 20
-# warnings of the longest paths, and for the headers.
+# Bytes. A Lambda function's response is limited to 6 MB. `ENVELOPE` leaves room for the headers, and for the envelope
+# with 20 warnings about the longest paths.
 RESPONSE_LIMIT = 6_000_000
 ENVELOPE = 20_000
 _JSON = {"Content-Type": "application/json"}
@@ -26,7 +26,7 @@ def text_response(text: str) -> Response:
 
     Raise TooLarge beyond `RESPONSE_LIMIT`.
     """
-    # Only the response of a list without `limit` can exceed the size.
+    # Only the response to a list request without `limit` can exceed the size.
     if not fits(text):
         raise too_large()
     return Response(text, headers=dict(_JSON))
@@ -44,13 +44,13 @@ def success(message: str, data: Any = None, warnings: Sequence[errors.MemberIssu
 
 
 def success_members(message: str, warnings: Sequence[errors.MemberIssue] = ()) -> dict[str, Any]:
-    """Return the members of the success envelope other than `data`: `warnings` are added to those of the body."""
+    """Return the members of the success envelope other than `data`. `warnings` are added to the body's warnings."""
     issues = [*current_request.warnings(), *warnings]
     return {"success": True, "message": message} | ({"warnings": issues} if issues else {})
 
 
 def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
-    """Return the success envelope of a list, with `nextCursor` unless this is the last page."""
+    """Return a list's success envelope, with `nextCursor` unless this is the last page."""
     body: dict[str, Any] = {"success": True, "message": message, "data": data}
     return json_response({**body, "nextCursor": next_cursor} if next_cursor else body)
 

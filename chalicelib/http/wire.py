@@ -1,8 +1,8 @@
-"""The bases of all wire models. Their types are strict, and an absent member differs from `null`.
+"""The base classes of all wire models. Their types are strict, and an absent member differs from `null`.
 
 A request model lists the members of a body. They are optional by default, and `null` clears them. Read-only members are
-accepted and ignored, so a client can send back what it read. Other members are rejected (`WireModel`) or kept
-(`OpenWire`, for agents). Enumerations are `Literal` if the specification lists all values, otherwise strings.
+accepted and ignored, so a client can send back a record that it has read. Other members are rejected (`WireModel`) or
+kept (`OpenWire`, for agents). Enumerations are `Literal` if the specification lists all values, otherwise strings.
 """
 
 import math
@@ -21,7 +21,7 @@ from chalicelib.ids import IDENTIFIER
 
 
 class _StrictNumber:
-    """A JSON number: 3 stays an int, 3.5 a float. Rejects booleans, strings, NaN and infinities."""
+    """A JSON number: 3 remains an int, and 3.5 a float. Rejects booleans, strings, NaN and infinities."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -48,7 +48,7 @@ INTEGRAL_FLOAT_AS_INT = BeforeValidator(_integral_float_to_int)
 
 Identifier = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
 
-# Members that may be absent or null. `Open` is `any` in the specification: any JSON value, stored as sent.
+# Types for members that may be absent or null. `Open` is `any` in the specification: any JSON value, stored as sent.
 # `bodies.parse` checks that all numbers are finite, because a type that checks each value takes ten times as long.
 OptionalText = str | None
 OptionalNumber = Number | None
@@ -58,7 +58,7 @@ Open = Any
 OpenObject = TypeAliasType("OpenObject", dict[str, Open])
 Texts = TypeAliasType("Texts", dict[str, str])
 
-# Named enumerations of several resources. The name of a `TypeAliasType` is its name in the OpenAPI document.
+# Named enumerations that several resources use. The name of a `TypeAliasType` is its name in the OpenAPI document.
 Platform = TypeAliasType("Platform", Literal["vf", "vg"])
 Origin = TypeAliasType("Origin", Literal["web-chat", "chatapp", "community", "gb-chat"])
 
@@ -78,7 +78,7 @@ def require_visible(text: str) -> str:
     return text
 
 
-# A public member, such as a chat widget needs. A visitor token can read only these members (`privileges`).
+# A public member, such as those that a chat widget needs. A visitor token can read only these members (`privileges`).
 PUBLIC = Field(json_schema_extra={"x-public": True})
 PublicText = Annotated[OptionalText, PUBLIC]
 PublicTexts = Annotated[OptionalTexts, PUBLIC]
@@ -98,7 +98,7 @@ OptionalAgentKey = Annotated[
     ),
 ]
 
-# A member with the id of a record of this workspace, or of an account on another platform. Templates omit it.
+# A member that contains the id of a record in this workspace, or of an account on another platform. Templates omit it.
 OWN_ID = Field(json_schema_extra={"x-own-id": True})
 OptionalOwnId = Annotated[OptionalText, OWN_ID]
 OptionalOwnIds = Annotated[OptionalTexts, OWN_ID]
@@ -108,23 +108,23 @@ STRICT = ConfigDict(
     extra="forbid",
     allow_inf_nan=False,
     hide_input_in_errors=True,
-    # Validators are built at a model's first use, which keeps them out of the cold start.
+    # Validators are built when a model is first used, so that they do not prolong the cold start.
     defer_build=True,
 )
 
 
 def read_only() -> Any:
-    """Return the field of a member that the service sets: accepted in requests and ignored."""
+    """Return the field for a member that the service sets. Requests may contain the member, but it is ignored."""
     return Field(default=None, json_schema_extra={"readOnly": True})
 
 
 def omitted(**options: Any) -> Any:
-    """Return the field of a response's member that is absent, never null, if it has no value."""
+    """Return the field for a response member that is absent, and never null, if it has no value."""
     return Field(default=None, **options)
 
 
 class WireModel(BaseModel):
-    """A JSON object of the interface."""
+    """A JSON object in the API."""
 
     model_config = STRICT
 
@@ -144,7 +144,7 @@ class WireModel(BaseModel):
             if name in read_only_members(type(self)):
                 continue
             if isinstance(value, WireModel):
-                before = merged.get(name)  # any JSON, if an earlier version did not declare the member
+                before = merged.get(name)  # may be any JSON, if an earlier version did not declare the member
                 merged[name] = value.merge_into(before if isinstance(before, dict) else {})
             elif value is None:
                 merged.pop(name, None)
@@ -153,7 +153,7 @@ class WireModel(BaseModel):
         return merged
 
     def _sent_members(self) -> list[tuple[str, Any]]:
-        """Return the members that the caller sent. An unknown member may have the name of a method."""
+        """Return the members that the caller sent. An unknown member may have the same name as a method."""
         values = {**self.__dict__, **(self.__pydantic_extra__ or {})}
         return [(name, values[name]) for name in sorted(self.model_fields_set)]
 
@@ -169,7 +169,7 @@ Location = tuple[int | str, ...]
 
 
 def find_unknown_members(body: "WireModel") -> Iterator[tuple[Location, Any]]:
-    """Yield the unknown members of the objects in a parsed body: locations and values."""
+    """Yield the location and value of each unknown member in a parsed body."""
     for location, model in _objects(body, ()):
         if isinstance(model, OpenWire):
             yield from (((*location, name), value) for name, value in model.__pydantic_extra__.items())
@@ -182,7 +182,7 @@ def find_ignored_members(body: "WireModel") -> Iterator[Location]:
             yield (*location, name)
 
 
-# Values that contain no model. Checked first, because `isinstance` of a `WireModel` takes ten times as long.
+# Types that contain no model. They are checked first, because `isinstance` with `WireModel` takes ten times as long.
 _LEAVES = (str, type(None), bool, int, float, dict)
 
 
@@ -201,26 +201,26 @@ def _objects(value: Any, location: Location) -> Iterator[tuple[Location, "WireMo
 
 _SHAPE = bytes.maketrans(
     b"123456789+E", b"0000000000e"
-)  # includes a sign, because deleting signs would take three times as long
+)  # signs count too, because deleting them would take three times as long
 _LONG = 200
 _MAX_EXPONENTS = 1_000
 
 
 def find_non_finite(raw: bytes) -> Iterator[Location]:
-    """Yield the locations of NaN and infinities, such as 1e999, in a JSON text; none if it is not valid JSON."""
+    """Yield the locations of NaN and infinities, such as 1e999, in a JSON text. Yield none if it is not valid JSON."""
     if not _may_have_non_finite(raw):
         return
     try:
         parsed = from_json(raw)
     except ValueError:
         return
-    text = to_json(parsed, inf_nan_mode="constants")  # much faster than the search, which is rarely needed
+    text = to_json(parsed, inf_nan_mode="constants")  # much faster than the full search, which is rarely needed
     if b"NaN" in text or b"Infinity" in text:
         yield from _find_non_finite(parsed, ())
 
 
 def _may_have_non_finite(raw: bytes) -> bool:
-    """Return whether a text may contain such a number, without parsing it, which would take ten times as long.
+    """Return whether a text may contain such a number. Parsing the text instead would take ten times as long.
 
     A number is infinite only if it has an exponent of three digits, or at least 210 digits.
     """
@@ -251,12 +251,12 @@ def _find_non_finite(value: Any, location: Location) -> Iterator[Location]:
 
 @cache
 def read_only_members(model: type[WireModel]) -> set[str]:
-    """Return the members of a model itself that the service sets."""
+    """Return a model's own members that the service sets."""
     return marked(model, "readOnly")
 
 
 def marked(model: type[WireModel], mark: str) -> set[str]:
-    """Return the members of a model itself whose schema has this mark."""
+    """Return a model's own members whose schema has this mark."""
     return {
         name
         for name, field in model.model_fields.items()

@@ -1,4 +1,4 @@
-"""The export of leads: NDJSON with whole records, or CSV for a spreadsheet."""
+"""Lead exports: NDJSON with whole records, or CSV for spreadsheets."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ COLUMNS = ("id", "agentId", "agentName", "name", "email", "phone", "channel", "c
 
 
 def text(records: Iterable[str], form: str) -> str:
-    """Return the lines of a file for these records, which are JSON texts."""
+    """Return the file lines for these records, which are JSON texts."""
     return "".join(map(_row if form == files.CSV else _line, records))
 
 

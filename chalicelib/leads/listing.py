@@ -1,4 +1,4 @@
-"""Lists of leads, newest first, for one agent or for all agents of the workspace.
+"""Lead lists, newest first, for one agent or for all agents in the workspace.
 
 A position is the ULID of a lead. The list continues with older leads.
 """
@@ -15,9 +15,9 @@ _SEARCHED = ("name", "email", "phone", "agentName")
 
 
 class LeadQuery(NamedTuple):
-    """The filters and the position of a list. Times are Unix seconds, and `text` is case-folded.
+    """A list's filters and position. Times are Unix seconds, and `text` is case-folded.
 
-    `after` is the ULID of the last lead of the previous page, or None.
+    `after` is the ULID of the previous page's last lead, or None.
     """
 
     agent_id: str | None
@@ -34,14 +34,14 @@ class LeadQuery(NamedTuple):
         return cls(agent_id, since, until, text, cursor)
 
     def match(self, document: Document) -> bool:
-        """Return whether a lead contains the text. The store applies the other filters."""
+        """Return whether a lead contains the text. The store applies all other filters."""
         return parameters.contains(document, _SEARCHED, self.text)
 
 
 def rows(workspace_id: str, query: LeadQuery, limit: int) -> pages.PositionedRows[store.LeadRow]:
     """Yield the leads to examine with their positions, newest first.
 
-    Costs one request for a page, then one per 100 leads.
+    This costs one request for the first page, then one per 100 leads.
     """
     fetch = partial(store.list_captured, workspace_id, query.agent_id, query.since, query.until)
     return pages.in_portions(fetch, query.after, limit, store.ulid_of)

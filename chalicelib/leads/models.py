@@ -16,7 +16,7 @@ LeadChannel = TypeAliasType(
 
 
 class Lead(WireModel):
-    """A lead. `agentName` is the title of the agent when the lead was captured."""
+    """A lead. `agentName` is the agent's title at the time of capture."""
 
     id: OptionalText = read_only()
     agentId: Identifier
@@ -29,7 +29,7 @@ class Lead(WireModel):
 
 
 class LeadChange(Lead):
-    """A change of a lead. The agent of a lead cannot be changed."""
+    """A change to a lead. A lead's agent cannot be changed."""
 
     agentId: OptionalText = read_only()  # type: ignore[assignment]
 

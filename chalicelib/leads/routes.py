@@ -26,7 +26,7 @@ _DEFAULTS = {"channel": "web-chat"}
     body="models.LeadIn", data="models.Lead", creates=True, warns=True, raises=(errors.NotFound, errors.TooLarge)
 )
 def create_lead() -> Response:
-    """Create a lead of an agent. This sends the webhook `lead_captured`."""
+    """Create a lead for an agent. This sends the webhook `lead_captured`."""
     body: models.LeadIn = bodies.read()
     lead = {**_DEFAULTS, **body.lead.merge_into({})}
     workspace_id, agent_id = auth.caller().workspace_id, lead["agentId"]
@@ -38,7 +38,7 @@ def create_lead() -> Response:
 @routes.route("/v3/agents/{agent_id}/leads", methods=["GET"])
 @Operation(data="list[models.Lead]", query=("limit", "cursor"), raises=(errors.NotFound,))
 def list_leads(agent_id: str) -> Response:
-    """List the leads of an agent, newest first. The response contains `nextCursor` unless it is the last page."""
+    """List an agent's leads, newest first. The response contains `nextCursor` unless it is the last page."""
     return pages.page("Leads retrieved successfully", partial(_fetch, agent_id), _render)
 
 
@@ -66,8 +66,8 @@ def list_all_leads() -> Response:
 def export_leads() -> Response:
     """Export the leads that `GET /v3/leads` lists as text. The concatenated pages form one file.
 
-    With `ndjson`, each line is a lead. With `csv`, each row is a lead, with `createdAt` in ISO 8601. The header `Link`
-    contains the URL of the next page. A page may be short or empty.
+    With `ndjson`, each line is a lead. With `csv`, each row is a lead, with `createdAt` in ISO 8601. The `Link` header
+    contains the next page's URL. A page may be short or empty.
     """
     limit, query, form = parameters.limit(), listing.LeadQuery.from_request(), files.format_from_request()
     records, position = pages.take_bounded(_examine(query, limit), limit)
@@ -78,7 +78,7 @@ def export_leads() -> Response:
 @routes.route("/v3/leads/{lead_id}", methods=["GET"])
 @Operation(data="models.Lead", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_lead(lead_id: str) -> Response:
-    """Read a lead. `agentName` is the title of the agent when the lead was captured."""
+    """Read a lead. `agentName` is the agent's title at the time of capture."""
     row = store.read(auth.caller().workspace_id, lead_id)
     return etag.tagged(responses.success("Lead retrieved successfully", _render(row)), row)
 

@@ -1,6 +1,6 @@
-"""Leads in the database: one sealed document each, in a partition per agent (`parent_scoped_ids`).
+"""Lead storage: one sealed document per lead, in a partition per agent (`parent_scoped_ids`).
 
-An eventually consistent index lists the leads of a workspace by the time of their capture.
+An eventually consistent index lists a workspace's leads by capture time.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_
 
 
 class ByCapture(GlobalSecondaryIndex["LeadRow"]):  # type: ignore[no-untyped-call]
-    """An index of the leads of a workspace by capture. A row from it has no version tag, so it must never be saved."""
+    """An index of a workspace's leads by capture time. A row from it has no version tag, so it must never be saved."""
 
     class Meta:
         index_name = "by_capture"
@@ -26,7 +26,7 @@ class ByCapture(GlobalSecondaryIndex["LeadRow"]):  # type: ignore[no-untyped-cal
 class LeadRow(DocumentRow):
     """A lead. Its document contains the members of the wire model except the id.
 
-    `captured` is the ULID in the lead's id. Leads of an earlier version lack `workspace` and `captured`. The next save,
+    `captured` is the ULID in the lead's id. Leads from earlier versions lack `workspace` and `captured`. The next save,
     or the operator's command `leads index`, adds them.
     """
 
@@ -52,7 +52,7 @@ def read(workspace_id: str, lead_id: str) -> LeadRow:
 
 
 def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) -> Iterator[LeadRow]:
-    """Yield up to `limit` leads of an agent before the id `before`, newest first."""
+    """Yield up to `limit` of an agent's leads before the id `before`, newest first."""
     condition = LeadRow.lead_id < before if before else None
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     return storage.iterate(LeadRow, partition, condition, limit=limit, newest_first=True)
@@ -63,8 +63,8 @@ def list_captured(
 ) -> Iterator[LeadRow]:
     """Yield up to `limit` leads older than the ULID `before`, newest first. Costs one request per MB.
 
-    They were captured at or after `since` and before `until`, both in Unix seconds; None means unbounded. Without an
-    agent, yield the leads of all agents, from the eventually consistent index.
+    They were captured at or after `since` and before `until`, both in Unix seconds; None means unbounded. If `agent_id`
+    is None, yield the leads of all agents, from the eventually consistent index.
     """
     lowest = ids.id_at((since or 0) * 1000, 0)
     end = ids.HIGHEST if until is None else ids.id_at(until * 1000, 0)
@@ -80,18 +80,18 @@ def list_captured(
 
 
 def ulid_of(row: LeadRow) -> str:
-    """Return the ULID of a lead, which determines its order in lists."""
+    """Return a lead's ULID, which determines its order in lists."""
     return parent_scoped_ids.ulid_of(row.lead_id)
 
 
 def new(workspace_id: str, lead_id: str) -> LeadRow:
-    """Return a row with the keys of a lead in the table and the index, but without a document."""
+    """Return a row with a lead's keys in the table and the index, but without a document."""
     partition, ulid = parent_scoped_ids.partition_of(workspace_id, lead_id), parent_scoped_ids.ulid_of(lead_id)
     return LeadRow(partition, lead_id, workspace=workspace_id, captured=ulid)
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> LeadRow:
-    """Stage a new lead of an existing agent."""
+    """Stage a new lead for an existing agent."""
     ulid = ids.new_id()
     row = new(workspace_id, parent_scoped_ids.id_at(agent_id, ulid))
     row.seal({**document, "createdAt": ids.timestamp_of(ulid)})
@@ -108,7 +108,7 @@ def save(row: LeadRow, before: Document, after: Document) -> None:
 
 
 def index(row: LeadRow) -> None:
-    """Stage the index key of a stored lead. The commit raises ConditionFailed if the lead was deleted."""
+    """Stage a stored lead's index key. The commit raises ConditionFailed if the lead was deleted."""
     keys = [LeadRow.workspace.set(row.workspace_id), LeadRow.captured.set(ulid_of(row))]
     storage.update(row, keys, LeadRow.lead_id.exists())
 

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, built from the app's routes, the `@Operation` declarations of the views, and the models.
+"""The OpenAPI 3.1 document, built from the app's routes, the views' `@Operation` declarations, and the models.
 
 Building takes some tenths of a second, so the first request for the document imports this module. Data that cannot be
 derived from the code is in `components.json`, `members.json` and `examples.json`. Tests run all examples.
@@ -45,7 +45,7 @@ class _View(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """The group of the view in the document: its resource, or its extension."""
+        """The view's group in the document: its resource, or its extension."""
         extension = self.operation.extension
         return f"extension: {extension}" if extension else self.operation.tag
 
@@ -92,12 +92,12 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _types(view: _View) -> tuple[tuple[str, str | None], ...]:
-    """Return the names of the types of a view's body and response."""
+    """Return the type names of a view's body and response."""
     return ("body", view.operation.body), ("response", view.operation.bare or view.operation.data)
 
 
 def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
-    """Yield the views of the API, except those that need no credential, such as the documentation."""
+    """Yield the API's views, except those that need no credential, such as the documentation."""
     for path, methods in routes.items():
         if auth.is_open(path):
             continue
@@ -124,7 +124,7 @@ def _operation(view: _View, all_schemas: schemas.Schemas) -> dict[str, Any]:
 
 
 def _query(operation: Operation) -> tuple[str, ...]:
-    """Return the names of the components of the query parameters."""
+    """Return the component names of the query parameters."""
     names = {name: f"required{name.capitalize()}" for name in operation.requires}
     names_of_extension = {name: f"{operation.extension}{name.capitalize()}" for name in operation.query}
     names |= {name: component for name, component in names_of_extension.items() if component in parameters.QUERY}
@@ -161,7 +161,7 @@ def _success(view: _View, all_schemas: schemas.Schemas) -> dict[str, Any]:
 
 
 def _headers(view: _View) -> Schema:
-    """Return the headers of a successful response: `ETag`, `Idempotency-Replayed`, and the headers of files."""
+    """Return a successful response's headers: `ETag`, `Idempotency-Replayed`, and the file headers."""
     has_record = view.operation.creates or (view.operation.headers and view.method != "DELETE")
     names = ["ETag"] if has_record else []
     names += [idempotency.REPLAYED] if view.is_repeatable else []

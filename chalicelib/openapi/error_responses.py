@@ -1,4 +1,4 @@
-"""The error responses of each operation, derived from its declaration (`http.operation`).
+"""Each operation's error responses, derived from its declaration (`http.operation`).
 
 A test provokes every documented error of every operation.
 """
@@ -31,7 +31,7 @@ _GATEWAY_CODES = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
 
 _INVALID_ID = errors.Invalid.member("agent_id", f"must be {IDENTIFIER_RULE}")
 _CHANGED = errors.PreconditionFailed("If-Match does not match the record's current ETag; read it and try again.")
-# By status and name. The interaction route has these errors with its members.
+# Examples by status and name. The interaction route returns these errors with its own members.
 _COMMON: dict[int, dict[str, errors.ApiError]] = {
     401: {"token": errors.Unauthorized()},
     403: {"credential": errors.Forbidden(), "suspended": errors.WorkspaceSuspended()},
@@ -56,7 +56,7 @@ _INTERACTION: dict[int, dict[str, errors.ApiError]] = {
     413: {"metadata": errors.TooLarge(_METADATA)},
     429: {"limit": errors.LimitReached(_LIMIT, "messagesLimit", 1, 0)},
 }
-# Errors of the interaction route after the agent has been read: their envelopes contain the platform.
+# Interaction route errors after the agent has been read. Their envelopes contain the platform.
 _AFTER_READ = {"stale", "changed", "metadata", "limit"}
 
 
@@ -68,7 +68,7 @@ def _interaction(name: str, body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "appError": body["message"], **({"platformName": "vg"} if name in _AFTER_READ else {})}
 
 
-# By schema, status and name. A test provokes each example.
+# Examples by schema, status and name. A test provokes each example.
 EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
     "Error": {
         status: _envelopes({**_COMMON.get(status, {}), **_OTHER.get(status, {})}) for status in {**_COMMON, **_OTHER}
@@ -84,7 +84,7 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
 
 
 def statuses(operation: Operation, *, repeatable: bool) -> list[int]:
-    """Return the error statuses of an operation, without 405: an unsupported method is not an operation."""
+    """Return an operation's error statuses, without 405, because an unsupported method is not an operation."""
     takes_body = operation.body is not None
     conditions = {
         400: True,  # an unknown query parameter
@@ -102,7 +102,7 @@ def statuses(operation: Operation, *, repeatable: bool) -> list[int]:
 
 
 def responses(path: str, error_statuses: list[int], operation: Operation, *, repeatable: bool) -> dict[str, Schema]:
-    """Return the error responses of an operation: references, and the causes of a 409 as its description."""
+    """Return an operation's error responses: references, and a 409 response that describes its causes."""
     schema_name = _SCHEMAS[_is_interaction(path)]
     answers = {
         str(status): {"$ref": f"#/components/responses/{_name(schema_name, status)}"} for status in error_statuses
@@ -126,12 +126,12 @@ def shared_responses(used: set[str]) -> dict[str, Schema]:
 
 
 def _conflicts(operation: Operation) -> list[type[errors.ApiError]]:
-    """Return the causes of a 409 of an operation, each with its own code."""
+    """Return the causes of an operation's 409 response, each with its own code."""
     return [error for error in operation.raises if issubclass(error, errors.Conflict)]
 
 
 def schemas(operations: Iterable[Operation]) -> dict[str, Schema]:
-    """Return the two schemas of the error envelope of these operations, and those of their members."""
+    """Return these operations' two error envelope schemas, and the schemas of their members."""
     codes = sorted(
         {one.code for one in _CLASSES.values()}
         | _GATEWAY_CODES

@@ -1,4 +1,4 @@
-"""The webhooks of the document: the requests that the service sends to webhook endpoints."""
+"""The document's webhooks: the requests that the service sends to webhook endpoints."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from chalicelib.webhooks import events
 
 SCHEMAS: dict[str, Schema] = {"MessageChannel": inline(Channel)}
 
-# The headers of a delivery (Standard Webhooks).
+# Delivery headers (Standard Webhooks).
 PARAMETERS: dict[str, Schema] = {
     name: {"name": name, "in": "header", "required": True, "description": description, "schema": {"type": "string"}}
     for name, description in (
@@ -20,7 +20,7 @@ PARAMETERS: dict[str, Schema] = {
 
 
 def webhooks() -> dict[str, Any]:
-    """Return the `webhooks` of the document, one per event type. The first word of a type names its payload."""
+    """Return the document's `webhooks`, one per event type. The first word of a type names its payload."""
     return {type_: {"post": _request(type_, COMPONENTS["payloads"][type_.partition("_")[0]])} for type_ in events.TYPES}
 
 

@@ -1,6 +1,6 @@
-"""The examples of the operations: `examples.json` in this folder and in the folders of extensions.
+"""Operation examples: `examples.json` in this folder and in the extension folders.
 
-Each file maps the name of a view to its examples, or to the name of an entry with the same examples. An example has a
+Each file maps a view's name to its examples, or to the name of an entry with the same examples. An example has a
 summary, the response and, if there is a body, the request. Tests run the examples in the order of the files, deletions
 last. They skip entries that begin with `_`, whose real responses are too long.
 `CAMS_UPDATE_DOCS=1 make test ARGS=tests/openapi/test_examples.py` writes the responses.
@@ -33,7 +33,7 @@ def _parse(examples: dict[str, Any]) -> dict[str, Example]:
     return {name: Example(**example) for name, example in examples.items()}
 
 
-# By view, in the order of the tests.
+# Examples by view, in the order in which the tests run them.
 EXAMPLES: dict[str, dict[str, Example]] = {
     view: _parse(_READ[view])
     for view in sorted(_READ, key=lambda view: view.startswith("delete_"))
@@ -42,6 +42,6 @@ EXAMPLES: dict[str, dict[str, Example]] = {
 
 
 def of(view: str) -> dict[str, Example]:
-    """Return the examples of a view, by name."""
+    """Return a view's examples, by name."""
     read = _READ.get(view, {})
     return _parse(_READ[read] if isinstance(read, str) else read)

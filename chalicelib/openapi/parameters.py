@@ -1,4 +1,4 @@
-"""The path, query and header parameters of the document, with the rules that `http` enforces."""
+"""The document's path, query and header parameters, with the rules that `http` enforces."""
 
 import re
 from collections.abc import Iterable
@@ -28,8 +28,8 @@ SCHEMAS: dict[str, Schema] = {
     },
 }
 
-# Ids that the caller chooses have an example. Generated ids have none: viewers would send it, and its record does
-# not exist.
+# Ids that the caller chooses have an example. Generated ids have none, because viewers would send an example whose
+# record does not exist.
 _PATH: dict[str, Schema] = {
     "agent_id": {"description": "The agent id.", "example": "support"},
     "client_id": {"description": "The client id.", "example": "client-1"},
@@ -49,7 +49,7 @@ _NOW = 1_793_611_800  # the time of all examples, Unix seconds
 _FLAG: Schema = {"type": "boolean"}
 _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
 
-# The component of the query parameter `cursor`, by the form that an operation declares.
+# The component for the query parameter `cursor`, by the form that an operation declares.
 CURSORS = {IDENTIFIER: "cursor", ULID: "ulidCursor", transcript.POSITION: "messageCursor"}
 
 
@@ -61,7 +61,7 @@ def _cursor(position: re.Pattern[str]) -> Schema:
     }
 
 
-# By the name of the component, which is the parameter's name unless `name` is set. If core has a parameter with the
+# Keyed by component name, which is the parameter's name unless `name` is set. If core has a parameter with the
 # same name as an extension's, the extension's component is `<extension><Name>`, such as `historyBy`.
 QUERY: dict[str, Schema] = {
     "activeSince": {"description": "Only records changed at this time (Unix seconds) or later.", "schema": _SECONDS},
@@ -122,7 +122,7 @@ QUERY: dict[str, Schema] = {
     "userID": {"description": "Only conversations of this user.", "schema": _TEXT},
 }
 
-# The description, an example and the schema of required query parameters.
+# Description, example and schema of each required query parameter.
 _REQUIRED: dict[str, tuple[str, Any, Schema]] = {
     "format": (
         "`ndjson` returns a JSON object per line, `csv` a table for spreadsheets.",
@@ -182,7 +182,7 @@ _HEADERS: dict[str, Schema] = {
 
 
 def references(path: str, query: tuple[str, ...], headers: tuple[str, ...]) -> dict[str, Any]:
-    """Return references to the parameters of an operation, or an empty object if it has none."""
+    """Return references to an operation's parameters, or an empty object if it has none."""
     refs = [{"$ref": f"#/components/parameters/{name}"} for name in (*_names(path), *query, *headers)]
     return {"parameters": refs} if refs else {}
 

@@ -1,7 +1,7 @@
-"""The public OpenAPI document, the page that shows it, and the guide (`auth.OPEN_ROUTES`).
+"""The public OpenAPI document, the page that displays it, and the guide (`auth.OPEN_ROUTES`).
 
-Document and page are built on their first request, so that other requests are not delayed. These routes are not
-operations of the API: the document does not describe them, and they ignore query parameters.
+The document and the page are built when first requested, so that other requests are not delayed. These routes are not
+API operations: the document does not describe them, and they ignore query parameters.
 """
 
 from functools import lru_cache
@@ -33,7 +33,7 @@ _HEADERS = {
 @routes.route("/", methods=["GET"])
 def redirect_to_page() -> Response:
     """Redirect to the documentation page."""
-    # Relative to the last segment of the path, which is the gateway's stage if the caller omitted the slash.
+    # The location is relative to the last path segment, which is the gateway's stage if the caller omitted the slash.
     stage = _path().rpartition("/")[2]
     location = f"{stage}/docs" if stage else "docs"
     return Response("", headers={"Location": location, "Content-Type": _HTML}, status_code=302)
@@ -48,7 +48,7 @@ def read_document() -> Response:
 @routes.route("/docs", methods=["GET"])
 def read_page() -> Response:
     """Read the documentation page."""
-    # Relative links work below any stage of a gateway. `/docs/` is the same page as `/docs`.
+    # Relative links work below any gateway stage. `/docs/` is the same page as `/docs`.
     page = _read(_PAGE_FOLDER / "docs.html").replace("{assets}", "" if _path().endswith("/") else "docs/")
     return _answer(page, _HTML, "no-cache")
 
@@ -82,7 +82,7 @@ def _read(file: Path) -> str:
 
 
 def _path() -> str:
-    """Return the path of the request as the caller sees it, including the gateway's stage."""
+    """Return the request path as the caller sees it, including the gateway's stage."""
     path: str = current_request.request().context.get("path", "/")
     return path
 

@@ -1,4 +1,4 @@
-"""Converts docstrings into texts of the document, whose readers have neither the specification nor the code."""
+"""Converts docstrings into document texts, for readers who have neither the specification nor the code."""
 
 import inspect
 import re
@@ -14,7 +14,7 @@ def without_sections(docstring: str) -> str:
 
 
 def summary_and_description(view: Any) -> tuple[str, str]:
-    """Return the summary of a view as plain text, and the rest of its docstring as Markdown.
+    """Return a view's summary as plain text, and the rest of its docstring as Markdown.
 
     The summary is the first line up to the first full stop, colon or semicolon.
     """

@@ -28,8 +28,8 @@ _LISTED = "Organizations retrieved successfully"
 def list_organisations() -> Response:
     """List the organisations of the workspace, ordered by id.
 
-    Without `limit` and `cursor`, the response contains all organisations. With either, it contains one page, and
-    `nextCursor` unless it is the last page.
+    Without `limit` and `cursor`, the response contains all organisations. With either, it contains one page, plus
+    `nextCursor` unless this is the last page.
     """
     fetch = partial(store.list_page, auth.caller().workspace_id)
     return pages.all_or_page(_LISTED, fetch, lambda row: _render(row, row.open()))
@@ -48,7 +48,7 @@ def put_organisation() -> Response:
 @routes.route("/v2/orgs/{org_id}", methods=["GET"])  # §4.2
 @Operation(data="models.Organisation", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_organisation(org_id: str) -> Response:
-    """Read an organisation. `userId` is the id of the workspace."""
+    """Read an organisation. `userId` is the workspace id."""
     row = store.read(auth.caller().workspace_id, org_id)
     return etag.tagged(responses.success("Organization retrieved successfully", _render(row, row.open())), row)
 
@@ -120,7 +120,7 @@ def _create(organisation: "models.Organisation", path: str) -> Response:
 
 
 def _warnings(change: "models.Organisation", before: Document, path: str = "") -> list[errors.MemberIssue]:
-    """Return the warnings about missing agents and admins. `path` is the path of the organisation in the body."""
+    """Return warnings about missing agents and admins. `path` is the organisation's path in the body."""
     return references.warn_of_missing(
         auth.caller().workspace_id,
         *(

@@ -1,4 +1,4 @@
-"""Organisations in the database: one sealed document each."""
+"""Organisation storage: one sealed document per organisation."""
 
 from collections.abc import Iterator
 
@@ -32,18 +32,18 @@ def read(workspace_id: str, org_id: str) -> OrganisationRow:
 
 
 def key(workspace_id: str, org_id: str) -> storage.Key:
-    """Return the key of an organisation, for `storage.find_many`."""
+    """Return an organisation's key, for `storage.find_many`."""
     return storage.Key(OrganisationRow, workspace_id, org_id)
 
 
 def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> Iterator[OrganisationRow]:
-    """Yield the organisations after the id `after`, up to `limit`, ordered by id. Costs one request per MB."""
+    """Yield up to `limit` organisations after the id `after`, ordered by id. Costs one request per MB."""
     condition = OrganisationRow.org_id > after if after else None
     return storage.iterate(OrganisationRow, workspace_id, condition, limit=limit)
 
 
 def new(workspace_id: str, org_id: str) -> OrganisationRow:
-    """Return the row of a new organisation, without storing it."""
+    """Return a row for a new organisation, without storing it."""
     return OrganisationRow(workspace_id, org_id)
 
 

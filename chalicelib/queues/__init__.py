@@ -1,7 +1,7 @@
 """Messages to functions that run asynchronously, on the SQS queues of the template.
 
-They are standard queues with message groups, which makes them *fair queues*: while one group has a backlog, SQS hands
-out the messages of the other groups first. The group of a message is its workspace.
+They are standard queues with message groups, which makes them *fair queues*: while one group has a backlog, SQS
+delivers the other groups' messages first. A message's group is its workspace.
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib import errors, storage
 from chalicelib.storage import client
 
-# Tasks of core in the background (`queues.tasks`).
+# Core's background tasks (`queues.tasks`).
 MAINTENANCE = "maintenance"
 _BATCH = 10
-# Error codes of SQS for messages that it never accepts, such as one that is too large.
+# SQS error codes for messages that it never accepts, such as a message that is too large.
 _REJECTIONS = (
     "AWS.SimpleQueueService.BatchRequestTooLong",
     "InvalidMessageContents",
@@ -29,15 +29,15 @@ class MessageRejected(Exception):
 
 
 def name(queue: str) -> str:
-    """Return the physical name of a queue of the template."""
+    """Return the physical name of a queue in the template."""
     return storage.table(queue)
 
 
 def send(queue: str, texts: Sequence[str], group: str, delay_seconds: int = 0) -> None:
-    """Send texts of one message group, ten per request; receivers see them after `delay_seconds` (0 to 900).
+    """Send texts in one message group, ten per request. Receivers see them after `delay_seconds` (0 to 900).
 
-    Raise Unavailable if the queue does not accept all of them, and MessageRejected if it never will; it may have
-    accepted some. Delivery is at-least-once: a receiver must tolerate duplicates.
+    Raise Unavailable if the queue does not accept all texts, and MessageRejected if it never will. It may have accepted
+    some texts in both cases. Delivery is at-least-once, so receivers must tolerate duplicates.
     """
     for start in range(0, len(texts), _BATCH):
         entries = [

@@ -8,7 +8,7 @@ Kind = TypeVar("Kind", bound=tuple[Any, ...])
 
 
 def pack(message: tuple[Any, ...]) -> str:
-    """Return the text of a message; `parse` reads it."""
+    """Return a message's text, which `parse` reads."""
     return json.dumps([type(message).__name__, *message])
 
 

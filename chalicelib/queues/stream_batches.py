@@ -1,9 +1,9 @@
-"""The batches of table streams: one record that a function cannot process never stops the others.
+"""Table stream batches: a record that a function cannot process never blocks the others.
 
-Such a record becomes a dead letter with the name of the function and the unchanged record, whose sealed attributes stay
-sealed. After an outage, or for a record of a newer version, the stream repeats the batch instead.
+Such a record becomes a dead letter, which contains the function name and the unchanged record with its sealed
+attributes. After an outage, or for a record from a newer version, the stream repeats the batch instead.
 
-The work is bounded. Each record is read once. If writing the items of a group fails, each half of the group is written
+The work is bounded. Each record is read once. If writing a group's items fails, each half of the group is written
 separately, down to the single item that fails: at most 2n - 1 writes for n records.
 """
 
@@ -18,13 +18,13 @@ DEAD_LETTER = "deliveries-dead"
 """The dead-letter queue of all streams, which is also their on-failure destination."""
 
 Record = Any
-"""A record of a function's event: an object, unless the event is damaged."""
+"""A record in a function's event. It is an object unless the event is corrupt."""
 
 Item = TypeVar("Item")
 _log = logging.getLogger(__name__)
 # The message group of dead letters. The workspace may be unknown, and no function receives dead letters.
 _GROUP = "unreadable"
-# Bytes of a message, below SQS's limit of 256 KiB. The dead letter of a larger record contains only its keys.
+# Maximum bytes of a message, below SQS's limit of 256 KiB. For a larger record, the dead letter contains only its keys.
 _MAX_MESSAGE = 250_000
 
 
@@ -36,7 +36,7 @@ class Follower(NamedTuple, Generic[Item]):
 
 
 class _PositionedItem(NamedTuple, Generic[Item]):
-    """The item that was read from a record, and the position of the record in its batch."""
+    """The item that was read from a record, and the record's position in its batch."""
 
     position: int
     item: Item
@@ -49,11 +49,11 @@ def process(
     write: Callable[[list[Item]], None],
     group: Callable[[Item], str] = lambda _: "",
 ) -> list[Record]:
-    """Read an item from each record, then write the items, group by group.
+    """Read an item from each record, then write the items in groups.
 
     `read` writes nothing, and returns None for a record without an item. `write` may be repeated, alone or with other
     items. After an outage, return a list with the first record that is not done, otherwise an empty list. Raise the
-    outage if no record is done. The stream repeats the batch from that record on, so later records get no dead letter.
+    outage if no record is done. The stream repeats the batch from that record, so later records get no dead letter.
     """
     end, outage, failures = _process(records, read, write, group)
     send_dead_letters(function, records, {position: error for position, error in failures.items() if position < end})
@@ -99,7 +99,7 @@ def _read_all(
     group: Callable[[Item], str],
     failures: dict[int, Exception],
 ) -> tuple[dict[str, list[_PositionedItem[Item]]], int, Exception | None]:
-    """Return the items by group, and at an outage the position where reading ended and the error."""
+    """Return the items by group and, after an outage, the position where reading stopped and the error."""
     groups: dict[str, list[_PositionedItem[Item]]] = {}
     for position, record in enumerate(records):
         try:
@@ -145,7 +145,7 @@ def send_dead_letters(function: str, records: Sequence[Record], failures: dict[i
 
 
 def _dead_letter(function: str, record: Record, error: Exception) -> str:
-    """Return the data with which an operator finds and replays a record, without the record if it is too large."""
+    """Return the data that an operator needs to find and replay a record. Omit the record itself if it is too large."""
     letter = {"function": function, "error": type(error).__name__, **_place(record)}
     text = json.dumps({**letter, "record": record})
     return text if len(text) <= _MAX_MESSAGE else json.dumps(letter)
@@ -161,7 +161,7 @@ def _place(record: Record) -> dict[str, Any]:
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield texts in batches of at most the size of a message, which is also the limit of a request."""
+    """Yield texts in batches of at most the maximum message size, which is also the request limit."""
     batch: list[str] = []
     size = 0
     for text in texts:

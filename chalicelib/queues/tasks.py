@@ -1,4 +1,4 @@
-"""The tasks of the queue `maintenance`: background work of core, which `chalicelib.maintenance` does.
+"""Tasks in the `maintenance` queue: core's background work, which `chalicelib.maintenance` performs.
 
 A task may run twice or late, so all tasks are idempotent.
 """
@@ -11,7 +11,7 @@ from chalicelib.queues import messages
 
 
 class RecountQuarter(NamedTuple):
-    """Count the conversations of an agent that were created in a quarter hour. `agent` is the partition key."""
+    """Count an agent's conversations that were created in a quarter hour. `agent` is the partition key."""
 
     agent: str
     day: str
@@ -19,7 +19,7 @@ class RecountQuarter(NamedTuple):
 
 
 class ContinueFanOut(NamedTuple):
-    """Send deliveries of stored events of one type, in groups of one delivery message each."""
+    """Send deliveries for stored events of one type, in groups of one delivery message each."""
 
     workspace_id: str
     type: str
@@ -41,9 +41,9 @@ class ResumeCascade(NamedTuple):
 
 
 class ApplyRetention(NamedTuple):
-    """Apply a changed number of days to the conversations of an agent created after `after`, then to the next agents.
+    """Apply changed retention days to an agent's conversations created after `after`, then to the next agents.
 
-    Without an agent, begin with the first one. `is_only` omits the other agents.
+    If `agent_id` is None, begin with the first agent. `is_only` skips all other agents.
     """
 
     workspace_id: str
@@ -56,9 +56,9 @@ Task = RecountQuarter | ContinueFanOut | ClearLeftovers | ResumeCascade | ApplyR
 
 
 def send(workspace_id: str, tasks: Iterable[Task], delay_seconds: int = 0) -> None:
-    """Send tasks of a workspace, to begin after `delay_seconds`. Raise Unavailable if the queue does not accept all.
+    """Send a workspace's tasks, to begin after `delay_seconds`. Raise Unavailable if the queue does not accept all.
 
-    The cascade, retention and clearing send each part only after the previous one is done. So each occupies only one
-    invocation at a time, however many records it has.
+    The cascade, retention and clearing send each part only after the previous one is done. Therefore, each occupies
+    only one invocation at a time, however many records it has.
     """
     queues.send(queues.MAINTENANCE, [messages.pack(task) for task in tasks], workspace_id, delay_seconds)

@@ -1,9 +1,9 @@
-"""SSRF protection: the rules for a customer's URL, and the networks that the sender must never reach. Pure.
+"""SSRF protection: rules for customer URLs, and the networks that the sender must never reach. Pure functions.
 
 The networks are listed here because `ipaddress.is_global` accepts many of them (`::127.0.0.1`, `64:ff9b::a9fe:a9fe`,
-`224.0.0.1`, `168.63.129.16`, …). Its answers also differ between Python versions. An IPv4 address that is not listed is
-public. Of IPv6, only 2000::/3 is allocated to the public, so the last rows block the rest.
-Sources: IANA's special-purpose registries (RFC 6890 and its updates), and the addresses of cloud platform services.
+`224.0.0.1`, `168.63.129.16`, …). Its results also differ between Python versions. An IPv4 address that is not listed is
+public. In IPv6, only 2000::/3 is allocated for public use, so the last rows block the rest. Sources: IANA's
+special-purpose registries (RFC 6890 and its updates), and the addresses of cloud platform services.
 """
 
 import re
@@ -14,7 +14,7 @@ from socket import inet_aton
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-# The first network that contains an address gives the reason, so narrow networks come before wide ones.
+# The first network that contains an address determines the reason, so narrow networks come before wide ones.
 BLOCKED_NETWORKS = (
     ("0.0.0.0/8", "this network"),
     ("10.0.0.0/8", "private"),
@@ -64,8 +64,8 @@ BLOCKED_NETWORKS = (
     ("8000::/1", "not allocated to the public"),
 )
 
-# IPv6 networks whose last 32 bits are the IPv4 address to check. They are IPv4-mapped addresses,
-# and NAT64, through which an IPv6-only network reaches an IPv4 receiver. (6to4 and Teredo are obsolete and blocked.)
+# IPv6 networks in which the last 32 bits are the IPv4 address to check: IPv4-mapped addresses, and NAT64, which lets
+# IPv6-only networks reach IPv4 receivers. (6to4 and Teredo are obsolete and blocked.)
 IPV4_EMBEDDINGS = ("::ffff:0:0/96", "64:ff9b::/96")
 
 _blocked = [(ip_network(network), reason) for network, reason in BLOCKED_NETWORKS]
@@ -74,7 +74,7 @@ _embeddings = [ip_network(network) for network in IPV4_EMBEDDINGS]
 
 @lru_cache(1024)
 def blocked_reason(address: str) -> str | None:
-    """Return why the sender may not reach an address, None for a public one. Any other text is blocked."""
+    """Return why the sender may not reach an address, or None if it is public. Any other text is blocked."""
     try:
         parsed: IPv4Address | IPv6Address = ip_address(address)
     except ValueError:
@@ -89,7 +89,7 @@ class InvalidUrl(Exception):
 
 
 class Destination(NamedTuple):
-    """The parts of a URL. `host` is ASCII, without the brackets of an IPv6 address; `authority` is the Host header."""
+    """The parts of a URL. `host` is ASCII, without IPv6 brackets, and `authority` is the Host header."""
 
     secure: bool
     host: str
@@ -98,17 +98,17 @@ class Destination(NamedTuple):
     path: str
 
 
-# Characters of a URL.
+# Characters allowed in a URL.
 MAX_URL = 2048
 _AUTHORITY = re.compile(r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:@%]+))(?::(?P<port>[0-9]{1,5}))?")
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
-# Characters of a path or query that are not percent-encoded.
+# Characters that are not percent-encoded in a path or query.
 _SAFE = "/?%:@!$&'()*+,;=~"
 
 
 @lru_cache(1024)
 def read_url(url: str, *, allow_private: bool) -> Destination:
-    """Parse a URL, strictly, because parsers disagree about unusual ones. Raise InvalidUrl."""
+    """Parse a URL strictly, because parsers disagree about unusual URLs. Raise InvalidUrl."""
     schemes = ("https", "http") if allow_private else ("https",)
     if len(url) > MAX_URL:
         raise InvalidUrl(f"must have at most {MAX_URL} characters")
@@ -140,7 +140,7 @@ def read_url(url: str, *, allow_private: bool) -> Destination:
 
 
 def _ascii(name: str) -> str | None:
-    """Return a host name as DNS and certificates spell it, without a trailing dot, or None if it is invalid."""
+    """Return a host name in the form that DNS and certificates use, without a trailing dot, or None if invalid."""
     try:
         ascii_name = name.encode("idna").decode("ascii").lower().removesuffix(".")
     except UnicodeError:

@@ -1,8 +1,9 @@
 """A connection to a receiver that may be hostile: sockets and TLS under one deadline for all steps.
 
-urllib3, which ships with the SDK, is not used because its timeouts limit each read: a receiver that drips bytes would
-hold the call. OpenSSL keeps reading without a timeout while a receiver sends records that it skips, so TLS runs on
-memory buffers. The connection must go to an address that the caller has checked, but verify the host's certificate.
+urllib3, which ships with the SDK, is not used because its timeouts limit each read: a receiver that sends bytes slowly
+would block the call. OpenSSL keeps reading without a timeout while a receiver sends records that OpenSSL skips, so TLS
+runs on memory buffers. The connection must go to an address that the caller has checked, but verify the host's
+certificate.
 """
 
 import socket
@@ -20,11 +21,12 @@ import botocore
 from chalicelib import clock
 from chalicelib.sending.lookups import Answer, seconds_until
 
-# Addresses of one host to try.
+# Maximum addresses to try per host.
 _MAX_ADDRESSES = 4
-# Ten times the size of certificates and a status line. A receiver that sends more is hostile or broken.
+# Maximum bytes to receive: ten times the size of certificates and a status line. A receiver that sends more is hostile
+# or broken.
 _MAX_RECEIVED = 256 * 1024
-# Bytes of a line, and of one read.
+# Maximum bytes per line and per read.
 MAX_LINE = 8 * 1024
 # How long to read the rest of a response after its status.
 _DRAIN_SECONDS = 0.2
@@ -35,11 +37,11 @@ _Result = TypeVar("_Result")
 
 
 class AttemptFailed(Exception):
-    """The request failed. The customer sees the text: it contains no header value, no body and no URL path."""
+    """The request failed. The customer sees the text, so it contains no header value, body or URL path."""
 
 
 def connect(answers: list[Answer], deadline: float) -> socket.socket:
-    """Connect to the first address that accepts. The addresses share the time to the deadline equally."""
+    """Connect to the first address that accepts. The time until the deadline is divided equally among the addresses."""
     candidates = answers[:_MAX_ADDRESSES]
     for number, (family, address) in enumerate(candidates):
         try:
@@ -66,16 +68,16 @@ def _connect_to(family: socket.AddressFamily, address: tuple[Any, ...], seconds:
 
 def _set_timeout(connected: socket.socket, which: int, seconds: float) -> None:
     # A kernel timeout, which on Linux (as in Lambda) also covers `connect`. With a Python timeout, each step takes two
-    # system calls and releases the GIL at both. Rounded up, because 0 means "no timeout".
+    # system calls, and each of them releases the GIL. The timeout is rounded up, because 0 means "no timeout".
     connected.setsockopt(socket.SOL_SOCKET, which, _TIMEVAL.pack(*divmod(ceil(seconds * 1e6), 1_000_000)))
 
 
 @lru_cache
 def tls_context() -> ssl.SSLContext:
-    """Return the TLS context of the process. Cached, because loading 150 certificates takes as long as ten handshakes.
+    """Return the cached TLS context, because loading 150 certificates takes as long as ten handshakes.
 
     It trusts the system's certificate store, which AWS updates in Lambda and SSL_CERT_FILE overrides. If Python finds
-    none (macOS, slim images), it trusts the store of botocore, which is deployed anyway.
+    none (macOS, slim images), it trusts botocore's store, which is deployed anyway.
     """
     context = ssl.create_default_context()
     if not context.cert_store_stats()["x509_ca"]:
@@ -95,7 +97,7 @@ class Connection:
         self._send_error: ConnectionError | None = None
 
     def start_tls(self, host: str) -> None:
-        """Do the TLS handshake, and check that the certificate is valid for `host`."""
+        """Perform the TLS handshake, and check that the certificate is valid for `host`."""
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         with _context_lock:
             context = tls_context()
@@ -110,7 +112,7 @@ class Connection:
             self._put(data)
 
     def receive(self) -> bytes:
-        """Return the next bytes from the receiver, empty at the end."""
+        """Return the next bytes from the receiver, or empty bytes at the end."""
         if not self._tls:
             return self._get()
         try:
@@ -135,7 +137,7 @@ class Connection:
             except ssl.SSLWantReadError:
                 pass
             finally:
-                self._put(self._outgoing.read())  # after a failure, this sends the alert with the reason
+                self._put(self._outgoing.read())  # after a failure, this sends the TLS alert with the reason
             if received := self._get():
                 self._incoming.write(received)
             else:
@@ -148,7 +150,7 @@ class Connection:
             try:
                 view = view[self._socket.send(view) :]
             except ConnectionError as error:
-                self._send_error = error  # not raised yet: the receiver may have sent a status before it closed
+                self._send_error = error  # not raised yet, because the receiver may have sent a status before closing
                 return
 
     def _get(self) -> bytes:

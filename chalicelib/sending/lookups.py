@@ -1,7 +1,7 @@
-"""DNS lookups under a deadline. The system's resolver has no deadline, so it runs in separate threads.
+"""DNS lookups with a deadline. The system resolver does not support deadlines, so it runs in separate threads.
 
 A lookup may outlive the delivery that started it. Deliveries to one host share a lookup, and at most `MAX_LOOKUPS` run
-at a time, so hanging name servers cannot use up the threads of the process. An answer is cached for a second, because
+at a time, so hanging name servers cannot use up the process's threads. Answers are cached for one second, because
 bursts go to few hosts, and waiting for another thread takes a fifth of a delivery's time. This module does not decide
 which addresses are allowed: the caller checks every answer, including cached ones.
 """
@@ -23,19 +23,19 @@ _Key = tuple[str, int]
 _Lookup = futures.Future[list[Answer]]
 
 in_flight: dict[_Key, _Lookup] = {}
-# Much shorter than the TTL of usual DNS records. Ages use the wall clock, because the monotonic clock may stop while
-# Lambda freezes the process. Failures are not cached.
+# This is much shorter than typical DNS TTLs. Ages use the wall clock, because the monotonic clock may stop while Lambda
+# freezes the process. Failures are not cached.
 _CACHE_MS = 1000
 _MAX_CACHED = 1024
 cache: dict[_Key, tuple[int, list[Answer]]] = {}
 _finished = threading.Condition()
-# Threads wait for the next lookup, because starting one costs more than most lookups. They end with the process.
+# Threads wait for the next lookup, because starting a thread costs more than most lookups. They end with the process.
 _queue: SimpleQueue[tuple[_Key, _Lookup]] = SimpleQueue()
 _idle = 0
 
 
 def look_up(host: str, port: int, deadline: float) -> list[Answer]:
-    """Return the addresses of a host, by `deadline` of the monotonic clock.
+    """Return a host's addresses before `deadline` on the monotonic clock.
 
     Raise TimeoutError, OSError from the resolver, and RuntimeError when the process cannot start a thread.
     """
@@ -55,7 +55,7 @@ def look_up(host: str, port: int, deadline: float) -> list[Answer]:
 
 
 def seconds_until(deadline: float) -> float:
-    """Return the seconds until the deadline. They are always above 0, which means "do not wait" to a socket.
+    """Return the seconds until the deadline. The result is never 0, which a socket treats as "do not wait".
 
     Raise TimeoutError after the deadline.
     """

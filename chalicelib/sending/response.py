@@ -1,4 +1,4 @@
-"""Reading an HTTP/1.1 response from a connection, as far as the caller needs it."""
+"""Reads an HTTP/1.1 response from a connection, as far as the caller needs it."""
 
 import re
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ _INCOMPLETE = "The receiver closed the connection before the end of its response
 
 
 class Reader:
-    """The bytes of a connection, as lines and as pieces."""
+    """A connection's bytes, as lines and as pieces."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection, self._rest = connection, b""
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the next lines without their ends. Raise AttemptFailed for a line of more than 8 KiB."""
+        """Yield the next lines without their line endings. Raise AttemptFailed for a line longer than 8 KiB."""
         while True:
             line, end, rest = self._rest.partition(b"\n")
             if end:
@@ -37,14 +37,14 @@ class Reader:
                 return
 
     def piece(self, limit: int) -> bytes:
-        """Return the next bytes, up to `limit`; empty at the end."""
+        """Return up to `limit` of the next bytes, or empty bytes at the end."""
         received = self._rest or self._connection.receive()
         self._rest = received[limit:]
         return received[:limit]
 
 
 def read_status(lines: Iterator[bytes]) -> int:
-    """Return the final status; skip interim responses (RFC 9110 §15.2) and their headers. Raise AttemptFailed."""
+    """Return the final status. Skip interim responses (RFC 9110 §15.2) and their headers. Raise AttemptFailed."""
     for line in lines:
         matched = _STATUS_LINE.fullmatch(line)
         if not matched:
@@ -57,7 +57,7 @@ def read_status(lines: Iterator[bytes]) -> int:
 
 
 class Response:
-    """A response with its headers and at most `MAX_BODY` bytes of its body, fewer if reading it fails."""
+    """A response with its headers and at most `MAX_BODY` bytes of its body, or fewer bytes if reading fails."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -65,7 +65,7 @@ class Response:
         self.body = bytearray()
 
     def read(self, connection: Connection) -> None:
-        """Read the response. Raise AttemptFailed, and the errors of the connection."""
+        """Read the response. Raise AttemptFailed, or an error of the connection."""
         reader = Reader(connection)
         lines = reader.lines()
         self.status = read_status(lines)
@@ -110,7 +110,7 @@ class Response:
         raise AttemptFailed(_INCOMPLETE)
 
     def _read_piece(self, reader: Reader, size: int) -> bool:
-        """Read the next `size` bytes of the body, as many as fit. Return False if the connection ends earlier."""
+        """Read the next `size` bytes of the body, as far as they fit. Return False if the connection closes earlier."""
         size = min(size, MAX_BODY - len(self.body))
         while size:
             piece = reader.piece(size)

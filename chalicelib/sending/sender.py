@@ -1,9 +1,9 @@
 """The only outbound HTTP client. It sends to a URL that a customer chose and that may be hostile (§6 rules 1 and 2).
 
-SSRF protection: validate the URL, resolve its host once, require that every answer is public, and connect to an answer
-that was checked. One deadline covers all steps: with a timeout per read, a receiver that drips bytes holds the call.
-There are no redirects, cookies, proxies or retries. The main cost is a new connection for every request.
-This module does not choose what to send or where, and stores no outcome.
+SSRF protection: validate the URL, resolve its host once, require that every returned address is public, and connect to
+an address that was checked. One deadline covers all steps: with a timeout per read, a receiver that sends bytes slowly
+could block the call. There are no redirects, cookies, proxies or retries. The main cost is a new connection for every
+request. This module does not decide what to send or where, and does not store the outcome.
 """
 
 import re
@@ -27,7 +27,7 @@ _Result = TypeVar("_Result")
 
 
 class Request(NamedTuple):
-    """A request. `body` is JSON, or None; `method` and `agent` (the User-Agent) are the service's own constants."""
+    """A request. `body` is JSON, or None. `method` and `agent` (the User-Agent) are the service's own constants."""
 
     method: str
     url: str
@@ -37,7 +37,7 @@ class Request(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of one POST. `error` is None only for status 200: no other status acknowledges (§6 rule 1)."""
+    """The outcome of one POST. `error` is None only for status 200, the only acknowledgement (§6 rule 1)."""
 
     status: int | None
     error: str | None
@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
 
 
 def check_url(url: str) -> str | None:
-    """Return the rule that a URL breaks, as "must be …", or None. `send` checks the addresses of its host."""
+    """Return the rule that a URL breaks, as "must be …", or None. `send` checks the host's addresses."""
     try:
         read_url(url, allow_private=settings.webhook_allow_private())
     except InvalidUrl as rule:
@@ -67,7 +67,7 @@ def send(
 ) -> tuple[_Result | None, str | None, int]:
     """Send a request once and `read` its response. Return by the deadline and never raise.
 
-    Return the result of `read`, or None and the reason of the failure, and the duration in milliseconds.
+    Return the result of `read`, or None and the reason for the failure, and the duration in milliseconds.
     """
     start = clock.monotonic()
     deadline = start + deadline_seconds
@@ -129,7 +129,7 @@ def _is_allowed_header(name: str) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """Describe the failure of a step, from an error of threads, sockets or TLS."""
+    """Describe a failed step, given a thread, socket or TLS error."""
     if isinstance(error, TimeoutError | BlockingIOError | futures.TimeoutError):
         return "timed out"
     if isinstance(error, ssl.SSLCertVerificationError):

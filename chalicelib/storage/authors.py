@@ -1,7 +1,7 @@
-"""The author of writes: the credential of a request, or an operator's command.
+"""The author of writes: a request's credential, or an operator's command.
 
-Rows of the resources with a history keep the last author, a text: the kind, the id and the name of the
-credential, joined by `#`. Only the name may contain `#`.
+For resources with a history, each row stores its last author as text: the credential's kind, id and name, joined by
+`#`. Only the name may contain `#`.
 """
 
 from collections.abc import Iterator
@@ -37,10 +37,10 @@ def author_of(kind: str, credential_id: str, name: str) -> str:
 
 
 def current_author() -> str | None:
-    """Return the current author; None outside `written_by`."""
+    """Return the current author, or None outside `written_by`."""
     return _author.get()
 
 
 def split_author(author: str) -> list[str]:
-    """Return the kind, the id and the name of the credential of an author."""
+    """Return the kind, the id and the name of an author's credential."""
     return author.split("#", 2)

@@ -8,16 +8,16 @@ from pynamodb.models import BatchWrite
 from chalicelib.storage.client import translate_errors
 from chalicelib.storage.rows import Row
 
-_BATCH = 25  # DynamoDB's limit of items per BatchWriteItem
+_BATCH = 25  # DynamoDB's item limit for BatchWriteItem
 
 
 def save_many(rows: Sequence[Row]) -> None:
-    """Put items of one table with distinct keys; existing items are overwritten. One request per 25 items."""
+    """Put items with distinct keys into one table, overwriting existing items. Costs one request per 25 items."""
     _write_many(rows, BatchWrite.save)
 
 
 def delete_many(rows: Sequence[Row]) -> None:
-    """Delete items of one table, regardless of their version. One request per 25 items."""
+    """Delete items from one table, regardless of their version. Costs one request per 25 items."""
     _write_many(rows, BatchWrite.delete)
 
 

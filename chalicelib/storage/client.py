@@ -1,4 +1,4 @@
-"""The process's SDK clients, and the only translation of database errors into errors of the API."""
+"""The process's SDK clients, and the only place that translates database errors into API errors."""
 
 import logging
 import math
@@ -19,7 +19,7 @@ from pynamodb.exceptions import CancellationReason, DoesNotExist, PutError, Pyna
 
 from chalicelib import clock, errors
 
-# At DEBUG level, these libraries log whole responses, and the response of KMS contains the data key in plain text.
+# At DEBUG level, these libraries log whole responses, and a KMS response contains the data key in plain text.
 for _name in ("pynamodb", "botocore"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
@@ -40,7 +40,7 @@ def sdk_client(service: str, attempts: int = 4) -> Any:
         parameter_validation=False,
         max_pool_connections=64,
         retries={"mode": "standard", "total_max_attempts": attempts},
-        user_agent="cams",  # building the default for each request takes a fifth of the SDK's instructions
+        user_agent="cams",  # building the default for each request takes a fifth of the SDK's CPU instructions
     )
     with _session_lock:
         client = _session.create_client(service, config=config)
@@ -58,7 +58,7 @@ _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def request_deadline() -> Iterator[None]:
-    """Bound the SDK calls of the block, in this thread, by the gateway's timeout.
+    """Keep the SDK calls of the block, in this thread, within the gateway's timeout.
 
     An attempt that would start after 18 s raises Unavailable.
     """
@@ -70,7 +70,7 @@ def request_deadline() -> Iterator[None]:
 
 
 def seconds_left() -> float:
-    """Return the seconds in which SDK calls may still start. Raise Unavailable if none are left."""
+    """Return how many seconds remain in which SDK calls may start. Raise Unavailable if none remain."""
     _check_deadline()
     deadline = _deadline.get()
     return math.inf if deadline is None else deadline - clock.monotonic()
@@ -125,7 +125,7 @@ Item = dict[str, dict[str, Any]]
 
 
 class ConditionFailed(errors.Stale, ChaliceUnhandledError):
-    """A conditional write failed because another write came first; `unit.retry_on_conflict` runs the function again.
+    """A conditional write failed because another write came first. `unit.retry_on_conflict` reruns the function.
 
     It is also a ChaliceUnhandledError because Chalice passes those to the middleware instead of handling them.
     """
@@ -134,7 +134,7 @@ class ConditionFailed(errors.Stale, ChaliceUnhandledError):
 class RejectedWrite(Exception):
     """The database rejected a write because one of its conditions failed. Only `storage.unit` handles it.
 
-    `reasons` has one entry per item of the request, in order; `None` for an item whose condition held.
+    `reasons` has one entry per item in the request, in order. The entry is None if the item's condition held.
     """
 
     def __init__(self, reasons: Sequence[CancellationReason | None]) -> None:
@@ -151,7 +151,7 @@ class TransactionConflict(errors.Unavailable):
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Translate the database errors of the block into errors of the API, or RejectedWrite for a failed condition."""
+    """Translate database errors raised in the block into API errors, or into RejectedWrite for a failed condition."""
     try:
         yield
     except DoesNotExist:
@@ -164,10 +164,10 @@ def translate_errors() -> Iterator[None]:
 
 
 def is_outage(error: Exception) -> bool:
-    """Return whether an operation that failed with this error may succeed when it is repeated unchanged.
+    """Return whether an operation that failed with this error may succeed if it is retried unchanged.
 
-    This is so if the database, KMS or a queue failed or denied access, a newer version has stored a record, or another
-    write came first. Any other error is caused by the data or by a defect in the code.
+    This is the case if the database, KMS or a queue failed or denied access, if a newer version stored a record, or if
+    another write came first. Any other error is caused by the data or by a defect in the code.
     """
     if isinstance(error, errors.Unavailable | ConditionFailed):
         return True
@@ -186,7 +186,7 @@ def _to_api_error(error: Exception) -> Exception:
         )
         return errors.Unavailable(f"The database is not reachable at {endpoint}.")
     if not isinstance(cause, ClientError):
-        # PynamoDB gives up on a batch whose items repeatedly stay unprocessed with a PutError that has no cause.
+        # If a batch's items repeatedly remain unprocessed, PynamoDB gives up with a PutError that has no cause.
         return errors.Unavailable() if isinstance(error, PutError) else error
     code = cause.response.get("Error", {}).get("Code", "")
     if code == "ConditionalCheckFailedException":
@@ -199,7 +199,7 @@ def _to_api_error(error: Exception) -> Exception:
         return TransactionConflict()
     if code == "ValidationException" and "size" in cause.response["Error"].get("Message", ""):
         return errors.TooLarge("The record is too large to store.")  # limits: 400 KB per item, 4 MB per transaction
-    # Errors of a proxy in front of the database have no error code; the SDK uses their HTTP status instead.
+    # Errors from a proxy in front of the database have no error code, so the SDK uses their HTTP status instead.
     if code in _TRANSIENT or re.fullmatch(r"5\d\d", code):
         return errors.Unavailable()
     return error

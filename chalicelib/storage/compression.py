@@ -1,16 +1,16 @@
-"""Deflate compression of stored texts. There is no checksum: AES-GCM authenticates the bytes (`encryption`).
+"""Deflate compression of stored texts. There is no checksum, because AES-GCM authenticates the bytes (`encryption`).
 
-Layout: 2 bytes for a number of lengths, the lengths in 4 bytes each, then a raw deflate stream. Version 1.0.0 wrote
-lengths; they are no longer written, and a reader skips them.
+Layout: 2 bytes for the number of lengths, 4 bytes for each length, then a raw deflate stream. Only version 1.0.0 wrote
+lengths, and readers skip them.
 """
 
 import struct
 import zlib
 
 _NO_LENGTHS = b"\x00\x00"
-# Compression levels. DENSE is for data that is written once: on transcripts it takes twice as long and saves 10 %.
+# Compression levels. DENSE is for data that is written once: for transcripts, it takes twice as long and saves 10 %.
 QUICK, DENSE = 3, 6
-# Memory level. One below zlib's default starts blocks more often, which compresses transcripts better.
+# Memory level. A level one below zlib's default starts new blocks more often, which compresses transcripts better.
 _MEMORY = 7
 
 
@@ -21,7 +21,7 @@ def pack(text: bytes, level: int = QUICK) -> bytes:
 
 
 def unpack(packed: bytes) -> bytes:
-    """Decompress the result of `pack`. Raise ValueError for malformed bytes."""
+    """Decompress what `pack` returned. Raise ValueError for malformed bytes."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         (lengths,) = struct.unpack_from(">H", packed)

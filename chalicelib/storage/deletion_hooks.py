@@ -1,4 +1,4 @@
-"""The rows that extensions keep about deleted records, such as authors. They are committed with the deletion."""
+"""Rows that extensions store about deleted records, such as authors. They are committed with the deletion."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from chalicelib.storage.rows import Row
 
 
 def stage(workspace_id: str, resource: str, record_id: str) -> None:
-    """Stage the rows that extensions keep about a record that the current author deletes."""
+    """Stage the rows that extensions store about a record that the current author deletes."""
     for stage_deletion in extensions.hooks("stage_deletion"):
         stage_deletion(workspace_id, resource, record_id)
 
@@ -15,7 +15,7 @@ def stage(workspace_id: str, resource: str, record_id: str) -> None:
 def rows_of_cascade(
     workspace_id: str, resource: str, record_ids: Sequence[str], milliseconds: int, author: str | None
 ) -> list[Row]:
-    """Return the rows that extensions keep about records of a deleted owner. Repeated calls return the same rows."""
+    """Return the rows that extensions store about a deleted owner's records. Repeated calls return the same rows."""
     return [
         row
         for cascade_deletions in extensions.hooks("cascade_deletions")

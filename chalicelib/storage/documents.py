@@ -11,17 +11,17 @@ from chalicelib.storage.rows import Row, VersionedRow
 
 Document = dict[str, Any]
 
-# Documents were parsed from JSON, so they cannot be circular. A shared encoder saves the setup of each call.
+# Documents were parsed from JSON, so they cannot be circular. A shared encoder avoids a setup for each call.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))
 
-# Bytes of a sealed attribute. DynamoDB's limit of 400 KB per item includes the keys and other attributes.
+# Maximum bytes of a sealed attribute. DynamoDB's limit of 400 KB per item includes the keys and other attributes.
 _LIMIT = 390_000
-# Bytes of the document as an escaped JSON string: a Lambda response is JSON in a JSON string, 6 MB at most.
+# Maximum bytes of the document as an escaped JSON string. A Lambda response is JSON in a JSON string of at most 6 MB.
 _JSON_LIMIT = 3_000_000
 
 
 def encode_json(document: Any) -> bytes:
-    """Return `document` as compact UTF-8 JSON; NaN and infinities raise ValueError."""
+    """Return `document` as compact UTF-8 JSON. Raise ValueError for NaN and infinities."""
     return _ENCODER.encode(document).encode()
 
 
@@ -33,7 +33,7 @@ def json_equal(left: Document, right: Document) -> bool:
 def seal(row: Row, attribute: str, document: Document) -> bytes:
     """Return `document`, compressed and encrypted for this attribute of this item.
 
-    Raise TooLarge for more than 390,000 bytes sealed, or 3 MB of escaped JSON.
+    Raise TooLarge if the result exceeds 390,000 bytes, or the escaped JSON exceeds 3 MB.
     """
     payload = encode_json(document)
     sealed = encryption.seal(row.workspace_id, row.associated_data(attribute), payload)
@@ -43,7 +43,7 @@ def seal(row: Row, attribute: str, document: Document) -> bytes:
 
 
 def unseal_text(row: Row, attribute: str) -> str:
-    """Return the JSON text of the document in a sealed attribute of an item, exactly as `encode_json` wrote it.
+    """Return the JSON text of the document in an item's sealed attribute, exactly as `encode_json` wrote it.
 
     Raise encryption.DecryptionError and layouts.UnknownLayout.
     """
@@ -51,7 +51,7 @@ def unseal_text(row: Row, attribute: str) -> str:
 
 
 def unseal(row: Row, attribute: str) -> Document:
-    """Return the document in a sealed attribute of an item. Raise DecryptionError and UnknownLayout."""
+    """Return the document in an item's sealed attribute. Raise DecryptionError and UnknownLayout."""
     document: Document = json.loads(unseal_text(row, attribute))
     return document
 
@@ -62,7 +62,7 @@ class SealedRow(Row):
     document = BinaryAttribute(legacy_encoding=False)
 
     def seal(self, document: Document) -> None:
-        """Replace the document; the row must still be put. Raise TooLarge as the function `seal` does."""
+        """Replace the document, without saving the row. Raise TooLarge as the function `seal` does."""
         self.document = seal(self, "document", document)
 
     def open(self) -> Document:
@@ -79,5 +79,5 @@ class DocumentRow(SealedRow, VersionedRow):
 
 
 def _exceeds_json_limit(payload: bytes) -> bool:
-    # Escaping at most triples the bytes of a JSON text, so only large documents have to be escaped to be measured.
+    # Escaping at most triples the size of a JSON text, so only large documents have to be escaped to measure them.
     return len(payload) * 3 > _JSON_LIMIT and len(json.dumps(payload.decode())) > _JSON_LIMIT

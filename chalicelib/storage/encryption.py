@@ -1,11 +1,11 @@
-"""Envelope encryption of stored attributes; the only module that encrypts.
+"""Envelope encryption for stored attributes. No other module encrypts data.
 
 JSON bytes are compressed (`compression`), then encrypted with AES-256-GCM. KMS generates and wraps the data key
-(`keyring`). Each workspace has its own key, derived from the data key by HMAC. The associated data (AAD) names the
-table, item key and attribute: a ciphertext copied to another item or workspace does not decrypt.
+(`keyring`). Each workspace has its own key, derived from the data key by HMAC. The associated data (AAD) contains the
+table, item key and attribute, so a ciphertext that is copied to another item or workspace cannot be decrypted.
 
-Sealed bytes are 1 byte for the layout (`layouts`), which is authenticated as well, 4 bytes for the key id, 12 bytes for
-the nonce, the ciphertext and the tag.
+Sealed bytes consist of 1 byte for the layout (`layouts`), which is also authenticated, 4 bytes for the key id, 12 bytes
+for the nonce, the ciphertext and the tag.
 """
 
 import hmac
@@ -21,9 +21,9 @@ _HEADER = 1 + 4 + 12
 
 
 class DecryptionError(Exception):
-    """The bytes do not decrypt with this associated data: they were altered, or belong to another item or key.
+    """The bytes cannot be decrypted with this associated data: they were altered, or belong to another item or key.
 
-    The error has no message, because logs show it and the associated data contains ids.
+    The error has no message, because logs include error messages and the associated data contains ids.
     """
 
 

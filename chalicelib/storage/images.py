@@ -1,11 +1,11 @@
-"""Images of rows in the records of streams, as Lambda passes them to a function."""
+"""Row images in stream records, as Lambda passes them to a function."""
 
 import base64
 from typing import Any
 
 from chalicelib import ids
 
-# The maximum time between a version tag and its write: longer than any request plus the difference of two clocks.
+# The maximum time between a version tag and its write: longer than any request plus the clock skew.
 _WRITE_SECONDS = 300
 
 Image = dict[str, dict[str, Any]]
@@ -17,7 +17,7 @@ def decode(image: Image | None) -> Image | None:
 
 
 def is_imported(record: dict[str, Any]) -> bool:
-    """Return whether an import wrote a record of a stream: the row then has an old version tag, from the file."""
+    """Return whether an import caused a stream record. In that case, the row has an old version tag from the file."""
     change = record["dynamodb"]
     tag = change.get("NewImage", {}).get("version_tag", {}).get("S", "")
     written = change.get("ApproximateCreationDateTime", 0)

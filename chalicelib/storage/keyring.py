@@ -1,4 +1,4 @@
-"""The data keys of the envelope encryption: KMS generates and wraps them, and a table stores them wrapped.
+"""Data keys for envelope encryption. KMS generates and wraps them, and a table stores them in wrapped form.
 
 The wrapped keys are in the database, not in the deployment's environment, so that a backup of the tables can be read
 with KMS alone. A process unwraps each key once.
@@ -47,12 +47,12 @@ class DataKey(NamedTuple):
 
 
 class UnknownKey(Exception):
-    """The keyring has no key with this id. Keys are stored before use, so the id is damaged or the key is lost."""
+    """The keyring has no key with this id. Keys are stored before use, so the id is corrupt or the key is lost."""
 
 
 @lru_cache(maxsize=1)
 def current() -> DataKey:
-    """Return the key for encryption. Raise Unavailable before the first `ensure_data_key`, or when KMS fails."""
+    """Return the encryption key. Raise Unavailable before the first `ensure_data_key`, or if KMS fails."""
     row = find_row(KeyRow, _CURRENT)
     if row is None:
         raise errors.Unavailable("The keyring does not have the data key; create a workspace first.")
@@ -61,7 +61,7 @@ def current() -> DataKey:
 
 @lru_cache(maxsize=64)
 def find(key_id: bytes) -> DataKey:
-    """Return the key with this id, for decryption. Raise UnknownKey, and Unavailable as `current` does."""
+    """Return the decryption key with this id. Raise UnknownKey, and Unavailable as `current` does."""
     newest = current()
     if newest.key_id == key_id:
         return newest
@@ -72,15 +72,15 @@ def find(key_id: bytes) -> DataKey:
 
 
 def ensure_data_key() -> None:
-    """Create the first data key if none exists. For operators: needs `kms:GenerateDataKeyWithoutPlaintext`."""
+    """Create the first data key if none exists. Operators need `kms:GenerateDataKeyWithoutPlaintext`."""
     if find_row(KeyRow, _CURRENT) is None:
         rotate()
 
 
 def rotate() -> None:
-    """Create a data key and use it for encryption from now on. Older keys still decrypt older documents.
+    """Create a data key and use it for all further encryption. Older keys still decrypt older documents.
 
-    Running processes keep encrypting with their loaded key until they end.
+    Running processes continue to encrypt with their loaded key until they end.
     """
     wrapped = _kms("generate_data_key_without_plaintext", KeyId=settings.encryption_key(), KeySpec="AES_256")
     key_id = os.urandom(4).hex()
@@ -88,7 +88,7 @@ def rotate() -> None:
         KeyRow(name, key_id=key_id, wrapped=wrapped["CiphertextBlob"], created_at=clock.seconds())
         for name in (_CURRENT, key_id)
     )
-    # Replacing the key of an existing id would make everything that it encrypted unreadable.
+    # Replacing an existing id's key would make everything that it encrypted unreadable.
     with unit_of_work():
         put(own_row, KeyRow.name.does_not_exist())
         put(current_row)

@@ -1,18 +1,18 @@
 """Stored layouts: the numbered ways in which records are stored.
 
 Each sealed attribute begins with the number of its layout. The code reads every layout in `READABLE` and writes one of
-them. During a deployment, old and new functions share the tables: a deployment lets the functions write a new layout
-only when all of them read it (`infra/deploy/layouts.py`). Plain attributes and queue messages have no number, so a
-version may only add optional ones.
+them. During a deployment, old and new functions share the tables, so a deployment enables a new layout only when all
+functions can read it (`infra/deploy/layouts.py`). Plain attributes and queue messages have no number, so a version may
+only add optional ones.
 """
 
 from chalicelib import errors, settings
 
-# Each layout that this version reads, and the first version that reads it. Readers are kept, because a record keeps its
-# layout until it is written again. `tests/storage/layouts` contains recorded rows of each layout.
+# Each layout that this version reads, and the first version that read it. Readers are never removed, because a record
+# keeps its layout until it is written again. `tests/storage/layouts` contains recorded rows in each layout.
 READABLE = {2: "1.0.0"}
 CURRENT = max(READABLE)
-# The numbers of possible layouts. A record with another first byte is damaged.
+# Possible layout numbers. A record with any other first byte is corrupt.
 NUMBERS = range(min(READABLE), 32)
 
 

@@ -1,7 +1,7 @@
 """Ids of child records, such as an agent's tools, which can be found without the parent's id.
 
-A child's id and its partition key share an eleven-character prefix derived from the parent's id. So one strongly
-consistent request finds a child by its id, and one lists the children of a parent.
+A child's id and its partition key share an eleven-character prefix derived from the parent's id. Therefore, one
+strongly consistent request finds a child by its id, and one lists a parent's children.
 """
 
 import hashlib
@@ -14,17 +14,17 @@ _PREFIX = 11
 
 
 def new_id(parent_id: str) -> str:
-    """Return a new id for a child: the prefix and a ULID. The ids of one parent sort by creation time."""
+    """Return a new id for a child: the prefix and a ULID. A parent's child ids sort by creation time."""
     return id_at(parent_id, ids.new_id())
 
 
 def id_at(parent_id: str, ulid: str) -> str:
-    """Return the id of a child with this ULID."""
+    """Return the child id for this ULID."""
     return _prefix(parent_id) + ulid
 
 
 def ulid_of(child_id: str) -> str:
-    """Return the ULID of a child, from its id."""
+    """Return the ULID in a child id."""
     return child_id[_PREFIX:]
 
 
@@ -40,6 +40,6 @@ def partition_of(workspace_id: str, child_id: str) -> str:
 
 @lru_cache(1_024)
 def _prefix(parent_id: str) -> str:
-    """Return 55 bits of a hash. Collisions between the parents of a workspace are negligible."""
+    """Return 55 bits of a hash. Collisions between a workspace's parents are negligible."""
     digest = int.from_bytes(hashlib.sha256(parent_id.encode()).digest()[:8], "big")
     return "".join(ids.CROCKFORD[(digest >> 5 * place) & 31] for place in range(_PREFIX))

@@ -1,6 +1,6 @@
 """Reads: one item by key, a batch of items, a query, a scan.
 
-Reads are strongly consistent, except on an index, or with `consistent=False`, which costs half as much.
+Reads are strongly consistent, except on an index or with `consistent=False`, which halves the cost.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,11 @@ from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import AnyRow, Key
 
 _ATTEMPTS = 12
-_BATCH = 100  # DynamoDB's limit of items per BatchGetItem
+_BATCH = 100  # DynamoDB's item limit for BatchGetItem
 
 
 def find(row: type[AnyRow], partition: str, sort: str | None = None, *, consistent: bool = True) -> AnyRow | None:
-    """Return the item with this key, or None. One request; eventual consistency costs half as much."""
+    """Return the item with this key, or None. Costs one request, or half with eventual consistency."""
     with translate_errors():
         try:
             return row.get(partition, sort, consistent_read=consistent)
@@ -27,7 +27,7 @@ def find(row: type[AnyRow], partition: str, sort: str | None = None, *, consiste
 
 
 def find_serializable(key: Key) -> Any:
-    """Return the item, or None, read in a transaction: it never sees a commit of several items half applied.
+    """Return the item, or None. It is read in a transaction, so the read never sees a partially applied commit.
 
     Raise Unavailable after twelve conflicts with other transactions.
     """
@@ -44,11 +44,11 @@ def find_serializable(key: Key) -> Any:
 
 
 def find_many(keys: Sequence[Key]) -> list[Any]:
-    """Return the items with these keys, of any tables, in the order of the keys; None for each that does not exist.
+    """Return the items with these keys, from any tables, in the order of the keys. A missing item is None.
 
-    One request per 100 distinct keys, plus one for each batch of unprocessed keys. An eventually consistent read may
-    return a slightly older item; all keys of a table are read with the same consistency. Raise Unavailable after twelve
-    requests for a batch.
+    Costs one request per 100 distinct keys, plus one for each batch of unprocessed keys. An eventually consistent read
+    may return a slightly older item; all keys of a table are read with the same consistency. Raise Unavailable after
+    twelve requests for the same batch.
     """
     items: dict[_Identity, dict[str, Any]] = {}
     reads = [_ItemRead(key.row.Meta.table_name, _raw_key(key), key.consistent) for key in keys]
@@ -106,10 +106,10 @@ def query(
     newest_first: bool = False,
     consistent: bool = True,
 ) -> list[AnyRow]:
-    """Return the items of a partition in the order of their sort key, at most `limit`; None for all.
+    """Return a partition's items in sort key order: at most `limit`, or all if it is None.
 
-    One request per MB read. An index is eventually consistent, and so is a table with `consistent=False`, at half the
-    price.
+    Costs one request per MB read. Reads are eventually consistent on an index, and on a table with `consistent=False`,
+    at half the cost.
     """
     rows = iterate(
         row, partition, condition, limit=limit, index=index, newest_first=newest_first, consistent=consistent
@@ -128,9 +128,9 @@ def iterate(
     newest_first: bool = False,
     consistent: bool = True,
 ) -> Iterator[AnyRow]:
-    """Yield the items of `query` one by one. Read the next megabyte only when the caller needs it.
+    """Yield the items of `query` one at a time. Read the next megabyte only when the caller needs it.
 
-    With `only`, yield only matching items. Each page with omitted items costs one more request.
+    If `only` is set, yield only matching items. Each page with omitted items costs one more request.
     """
     with translate_errors():
         yield from row.query(
@@ -146,14 +146,14 @@ def iterate(
 
 
 def count(row: type[AnyRow], partition: str, condition: Condition, *, index: str) -> int:
-    """Return the number of entries of an index that satisfy the condition on its sort key. One request per MB read."""
+    """Return how many index entries satisfy the sort key condition. Costs one request per MB read."""
     with translate_errors():
         return int(row.count(partition, condition, index_name=index))
 
 
 def query_once(row: type[AnyRow], partition: str) -> tuple[list[Any], bool]:
-    """Return the first items of a partition, at most 1 MB, and whether the partition has no more. One request."""
-    # PynamoDB's query is not used, because it would add 10 % to the instructions of reading an agent.
+    """Return a partition's first items, up to 1 MB, and whether these are all its items. Costs one request."""
+    # PynamoDB's query is not used, because it would add 10 % to the CPU instructions for reading an agent.
     arguments = {
         "TableName": row.Meta.table_name,
         "KeyConditionExpression": "#key = :key",
@@ -169,9 +169,10 @@ def query_once(row: type[AnyRow], partition: str) -> tuple[list[Any], bool]:
 def query_page(
     row: type[AnyRow], partition: str, limit: int, after: Any, *, index: str
 ) -> tuple[list[AnyRow], dict[str, Any] | None]:
-    """Return up to `limit` entries of a partition of an index, and the `after` of the next page.
+    """Return up to `limit` entries of an index partition, and the next page's `after`.
 
-    Use this for an index with equal sort keys. `after` is None at the beginning and at the end. One request per MB.
+    Use this for an index with duplicate sort keys. `after` is None at the beginning and at the end. Costs one request
+    per MB.
     """
     with translate_errors():
         entries = row.query(partition, index_name=index, limit=limit, page_size=limit, last_evaluated_key=after)
@@ -179,6 +180,6 @@ def query_page(
 
 
 def scan(row: type[AnyRow], condition: Condition) -> Iterator[AnyRow]:
-    """Yield the items of a table that satisfy the condition, in no order. The scan reads and costs the whole table."""
+    """Yield a table's items that satisfy the condition, in no order. The scan reads and pays for the whole table."""
     with translate_errors():
         yield from row.scan(condition, consistent_read=True)

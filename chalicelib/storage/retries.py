@@ -1,4 +1,4 @@
-"""Exponential backoff with jitter between attempts that conflict with other writers."""
+"""Exponential backoff with jitter, for attempts that conflict with other writers."""
 
 import random
 

@@ -1,7 +1,7 @@
 """The base classes of all rows: keys, deserialisation, associated data and version tags.
 
-The partition key of a workspace's row begins with the workspace id of the credential, so no request can find another
-workspace's record. Credentials and sign-in attempts are found by a hash, data keys by their id.
+The partition key of a workspace's row begins with the credential's workspace id, so no request can find another
+workspace's record. Credentials and sign-in attempts are found by a hash, and data keys by their id.
 """
 
 from collections.abc import Sequence
@@ -21,22 +21,22 @@ AnyRow = TypeVar("AnyRow", bound="Row")
 
 
 def table(name: str) -> str:
-    """Return the physical name of a table: the prefix of the settings and its name in the template."""
+    """Return a table's physical name: the configured prefix and the table's name in the template."""
     return settings.table_prefix() + name
 
 
 def join_key(*parts: str) -> str:
-    """Return the parts of a partition key or of a sort key, joined by `#`."""
+    """Join the parts of a partition key or sort key with `#`."""
     return _SEPARATOR.join(parts)
 
 
 def split_key(key: str) -> list[str]:
-    """Return the parts of a key that `join_key` returned."""
+    """Return the parts of a key that `join_key` built."""
     return key.split(_SEPARATOR)
 
 
 def associated_data(table: str, keys: Sequence[str], attribute: str) -> str:
-    """Return the associated data (AAD) of a sealed attribute: its table, item key and name.
+    """Return a sealed attribute's associated data (AAD): its table, item key and name.
 
     `table` is the name in the template without the stage's prefix, so that another stage can read a restored table.
     """
@@ -45,16 +45,16 @@ def associated_data(table: str, keys: Sequence[str], attribute: str) -> str:
 
 @cache
 def logical_name(table_name: str) -> str:
-    """Return the name in the template of a table with this physical name."""
+    """Return the template's name for the table with this physical name."""
     return table_name.removeprefix(settings.table_prefix())
 
 
 class Lifecycle(NamedTuple):
-    """The keys and the lifecycle of a class of rows. docs/storage.md lists the keys; tests compare both with the code.
+    """A row class's keys and lifecycle. docs/storage.md lists the keys. Tests compare both with the code.
 
-    The forms of the keys have literal parts, `{placeholders}` and alternatives (` or `). A row is deleted with its
-    `owner`: an `agent`, a `conversation` or the `workspace`; a row of the `stage` stays or expires. `export` and
-    `erasure` are the kinds of an export and of an erasure that include the row, or `no: ` and the reason.
+    Key patterns consist of literal parts, `{placeholders}` and alternatives (` or `). A row is deleted with its
+    `owner`: an `agent`, a `conversation` or the `workspace`. A row owned by the `stage` remains or expires. `export`
+    and `erasure` are the export and erasure kinds that include the row, or `no: ` and the reason.
     """
 
     partition: str
@@ -65,7 +65,7 @@ class Lifecycle(NamedTuple):
 
 
 class Row(Model):
-    """An item of a table. Only a class that reads the rows of other classes has no `lifecycle`."""
+    """A table item. Only a class that reads other classes' rows has no `lifecycle`."""
 
     lifecycle: ClassVar[Lifecycle]
 
@@ -79,7 +79,7 @@ class Row(Model):
 
     @classmethod
     def from_raw_data(cls: type[AnyRow], data: dict[str, dict[str, Any]]) -> AnyRow:
-        """Return the row of a stored item. PynamoDB's own method is slower: it reads the attributes three times."""
+        """Return the row for a stored item. PynamoDB's method is slower: it reads the attributes three times."""
         row = cls.__new__(cls)
         row.attribute_values = {}
         for name, attribute in cls.get_attributes().items():
@@ -103,32 +103,32 @@ class Row(Model):
 
     @property
     def position(self) -> str:
-        """The sort key, after which the cursor of a list continues."""
+        """The sort key, after which a list cursor continues."""
         return self.keys[-1]
 
     def associated_data(self, attribute: str) -> str:
-        """Return the associated data (AAD) of a sealed attribute."""
+        """Return a sealed attribute's associated data (AAD)."""
         return associated_data(logical_name(self.Meta.table_name), self.keys, attribute)
 
     def __repr__(self) -> str:
-        # PynamoDB's repr prints every value, and some of them are credentials. Keys contain ids, such as emails.
+        # PynamoDB's repr prints every value, and some values are credentials. Keys contain ids, which may be emails.
         return f"{type(self).__name__}({self.workspace_id})"
 
 
 class TaggedRow(Row):
-    """An item with a version tag: a ULID, replaced at every write. Callers see it as the record's `ETag`."""
+    """An item with a version tag: a ULID that is replaced on every write. Callers see it as the record's `ETag`."""
 
     version_tag = UnicodeAttribute()
 
 
 class VersionedRow(TaggedRow):
-    """An item under optimistic locking: a write succeeds only if the item has the version tag that was read."""
+    """An item with optimistic locking: a write succeeds only if the item still has the version tag that was read."""
 
 
 class Key(NamedTuple):
     """The key of one item: its row class, partition key and sort key.
 
-    `find_many` reads the item strongly consistently, or eventually consistently at half the price.
+    `find_many` reads the item strongly consistently, or eventually consistently at half the cost.
     """
 
     row: type[Row]

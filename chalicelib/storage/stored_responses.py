@@ -1,7 +1,7 @@
-"""The rows of stored responses to requests with an `Idempotency-Key` (`http.idempotency`).
+"""Rows for stored responses to requests with an `Idempotency-Key` (`http.idempotency`).
 
-Partition keys end with a hash, so only an index finds the items of a workspace. Erasures and the command `workspace
-delete` read it. A partition of the index accepts 1,000 write units a second, so each workspace has 16 partitions.
+Partition keys end with a hash, so only an index can find a workspace's items. Erasures and the `workspace delete`
+command read it. An index partition accepts 1,000 write units per second, so each workspace has 16 partitions.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ RESPONSE = "answer"
 
 
 class PiecesByWorkspace(GlobalSecondaryIndex["PieceRow"]):  # type: ignore[no-untyped-call]
-    """The keys of the items of a workspace. Items of an earlier version lack `shard`, and expire in a day."""
+    """The keys of a workspace's items. Items from earlier versions lack `shard`, and expire within a day."""
 
     class Meta:
         index_name = INDEX
@@ -32,8 +32,8 @@ class PiecesByWorkspace(GlobalSecondaryIndex["PieceRow"]):  # type: ignore[no-un
 class StoredResponseRow(SealedRow, TaggedRow):
     """A key and its response: the sealed document `{fingerprint, path?, status, headers, messages}` and sealed body.
 
-    `path` contains the path values of the request, for erasures, because a response may lack the id of its
-    conversation. An earlier version stored no `path`.
+    `path` contains the request's path values, for erasures, because a response may lack its conversation id. An earlier
+    version stored no `path`.
 
     A long body is stored in `pieces` separate items, whose sort keys begin with `writing`. The partition key is a hash,
     so it does not reveal the key or the credential.
@@ -53,7 +53,7 @@ class StoredResponseRow(SealedRow, TaggedRow):
 
 
 class PieceRow(Row):
-    """A piece of a long sealed body. With only its keys, the row can stand for any item of the table."""
+    """A piece of a long sealed body. If only its keys are set, the row can represent any item of the table."""
 
     class Meta:
         table_name = table("idempotency")
@@ -70,24 +70,24 @@ class PieceRow(Row):
 
 
 def shard_of(request: str) -> str:
-    """Return the partition of the index for a partition key, which ends with a hash."""
+    """Return the index partition for a partition key, which ends with a hash."""
     workspace_id, name = split_key(request)
     return join_key(workspace_id, name[0])
 
 
 def shards(workspace_id: str) -> list[str]:
-    """Return the partitions of the index for a workspace, sorted."""
+    """Return a workspace's index partitions, sorted."""
     return [join_key(workspace_id, digit) for digit in "0123456789abcdef"]
 
 
 def list_all(workspace_id: str) -> Iterator[PieceRow]:
-    """Yield the keys of all items of a workspace."""
+    """Yield the keys of all of a workspace's items."""
     for shard in shards(workspace_id):
         yield from iterate(PieceRow, shard, index=INDEX)
 
 
 def piece_rows(row: StoredResponseRow) -> list[PieceRow]:
-    """Return rows with the keys of the pieces of a long body, or none for a short body."""
+    """Return rows with the keys of a long body's pieces, or no rows for a short body."""
     return [
         PieceRow(row.request, join_key(row.writing, f"{number:02}"), shard=row.shard, expires_at=row.expires_at)
         for number in range(int(row.pieces or 0))
@@ -95,7 +95,7 @@ def piece_rows(row: StoredResponseRow) -> list[PieceRow]:
 
 
 def read_body(row: StoredResponseRow) -> str:
-    """Return the body of a response. One request if it is long."""
+    """Return a response body. Costs one request if the body is long."""
     if row.body is not None:
         return _open(row, row.body)
     pieces = find_many([Key(PieceRow, piece.request, piece.part) for piece in piece_rows(row)])

@@ -7,11 +7,11 @@
 
 A single staged write is sent as a conditional put, update or delete; several writes are sent as one transaction. If
 conditions fail, the commit raises the `error` of the first failed step in staging order. The default error is
-`ConditionFailed`: another write came first, and `retry_on_conflict` runs the function again.
+`ConditionFailed`: another write came first, and `retry_on_conflict` reruns the function.
 
-If the response to a write is lost, the SDK repeats the write, and the repetition fails its own condition. Only this
-module detects this case: it compares the stored version tag with its own. A transaction consumes twice the write
-units of its items.
+If the response to a write is lost, the SDK retries the write, and the retry fails its own condition. Only this module
+detects this case, by comparing the stored version tag with its own. A transaction consumes twice the write units of its
+items.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,20 +36,20 @@ from chalicelib.storage.client import (
 from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import Key, Row, TaggedRow, VersionedRow
 
-_MAX_STEPS = 100  # DynamoDB's limit of items per transaction
-_ATTEMPTS = 12  # attempts of a request while other transactions hold its items
-# Runs of a function whose conditions fail. Of sixteen writers of one record, some need more than ten. All pauses
-# take at most 14 s.
+_MAX_STEPS = 100  # DynamoDB's item limit per transaction
+_ATTEMPTS = 12  # attempts per request while other transactions hold its items
+# Maximum runs of a function whose conditions fail. If sixteen writers change one record, some need more than ten runs.
+# All pauses together take at most 14 s.
 _RUNS = 20
 
 Result = TypeVar("Result")
 Parameters = ParamSpec("Parameters")
-# The error of a failed condition, or a function that returns it for the stored item.
+# The error for a failed condition, or a function that returns it for the stored item.
 Failure = errors.ApiError | Callable[[Item | None], errors.ApiError]
 
 
 class Step(NamedTuple):
-    """A staged write or condition check of one item. `arguments` builds the request's arguments at the commit."""
+    """A staged write or condition check for one item. `arguments` builds the request's arguments during the commit."""
 
     action: Literal["Put", "Update", "Delete", "ConditionCheck"]
     arguments: Callable[[], dict[str, Any]]
@@ -57,18 +57,18 @@ class Step(NamedTuple):
     error: Failure | None
 
     def wrote(self, item: Item | None) -> bool:
-        """Return whether this step itself wrote the item that now fails its condition."""
+        """Return whether this step itself wrote the item that now fails the condition."""
         return item is not None and "version_tag" in item and item["version_tag"]["S"] == self.version_tag
 
     def failure(self, item: Item | None) -> errors.ApiError:
-        """Return the error of the failed condition; `item` is the stored item."""
+        """Return the error for the failed condition. `item` is the stored item."""
         if self.error is None:
             return ConditionFailed()
         return self.error(item) if callable(self.error) else self.error
 
 
 class Unit:
-    """The staged writes of a function, and the queue messages to send after the commit."""
+    """A function's staged writes, and the queue messages to send after the commit."""
 
     def __init__(self) -> None:
         self._steps: list[Step] = []
@@ -76,15 +76,15 @@ class Unit:
 
     @property
     def has_writes(self) -> bool:
-        """Whether a step changes an item; a condition check does not."""
+        """Whether any step changes an item. A condition check does not."""
         return any(step.action != "ConditionCheck" for step in self._steps)
 
     def stage(self, step: Step) -> None:
-        """Add a step. If several conditions fail, the step that was staged first decides the error."""
+        """Add a step. If several conditions fail, the step that was staged first determines the error."""
         self._steps.append(step)
 
     def stage_first(self, step: Step) -> None:
-        """Add a step whose error takes precedence over those of all other steps."""
+        """Add a step whose error takes precedence over all other steps' errors."""
         self._steps.insert(0, step)
 
     def send_after_commit(self, queue: str, text: str) -> None:
@@ -92,13 +92,13 @@ class Unit:
         self.messages.append((queue, text))
 
     def discard(self) -> None:
-        """Drop the staged writes and messages."""
+        """Discard the staged writes and messages."""
         self._steps, self.messages = [], []
 
     def commit(self) -> None:
         """Write all staged steps atomically.
 
-        Raise the error of the first failed step, ConditionFailed by default. Raise TooLarge for more than 100 steps
+        Raise the first failed step's error, which is ConditionFailed by default. Raise TooLarge for more than 100 steps
         or 4 MB. Raise Unavailable if the outcome is unknown or other transactions hold the items for too long.
         """
         if not self._steps:
@@ -126,11 +126,11 @@ class Unit:
         if not others and first.action != "ConditionCheck":
             return f"{first.action}Item", first.arguments()
         steps = [{step.action: step.arguments()} for step in self._steps]
-        # The token makes repetitions by the SDK idempotent for ten minutes.
+        # The token makes SDK retries idempotent for ten minutes.
         return "TransactWriteItems", {"TransactItems": steps, "ClientRequestToken": ids.new_id()}
 
     def _is_done(self, failed: RejectedWrite) -> bool:
-        """Return whether an earlier attempt of this request was applied and only its response was lost."""
+        """Return whether an earlier attempt at this request was applied and only its response was lost."""
         pairs = zip(self._steps, failed.reasons, strict=True)
         if any(reason and step.wrote(reason.raw_item) for step, reason in pairs):
             return True
@@ -139,7 +139,7 @@ class Unit:
         return not others and first.action == "Delete" and reason is not None and not reason.raw_item
 
     def _raise_unless_conflict(self, failed: RejectedWrite) -> None:
-        """Raise the error of the first failed step; return if another transaction held its item."""
+        """Raise the first failed step's error, or return if another transaction held its item."""
         for step, reason in zip(self._steps, failed.reasons, strict=True):
             if reason is not None:
                 if reason.code == "TransactionConflict":
@@ -176,7 +176,7 @@ def current_unit() -> Unit:
 def retry_on_conflict(action: Callable[[], Result]) -> Result:
     """Return the result of `action`, which reads, decides and writes. Repeat it, with backoff, after ConditionFailed.
 
-    Raise the conflict of the twentieth run.
+    Raise the conflict after the twentieth run.
     """
     for run in range(1, _RUNS):
         try:
@@ -189,7 +189,7 @@ def retry_on_conflict(action: Callable[[], Result]) -> Result:
 def in_unit_of_work(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Decorate a store function that views and operators' commands call.
 
-    It joins the open unit; without an open unit, it opens and commits a new unit and retries on conflict.
+    It joins the open unit. If no unit is open, it opens and commits a new unit and retries on conflict.
     """
 
     @wraps(function)
@@ -213,7 +213,7 @@ def put(row: Row, condition: Condition | None = None, error: Failure | None = No
 
 
 def put_first(row: TaggedRow, condition: Condition, error: Failure) -> None:
-    """Stage a put whose error takes precedence over those of all other steps."""
+    """Stage a put whose error takes precedence over all other steps' errors."""
     tag = _set_version_tag(row)
     current_unit().stage_first(_put_step(row, condition, tag, error))
 
@@ -221,7 +221,7 @@ def put_first(row: TaggedRow, condition: Condition, error: Failure) -> None:
 def update(
     row: Row, actions: Sequence[Action], condition: Condition | None = None, error: Failure | None = None
 ) -> None:
-    """Stage an update of single attributes, regardless of the version of the item. Set the new version tag."""
+    """Stage an update of individual attributes, regardless of the item's version. Set the new version tag."""
     tag = _set_version_tag(row)
     changes = [*actions, type(row).version_tag.set(tag)] if isinstance(row, TaggedRow) and tag else list(actions)
     current_unit().stage(
@@ -252,7 +252,7 @@ def _put_step(row: Row, condition: Condition | None, tag: str | None, error: Fai
 
 
 def _unchanged(row: Row, condition: Condition | None) -> Condition | None:
-    """Return `condition` and the optimistic lock of a VersionedRow: the tag that was read, or no item if it is new."""
+    """Return `condition` with a VersionedRow's optimistic lock: the tag that was read, or no item if the row is new."""
     if isinstance(row, VersionedRow):
         tag = type(row).version_tag
         condition &= tag.does_not_exist() if row.version_tag is None else tag == row.version_tag

@@ -1,7 +1,7 @@
-"""Tool calls: the request that an agent sends to a tool's server, and a test of that request (docs/guide.md).
+"""Tool calls: the request that an agent sends to a tool's server, and tests of that request (docs/guide.md).
 
-The result of a test contains no secrets. Its request is built from the tool with masked secret members. In its
-response, which may echo the request, each occurrence of a secret is masked.
+A test result contains no secrets. The request in it is built from the tool with masked secret members. The response may
+echo the request, so each occurrence of a secret in it is masked.
 """
 
 import codecs
@@ -21,7 +21,7 @@ from chalicelib.storage import Document
 # Seconds for the whole call. API Gateway waits for 29 s, but the commit of an `Idempotency-Key` follows the call, and
 # must start within 18 s of the request (`storage.seconds_left`).
 DEADLINE_SECONDS = 10.0
-# Maximum bytes of a response's body in the result. More are read, because masks are shorter than secrets.
+# Maximum bytes of the response body in the result. More bytes are read, because masks are shorter than secrets.
 MAX_SHOWN = 64 * 1024
 SECRET_HEADER = "X-Tool-Secret"  # noqa: S105 - the name of a header
 MASK = "***"
@@ -30,9 +30,9 @@ _MASK = MASK.encode()
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _PLACES = ("query", "header", "path", "body")
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
-# Maximum fields of a tool, to limit the time that masking takes.
+# Maximum fields per tool, to limit the time that masking takes.
 _MAX_FIELDS = 100
-# Characters of the shortest value that is masked in a response. Shorter values of fields are words such as `en`.
+# Minimum characters of a value that is masked in a response. Shorter field values are words such as `en`.
 _SHORTEST = 8
 
 
@@ -46,7 +46,7 @@ class NotCallable(errors.Conflict):
 def call(tool: Document, arguments: Mapping[str, Any]) -> Document:
     """Call a tool's server once, and return the request, the response and the error as `models.ToolTest`.
 
-    `error` is the reason for a missing or incomplete response, such as a refused address or a timeout. Raise
+    `error` is the reason for a missing or incomplete response, such as a blocked address or a timeout. Raise
     NotCallable if the tool cannot be called, and Invalid if it cannot be called with these arguments.
     """
     masked_tool, response = _with_masks(tool), Response()
@@ -76,7 +76,7 @@ def build_request(tool: Document, arguments: Mapping[str, Any]) -> sender.Reques
 
 
 def _place(fields: list[Document], arguments: Mapping[str, Any], default_place: str) -> dict[str, Document]:
-    """Return the values of a call by place and key. An argument without a field goes to `default_place`."""
+    """Return a call's values by place and key. An argument without a field goes to `default_place`."""
     named = {field.get("key") for field in fields}
     values: dict[str, Document] = {place: {} for place in _PLACES}
     values[default_place] = {key: value for key, value in arguments.items() if key not in named and value is not None}
@@ -97,7 +97,7 @@ def _place(fields: list[Document], arguments: Mapping[str, Any], default_place: 
 
 def _url(url: str, values: dict[str, Document]) -> str:
     path_values = {key: quote(_text(value), safe="*") for key, value in values["path"].items()}
-    # The length is limited, because a short URL can repeat a long value.
+    # The length is limited because a short URL template can repeat a long value.
     if long := next((key for key, value in path_values.items() if len(value) > MAX_URL), None):
         raise errors.Invalid.member(f"arguments.{long[:64]}", f"must have at most {MAX_URL} characters in a path")
     # Servers resolve these segments, so an argument could lead to another path.
@@ -110,12 +110,12 @@ def _url(url: str, values: dict[str, Document]) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a value for a URL or a header: text unchanged, any other value as JSON."""
+    """Return a value for a URL or a header: text is unchanged, and any other value becomes JSON."""
     return value if isinstance(value, str) else storage.encode_json(value).decode()
 
 
 def _with_masks(tool: Document) -> Document:
-    """Return the tool with a mask for each value of a secret member."""
+    """Return the tool with each value of a secret member masked."""
     from chalicelib.tools import models
 
     masked_tool = _mask(models.Tool, tool)
@@ -132,7 +132,7 @@ def _mask(model: Any, record: Document) -> Document:
 
 
 def _find_secrets(tool: Document, masked_tool: Document) -> list[bytes]:
-    """Return the secrets of a tool in all encodings that a response may echo, longest first."""
+    """Return a tool's secrets in all encodings that a response may echo, longest first."""
     spellings = {spelling for text in _secrets(tool, masked_tool) for spelling in _spellings(text)}
     return sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
 
@@ -164,7 +164,7 @@ def _render_request(request: sender.Request) -> Document:
 
 
 def _render_response(response: Response, secrets: list[bytes]) -> Document:
-    """Return the received part of the response, with secrets masked. The values of a repeated header are joined."""
+    """Return the received part of the response, with secrets masked. A repeated header's values are joined."""
     headers: dict[str, list[str]] = {}
     block = _hide(b"\n".join(b":".join(header) for header in response.headers), secrets)
     for line in block.decode("latin-1").split("\n") if block else ():
@@ -177,7 +177,7 @@ def _render_response(response: Response, secrets: list[bytes]) -> Document:
 def _render_body(raw: bytes, secrets: list[bytes]) -> Document:
     masked, is_cut = _hide(raw, secrets), len(raw) == MAX_BODY
     if is_cut and secrets:
-        masked = masked[: -len(secrets[0])]  # the end may be the beginning of a secret
+        masked = masked[: -len(secrets[0])]  # the text may end within a secret
     beginning, is_truncated = masked[:MAX_SHOWN], is_cut or len(masked) > MAX_SHOWN
     try:
         body = codecs.getincrementaldecoder("utf-8")().decode(beginning, final=not is_truncated)
@@ -187,7 +187,7 @@ def _render_body(raw: bytes, secrets: list[bytes]) -> Document:
 
 
 def _hide(raw: bytes, secrets: list[bytes]) -> bytes:
-    # Secrets are replaced one by one: a regular expression is slow if many secrets have the same beginning.
+    # Secrets are replaced one at a time, because a regular expression is slow if many secrets share a prefix.
     for secret in secrets:
         raw = raw.replace(secret, _MASK)
     return raw

@@ -30,7 +30,7 @@ class ToolField(_WithIn):  # type: ignore[misc,valid-type]
 
     id: OptionalOwnId = None
     type: OptionalText = None
-    # Secret, because in a header they may authorise the call.
+    # These are secret, because in a header they may authorise the call.
     value: OpenSecret = None
     defaultValue: OpenSecret = None
     key: OptionalText = None
@@ -79,7 +79,7 @@ class NewTool(Tool):
 
 
 class ToolUpdate(Tool):
-    """A change of a tool. `name` may be omitted, but must not be null."""
+    """A change to a tool. `name` may be omitted, but must not be null."""
 
     name: ToolName = omitted()
 
@@ -103,7 +103,7 @@ class ToolTestIn(WireModel):
 
 
 class ToolRequest(WireModel):
-    """The request that was sent to a tool's server. `headers` omits `Host`, and headers of the body and connection."""
+    """The request that was sent to a tool's server. `headers` omits `Host`, body and connection headers."""
 
     method: str
     url: str

@@ -24,10 +24,10 @@ routes = Blueprint(__name__)
 @routes.route("/v3/agents/{agent_id}/tools", methods=["GET"])  # §4.1
 @Operation(data="list[models.Tool]", query=("limit", "cursor"), raises=(errors.NotFound,))
 def list_tools(agent_id: str) -> Response:
-    """List the tools of an agent, oldest first.
+    """List an agent's tools, oldest first.
 
-    Without `limit` and `cursor`, the response contains all tools. With either, it contains one page, and `nextCursor`
-    unless it is the last page.
+    Without `limit` and `cursor`, the response contains all tools. With either, it contains one page, plus `nextCursor`
+    unless this is the last page.
     """
     fetch = partial(_fetch, agent_id)
     return pages.all_or_page("Tools retrieved successfully", fetch, lambda row: _render(row.tool_id, row.open()))
@@ -38,7 +38,7 @@ def list_tools(agent_id: str) -> Response:
     body="models.ToolIn", data="models.Tool", creates=True, warns=True, raises=(errors.NotFound, errors.TooLarge)
 )
 def create_tool(agent_id: str) -> Response:
-    """Create a tool of an agent. `name` is required; `method` defaults to `GET`."""
+    """Create a tool for an agent. `name` is required; `method` defaults to `GET`."""
     body: models.ToolIn = bodies.read()
     workspace_id = auth.caller().workspace_id
     references.require_eventually_consistent("agent", workspace_id, agent_id)
@@ -84,9 +84,9 @@ def change_tool(tool_id: str) -> Response:
 def test_tool(tool_id: str) -> Response:
     """Call a tool's server with `arguments`, as an agent does, and return the request and the response.
 
-    The call has a timeout of 10 seconds. Disabled tools are called, too. A call without a response has an `error`. If
-    the tool has a secret, a token that cannot read secrets gets 403: it could send the secret to another URL.
-    Nothing is stored, so each request calls the server, even if it repeats an `Idempotency-Key`.
+    The call has a timeout of 10 seconds. Disabled tools are also called. If no response arrives, the result contains an
+    `error`. If the tool has a secret, a token that cannot read secrets is rejected with 403, because it could send the
+    secret to another URL. Nothing is stored, so each request calls the server, even if it repeats an `Idempotency-Key`.
     """
     body: models.ToolTestIn = bodies.read()
     tool = store.read(auth.caller().workspace_id, tool_id).open()

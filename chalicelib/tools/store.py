@@ -1,4 +1,4 @@
-"""Tools in the database: one sealed document each, in the partition of their agent (`agents.rows`).
+"""Tool storage: one sealed document per tool, in its agent's partition (`agents.rows`).
 
 A tool's id begins with the prefix of that partition (`parent_scoped_ids`), so one request finds a tool by its id.
 """
@@ -10,7 +10,7 @@ from pynamodb.attributes import UnicodeAttribute
 from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, deletion_hooks, json_equal, parent_scoped_ids
 
-# The defaults of members that a new tool omits.
+# Defaults for members that a new tool omits.
 DEFAULTS = {"method": "GET"}
 _TOOL = "tool"
 
@@ -54,15 +54,15 @@ def read(workspace_id: str, tool_id: str) -> ToolRow:
 def list_page(
     workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None
 ) -> Iterator[ToolRow]:
-    """Yield the tools of an agent after the id `after`, up to `limit`, oldest first. Costs one request per MB."""
+    """Yield up to `limit` of an agent's tools after the id `after`, oldest first. Costs one request per MB."""
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
-    # All tools sort after the bare prefix. Tools of other agents with the same prefix are in the same partition.
+    # All tools sort after the bare prefix. Other agents' tools with the same prefix are in the same partition.
     condition = ToolRow.item > storage.join_key(_TOOL, after or "")
     return storage.iterate(ToolRow, partition, condition, only=ToolRow.agent_id == agent_id, limit=limit)
 
 
 def create(workspace_id: str, agent_id: str, documents: Sequence[Document]) -> list[ToolRow]:
-    """Stage new tools of an agent. Their ids sort in the order of `documents`. A field without an id gets one."""
+    """Stage new tools for an agent. Their ids sort in the order of `documents`. Fields without an id get one."""
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     now = clock.iso(clock.seconds())
     service_set = {"agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now}
@@ -76,7 +76,7 @@ def create(workspace_id: str, agent_id: str, documents: Sequence[Document]) -> l
 
 
 def save(row: ToolRow, before: Document, after: Document) -> Document:
-    """Stage a changed document and return it. An unchanged document is not written. A field without an id gets one."""
+    """Stage a changed document and return it. An unchanged document is not written. Fields without an id get one."""
     after = _with_field_ids(after)
     if json_equal(after, before):
         return before

@@ -1,1 +1,1 @@
-"""Webhooks: endpoints that receive the events they subscribe to, each event at most once (§6)."""
+"""Webhooks: endpoints that receive the events to which they subscribe, each at most once (§6)."""

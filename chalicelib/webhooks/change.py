@@ -1,4 +1,4 @@
-"""A stream record as a change of a row (change data capture). Pure. `events` derives the events."""
+"""Represents a stream record as a row change (change data capture), without I/O. `events` derives the events."""
 
 import hashlib
 from typing import Any, NamedTuple
@@ -7,14 +7,14 @@ from chalicelib import ids, storage
 from chalicelib.storage import images
 from chalicelib.storage.images import Image
 
-# The principal of a deletion by TTL.
+# The principal of TTL deletions.
 _TTL_PRINCIPAL = "dynamodb.amazonaws.com"
 
 
 class RowChange(NamedTuple):
-    """A row before and after a write, as stored: `old` is None for an insertion, `new` for a removal.
+    """A row before and after a write, as stored. `old` is None for an insertion, and `new` is None for a removal.
 
-    `milliseconds` is the exact time of the write, from its version tag. For a removal it is the stream's time, which
+    `milliseconds` is the exact write time, from the version tag. For a removal, it is the stream's time, which
     may be rounded to seconds, but is always later than the last write.
     """
 
@@ -26,7 +26,7 @@ class RowChange(NamedTuple):
     is_expired: bool
 
     def event_id(self, what: str, milliseconds: int) -> str:
-        """Return the id of an event of this change: each read of the record returns the same id. Ids sort by time."""
+        """Return the id of an event in this change. Each read of the record returns the same id. Ids sort by time."""
         # Each write of a tagged row has a new version tag. A row without tags is written only once, under its own key.
         tag = _version_tag(self.new or self.old or {})
         keys = (self.keys[name] for name in sorted(self.keys))
@@ -36,7 +36,7 @@ class RowChange(NamedTuple):
 
 
 def from_record(record: dict[str, Any]) -> RowChange:
-    """Read a record of a function's event. Raise KeyError, ValueError or TypeError if it is malformed.
+    """Read a record in a function's event. Raise KeyError, ValueError or TypeError if it is malformed.
 
     In the event, binary values are base64 and times are in seconds.
     """

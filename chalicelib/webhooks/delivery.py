@@ -1,11 +1,11 @@
-"""Delivery: from a queue message to one POST for each of its events, with their outcomes. `functions` runs it.
+"""Delivery: sends one POST for each event in a queue message, and records the outcomes. `functions` runs it.
 
 A delivery is claimed in the ledger, posted once, and its outcome is recorded. The queue retries a failure before the
-claim; nothing retries after it (at-most-once delivery, §6 rule 3).
+claim, but nothing is retried after it (at-most-once delivery, §6 rule 3).
 
-A hanging receiver must not delay the others of its batch, so deliveries run concurrently, in turns by workspace. If
-hundreds started at once, they would use so much CPU time that every receiver would look slow, so 25 start at each poll.
-A poll also moves waiting deliveries for a hanging host to the slow queue.
+A hanging receiver must not delay others in its batch, so deliveries run concurrently and alternate between workspaces.
+If hundreds started at once, they would use so much CPU time that every receiver would look slow, so 25 start at each
+poll. A poll also moves waiting deliveries for a hanging host to the slow queue.
 """
 
 import logging
@@ -27,13 +27,13 @@ from chalicelib.workspaces import store as workspaces
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.25
-# Deliveries that start between two polls. The batches of a process share them: a Lambda process has one batch, the
-# local run many.
+# Maximum deliveries that start between two polls, for all batches in a process. A Lambda process has one batch, and the
+# local run has many.
 _STARTS = 25
 _starting: set[int] = set()  # the batches that have not started all of their deliveries
 # Shared by all batches of a queue, because starting a thread costs a third of a delivery. A Lambda process may have
-# 1,024 threads and 1,024 open files, which bounds the number of deliveries at a time. In the local run one process
-# serves both queues: slow receivers must not take the threads of the others.
+# 1,024 threads and 1,024 open files, which limits concurrent deliveries. In the local run, one process serves both
+# queues, so each queue has its own threads: slow receivers must not block the others.
 threads = {name: futures.ThreadPoolExecutor(900, "delivery") for name in (queue.FAST, queue.SLOW)}
 
 
@@ -42,14 +42,14 @@ _Host = tuple[str, str]
 
 
 class _RunningPost(NamedTuple):
-    """A running POST, and the time of the monotonic clock at which it began."""
+    """A running POST, and its start time on the monotonic clock."""
 
     host: _Host
     since: float
 
 
 class _HostObservations:
-    """Observations about hosts during the deliveries of a batch."""
+    """Observations about hosts during a batch's deliveries."""
 
     def __init__(self) -> None:
         self.posting: dict[queue.QueuedDelivery, _RunningPost] = {}
@@ -58,7 +58,7 @@ class _HostObservations:
         self._recorded: set[tuple[Callable[[str, str], None], _Host]] = set()
 
     def record(self) -> None:
-        """Promote the hosts that have answered quickly, and demote those that hang, each once per batch.
+        """Promote the hosts that have responded quickly, and demote those that hang, each once per batch.
 
         A host is demoted while it still hangs, so that new events do not queue up behind it. After a hang, the batch
         does not promote the host, even if other responses are quick.
@@ -86,7 +86,7 @@ class _ReadyDelivery(NamedTuple):
 
 
 _RunningWork = dict[futures.Future[Any], queue.DeliveryMessage]
-"""The running work of a batch, with the message that each part belongs to."""
+"""A batch's running work, with the message to which each part belongs."""
 _WaitingDelivery = tuple[queue.DeliveryMessage, _ReadyDelivery]
 """A delivery that has not been started."""
 
@@ -127,12 +127,12 @@ def deliver(messages: Sequence[queue.DeliveryMessage], queue_name: str) -> list[
                 break
     finally:
         _starting.discard(id(batch))
-        futures.wait(running)  # Lambda freezes the process, threads included, when the invocation ends
+        futures.wait(running)  # Lambda freezes the process, including its threads, when the invocation ends
     return _failures(running, len(batch))
 
 
 def _in_turns(reads: _RunningWork) -> list[_WaitingDelivery]:
-    """Return the deliveries of all messages, in turns by workspace, then by message."""
+    """Return all messages' deliveries, alternating between workspaces, then between messages."""
     by_workspace: defaultdict[str, list[list[_WaitingDelivery]]] = defaultdict(list)
     for read, message in reads.items():
         if read.exception() is None:
@@ -147,7 +147,7 @@ def _alternate(lists: Iterable[list[_WaitingDelivery]]) -> list[_WaitingDelivery
 def _remove_hanging(
     waiting: list[_WaitingDelivery], hanging: set[_Host]
 ) -> Mapping[queue.DeliveryMessage, queue.DeliveryMessage]:
-    """Remove the deliveries to hosts that hang. Return the rest of each of their messages, for the slow queue.
+    """Remove the deliveries to hosts that hang. Return the rest of their messages, for the slow queue.
 
     None of these deliveries has started, so none is claimed.
     """
@@ -172,7 +172,7 @@ def _failures(finished: _RunningWork, total: int) -> list[queue.DeliveryMessage]
 
 
 def _read(message: queue.DeliveryMessage, queue_name: str) -> list[_ReadyDelivery]:
-    """Return the deliveries of a message that should be sent now."""
+    """Return a message's deliveries that should be sent now."""
     deliveries = message.deliveries
     webhook, workspace, hosts_row, *events = storage.find_many(
         [
@@ -225,7 +225,8 @@ def _deliver(ready: _ReadyDelivery, observations: _HostObservations) -> None:
             ledger.record_outcome(row, outcome)
             _log_metrics(delivery, outcome)
     except errors.ApiError:
-        # Do not raise: a retry would not send the event again. Without an outcome, the delivery is listed as `unknown`.
+        # Raise nothing, because a retry would not send the event again. Without an outcome, the delivery is listed as
+        # `unknown`.
         _log.exception("Cannot record the outcome of a delivery: %s", row)
 
 

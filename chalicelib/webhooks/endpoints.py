@@ -1,4 +1,4 @@
-"""Webhook endpoints in the database: one sealed document each."""
+"""Webhook endpoint storage: one sealed document per endpoint."""
 
 from typing import Any
 
@@ -8,20 +8,20 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, deletion_hooks, json_equal
 from chalicelib.webhooks import hosts, signature
 
-# The time for which an old secret still signs after a rotation, and the maximum number of signing secrets.
+# How long an old secret still signs after a rotation, and the maximum number of signing secrets.
 _OVERLAP_MILLISECONDS = 24 * 60 * 60 * 1000
 _MAX_SECRETS = 8
-# Per workspace. Fan-out reads all of them for every batch of changes.
+# Maximum endpoints per workspace. Fan-out reads all of them for every batch of changes.
 MAX_ENDPOINTS = 50
 LOCK = "lock"
-# Clock skew between machines, and the stream's times, which may be rounded to seconds.
+# Tolerance for clock skew between machines, and for stream times, which may be rounded to seconds.
 _TOLERANCE_MILLISECONDS = 5_000
 
 
 class WebhookRow(storage.AuthoredRow, DocumentRow):
     """An endpoint: `{url, events, enabled, description?, createdAt, importedAt?, secrets: [{secret, endsAt?}]}`.
 
-    Times are in ms.
+    Times are in milliseconds.
     """
 
     class Meta:
@@ -35,7 +35,7 @@ class WebhookRow(storage.AuthoredRow, DocumentRow):
 
 
 class _Item(WebhookRow):
-    """An item of a workspace's partition: an endpoint, or the workspace's hosts."""
+    """An item in a workspace's partition: an endpoint, or the workspace's hosts."""
 
     @classmethod
     def from_raw_data(cls, data: dict[str, dict[str, Any]]) -> Any:
@@ -44,7 +44,7 @@ class _Item(WebhookRow):
 
 
 class EndpointsLock(storage.VersionedRow):
-    """A row that every creation of an endpoint reads and writes: of two concurrent creations, one is retried."""
+    """A row that every endpoint creation reads and writes, so that of two concurrent creations, one is retried."""
 
     class Meta:
         table_name = storage.table("webhooks")
@@ -61,12 +61,12 @@ class EndpointsLock(storage.VersionedRow):
 
 
 def key(workspace_id: str, webhook_id: str) -> storage.Key:
-    """Return the key of an endpoint, for `storage.find_many`."""
+    """Return an endpoint's key, for `storage.find_many`."""
     return storage.Key(WebhookRow, workspace_id, webhook_id)
 
 
 def find(workspace_id: str, webhook_id: str) -> WebhookRow | None:
-    """Return an endpoint, or None. One request."""
+    """Return an endpoint, or None. Costs one request."""
     return storage.find(WebhookRow, workspace_id, webhook_id)
 
 
@@ -79,20 +79,20 @@ def read(workspace_id: str, webhook_id: str) -> WebhookRow:
 
 
 def list_all(workspace_id: str) -> list[WebhookRow]:
-    """Return all endpoints of a workspace, oldest first. One request per MB."""
+    """Return a workspace's endpoints, oldest first. Costs one request per MB."""
     return storage.query(WebhookRow, workspace_id, WebhookRow.webhook_id < hosts.SORT_KEY)
 
 
 def list_with_hosts(workspace_id: str) -> tuple[list[WebhookRow], hosts.Hosts]:
-    """Return all endpoints of a workspace, oldest first, and the states of its hosts. One request per MB."""
+    """Return a workspace's endpoints, oldest first, and its host states. Costs one request per MB."""
     rows = storage.query(_Item, workspace_id)
-    # The row of the hosts sorts after the endpoints.
+    # The hosts row sorts after the endpoints.
     hosts_row = rows.pop() if rows and isinstance(rows[-1], hosts.HostsRow) else None
     return list(rows), hosts.read(hosts_row)
 
 
 def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
-    """Stage a new endpoint; return it with its signing secret, which no later response contains.
+    """Stage a new endpoint. Return it with its signing secret, which no later response contains.
 
     Raise LimitReached above `MAX_ENDPOINTS`. The workspace's lock row serializes creations, so the limit is exact.
     """
@@ -110,7 +110,7 @@ def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
 
 
 def save(row: WebhookRow, before: Document, after: Document) -> None:
-    """Stage a changed endpoint. Stage nothing if `after` is the same as `before`."""
+    """Stage a changed endpoint, or nothing if `after` equals `before`."""
     if not json_equal(before, after):
         row.seal(after)
         storage.put(row)
@@ -128,7 +128,7 @@ def rotate(row: WebhookRow) -> str:
 
 
 def active_secrets(document: Document) -> list[str]:
-    """Return the secrets to sign with now, newest first."""
+    """Return the currently valid signing secrets, newest first."""
     return [secret["secret"] for secret in document["secrets"] if _is_active(secret)]
 
 
@@ -138,9 +138,10 @@ def is_subscribed(document: Document, type_: str) -> bool:
 
 
 def existed_at(document: Document, milliseconds: int) -> bool:
-    """Return whether an endpoint existed at a time (Unix ms): newer endpoints get no events of a replayed change.
+    """Return whether an endpoint existed at a time (Unix ms). Newer endpoints get no events from a replayed change.
 
-    An imported endpoint exists since `importedAt`: the records imported with it are older, and cause no events.
+    An imported endpoint counts as existing since `importedAt`. The records imported with it are older, and cause no
+    events.
     """
     created: int = document["importedAt"] if "importedAt" in document else document["createdAt"]
     return created <= milliseconds + _TOLERANCE_MILLISECONDS

@@ -1,4 +1,4 @@
-"""The event catalogue: the events that a change of a row causes, and their payloads (§6).
+"""The event catalogue: the events that a row change causes, and their payloads (§6).
 
 To add an event, add its type to `Type`, and derive it in the table's function in `_CATALOGUE`. The function derives
 events only from the change, and reads nothing else. `delivery` adds `workspaceSecret` to the payload.
@@ -24,22 +24,22 @@ Type = Literal[
 TYPES: tuple[str, ...] = get_args(Type)
 TEST = "webhook_test"
 
-# The service sets these members at every save. A save that changes no others causes no event.
+# The service sets these members on every save. A save that changes nothing else causes no event.
 _TIMESTAMPS = {"lastModified"}
 _PLATFORMS = ("vg", "vf")
-# The channel (§6) of an origin (§2.6); `webchat` for a conversation without an origin.
+# The channel (§6) for each origin (§2.6). A conversation without an origin has the channel `webchat`.
 _CHANNELS: dict[str, Channel] = {
     "web-chat": "webchat",
     "chatapp": "chatapp",
     "community": "socialnet",
     "gb-chat": "cloudchat",
 }
-# Characters of a name or an email. An event with all its members must fit in an item of 400 KB.
+# Maximum characters of a name or an email. An event with all its members must fit in an item of 400 KB.
 _MAX_LABEL = 1_000
 
 
 class Event(NamedTuple):
-    """An event of a workspace. `id` and `payload` are the same each time the change is read."""
+    """A workspace's event. `id` and `payload` are the same each time the change is read."""
 
     id: str
     workspace_id: str
@@ -51,7 +51,7 @@ class Event(NamedTuple):
 
 
 def from_change(change: RowChange) -> list[Event]:
-    """Return the events of a change. Raise if the row cannot be read or decrypted."""
+    """Return a change's events. Raise an error if the row cannot be read or decrypted."""
     events_of = _CATALOGUE.get(change.table)
     return list(events_of(change)) if events_of and not change.is_expired else []
 
@@ -59,7 +59,7 @@ def from_change(change: RowChange) -> list[Event]:
 def _agent(change: RowChange) -> Iterator[Event]:
     if not is_agent(change.keys["item"]):
         return  # a tool
-    # A tombstone counts as absent: its creation causes the event, and its later removal causes none.
+    # A tombstone counts as absent: its creation causes the deletion event, and its later removal causes none.
     old, new = (None if image and "deleted_at" in image else image for image in (change.old, change.new))
     for operation, row, agent in _operations(change._replace(old=old, new=new), AgentRow):
         platform = agent.get("agentPlatform")
@@ -130,7 +130,8 @@ def _messages(change: RowChange) -> Iterator[Event]:
             change,
             workspace_id,
             "message_received",
-            # The events are a millisecond apart, so that receivers can order messages, and distinguish equal ones.
+            # The events are one millisecond apart, so that receivers can order messages, and distinguish equal
+            # messages.
             after=position,
             part=message["mid"],
             agentId=agent_id,
@@ -172,12 +173,12 @@ def _without_timestamps(document: Document) -> Document:
 def _event(
     change: RowChange, workspace_id: str, type_: str, *, after: int = 0, part: str = "", **payload: Any
 ) -> Event:
-    """Make an event `after` milliseconds after the change. `part` distinguishes several events of one change."""
+    """Create an event dated `after` milliseconds after the change. `part` distinguishes events in the same change."""
     members = {name: _truncated(name, value) for name, value in payload.items() if value is not None}
     created_at = change.milliseconds + after
     return Event(change.event_id(type_ + part, created_at), workspace_id, type_, {**members, "createdAt": created_at})
 
 
 def _truncated(name: str, value: Any) -> Any:
-    # `received` has already truncated the content of a message.
+    # `received` has already truncated the message content.
     return value[:_MAX_LABEL] if isinstance(value, str) and name != "messageContent" else value

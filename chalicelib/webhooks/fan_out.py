@@ -1,7 +1,7 @@
-"""Fan-out: from the changes of a stream to delivery messages on a queue. `functions` runs it.
+"""Fan-out: turns stream changes into delivery messages on a queue. `functions` runs it.
 
 It stores the subscribed events, then enqueues messages, each with one endpoint and at most 40 event ids.
-An invocation sends at most 500 messages. It enqueues the rest as continuations of at most the same size.
+An invocation sends at most 500 messages. It enqueues the remaining messages as continuations of at most the same size.
 A continuation never creates another one. Fan-out makes no HTTP request. Event ids come from the stream record, so a
 replayed batch produces identical events.
 """
@@ -18,11 +18,11 @@ from chalicelib.webhooks import change, endpoints, events, hosts, ledger, queue
 
 _log = logging.getLogger(__name__)
 
-# Limits of a message: its events, and the characters of their texts. A delivery function holds ten messages with their
-# events in memory; a character takes up to 4 bytes.
+# Message limits: the number of events, and the characters in their texts. A delivery function holds ten messages with
+# their events in memory, and a character takes up to 4 bytes.
 MAX_EVENTS = 40
 _MAX_CHARACTERS = 400_000
-# The groups of a continuation, which may send as many messages as an invocation.
+# Maximum groups per continuation, which may send as many messages as an invocation.
 _MAX_GROUPS = 10
 _MAX_MESSAGES = _MAX_GROUPS * endpoints.MAX_ENDPOINTS
 
@@ -30,7 +30,7 @@ _Item = TypeVar("_Item")
 
 
 class _Subscriber(NamedTuple):
-    """An endpoint, and the queue of its deliveries."""
+    """An endpoint, and the queue for its deliveries."""
 
     webhook_id: str
     document: Document
@@ -38,16 +38,16 @@ class _Subscriber(NamedTuple):
 
 
 def fan_out(function: str, records: Sequence[Any]) -> list[Any]:
-    """Turn the stream records of a function into delivery messages.
+    """Turn a function's stream records into delivery messages.
 
     After an outage, return the first record that is not done, otherwise an empty list (`stream_batches`). The stream
-    repeats the batch from that record on, and the ids stay the same.
+    repeats the batch from that record, and the ids remain the same.
     """
     remaining = _MAX_MESSAGES
 
     def enqueue(changes: list[list[events.Event]]) -> None:
         nonlocal remaining
-        # The key is the id, because a batch may contain a record twice.
+        # The id is the key, because a batch may contain a record twice.
         by_id = {event.id: event for of_change in changes for event in of_change}
         workspace_id = changes[0][0].workspace_id
         remaining -= _enqueue_deliveries(workspace_id, list(by_id.values()), remaining)
@@ -60,14 +60,14 @@ def _read(record: Any) -> list[events.Event] | None:
 
 
 def resume(task: tasks.ContinueFanOut, _: float) -> None:
-    """Send the messages of a continuation. Raise Unavailable if the database, KMS or the queue fails."""
+    """Send a continuation's messages. Raise Unavailable if the database, KMS or the queue fails."""
     _send(task.workspace_id, _messages(task, _subscribers(task.workspace_id)))
 
 
 def _enqueue_deliveries(workspace_id: str, new_events: Sequence[events.Event], limit: int) -> int:
     """Store the subscribed events, then enqueue their deliveries, so that a message never precedes its event.
 
-    Return the number of messages sent, at most `limit`. The rest becomes continuations.
+    Return the number of messages sent, at most `limit`. The remaining messages become continuations.
     """
     subscribers = _subscribers(workspace_id)
     by_type: dict[str, list[events.Event]] = defaultdict(list)
@@ -95,7 +95,7 @@ def _has_subscribed(document: Document, event: events.Event) -> bool:
 
 
 def _groups(new_events: Sequence[events.Event]) -> Iterator[tuple[str, ...]]:
-    """Yield the ids of events in groups of one message each."""
+    """Yield event ids in groups of one message each."""
     group: list[str] = []
     size = 0
     for event in new_events:
@@ -112,7 +112,7 @@ def _groups(new_events: Sequence[events.Event]) -> Iterator[tuple[str, ...]]:
 def _messages(
     part: tasks.ContinueFanOut, subscribers: Sequence[_Subscriber]
 ) -> list[tuple[str, queue.DeliveryMessage]]:
-    """Return the messages of stored events, each with its queue. The time of an event is in its id."""
+    """Return the messages for stored events, each with its queue. An event's id contains its time."""
     messages = []
     for group in part.groups:
         oldest = ids.timestamp_of(min(group))
@@ -149,8 +149,8 @@ def _subscribers(workspace_id: str) -> list[_Subscriber]:
         except Exception as error:
             if storage.is_outage(error):
                 raise
-            # Tampered with, restored without its key, or not as the service writes it. Raising would take the events
-            # of all other endpoints of the workspace to the dead letters.
+            # The endpoint was tampered with, restored without its key, or not written by the service. Raising an error
+            # would turn the events for all the workspace's other endpoints into dead letters.
             _log.exception("Cannot use an endpoint; skipping it: %s", row)
     return subscribers
 
@@ -158,6 +158,6 @@ def _subscribers(workspace_id: str) -> list[_Subscriber]:
 def _subscriber(row: endpoints.WebhookRow, hosts_by_name: hosts.Hosts) -> _Subscriber:
     document = row.open()
     queue_name = queue.FAST if hosts.find(hosts_by_name, document["url"]).is_quick else queue.SLOW
-    # Both raise here for a document that cannot be used, and not when the first event comes.
+    # Both raise an error here if the document cannot be used, and not only when the first event arrives.
     endpoints.is_subscribed(document, ""), endpoints.existed_at(document, 0)
     return _Subscriber(row.webhook_id, document, queue_name)

@@ -1,10 +1,11 @@
-"""Lambda entry points of webhooks: fan-out for each watched table, and delivery for each queue.
+"""Lambda entry points for webhooks: fan-out for each watched table, and delivery for each queue.
 
-Each reports the part of its batch that failed (partial batch failures); streams and queues repeat only that part.
+Each function reports which part of its batch failed (partial batch failures), and streams and queues repeat only that
+part.
 
 In the cloud, each function imports this module instead of `app.py`: no middleware runs, no wire model is loaded, and
-the blueprint's log is not available. Chalice cannot declare the filters, retries and failure destination of a
-trigger, so the deployment sets them.
+the blueprint's log is not available. Chalice cannot declare a trigger's filters, retries and failure destination, so
+the deployment sets them.
 """
 
 import logging
@@ -19,7 +20,7 @@ functions = Blueprint(__name__)
 
 _log = logging.getLogger(__name__)
 _MAX_RECORDS = 100
-# A record has up to 480 messages, and an invocation stores the events of all its records.
+# A record has up to 480 messages, and an invocation stores the events for all its records.
 _MAX_CONVERSATIONS = 10
 _MAX_MESSAGES = 10
 _START = "TRIM_HORIZON"  # Chalice's default, LATEST, loses changes made while the trigger is being created
@@ -30,43 +31,43 @@ Failures = dict[str, list[dict[str, str]]]
 
 @functions.on_dynamodb_record(settings.stream("agents"), _MAX_RECORDS, _START, "fan_out_agents")
 def fan_out_agents(event: DynamoDBEvent) -> Failures:
-    """Fan out changes of agents."""
+    """Fan out agent changes."""
     return _fan_out("agents", event)
 
 
 @functions.on_dynamodb_record(settings.stream("conversations"), _MAX_CONVERSATIONS, _START, "fan_out_conversations")
 def fan_out_conversations(event: DynamoDBEvent) -> Failures:
-    """Fan out changes of conversations: the messages that they received."""
+    """Fan out conversation changes: the messages that the conversations received."""
     return _fan_out("conversations", event)
 
 
 @functions.on_dynamodb_record(settings.stream("clients"), _MAX_RECORDS, _START, "fan_out_clients")
 def fan_out_clients(event: DynamoDBEvent) -> Failures:
-    """Fan out changes of clients."""
+    """Fan out client changes."""
     return _fan_out("clients", event)
 
 
 @functions.on_dynamodb_record(settings.stream("organisations"), _MAX_RECORDS, _START, "fan_out_organisations")
 def fan_out_organisations(event: DynamoDBEvent) -> Failures:
-    """Fan out changes of organisations."""
+    """Fan out organisation changes."""
     return _fan_out("organisations", event)
 
 
 @functions.on_dynamodb_record(settings.stream("leads"), _MAX_RECORDS, _START, "fan_out_leads")
 def fan_out_leads(event: DynamoDBEvent) -> Failures:
-    """Fan out changes of leads."""
+    """Fan out lead changes."""
     return _fan_out("leads", event)
 
 
 @functions.on_sqs_message(queues.name(queue.FAST), _MAX_MESSAGES, "deliver")
 def deliver(event: SQSEvent) -> Failures:
-    """Deliver the messages of the fast queue."""
+    """Deliver the messages from the fast queue."""
     return _deliver(_records(event), queue.FAST)
 
 
 @functions.on_sqs_message(queues.name(queue.SLOW), _MAX_MESSAGES, "deliver_slow")
 def deliver_slow(event: SQSEvent) -> Failures:
-    """Deliver the messages of the slow queue. This is a bulkhead: slow hosts delay only each other."""
+    """Deliver the messages from the slow queue. This is a bulkhead: slow hosts delay only each other."""
     return _deliver(_records(event), queue.SLOW)
 
 
@@ -93,7 +94,7 @@ def _failures(identifiers: list[str]) -> Failures:
 
 
 def _read(records: list[dict[str, Any]]) -> tuple[list[tuple[dict[str, Any], queue.DeliveryMessage]], list[str]]:
-    """Return the records with their messages, and the texts of the unreadable ones."""
+    """Return the records with their messages, and the texts of unreadable records."""
     messages, unreadable = [], []
     for record in records:
         try:
@@ -105,6 +106,6 @@ def _read(records: list[dict[str, Any]]) -> tuple[list[tuple[dict[str, Any], que
 
 
 def _send_to_dead_letter(unreadable: list[str]) -> None:
-    """Send texts to the dead-letter queue. Call this last, so that a repeated batch does not repeat it."""
+    """Send texts to the dead-letter queue. Call this last, so that a repeated batch does not send them again."""
     for text in unreadable:
         queue.send_to_dead_letter(text)

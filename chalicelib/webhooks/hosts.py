@@ -1,7 +1,7 @@
-"""The hosts that have answered quickly. Only their deliveries use the fast queue (bulkhead).
+"""Hosts that have responded quickly. Only their deliveries use the fast queue (bulkhead).
 
 A quick response promotes a host for `QUICK_SECONDS`. A hang demotes it for `PENALTY_SECONDS`, then for twice as long
-each time, up to a maximum (`retry_policy`). If a host is still quick after half of its time, it has no more demotions.
+each time, up to a maximum (`retry_policy`). If a host is still quick after half of its time, its demotions are cleared.
 The state of all hosts is one row in the partition of the workspace's endpoints, so fan-out and delivery read it without
 another request. The row outlives the endpoints: deleting and creating an endpoint again changes nothing.
 """
@@ -20,10 +20,10 @@ from chalicelib.webhooks import retry_policy
 _log = logging.getLogger(__name__)
 
 SORT_KEY = "hosts#"
-"""Greater than the id of any endpoint: ids are ULIDs, which begin with a digit. `#` is in no identifier of a path."""
+"""Sorts after every endpoint id, because ids are ULIDs, which begin with a digit. No path identifier contains `#`."""
 
-# Hosts that a workspace's row remembers: as many as its endpoints. A forgotten host is slow, like a new one, so
-# the first to go are those with the fewest demotions.
+# Maximum hosts in a workspace's row: as many as its endpoints. A forgotten host is slow, like a new one, so the hosts
+# with the fewest demotions are forgotten first.
 _REMEMBERED = 50
 
 
@@ -54,15 +54,15 @@ class Host(NamedTuple):
 
     @property
     def awaits_promotion(self) -> bool:
-        """Return whether a quick answer changes the state. A host is promoted again after half of its time."""
+        """Return whether a quick response changes the state. A host is promoted again after half of its time."""
         now = clock.seconds()
         return self.slow_until <= now and self.quick_until < now + retry_policy.QUICK_SECONDS // 2
 
     def promoted(self) -> "Host":
-        """Return the state after a quick answer."""
+        """Return the state after a quick response."""
         if not self.awaits_promotion:
             return self
-        # A host that is still quick forgets its demotions.
+        # If a host is still quick, its demotions are cleared.
         return Host(clock.seconds() + retry_policy.QUICK_SECONDS, 0, 0 if self.is_quick else self.demotions)
 
     def demoted(self) -> "Host":
@@ -74,24 +74,24 @@ class Host(NamedTuple):
 
 
 NEW = Host()
-"""The state of a host that has neither answered quickly nor hung."""
+"""The state of a host that has neither responded quickly nor hung."""
 
 Hosts = Mapping[str, Host]
 
 
 def name(url: str) -> str:
     """Return the host and port of an endpoint's URL."""
-    destination = read_url(url, allow_private=True)  # the sender decides which hosts it may reach
+    destination = read_url(url, allow_private=True)  # the sender decides which hosts may be reached
     return f"{destination.host}:{destination.port}"
 
 
 def key(workspace_id: str) -> storage.Key:
-    """Return the key of a workspace's hosts, for `storage.find_many`."""
+    """Return the key of a workspace's hosts row, for `storage.find_many`."""
     return storage.Key(HostsRow, workspace_id, SORT_KEY)
 
 
 def read(row: HostsRow | None) -> Hosts:
-    """Return the hosts of a row. If the row is missing or cannot be decrypted, every host is new."""
+    """Return a row's hosts. If the row is missing or cannot be decrypted, every host is new."""
     if row is None:
         return {}
     try:
@@ -107,7 +107,7 @@ def find(hosts: Hosts, url: str) -> Host:
 
 
 def promote(workspace_id: str, host: str) -> None:
-    """Record a quick answer. Raise Unavailable and ConditionFailed."""
+    """Record a quick response. Raise Unavailable and ConditionFailed."""
     _change(workspace_id, host, Host.promoted)
 
 
@@ -117,7 +117,7 @@ def demote(workspace_id: str, host: str) -> None:
 
 
 def _change(workspace_id: str, host: str, change: Callable[[Host], Host]) -> None:
-    """Write the state of a host if it changes."""
+    """Write a host's state if it changes."""
 
     def run() -> None:
         with storage.unit_of_work():
@@ -134,9 +134,9 @@ def _change(workspace_id: str, host: str, change: Callable[[Host], Host]) -> Non
 
 
 def _remembered(hosts_by_name: Mapping[str, Host]) -> Mapping[str, Host]:
-    """Return the hosts to store after a change of one host. New hosts must not remove a penalty."""
+    """Return the hosts to store after one host has changed. New hosts must not displace a host with a penalty."""
     if len(hosts_by_name) < _REMEMBERED:
         return hosts_by_name
-    # Of hosts with equal demotions, the least recently changed is forgotten.
+    # Among hosts with equal demotions, the least recently changed host is forgotten.
     forgotten = min(hosts_by_name, key=lambda host: hosts_by_name[host].demotions)
     return {host: state for host, state in hosts_by_name.items() if host != forgotten}

@@ -1,11 +1,11 @@
 """The ledger: subscribed events, and their deliveries to endpoints. Both expire after `KEPT_DAYS` (`retry_policy`).
 
-A conditional write claims a delivery before it is sent, and a claimed delivery is never sent again. So an endpoint gets
-an event at most once, although the stream and the queue deliver at least once (§6 rule 3). A claim without an outcome
-is listed as `unknown`: the process ended between claim and outcome.
+A conditional write claims a delivery before it is sent, and a claimed delivery is never sent again. Therefore, an
+endpoint receives an event at most once, although the stream and the queue deliver at least once (§6 rule 3). A claim
+without an outcome is listed as `unknown`: the process ended between claim and outcome.
 
-DynamoDB limits the throughput of a partition. So the events of a workspace are spread over 32 partitions, and the
-deliveries to an endpoint over 8. A sparse index contains the failed deliveries only.
+DynamoDB limits the throughput of a partition. Therefore, a workspace's events are spread over 32 partitions, and an
+endpoint's deliveries over 8. A sparse index contains only failed deliveries.
 """
 
 import heapq
@@ -23,7 +23,7 @@ from chalicelib.webhooks import retry_policy
 from chalicelib.webhooks.events import Event
 
 _DAY_SECONDS = 24 * 60 * 60
-# The maximum number of deliveries that a page of a filtered list reads. Its cursor continues after them.
+# Maximum deliveries that a page of a filtered list reads. The cursor continues after them.
 _MAX_SCANNED = 1_000
 _PARTITIONS = 8
 
@@ -45,7 +45,7 @@ class EventRow(SealedRow):
 
 
 class ByFailure(GlobalSecondaryIndex["DeliveryRow"]):  # type: ignore[no-untyped-call]
-    """A sparse index of the failed deliveries. Other deliveries lack its partition key."""
+    """A sparse index of failed deliveries. Other deliveries lack its partition key."""
 
     class Meta:
         index_name = "by_failure"
@@ -56,7 +56,7 @@ class ByFailure(GlobalSecondaryIndex["DeliveryRow"]):  # type: ignore[no-untyped
 
 
 class DeliveryRow(storage.TaggedRow):
-    """A delivery of an event to an endpoint. Its id is the event's, unless an API request made the delivery."""
+    """A delivery of an event to an endpoint. It has the event's id, unless an API request created the delivery."""
 
     class Meta:
         table_name = storage.table("deliveries")
@@ -72,7 +72,7 @@ class DeliveryRow(storage.TaggedRow):
     delivery_id = UnicodeAttribute(range_key=True)
     event_id = UnicodeAttribute()
     type = UnicodeAttribute()
-    # The agent of the event, for the usage report; absent if the event belongs to no agent.
+    # The event's agent, for the usage report. It is absent if the event belongs to no agent.
     agent_id = UnicodeAttribute(null=True)
     outcome = UnicodeAttribute(null=True)
     claim = UnicodeAttribute(null=True)
@@ -85,7 +85,7 @@ class DeliveryRow(storage.TaggedRow):
 
     @property
     def created_at(self) -> int:
-        """Return the time of the event, or of the API request that made the delivery, in Unix milliseconds."""
+        """Return the time of the event, or of the API request that created the delivery, in Unix milliseconds."""
         return ids.timestamp_of(self.delivery_id)
 
     @property
@@ -100,7 +100,7 @@ class DeliveryRow(storage.TaggedRow):
 
 
 def save_events(events: Iterable[Event]) -> None:
-    """Store distinct events. Storing an event again has no effect. One request per 25 events."""
+    """Store distinct events. Storing an event again has no effect. Costs one request per 25 events."""
     storage.save_many([_row(event) for event in events])
 
 
@@ -115,7 +115,7 @@ def _row(event: Event) -> EventRow:
 
 
 def event_key(workspace_id: str, event_id: str) -> storage.Key:
-    """Return the key of an event, for `storage.find_many`."""
+    """Return an event's key, for `storage.find_many`."""
     return storage.Key(EventRow, _partition(workspace_id, event_id), event_id)
 
 
@@ -126,7 +126,7 @@ def find_event(workspace_id: str, event_id: str) -> Document | None:
 
 
 def _partition(workspace_id: str, event_id: str) -> str:
-    return storage.join_key(workspace_id, event_id[-1:])  # five of the id's hashed or random bits
+    return storage.join_key(workspace_id, event_id[-1:])  # uses five of the id's hashed or random bits
 
 
 def list_events(partition: str, after: str | None, limit: int) -> list[EventRow]:
@@ -135,7 +135,7 @@ def list_events(partition: str, after: str | None, limit: int) -> list[EventRow]
 
 
 def delete_events(workspace_id: str, event_ids: Iterable[str]) -> None:
-    """Delete events now. A queued delivery of a deleted event expires; the ledger keeps its claim."""
+    """Delete events immediately. A queued delivery of a deleted event expires, and the ledger keeps its claim."""
     storage.delete_many([EventRow(_partition(workspace_id, event_id), event_id) for event_id in event_ids])
 
 
@@ -174,7 +174,7 @@ class _AlreadyClaimed(errors.Conflict):
 
 
 def claim(row: DeliveryRow) -> bool:
-    """Claim a delivery with a conditional write; return False if it is already claimed.
+    """Claim a delivery with a conditional write. Return False if it is already claimed.
 
     The caller posts a claimed delivery at most once.
     """
@@ -193,7 +193,7 @@ def record_outcome(row: DeliveryRow, outcome: Outcome) -> None:
 
 
 def expire(row: DeliveryRow, reason: str) -> None:
-    """Record that a claimed delivery is not sent, and the reason. Raise ConditionFailed if another message holds it."""
+    """Record why a claimed delivery is not sent. Raise ConditionFailed if another message holds the claim."""
     _record_outcome(row, EXPIRED, Outcome(None, reason, 0))
 
 
@@ -226,15 +226,15 @@ def list_all(workspace_id: str, webhook_id: str) -> Iterator[DeliveryRow]:
 def list_page(
     workspace_id: str, webhook_id: str, before: str | None, limit: int, status: str | None
 ) -> tuple[list[DeliveryRow], str | None]:
-    """Return up to `limit` deliveries of an endpoint, newest first, and the `before` of the next page.
+    """Return up to `limit` of an endpoint's deliveries, newest first, and the next page's `before`.
 
-    The latter is None on the last page. Failed deliveries have an index. With another `status`, a page searches up to
-    1,000 deliveries, so it may be short or empty although more pages follow: these statuses change with time, or apply
-    to most deliveries. Eventually consistent.
+    `before` is None on the last page. Failed deliveries have an index. For any other `status`, a page searches up to
+    1,000 deliveries, so it may be short or empty although more pages follow. These statuses have no index, because they
+    change with time, or apply to most deliveries. The list is eventually consistent.
     """
     index = "by_failure" if status == FAILED else None
     max_scanned = limit if status in (None, FAILED) else _MAX_SCANNED
-    # The average number of a page's deliveries in a partition, and three standard deviations more. So a page of
+    # The average number of a page's deliveries per partition, plus three standard deviations. Therefore, a page of
     # frequent deliveries usually costs one request per partition.
     share = limit / _PARTITIONS
     size = math.ceil(share + 3 * math.sqrt(share))
@@ -254,7 +254,7 @@ def list_page(
 def _newest_first(partition: str, before: str | None, size: int, index: str | None) -> Iterator[DeliveryRow]:
     """Yield the deliveries of a partition. Send each request only when its first delivery is needed.
 
-    The first request reads `size` deliveries. Each further request reads four times as many, to search for rare ones.
+    The first request reads `size` deliveries. Each further request reads four times as many, to find rare deliveries.
     """
     while True:
         condition = DeliveryRow.delivery_id < before if before else None

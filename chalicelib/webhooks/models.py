@@ -16,7 +16,7 @@ Types = Annotated[list[EventType], Field(min_length=1)]
 
 
 class WebhookChange(WireModel):
-    """A change of a webhook endpoint. Omitted members keep their values."""
+    """A change to a webhook endpoint. Omitted members keep their values."""
 
     id: OptionalText = read_only()
     # Required in an endpoint, so null cannot clear them. The defaults only mean "omitted"; their values are not used.
@@ -52,7 +52,7 @@ class WebhookChangeIn(WireModel):
 class Webhook(WireModel):
     """A webhook endpoint. `createdAt` is in Unix milliseconds.
 
-    Only the responses to its creation and to a rotation contain `signingSecret`.
+    Only the responses to a creation and to a rotation contain `signingSecret`.
     """
 
     id: str
@@ -67,10 +67,10 @@ class Webhook(WireModel):
 class Delivery(WireModel):
     """A delivery of an event to a webhook endpoint.
 
-    `pending`: the delivery is queued or being sent. `delivered`: the receiver answered 200. `failed`: it did not;
-    `error` contains the reason. `unknown`: the outcome was lost, so the event may have arrived. `expired`: the delivery
-    was never sent and will not be. `createdAt` is in Unix milliseconds. Lists omit `payload`, which never contains
-    `workspaceSecret`.
+    `pending`: the delivery is queued or being sent. `delivered`: the receiver responded with 200. `failed`: it did not,
+    and `error` contains the reason. `unknown`: the outcome was lost, so the event may have arrived. `expired`: the
+    delivery was never sent and will not be. `createdAt` is in Unix milliseconds. Lists omit `payload`, which never
+    contains `workspaceSecret`.
     """
 
     id: str

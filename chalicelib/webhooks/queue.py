@@ -1,4 +1,4 @@
-"""Queue messages of deliveries: up to 40 events to one endpoint."""
+"""Delivery queue messages, each with up to 40 events for one endpoint."""
 
 import json
 from collections.abc import Iterable
@@ -10,12 +10,12 @@ from chalicelib.queues.messages import from_members
 
 FAST, SLOW = "deliveries", "deliveries-slow"
 DEAD_LETTER = stream_batches.DEAD_LETTER
-# The message group of unreadable texts: their workspace is unknown, and no function receives them.
+# The message group for unreadable texts. Their workspace is unknown, and no function receives them.
 _UNREADABLE = "unreadable"
 
 
 class QueuedDelivery(NamedTuple):
-    """A delivery on a queue: the event to send, the endpoint that receives it, and the id of the delivery."""
+    """A delivery on a queue: the event to send, the endpoint that receives it, and the delivery id."""
 
     workspace_id: str
     webhook_id: str
@@ -25,7 +25,7 @@ class QueuedDelivery(NamedTuple):
 
 
 class DeliveryMessage(NamedTuple):
-    """Events of one type to send to one endpoint. `requested_id` is the id of a delivery that an API request made."""
+    """Events of one type to send to one endpoint. `requested_id` identifies a delivery that an API request created."""
 
     workspace_id: str
     webhook_id: str
@@ -35,21 +35,21 @@ class DeliveryMessage(NamedTuple):
 
     @property
     def is_requested(self) -> bool:
-        """Return whether an API request made this delivery, which ignores the endpoint's settings."""
+        """Return whether an API request created this delivery, which then ignores the endpoint's settings."""
         return bool(self.requested_id)
 
     @property
     def deliveries(self) -> list[QueuedDelivery]:
-        """Return the deliveries of the message. A delivery has the id of its event, unless an API request made it."""
+        """Return the message's deliveries. A delivery has the id of its event, unless an API request created it."""
         return [
             QueuedDelivery(self.workspace_id, self.webhook_id, event_id, self.type, self.requested_id or event_id)
             for event_id in dict.fromkeys(self.event_ids)
         ]
 
     def pack(self) -> str:
-        """Return the text of the message; `parse` reads it.
+        """Return the message's text, which `parse` reads.
 
-        The text omits the kind, because during an upgrade the last release reads and sends messages, too.
+        The text omits the kind, because during an upgrade the previous release also reads and sends messages.
         """
         return json.dumps(self)
 
@@ -60,7 +60,7 @@ class DeliveryMessage(NamedTuple):
 
 
 def send(workspace_id: str, messages: Iterable[DeliveryMessage], queue_name: str) -> None:
-    """Send messages of a workspace to a queue. Raise Unavailable if the queue does not accept all of them."""
+    """Send a workspace's messages to a queue. Raise Unavailable if the queue does not accept all of them."""
     queues.send(queue_name, [message.pack() for message in messages], workspace_id)
 
 

@@ -1,17 +1,17 @@
-"""All numbers of the webhooks' retry policy. A test writes the table of docs/webhooks.md from them.
+"""All numbers in the webhook retry policy. A test generates the table in docs/webhooks.md from them.
 
 A webhook is sent at most once (§6 rule 3): CAMS never repeats a POST, but a customer can request a redelivery. The
-queues repeat work that fails before a delivery is claimed, such as a read during an outage. A deployment sets the
-attributes of the queues (`infra/webhook_queues.py`) and the timeout of the functions that deliver.
+queues repeat work that fails before a delivery is claimed, such as a read during an outage. A deployment sets the queue
+attributes (`infra/webhook_queues.py`) and the timeout of the delivery functions.
 """
 
-# A POST fails after this time.
+# A POST fails after this many seconds.
 POST_SECONDS = 30.0
-# The timeout of an invocation that delivers: a POST, and the requests before and after it.
+# The timeout of a delivery invocation: a POST, and the requests before and after it.
 INVOCATION_SECONDS = 60
-# The `maxReceiveCount` of the queues. A message that fails at its last attempt becomes a dead letter.
+# The `maxReceiveCount` of the queues. A message that fails on its last attempt becomes a dead letter.
 MAX_RECEIVES = 10
-# The `VisibilityTimeout` of the queues: the time between two attempts. AWS recommends six timeouts of the function.
+# The `VisibilityTimeout` of the queues: the time between two attempts. AWS recommends six times the function timeout.
 VISIBILITY_SECONDS = 6 * INVOCATION_SECONDS
 # A delivery that waits longer in a queue is never sent, and is listed as `expired`.
 QUEUE_RETENTION_DAYS = 4
@@ -19,8 +19,10 @@ QUEUE_RETENTION_DAYS = 4
 CLAIM_SECONDS = 60
 # Events and deliveries are stored, and can be redelivered, for this time.
 KEPT_DAYS = 30
-# A host that takes longer hangs and moves to the slow queue. A quicker response moves it to the fast queue for a day.
+# A host that takes longer counts as hanging and moves to the slow queue. A quicker response moves it to the fast queue
+# for a day.
 SLOW_SECONDS = 2.0
 QUICK_SECONDS = 24 * 60 * 60
-# A hanging host stays in the slow queue: for ten minutes the first time, then twice as long each time, up to a day.
+# A hanging host remains in the slow queue for ten minutes the first time, then for twice as long each time, up to a
+# day.
 PENALTY_SECONDS, MAX_PENALTY_SECONDS = 10 * 60, 24 * 60 * 60

@@ -1,4 +1,4 @@
-"""The routes of webhook endpoints and their deliveries. The specification does not define them (§6)."""
+"""Routes for webhook endpoints and their deliveries. The specification does not define them (§6)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +29,8 @@ _RENDERED = ("url", "events", "enabled", "description", "createdAt")
 def create_webhook() -> Response:
     """Create a webhook endpoint. Store its `signingSecret`: only this response contains it.
 
-    The response to a token with scopes omits it; the workspace key can rotate it. If the caller is an access token,
-    `warnings` lists the endpoint, because it remains after the token ends.
+    The response to a token with scopes omits it, but the workspace key can rotate it. If the caller is an access token,
+    `warnings` lists the endpoint, because it outlives the token.
     """
     body: models.WebhookIn = bodies.read()
     _require_valid_url(body.webhook)
@@ -65,9 +65,9 @@ def read_webhook(webhook_id: str) -> Response:
     raises=(errors.NotFound, errors.Stale),
 )
 def change_webhook(webhook_id: str) -> Response:
-    """Change a webhook endpoint. Omitted members keep their values; `events` replaces the whole list.
+    """Change a webhook endpoint. Omitted members keep their values, and `events` replaces the whole list.
 
-    If the caller is an access token, `warnings` lists the endpoint, because it remains after the token ends.
+    If the caller is an access token, `warnings` lists the endpoint, because it outlives the token.
     """
     change: models.WebhookChangeIn = bodies.read()
     _require_valid_url(change.webhook)
@@ -81,7 +81,7 @@ def change_webhook(webhook_id: str) -> Response:
 @routes.route("/v3/webhooks/{webhook_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_webhook(webhook_id: str) -> Response:
-    """Delete a webhook endpoint with its list of deliveries. Deliveries that are still queued are not sent."""
+    """Delete a webhook endpoint and its delivery list. Deliveries that are still queued are not sent."""
     endpoints.delete(_require_match(webhook_id))
     return responses.success("Webhook deleted successfully")
 
@@ -100,7 +100,7 @@ def test_webhook(webhook_id: str) -> Response:
 @routes.route("/v3/webhooks/{webhook_id}/rotate", methods=["POST"])
 @Operation(data="models.Webhook", headers=("If-Match",), warns=True, raises=(errors.NotFound, errors.Stale))
 def rotate_webhook(webhook_id: str) -> Response:
-    """Rotate the signing secret. For 24 hours, each delivery also carries a signature of the old secret.
+    """Rotate the signing secret. For 24 hours, each delivery also contains a signature with the old secret.
 
     Store `signingSecret`: only this response contains it, and the response to a token with scopes omits it.
     """
@@ -113,11 +113,11 @@ def rotate_webhook(webhook_id: str) -> Response:
 @routes.route("/v3/webhooks/{webhook_id}/deliveries", methods=["GET"])
 @Operation(data="list[models.Delivery]", query=("limit", "cursor", "status"), raises=(errors.NotFound,))
 def list_deliveries(webhook_id: str) -> Response:
-    """List the deliveries of the last 30 days to a webhook endpoint, newest first.
+    """List a webhook endpoint's deliveries from the last 30 days, newest first.
 
     `status` selects deliveries by status. `failed` reads only failed deliveries. For other statuses, a page searches
-    1,000 deliveries, so it may be short or even empty: continue as long as the response has a `nextCursor`. A delivery
-    or outcome of the last second may be missing.
+    1,000 deliveries, so it may be short or even empty. Continue as long as the response contains `nextCursor`. A
+    delivery or outcome from the last second may be missing.
     """
     status = current_request.query_value("status")
     if status not in (None, *ledger.STATUSES):
@@ -132,7 +132,7 @@ def list_deliveries(webhook_id: str) -> Response:
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}", methods=["GET"])
 @Operation(data="models.Delivery", raises=(errors.NotFound,))
 def read_delivery(webhook_id: str, delivery_id: str) -> Response:
-    """Read a delivery with the `payload` of its event, which is kept for 30 days."""
+    """Read a delivery with its event's `payload`, which is stored for 30 days."""
     row = _read(webhook_id, delivery_id)
     event = ledger.find_event(auth.caller().workspace_id, row.event_id)
     payload = {"payload": event["payload"]} if event else {}

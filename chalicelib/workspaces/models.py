@@ -21,7 +21,7 @@ Scope = TypeAliasType("Scope", AnyScope)
 
 MINUTE, YEAR = 60, 365 * 24 * 60 * 60
 MAX_RETENTION_DAYS = 3650
-# The schema of a body with both members, which the route rejects.
+# The schema for a body with both members, which the route rejects.
 _BOTH: dict[str, JsonValue] = {
     "properties": {"readOnly": {"const": True}, "scopes": {"type": "array", "items": {}}},
     "required": ["readOnly", "scopes"],
@@ -29,7 +29,7 @@ _BOTH: dict[str, JsonValue] = {
 
 
 class WorkspaceChange(WireModel):
-    """A change of a workspace. Omitted members keep their values, and `null` clears `retentionDays`."""
+    """A change to a workspace. Omitted members keep their values, and `null` clears `retentionDays`."""
 
     id: OptionalText = read_only()
     # A workspace always has a name, so null cannot clear it. The default means only that the member is omitted.
@@ -54,7 +54,7 @@ class Workspace(WireModel):
 
 
 class NewToken(WireModel):
-    """The settings of a new v3 access token. The lifetime is a minute to a year, by default 30 days."""
+    """Settings of a new v3 access token. The lifetime is between one minute and one year, and 30 days by default."""
 
     model_config = ConfigDict({**STRICT, "json_schema_extra": {"not": _BOTH}})
 
@@ -84,7 +84,7 @@ class Token(WireModel):
 
 
 class Rotation(WireModel):
-    """The body of POST /v3/workspace/key/rotate. The old key works for `overlapSeconds`, by default a day."""
+    """The body of POST /v3/workspace/key/rotate. The old key works for `overlapSeconds`, one day by default."""
 
     overlapSeconds: Annotated[int, Field(ge=0, le=YEAR), INTEGRAL_FLOAT_AS_INT] | None = None
 

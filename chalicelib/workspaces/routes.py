@@ -1,4 +1,4 @@
-"""The routes of the workspace, its tokens and its key. They require the workspace key (`auth.ROUTE_CREDENTIALS`)."""
+"""Routes for the workspace, its tokens and its key. They require the workspace key (`auth.ROUTE_CREDENTIALS`)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +20,9 @@ routes = Blueprint(__name__)
 @routes.route("/v3/tokens", methods=["POST"])
 @Operation(body="models.TokenIn", data="models.Token")
 def issue_token() -> Response:
-    """Issue a v3 access token. Only this response contains `token`; it cannot be read again.
+    """Issue a v3 access token. Only this response contains `token`, which cannot be read again.
 
-    Without `scopes` and `readOnly`, the token opens all v3 routes that are not reserved for the workspace key.
+    Without `scopes` and `readOnly`, the token permits all v3 routes that are not reserved for the workspace key.
     """
     body: models.TokenIn = bodies.read()
     settings = body.token
@@ -60,7 +60,7 @@ def revoke_token(token_id: str) -> Response:
 @routes.route("/v3/workspace/key/rotate", methods=["POST"])
 @Operation(body="models.Rotation", body_optional=True, data="models.RotatedKey", raises=(errors.NotFound,))
 def rotate_key() -> Response:
-    """Replace the workspace key that authorises this request. The old key works until its overlap ends.
+    """Replace the workspace key that authorises this request. The old key works until the overlap ends.
 
     The body is optional. After a leak, ask the operator to revoke the key instead, because a rotated key keeps working
     during its overlap.
@@ -77,7 +77,7 @@ def rotate_key() -> Response:
 @routes.route("/v3/workspace", methods=["GET"])
 @Operation(data="models.Workspace", headers=("If-None-Match",))
 def read_workspace() -> Response:
-    """Read the workspace of the workspace key."""
+    """Read the workspace to which the workspace key belongs."""
     row = store.read(auth.caller().workspace_id)
     return etag.tagged(responses.success("Workspace retrieved successfully", _render_workspace(row)), row)
 
@@ -87,7 +87,7 @@ def read_workspace() -> Response:
     body="models.WorkspaceIn", data="models.Workspace", warns=True, headers=("If-Match",), raises=(errors.Stale,)
 )
 def change_workspace() -> Response:
-    """Change the workspace of the workspace key. Members that you leave out keep their values.
+    """Change the workspace to which the workspace key belongs. Members that you leave out keep their values.
 
     Conversations expire `retentionDays` after their last change, unless their agent sets `retention`. With `null`, they
     do not expire. A change is applied to existing conversations in the background, about two minutes later.

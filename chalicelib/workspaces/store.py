@@ -1,4 +1,4 @@
-"""Workspaces in the database, and the credentials issued to them (§5)."""
+"""Workspace storage, and the credentials issued to workspaces (§5)."""
 
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
@@ -14,11 +14,12 @@ from chalicelib.storage import Document, DocumentRow, json_equal, keyring
 _WORKSPACE = "workspace"
 _CACHE_MILLISECONDS = 60_000
 _CACHE_SIZE = 10_000
-# The time of the last read in Unix milliseconds, and `retentionDays`, by workspace id.
+# Time of the last read in Unix milliseconds, and `retentionDays`, by workspace id.
 _known_retention: dict[str, tuple[int, int | None]] = {}
-# The task that applies changed days is sent before the commit, and runs after all caches of the old days have expired.
+# The task that applies changed retention days is sent before the commit, and runs after all caches of the old value
+# have expired.
 _RETENTION_DELAY_SECONDS = 90
-_ACTIVE = "active"  # the name of a workspace's status while the attribute is absent
+_ACTIVE = "active"  # the status while the attribute is absent
 # The other statuses. A suspension is complete when no request that began before it can still be running.
 SUSPENDING, SUSPENDED, DELETING, IMPORTING = "suspending", "suspended", "deleting", "importing"
 
@@ -34,9 +35,9 @@ class WorkspaceRow(DocumentRow):
     )
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True, default=_WORKSPACE)
-    # Absent while the workspace is active. Requests read the mark of their credential instead (`credentials.suspend`).
+    # Absent while the workspace is active. Requests check their credential's own flag instead (`credentials.suspend`).
     status = UnicodeAttribute(null=True)
-    # During an import: the hash of the file, and the number of imported lines.
+    # Set during an import: the file hash, and the number of imported lines.
     imported = UnicodeAttribute(null=True)
 
 
@@ -56,7 +57,7 @@ class NewWorkspace(NamedTuple):
 def create(
     name: str, key_lifetime: int | None = credentials.KEY_LIFETIME, token_lifetime: int = credentials.TOKEN_LIFETIME
 ) -> NewWorkspace:
-    """Create a workspace with a workspace key and a v3 access token. Lifetimes are in seconds; None means no expiry."""
+    """Create a workspace with a workspace key and a v3 access token. Lifetimes are in seconds, or None."""
     keyring.ensure_data_key()
     workspace_id, secret = ids.new_id(), tokens.new_webhook_secret()
     row = WorkspaceRow(workspace_id)
@@ -70,7 +71,7 @@ def create(
 
 
 def key(workspace_id: str) -> storage.Key:
-    """Return the key of the workspace, for `storage.find_many`."""
+    """Return a workspace's database key, for `storage.find_many`."""
     return storage.Key(WorkspaceRow, workspace_id, _WORKSPACE)
 
 
@@ -89,7 +90,7 @@ def save(row: WorkspaceRow, before: Document, after: Document) -> None:
 
 
 def apply_retention(workspace_id: str, agent_id: str | None = None) -> None:
-    """Send the task that applies a changed number of days to the conversations of an agent, or of the workspace.
+    """Send the task that applies changed retention days to an agent's conversations, or to the whole workspace.
 
     The task is sent before the commit, so that a crash cannot lose it. If the commit fails, the task changes nothing.
     """
@@ -98,7 +99,7 @@ def apply_retention(workspace_id: str, agent_id: str | None = None) -> None:
 
 
 def retention_days(workspace_id: str) -> int | None:
-    """Return the days for which conversations are kept, or None for no limit. The result is cached for a minute."""
+    """Return how many days conversations are kept, or None for no limit. The result is cached for one minute."""
     now = clock.milliseconds()
     since, days = _known_retention.get(workspace_id, (0, None))
     if not 0 <= now - since < _CACHE_MILLISECONDS:
@@ -110,14 +111,14 @@ def retention_days(workspace_id: str) -> int | None:
 
 
 class WrongStatus(errors.Conflict):
-    """The status of the workspace does not allow the operator's command."""
+    """The workspace's status does not allow the operator's command."""
 
     code = "WRONG_STATUS"
 
 
 @storage.in_unit_of_work
 def change_status(workspace_id: str, allowed: Collection[str | None], status: str | None) -> None:
-    """Stage another status. Raise NotFound, or WrongStatus if the current status is not in `allowed`."""
+    """Stage a new status. Raise NotFound, or WrongStatus if the current status is not in `allowed`."""
     row = read(workspace_id)
     if row.status not in allowed:
         required = " or ".join(allowed_status or _ACTIVE for allowed_status in allowed)
@@ -128,7 +129,7 @@ def change_status(workspace_id: str, allowed: Collection[str | None], status: st
 
 @storage.in_unit_of_work
 def rotate_secret(workspace_id: str) -> str:
-    """Stage a new `workspaceSecret` and return it. The next deliveries contain it. Raise NotFound if there is none."""
+    """Stage a new `workspaceSecret` and return it. The next deliveries contain it. Raise NotFound."""
     row = read(workspace_id)
     secret = tokens.new_webhook_secret()
     save(row, before := row.open(), {**before, "workspaceSecret": secret})
@@ -148,7 +149,7 @@ def stage_active(workspace_id: str) -> None:
 
 
 def list_all() -> list[WorkspaceRow]:
-    """Return all workspaces, oldest first. This scans the whole table, so only operators' commands use it."""
+    """Return all workspaces, oldest first. This scans the whole table, so only operator commands use it."""
     return sorted(iterate_all(), key=lambda row: row.workspace)
 
 
@@ -159,7 +160,7 @@ def iterate_all() -> Iterator[WorkspaceRow]:
 
 @storage.in_unit_of_work
 def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, **rights: Any) -> credentials.NewCredential:
-    """Issue a credential of a workspace. `lifetime` is in seconds; `rights` are the rights of `credentials.prepare`.
+    """Issue a credential for a workspace. `lifetime` is in seconds, and `rights` are passed to `credentials.prepare`.
 
     Raise NotFound for an unknown workspace, and WorkspaceSuspended for an inactive one.
     """
@@ -170,6 +171,6 @@ def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, **right
 
 
 def _not_active(workspace_id: str) -> errors.ApiError:
-    """Return the error of a failed condition. A read determines whether the workspace exists."""
+    """Return the error for a failed condition. A read determines whether the workspace exists."""
     row = storage.find(WorkspaceRow, workspace_id, _WORKSPACE)
     return errors.WorkspaceSuspended() if row else errors.NotFound.of("workspace")

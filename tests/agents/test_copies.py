@@ -325,7 +325,7 @@ def test_a_reference_without_its_tool_is_refused(place: str, api: Api) -> None:
     ):
         template = {**member, "tools": [{"name": "x"}]}
         message = refused(api.post("/v3/agents/import", {"template": template}), 400, f"template.{path}")
-        assert message == f"template.{path} must be the place of a tool in tools, such as tools.0."
+        assert message == f"template.{path} must be a tool's position in tools, such as tools.0."
     assert api.get("/v3/agents").data == []
 
 

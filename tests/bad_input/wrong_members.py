@@ -9,7 +9,7 @@ from tests import extensions
 from tests.bad_input.service import CANARY, NUMBER, WITH_BODY
 from tests.builders import webhook_body
 
-PLACE = "must be the place of a tool in tools, such as tools.0"
+PLACE = "must be a tool's position in tools, such as tools.0"
 TEXT, NUM, FLAG, LIST, OBJECT = (
     f"must be {kind}" for kind in ("a string", "a number", "a boolean", "an array", "an object")
 )

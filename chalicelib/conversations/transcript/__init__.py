@@ -1,4 +1,4 @@
-"""Transcripts: how the turns of a conversation are stored, read, extended and edited.
+"""Transcripts: how a conversation's turns are stored, read, extended and edited.
 
 This module is the package's public interface.
 """

@@ -15,7 +15,7 @@ from chalicelib.storage import Document
 
 
 def new_turns(messages: Sequence[Any], now: int) -> list[Document]:
-    """Return messages of a request at `now` (Unix seconds) as turns in the form of a response.
+    """Return a request's messages at `now` (Unix seconds) as turns in the response form.
 
     A message without `mid` gets a new one. Raise Invalid for a duplicate message id.
     """
@@ -23,7 +23,7 @@ def new_turns(messages: Sequence[Any], now: int) -> list[Document]:
 
 
 def add_turns(before: State, turns: Sequence[Document], stored: Collection[str], now: int) -> State:
-    """Return the state with the turns whose messages are not `stored` added at `now` (Unix seconds).
+    """Return the state after adding the turns whose messages are not in `stored`, at `now` (Unix seconds).
 
     Return `before` itself if there are none. Raise TooLarge for more than 30,000 messages in total.
     """

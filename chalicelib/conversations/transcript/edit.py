@@ -13,7 +13,7 @@ def edit_message(before: State, mid: str, members: Document, now: int) -> State:
     """Return the state with members merged into the message `mid` at `now` (Unix seconds). None clears a member.
 
     The message keeps its `mid`, and does not count as new. Return `before` itself if nothing changes. Raise NotFound if
-    there is no such message, and TooLarge for more than 2 MiB of turns.
+    the message does not exist, and TooLarge if the turns exceed 2 MiB.
     """
     turns: list[Document] = json.loads(before.turns)
     index = next((index for index, turn in enumerate(turns) if turn.get("messages", {}).get("mid") == mid), None)
@@ -30,7 +30,7 @@ def edit_message(before: State, mid: str, members: Document, now: int) -> State:
 
 
 def as_turns(messages: Sequence[Any]) -> list[Document]:
-    """Return one turn of a request for each message. Raise Invalid for a duplicate message id."""
+    """Return one request turn for each message. Raise Invalid for a duplicate message id."""
     mids: set[str] = set()
     for index, mid in enumerate(message.get("mid") for message in messages):
         if mid in mids:
@@ -46,7 +46,7 @@ def _turn(message: Document) -> Document:
 
 
 def _edit_turn(turn: Document, members: Document) -> Document:
-    """Return a turn with members merged into its message. A new `from` or `ts` also becomes that of the turn."""
+    """Return a turn with members merged into its message. A new `from` or `ts` also changes the turn's own value."""
     rest = {name: value for name, value in turn.items() if name not in ("messages", "ts")}
     if "from" in members:
         rest = _merge(rest, {"from": members["from"]})

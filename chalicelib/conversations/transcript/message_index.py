@@ -1,4 +1,4 @@
-"""The index of messages, which finds a message by its id in a long conversation without reading the transcript.
+"""The message index, which locates a message by id in a long conversation without reading the transcript.
 
 The last messages of a transcript are in the conversation's own item, and not in the index. When messages move from
 there into a chunk, each gets an index item. Its sort key is a digest of the message's id, and it contains the message's
@@ -24,17 +24,17 @@ from chalicelib.conversations.transcript import turns
 from chalicelib.conversations.transcript.parser import Element, by_mid, elements
 from chalicelib.storage import Document
 
-_PREFIX = "mid"  # the prefix of the sort keys
-# Maximum items that a call writes, in 40 requests to the database. A chunk has about 300 messages.
+_PREFIX = "mid"  # the sort key prefix
+# Maximum items that a call writes, in 40 database requests. A chunk has about 300 messages.
 _MAX_ITEMS = 1_000
-# Seconds after which a change of the index is settled: up to 29 s for a request, and the difference between clocks.
+# Seconds after which an index change is settled: up to 29 s for a request, plus clock skew.
 _SETTLED_SECONDS = 90
 
 IndexRows = Mapping[str, MessageIndexRow | None]
 
 
 def index_keys(conversation: str, mids: Sequence[str]) -> list[storage.Key]:
-    """Return the keys of the index items of messages, for `storage.find_many`."""
+    """Return the keys of the messages' index items, for `storage.find_many`."""
     return [storage.Key(MessageIndexRow, conversation, _name(mid)) for mid in mids]
 
 
@@ -42,7 +42,7 @@ def find_stored(row: ConversationRow, state: State, index_rows: IndexRows) -> di
     """Return the stored turns of the messages in `index_rows`, by message id. Messages that are not stored are omitted.
 
     `state` is the end of the conversation's state. `index_rows` contains the index items that were read with it. Costs
-    no request if no item exists, and a further request if the index has just changed.
+    no request if no item exists, and one more request if the index has just changed.
     """
     recent = by_mid(element.turn for element in _open_elements(row, state))
     stored = {mid: recent[mid] for mid in index_rows if mid in recent}
@@ -89,7 +89,7 @@ def _name(mid: str) -> str:
 
 
 def _index_rows(row: ConversationRow, first: int, moved: list[Element]) -> list[MessageIndexRow]:
-    """Return the index items of these turns, with `first` added to their positions."""
+    """Return index items for these turns, with `first` added to their positions."""
     manifest = turns.chunks(row)
     ends = [*accumulate(chunk.length for chunk in manifest)]
     rows = []

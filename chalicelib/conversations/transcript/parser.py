@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 from chalicelib.storage import Document
 
-# Patterns for reversed text. Outside a string, a quote is the end of a string. Inside, a quote is its beginning if an
-# even number of backslashes, or none, precedes it. A pattern does not match before the deciding byte has been read.
+# Patterns for reversed text. Outside a string, a quote ends a string. Inside a string, a quote begins it if an even
+# number of backslashes, or none, precedes the quote. A pattern does not match before the deciding byte has been read.
 _OUTSIDE = re.compile(rb'["\[\]{}]')
 _INSIDE = re.compile(rb'"(?=(?:\\\\)*[^\\])')
 _DECODER = json.JSONDecoder()
-# The cursor of a list of messages: the number of a message. The first message has the number 1.
+# A message list cursor: the number of a message. The first message has the number 1.
 POSITION = re.compile(r"[1-9][0-9]{0,8}")
 
 
 class Element(NamedTuple):
-    """A turn in the JSON text of a list: the positions of its first byte and of the byte after it, and its content."""
+    """A turn in the JSON text of a list: the positions of its first byte and after its last byte, and its content."""
 
     start: int
     end: int
@@ -25,7 +25,7 @@ class Element(NamedTuple):
 
 
 def elements(text: bytes, start: int) -> Iterator[Element]:
-    """Yield the turns in the JSON text of a list, from `start` on. That position must not be inside a turn.
+    """Yield the turns in the JSON text of a list, beginning at `start`. That position must not be inside a turn.
 
     The text must have the format of `state.to_text`.
     """
@@ -43,17 +43,17 @@ def elements(text: bytes, start: int) -> Iterator[Element]:
 
 
 def by_mid(turns: Iterable[Document]) -> dict[str, Document]:
-    """Return the turns with a message, by the id of the message."""
+    """Return the turns that have a message, by message id."""
     return {turn["messages"]["mid"]: turn for turn in turns if "messages" in turn}
 
 
 def all_messages(turns: bytes) -> list[Document]:
-    """Return the messages of the JSON text of all turns, oldest first, in the form of `message_of_turn`."""
+    """Return the messages in the JSON text of all turns, oldest first, in the form of `message_of_turn`."""
     return [message_of_turn(turn) for turn in json.loads(turns) if "messages" in turn]
 
 
 def message_of_turn(turn: Document) -> Document:
-    """Return the message of a turn for a flat list. Its `from` and `ts` default to the values of the turn."""
+    """Return a turn's message for a flat list. Its `from` and `ts` default to the turn's values."""
     message: Document = turn["messages"]
     of_turn = {name: turn.get(name) for name in ("from", "ts") if message.get(name) is None}
     return {**message, **{name: value for name, value in of_turn.items() if value is not None}}

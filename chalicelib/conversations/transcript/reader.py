@@ -1,4 +1,4 @@
-"""Reads transcripts: the newest messages of a conversation, or whole conversations one after the other."""
+"""Reads transcripts: the newest messages of a conversation, or whole conversations, one at a time."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -10,12 +10,12 @@ from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.conversations.transcript import parser, turns
 from chalicelib.storage import Document
 
-# Rows that are in memory at the same time. A row has up to 400 KB.
+# Maximum rows in memory at the same time. A row has up to 400 KB.
 _BATCH = 20
 
 
 class Transcript(NamedTuple):
-    """The conversation of an index entry: the entry's position, the conversation's row, and its state.
+    """An index entry's conversation: the entry's position, the conversation's row, and its state.
 
     If the conversation has been deleted, the row is None and the state is empty.
     """
@@ -26,7 +26,7 @@ class Transcript(NamedTuple):
 
 
 def newest_messages(row: ConversationRow) -> Iterator[Document]:
-    """Yield all messages, newest first. Costs one request per chunk. Raise ConditionFailed as `turns.read_state`."""
+    """Yield all messages, newest first. Costs one request per chunk. Raise ConditionFailed like `read_state`."""
     return parser.newest_messages(turns.read_backwards(row))
 
 
@@ -36,7 +36,7 @@ def last_messages(row: ConversationRow) -> Iterator[Document]:
 
 
 def read_transcripts(entries: Iterable[ConversationRow]) -> Iterator[Transcript]:
-    """Yield the conversations of these index entries, in order. The reads are eventually consistent, like the index.
+    """Yield the conversations for these index entries, in order. The reads are eventually consistent, like the index.
 
     Costs one request per 20 conversations, and one for each long conversation.
     """

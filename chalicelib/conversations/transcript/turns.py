@@ -2,7 +2,7 @@
 
 A transcript grows at its end, so the cost of a write depends on the change, not on the transcript. A chunk is a sealed
 piece of the turns' JSON text. A write never patches a chunk; it replaces the whole chunk, under a new write id. The
-manifest in the conversation's item lists the write id of each chunk. Therefore, a reader never combines chunks of two
+manifest in the conversation's item lists the write id of each chunk. Therefore, a reader never combines chunks from two
 writes, and may use eventually consistent reads. The item also contains a digest of each chunk, so that a request that
 repeats the stored turns does not read them.
 """
@@ -18,7 +18,7 @@ from chalicelib.conversations.rows import ChunkRow, ConversationRow, read_metada
 from chalicelib.conversations.state import State
 from chalicelib.storage import compression, encryption
 
-# Bytes of JSON in a chunk, and the bytes that must follow the last chunk, because the last turns change most often. A
+# Bytes of JSON in a chunk, and the minimum bytes after the last chunk, because the last turns change most often. A
 # chunk has about 300 messages. The largest transcript that fits into a response, of 5.5 MB, has 63 chunks, and a
 # transaction has at most 100 items.
 _CHUNK_BYTES = 88_000
@@ -46,7 +46,7 @@ class Mark(NamedTuple):
 
 
 def read_state(row: ConversationRow, expected: bytes = b"") -> State:
-    """Return the state of a row. Raise ConditionFailed if a concurrent write has replaced a chunk.
+    """Return a row's state. Raise ConditionFailed if a concurrent write has replaced a chunk.
 
     A long conversation costs a request, unless `expected`, the JSON text of any turns, contains all its chunks.
     """
@@ -61,7 +61,7 @@ def read_state(row: ConversationRow, expected: bytes = b"") -> State:
 
 
 def read_end(row: ConversationRow) -> State:
-    """Return the end of the state of a row: the chunks with messages that have no index item, and the last turns.
+    """Return the end of a row's state: the chunks with messages that have no index item, and the last turns.
 
     Costs one request if there are such chunks. Raise ConditionFailed as `read_state` does.
     """
@@ -72,7 +72,7 @@ def read_end(row: ConversationRow) -> State:
 
 
 def read_spans(row: ConversationRow, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Return parts of the turns. A span contains the position of a part's first byte, and of the byte after the part.
+    """Return parts of the turns. A span contains the positions of a part's first byte and of the byte after it.
 
     Costs at most one request. Raise ConditionFailed as `read_state` does.
     """
@@ -94,7 +94,7 @@ def read_last(row: ConversationRow) -> bytes:
 
 
 def read_totals(row: ConversationRow) -> new_messages.Totals:
-    """Return the totals of the messages that the conversation has ever received."""
+    """Return the totals for all messages that the conversation has ever received."""
     return _unseal_tail(row)[2]
 
 
@@ -150,19 +150,19 @@ def stage(row: ConversationRow, before: bytes, after: State) -> None:
 
 
 def chunks(row: ConversationRow) -> list[Chunk]:
-    """Return the manifest of a row: its chunks in order."""
+    """Return a row's manifest: its chunks in order."""
     entries = (entry.partition(":") for entry in (row.chunks or "").split())
     return [Chunk(write_id, int(length)) for write_id, _, length in entries]
 
 
 def marks(row: ConversationRow) -> list[Mark]:
-    """Return the marks of a row in order. The last mark is in effect. A mark stays valid if only later text changes."""
+    """Return a row's marks in order. The last mark is in effect. A mark remains valid if only later text changes."""
     entries = (entry.partition(":") for entry in (row.indexed or "").split())
     return [Mark(int(end), int(escaped)) for end, _, escaped in entries]
 
 
 def last_mark(row: ConversationRow) -> Mark:
-    """Return the last mark of a conversation, by default a mark at the beginning."""
+    """Return a conversation's last mark, by default a mark at the beginning."""
     return [Mark(0, 0), *marks(row)][-1]
 
 
@@ -172,7 +172,7 @@ def set_marks(row: ConversationRow, marks: Iterable[Mark]) -> None:
 
 
 def _keep_marks(row: ConversationRow, before: bytes, after: State, same: int) -> None:
-    """Keep the marks before which the text is unchanged. Its first `same` bytes need no comparison."""
+    """Keep each mark if the text before it is unchanged. The first `same` bytes need no comparison."""
     first = first_byte(row, after)
     ends = {mark: max(0, mark.end - first) for mark in marks(row)}
     set_marks(row, [mark for mark, end in ends.items() if before[same:end] == after.turns[same:end]])
@@ -203,7 +203,7 @@ def _digest(piece: bytes) -> bytes:
 
 
 def _read_chunks(row: ConversationRow, indexes: Sequence[int]) -> dict[int, bytes]:
-    """Return chunks by index. Read eventually consistently first, then missing or outdated chunks strongly."""
+    """Return chunks by index. Read eventually consistently first, then read missing or stale chunks strongly."""
     manifest, pieces = chunks(row), dict[int, bytes]()
     for consistent in (False, True):
         missing = [index for index in indexes if index not in pieces]
