@@ -1,4 +1,4 @@
-"""Tallies of simulated lists, and the cost of jumping to a page with them."""
+"""Tallies of simulated lists, and the cost of using them to jump to a page."""
 
 import math
 import random
@@ -12,7 +12,8 @@ from chalicelib.conversations.listing import PAGE_SIZE
 SIZE = PAGE_SIZE + 1
 DAY = 24 * 60 * 60 * 1000
 NOVEMBER = 1_793_491_200_000  # 2026-11-01
-# An index entry takes 700 bytes: a summary of 600 bytes and its keys. The other two are read units per row.
+# `_ENTRY` is the size of an index entry in bytes: 600 for the summary, and 100 for the keys.
+# `_DAY_ROW` and `_AGENT` are the read units for reading one day row and one agent.
 _ENTRY, _DAY_ROW, _AGENT = 700, 0.5, 2.0
 
 
@@ -35,7 +36,7 @@ def tallied(times: list[int]) -> tuple[list[tuple[str, list[int]]], dict[str, li
 
 
 def worst_page(count: int, every: int) -> PageCost:
-    """Return the highest cost of every `every`th page of one year, which is eight times as busy at noon as at night."""
+    """Return the highest cost of every `every`th page in a year that is eight times as busy at noon as at night."""
     chance = random.Random(14)
     year = [NOVEMBER - (one + 1) * DAY for one in range(365)]
     weights = [

@@ -9,6 +9,6 @@ from tests.person_records import fill
 
 @pytest.fixture
 def filled(api: Api, agent_id: str, workspace: NewWorkspace) -> None:
-    """Two users with a record of every kind."""
+    """Store a record of every kind for each of two users."""
     for user in ("zara", "yvette"):
         fill(api, workspace.workspace_id, user)

@@ -1,4 +1,4 @@
-"""Begin, run and read the erasure of a person."""
+"""Helpers that start, run and read a person's erasure."""
 
 import re
 from typing import Any
@@ -11,7 +11,7 @@ from tests.queues.messages import take
 
 
 def work(pass_time: PassTime) -> None:
-    """Run the function with the messages of its queue until there are none."""
+    """Run the erasure function until its queue is empty."""
     while taken := take("erasures"):
         functions.erase({"Records": taken}, None)
         pass_time(90)
@@ -26,13 +26,13 @@ def begin(api: Api, **person: str) -> str:
 
 
 def read(api: Api, erasure_id: str) -> dict[str, Any]:
-    """Return an erasure as the API shows it."""
+    """Return an erasure from the API."""
     found: dict[str, Any] = api.get(f"/v3/erasures/{erasure_id}").data
     return found
 
 
 def erase(api: Api, pass_time: PassTime, **person: str) -> dict[str, Any]:
-    """Erase a person; return the complete erasure."""
+    """Erase a person; return the completed erasure."""
     erasure_id = begin(api, **person)
     work(pass_time)
     found = read(api, erasure_id)
@@ -52,6 +52,6 @@ NOTHING = dict.fromkeys(COUNTS, 0)
 
 
 def left(text: str) -> list[decrypted_items.DecryptedItem]:
-    """Return the items with a text, unless it is a part of a random id or of Base64."""
+    """Return the items that contain a text, except where it is part of a random id or of Base64."""
     found = re.compile(rf"(?<![0-9A-Za-z+/]){re.escape(text)}")
     return [one for one in decrypted_items.items() if found.search(one.text)]

@@ -36,12 +36,12 @@ QUEUES = (QUEUE,)
 
 def cost_values(api: Api) -> dict[str, str]:
     """Return the id of an erasure."""
-    queues._url(QUEUE)  # a process caches it
+    queues._url(QUEUE)  # each process caches the URL
     return {"erasure_id": api.post("/v3/erasures", {"erasure": {"userID": "user-8"}}).data["id"]}
 
 
 def wrong_members() -> dict[str, list[tuple[Any, str, str]]]:
-    """Return invalid bodies: (body, path of the member, rule)."""
+    """Return invalid bodies: (body, member path, rule)."""
     from tests.bad_input.service import CANARY, NUMBER
     from tests.bad_input.wrong_members import MISSING, TEXT, UNKNOWN
 
@@ -59,17 +59,17 @@ def wrong_members() -> dict[str, list[tuple[Any, str, str]]]:
 
 
 def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFunctions:
-    """Return the function of the queue by its name, with a message."""
+    """Return the queue function by name, with a message for it."""
     return {"erase": (functions.erase, [messages.pack(Erase(workspace_id, agent_id))])}
 
 
 def reach_limits(patch: pytest.MonkeyPatch) -> None:
-    """Let every creation exceed its limit."""
+    """Make every creation exceed its limit."""
     patch.setattr(store, "MAX_RUNNING", 0)
 
 
 def run_functions() -> None:
-    """A person with records of every kind, among them a kept answer in pieces and an event."""
+    """Erase a person with records of every kind, including an event and a stored response in pieces."""
     from tests.test_requests_per_operation import large
 
     new, stream = workspaces.create("Erased"), pipeline.Stream()
@@ -91,7 +91,7 @@ def run_functions() -> None:
 
 
 def _erasures(world: Any) -> Any:
-    """Every erasure; each must have a slot. Its message is sent before it is stored (`test_steps`)."""
+    """Return all erasures, and assert that each has a slot. `test_steps` covers the message sent before the save."""
     rows = store.list_all(world.workspace.workspace_id)
     begun = [row for row in rows if row.item.startswith("erasure#")]
     assert {row.slot for row in begun} == {row.item for row in rows if row not in begun}

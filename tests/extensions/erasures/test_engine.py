@@ -1,4 +1,4 @@
-"""An erasure on the local engine, whose transactions, scans and indexes are not moto's."""
+"""An erasure on the local engine, which implements transactions, scans and indexes differently from moto."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""An erasure deletes the rows of every class that names one of its kinds, as `storage.Lifecycle` declares it."""
+"""An erasure deletes the rows of every class whose `storage.Lifecycle` declares an erasure kind."""
 
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -27,7 +27,7 @@ def store_person(api: Api, workspace_id: str) -> None:
 
 
 def test_the_rows_of_every_class_of_a_kind_are_erased(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> None:
-    """A new class that fails here has no row in `store_person`, or no search that finds its rows."""
+    """If a new row class fails here, `store_person` stores no row of it, or no search finds its rows."""
     of_kinds = {row for row in row_classes() if not row.lifecycle.erasure.startswith("no: ")}
     store_person(api, workspace.workspace_id)
     assert of_kinds - stored_classes(workspace.workspace_id) == set()

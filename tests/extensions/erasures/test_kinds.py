@@ -1,4 +1,4 @@
-"""The kinds of records that an erasure searches, and the message of an erasure in docs/operate.md."""
+"""The record kinds that an erasure searches, and the erasure message in docs/operate.md."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ def test_a_new_erasure_counts_the_kinds_of_core() -> None:
 
 
 def declared(rows: Iterable[RowClass]) -> set[str]:
-    """The kinds of an erasure that these classes declare."""
+    """Return the erasure kinds that these classes declare."""
     return {row.lifecycle.erasure for row in rows if not row.lifecycle.erasure.startswith("no: ")}
 
 

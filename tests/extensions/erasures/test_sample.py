@@ -1,4 +1,4 @@
-"""The sample that a restored stage decrypts has the search of an erasure."""
+"""The sample that a restored stage decrypts includes an erasure's search."""
 
 import pytest
 
@@ -9,4 +9,4 @@ from tests.deployment.test_sample import output
 
 def test_the_search_of_an_erasure_is_sampled(long_conversation: Api, capsys: pytest.CaptureFixture[str]) -> None:
     assert long_conversation.post("/v3/erasures", {"erasure": {"email": "Canary@example.com"}}).status == 200
-    assert "2 document, 1 search" in output(capsys)["workspaces"]  # of the workspace, and of the erasure
+    assert "2 document, 1 search" in output(capsys)["workspaces"]  # the workspace and the erasure

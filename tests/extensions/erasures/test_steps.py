@@ -1,4 +1,4 @@
-"""The steps of an erasure in the function: progress, crashes, repeated messages, and late writes."""
+"""The steps of the erasure function: progress, crashes, repeated messages, and late writes."""
 
 import hashlib
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def test_an_erasure_that_runs_out_of_time_is_continued_by_the_queue(
         functions.erase({"Records": taken}, None)
         running.append(read(api, erasure_id)["counts"])
         pass_time(90)
-    assert rounds > 70  # two searches, each with a page for each of 32 partitions of events
+    assert rounds > 70  # two searches, each with one page per event partition, of which there are 32
     assert running == sorted(running, key=lambda counts: sum(counts.values()))
     assert read(api, erasure_id)["receipt"]["counts"] == COUNTS
 
@@ -91,7 +91,7 @@ def test_the_second_search_waits_and_finds_what_was_being_written(
     erasure_id = begin(api, **ZARA)
     functions.erase({"Records": take("erasures")}, None)
     assert read(api, erasure_id)["counts"] == {**COUNTS, "answers": 0}
-    # A request in flight, and a change that was still in the stream.
+    # A request in flight saves a lead, and a change that was still in the stream becomes an event.
     assert api.post("/v3/leads", lead_body(email="zara@example.com")).status == 200
     payload = {"agentId": "support", "convoId": "by-mail-of-zara", "messageContent": "Late"}
     ledger.save_events(
@@ -110,7 +110,7 @@ def test_the_second_search_waits_and_finds_what_was_being_written(
 def test_a_message_that_was_being_added_leaves_no_index(
     api: Api, filled: None, workspace: NewWorkspace, pass_time: PassTime
 ) -> None:
-    """Its items are written before the commit, which fails because the conversation is gone."""
+    """The index items are written before the commit, which fails because the conversation is gone."""
     begin(api, **ZARA)
     functions.erase({"Records": take("erasures")}, None)
     place = MessageIndexRow(
@@ -142,7 +142,7 @@ def test_an_erasure_costs_the_same_whatever_another_workspace_has_stored(
     api: Api, filled: None, other_workspace: NewWorkspace, pass_time: PassTime
 ) -> None:
     costs = []
-    erase(api, pass_time, userID="nobody")  # a process reads its keys once
+    erase(api, pass_time, userID="nobody")  # each process reads the keys only once
     for count in (0, 30):
         keyed_requests(other_workspace, count)
         with metered() as meter:
@@ -178,7 +178,7 @@ def test_the_index_of_stored_responses_has_every_item_once_in_16_partitions(
 def test_a_stored_response_is_found_on_any_page_of_the_index(
     api: Api, filled: None, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The items of one request share the sort key of the index, so a page may end between them."""
+    """Items of the same request share an index sort key, so a page may end between them."""
     monkeypatch.setattr(kinds, "_PAGE", 1)
     assert erase(api, pass_time, **ZARA)["receipt"]["counts"] == COUNTS
     assert left("zara") == []
@@ -228,12 +228,12 @@ def test_of_two_invocations_for_one_erasure_the_slower_one_stops(
 
 
 class Died(BaseException):
-    """The process ends."""
+    """Simulates the death of the process."""
 
 
 @contextmanager
 def dies_after(number: int) -> Iterator[list[str]]:
-    """End the process after a number of requests to DynamoDB, KMS and SQS; yield the requests."""
+    """Raise `Died` after this many requests to DynamoDB, KMS and SQS; yield the operations sent."""
     sent: list[str] = []
     send = BaseClient._make_api_call
 
@@ -295,7 +295,7 @@ def test_a_record_that_cannot_be_decrypted_does_not_stop_an_erasure(
 def test_many_conversations_of_a_person_are_removed_in_bounded_steps(
     slow: str, api: Api, agent_id: str, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An invocation that runs out of time within a page, or in the final clearing, continues where it was."""
+    """If an invocation runs out of time within a page or in the final clearing, the next one continues there."""
     for number in range(25):
         body = {**state_body("Hello"), "metadata": {"userEmail": "zara@example.com"}}
         assert api.post(f"/agents/support/interact/{number}/state", body).status == 200
@@ -303,7 +303,7 @@ def test_many_conversations_of_a_person_are_removed_in_bounded_steps(
     real, passed = leftovers.clear, [0]
 
     def clear(conversation: str) -> None:
-        """Each takes eight seconds: those of the deletion, or the later ones."""
+        """Advance the clock by eight seconds per call, either during the deletion or after it."""
         real(conversation)
         is_deletion = passed[0] < 25 if slow == "delete" else passed[0] >= 25
         passed[0] += 1

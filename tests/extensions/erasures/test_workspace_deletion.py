@@ -1,4 +1,4 @@
-"""The operator's deletion of a workspace includes its erasures."""
+"""When an operator deletes a workspace, its erasures are deleted, too."""
 
 import json
 

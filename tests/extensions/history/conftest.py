@@ -1,4 +1,4 @@
-"""The history of the workspace."""
+"""The workspace's history, recorded from its streams."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.webhooks import pipeline
 
 
 class History:
-    """Passes what the streams have to the functions, and reads the history."""
+    """Passes stream records to the functions, and reads the history."""
 
     def __init__(self, api: Api) -> None:
         self._stream, self._api = pipeline.Stream(), api
@@ -23,7 +23,7 @@ class History:
         pipeline.follow(self.records())
 
     def of(self, resource: str = "", query: str = "") -> list[dict[str, Any]]:
-        """The changes that a query finds, after those in the streams are kept."""
+        """Record the changes in the streams, and return the entries that match the query."""
         self.keep()
         asked = f"resource={resource}{query}" if resource else query
         entries: list[dict[str, Any]] = self._api.get(f"/v3/history?{asked}").data

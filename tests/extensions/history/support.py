@@ -1,4 +1,4 @@
-"""The history in the tests of core: an agent and a tool have a version, as they were before."""
+"""The history in the tests of core: an agent and a tool with an earlier version."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,11 +14,11 @@ from tests.openapi.examples import NOW
 from tests.webhooks import pipeline
 
 NUMBER = "1795000000000"
-"""The number of each version."""
+"""The version number that `populate` stores for each record."""
 _NEVER = 4_000_000_000
 
 CHOSEN = {"number": NUMBER}
-# The examples have changed the record whose version they read this often, each time a millisecond later.
+# How often the examples change a record before they read its version. Each change is one millisecond later.
 _CHANGES = {"agents": 2, "tools": 1}
 PATH_VALUES = {"number": lambda path: NOW * 1000 + _CHANGES[path.split("/")[2]]}
 _RESTORE = "POST /v3/{}/versions/{{number}}/restore"
@@ -47,7 +47,7 @@ COSTS: list[tuple[Any, ...]] = [
 
 
 def cost_values(api: Api) -> dict[str, str]:
-    """Return the ids and numbers of the first versions of an agent and a tool that have changed since."""
+    """Change an agent and a tool; return the tool's id and the number of each first version."""
     stream, tools = pipeline.Stream(), "/v3/agents/busy/tools"
     tool_id = api.post(tools, {"tool": {"name": "Kept"}}).data["id"]
     for title in ("Kept", "Changed"):
@@ -61,7 +61,7 @@ def cost_values(api: Api) -> dict[str, str]:
 
 
 def populate(workspace_id: str, ids: Mapping[str, str], mark: str) -> None:
-    """Keep a version of the agent and the tool with these ids."""
+    """Store an earlier version of the agent and the tool with these ids."""
     agent = {"title": f"{mark} before", "description": mark, "chatappToken": f"{mark} secret"}
     tool = {"name": f"{mark} before", "method": "GET", "serverUrlSecret": f"{mark} secret"}
     for resource, variable, document in (("agents", "agent_id", agent), ("tools", "tool_id", tool)):
@@ -70,12 +70,12 @@ def populate(workspace_id: str, ids: Mapping[str, str], mark: str) -> None:
 
 
 def clear_caches() -> None:
-    """Empty the cache of a follower."""
+    """Clear the cached start of the history."""
     coverage.clear_cache()
 
 
 def run_functions() -> None:
-    """Keep a change of each resource, and a version that was written without history."""
+    """Record a change to each resource, and an agent version that is older than the history."""
     storage.delete_many([coverage.CoverageRow(coverage.KEY, coverage.KEY)])
     new, stream = workspaces.create("Kept"), pipeline.Stream()
     api = Api(new.workspace_key)

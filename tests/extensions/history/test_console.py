@@ -1,4 +1,4 @@
-"""The changes of people who are signed in to the console."""
+"""Changes made by people who are signed in to the console."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.extensions.console.browser import Browser
 def test_sessions_of_the_console_are_no_keys_but_name_who_made_a_change(
     history: History, workspace: NewWorkspace, api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Sessions, and attempts to sign in, are in the table of credentials, too."""
+    """The credentials table also contains sessions and sign-in attempts."""
     api.post("/v2/agents/support", {"title": "One"})
     api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
     api.post("/v2/clients/bo", {"orgId": "acme", "email": "bo@x.test", "dashboardPassword": "the right one"})

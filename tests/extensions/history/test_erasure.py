@@ -1,4 +1,4 @@
-"""An erasure removes the changes and versions that have the person."""
+"""An erasure removes the changes and versions that contain the person's data."""
 
 import json
 
@@ -39,7 +39,7 @@ def test_an_erasure_removes_the_versions_that_have_the_person(history: History, 
 def test_a_change_long_after_an_erasure_does_not_bring_a_version_back(
     history: History, api: Api, pass_time: PassTime
 ) -> None:
-    """An erasure leaves the agent itself. A change of an old version keeps that version longer, if it is there."""
+    """An erasure keeps the agent itself. A change extends the retention of the replaced version if it still exists."""
     pass_time(0)
     api.post("/v2/agents/support", {"title": "Support", "description": "ann@x.test"})
     history.keep()
@@ -57,13 +57,14 @@ def test_a_change_long_after_an_erasure_does_not_bring_a_version_back(
 def test_an_erasure_removes_the_changes_of_a_member_with_the_name_of_the_person(
     history: History, api: Api, pass_time: PassTime
 ) -> None:
-    """A newer client may key anything by a person. The name of a credential stays, as the one who answers."""
+    """A newer client may use an email address as a member name. Credential names stay, to identify who acted."""
     pass_time(0)
     token = api.post("/v3/tokens", {"token": {"name": "ann@x.test", "scopes": ["agents:write"]}}).data["token"]
     api.post("/v2/agents/support", {"title": "Support", "visitors": {"Ann@x.test": {"since": 1}}})
     api.patch("/v3/agents/support", {"agent": {"visitors": None}})
     Api(token).patch("/v3/agents/support", {"agent": {"title": "Help"}})
-    assert "visitors.Ann@x.test" not in history.of("agents/support")[-1]["changed"]  # of a creation, the outermost
+    # A creation's entry contains only top-level member names.
+    assert "visitors.Ann@x.test" not in history.of("agents/support")[-1]["changed"]
     api.patch("/v3/agents/support", {"agent": {"visitors": {"ann@x.test": {"since": 1}}}})
     api.patch("/v3/agents/support", {"agent": {"visitors": {"ann@x.test": {"since": 2}}}})
     api.patch("/v3/agents/support", {"agent": {"visitors": {}}})

@@ -1,4 +1,4 @@
-"""The history: every change with who, when and which members, and no value; versions of agents and tools."""
+"""The history lists who changed which members and when, without values. It keeps versions of agents and tools."""
 
 import tracemalloc
 
@@ -62,7 +62,7 @@ def test_paths_are_those_of_the_members_that_differ() -> None:
 
 
 def test_the_paths_below_a_long_name_need_little_memory() -> None:
-    """The function of the stream would otherwise end, and its batch come again and again."""
+    """Otherwise the stream function would run out of memory, and Lambda would retry the batch repeatedly."""
     after = {"a" * 100_000: {"b": {f"{number}": number for number in range(1_000)}}}
     tracemalloc.start()
     try:
@@ -107,7 +107,7 @@ def test_a_key_that_replaces_an_expired_one_is_created(
 
 
 def test_a_credential_changes_after_its_creation_though_streams_have_whole_seconds(api: Api, history: History) -> None:
-    """As Lambda passes the time of a change: in whole seconds."""
+    """Lambda passes change times in whole seconds."""
     key = api.post("/v3/workspace/key/rotate", {"overlapSeconds": 60}).data
     assert Api(key["key"]).post("/v3/workspace/key/rotate", {"overlapSeconds": 60}).status == 200
     records = history.records()
@@ -265,7 +265,7 @@ def test_a_version_of_a_release_without_history_is_kept_when_it_is_replaced(
 ) -> None:
     with storage.unit_of_work():
         agents.create(workspace.workspace_id, "support", {"title": "One"})
-    history.records()  # that release kept no history
+    history.records()  # discarded, because that release kept no history
     api.patch("/v3/agents/support", {"agent": {"title": "Two"}})
     second, original = history.versions("agents/support")
     assert (original["by"], original["changed"], by(second)) == (None, [], ("workspace", "first key"))
@@ -274,14 +274,14 @@ def test_a_version_of_a_release_without_history_is_kept_when_it_is_replaced(
 
 
 def test_a_version_of_a_time_without_history_is_kept_when_it_is_replaced(history: History, api: Api) -> None:
-    """The history is on, off, and on again. Its table was deleted meanwhile."""
+    """The history is turned off and on again, and its table is deleted in between."""
     api.post("/v2/agents/other", {"title": "Before"})
     history.keep()
     table = storage.sdk_client("dynamodb").scan(TableName=HistoryRow.Meta.table_name)["Items"]
     storage.delete_many([HistoryRow(item["record"]["S"], item["change"]["S"]) for item in table])
     coverage.clear_cache()
     api.post("/v2/agents/support", {"title": "One"})
-    history.records()  # no function has read these
+    history.records()  # discarded, because the history is off
     api.post("/v2/agents/support", {"title": "Two"})
     second, first = history.versions("agents/support")
     assert (first["by"]["name"], first["changed"], second["changed"]) == ("first key", [], ["title"])
@@ -327,7 +327,7 @@ def test_tags_of_a_record_rise_even_if_the_clock_goes_back(history: History, api
 
 
 def test_a_change_has_its_documented_cost(history: History, api: Api) -> None:
-    """Records of one kilobyte."""
+    """The agent and the tool each contain one kilobyte of text."""
     api.post("/v2/agents/support", {"title": "Support"})
     api.patch("/v3/agents/support", {"agent": {"description": KILOBYTE}})
     tool_id = api.post("/v3/agents/support/tools", {"tool": {"name": "Find", "description": KILOBYTE}}).data["id"]

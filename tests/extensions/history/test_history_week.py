@@ -1,4 +1,4 @@
-"""The history of a scripted week, kept from streams whose batches are repeated, shuffled, bisected and interrupted."""
+"""The history of a scripted week. Its stream batches are repeated, shuffled, bisected and interrupted."""
 
 import random
 from collections import Counter
@@ -23,7 +23,7 @@ Record = dict[str, Any]
 
 
 class Expected(NamedTuple):
-    """A change of the script."""
+    """The history entry that a scripted change should produce."""
 
     at: str
     resource: str
@@ -33,7 +33,7 @@ class Expected(NamedTuple):
 
 
 class Week:
-    """Does what the script says, and notes what the history should have."""
+    """Sends random requests, and lists the history entries that they should produce."""
 
     def __init__(self, workspace: NewWorkspace, seed: int) -> None:
         self.expected: list[Expected] = []
@@ -45,7 +45,7 @@ class Week:
         self._key_of: dict[str, str] = {}
 
     def do_something(self) -> None:
-        """One request of a random kind."""
+        """Send a request of a random kind."""
         self._number += 1
         kind = self.chance.choice([*self._records, "tokens", "rotation"])
         if kind == "tokens":
@@ -139,7 +139,7 @@ _NEW: dict[str, Any] = {
 }
 # v3 creates and deletes them; v2 saves them.
 _OF_V2 = ("clients", "orgs")
-# A member, and a secret one.
+# An ordinary member and a secret member of each resource.
 _CHANGED = {
     "agents": ("title", "chatappToken"),
     "tools": ("name", "serverUrlSecret"),
@@ -208,7 +208,7 @@ def _everything(api: Api) -> list[Record]:
 
 
 def _keep_all(records: list[Record], chance: random.Random, patch: pytest.MonkeyPatch) -> int:
-    """Pass the records in any order, a fifth of them twice; a failing batch is bisected, and repeated in the end."""
+    """Deliver the records in random order, a fifth of them twice; bisect failing batches. Return the fault count."""
     save, faults = storage.save_many, Counter[str]()
 
     def fails_sometimes(rows: Any) -> None:

@@ -1,4 +1,4 @@
-"""The fixtures of the tests of webhooks: deliveries count in the usage."""
+"""Webhook fixtures, because usage includes deliveries."""
 
 from tests.webhooks.conftest import inbox as inbox
 from tests.webhooks.conftest import stream as stream

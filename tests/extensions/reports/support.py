@@ -1,4 +1,4 @@
-"""The reports in the tests of core: their function with its message, and changes that count."""
+"""The reports in the tests of core: their queue function with a message, and changes to count."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,18 +33,18 @@ COSTS: list[tuple[Any, ...]] = [
 
 
 def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFunctions:
-    """Return the function of the queue by its name, with a message."""
+    """Return the queue function by name, with a message for it."""
     message = RecountHour(storage.join_key(workspace_id, agent_id), clock.seconds(), 0)
     return {"count_hours": (functions.count_hours, [messages.pack(message)])}
 
 
 def fill_agent(workspace_id: str, agent_id: str) -> None:
-    """Add a change that counts to an agent."""
+    """Record a change that is counted for an agent."""
     counts.record_changes([CountedChange(storage.join_key(workspace_id, agent_id), ids.new_id(), {"loads": 1}, {})])
 
 
 def run_functions() -> None:
-    """A page load, a conversation and a lead become changes, which are counted; then the agent is deleted."""
+    """Count a page load, a conversation and a lead, and then delete the agent."""
     new, stream, requests = workspaces.create("Reported"), pipeline.Stream(), list[str]()
     api, send = Api(new.workspace_key), queues.send
 
@@ -60,7 +60,7 @@ def run_functions() -> None:
         assert api.post("/v3/leads", lead_body(name="Ann")).status == 200
         for table in ("analytics", "leads", "conversations"):
             follow(table, stream.read(table))
-        hourly = requests[0]  # all are for the same hour
+        hourly = requests[0]  # all requests are for the same hour
         _count(hourly)
         assert api.get("/v3/agents/support/analytics").data["totals"]["loads"] == 1
         hour = messages.parse(hourly, [RecountHour])

@@ -1,4 +1,4 @@
-"""`infra.cams analytics`: the drawing of a fixed report, and the same figures as those of the API."""
+"""`infra.cams analytics` draws a fixed report, and shows the same figures as the API."""
 
 import io
 import json
@@ -104,7 +104,7 @@ def test_a_year_fits_eighty_columns() -> None:
     ],
 )
 def test_no_number_is_cut(now: int, before: int, shown: tuple[str, ...]) -> None:
-    """Part of a number looks like a smaller one."""
+    """A truncated number would look like a smaller number."""
     series = [entry(number * DAY, *[1] * 7) for number in range(31)]
     report = {"series": series, "totals": entry(0, *[now] * 7, averageSeconds=2_592_000)}
     text = draw({**report, "previous": entry(0, *[before] * 7)}, {"origin": [{"value": "x", **report}]})
@@ -132,11 +132,11 @@ def scale(*starts: int, zone: str = "UTC") -> str:
 
 def test_dates_are_those_of_the_zone() -> None:
     first = 1_774_566_000  # midnight of 27 March 2026 in Amsterdam
-    days = (first, first + DAY, first + 2 * DAY, first + 3 * DAY - 3_600)  # the third one has 23 hours
+    days = (first, first + DAY, first + 2 * DAY, first + 3 * DAY - 3_600)  # the third day has 23 hours
     assert scale(*days, zone="Europe/Amsterdam") == "Each mark is a day, from 2026-03-27 to 2026-03-30."
     hours = "Each mark is an hour, from 2026-03-27 00:00 to 2026-03-27 01:00."
     assert scale(first, first + 3_600, zone="Europe/Amsterdam") == hours
-    nearest = first - 5 * 3_600  # 18:00 UTC; midnight in Nepal is at 18:15
+    nearest = first - 5 * 3_600  # 18:00 UTC; midnight in Nepal is at 18:15 UTC
     assert scale(nearest, nearest + DAY, zone="Asia/Kathmandu") == "Each mark is a day, from 2026-03-27 to 2026-03-28."
 
 
@@ -167,7 +167,7 @@ def test_a_change_is_in_per_cent(now: int, before: int, shown: str) -> None:
 
 @pytest.fixture
 def agent_with_counts(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> Api:
-    """An agent with three page loads an hour ago."""
+    """Return the API of a workspace whose agent had three page loads an hour ago."""
     api.post("/v3/agents", {"agent": {"title": "Support"}})
     agent = api.get("/v3/agents").data[0]["id"]
     hour = clock.seconds() // 3_600 * 3_600

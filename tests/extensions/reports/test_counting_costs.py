@@ -1,4 +1,4 @@
-"""What counting costs, and what reports and usage cost to read."""
+"""The costs of counting, and of reading reports and usage."""
 
 import random
 from collections.abc import Callable
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.long
 HOUR, DAYS, AGENTS, DELIVERIES = 3_600, 61, 4, 300
 START = 1_795_348_800
 REPORT = "/v3/agents/a0/analytics"
-# With a million events of each agent in 30 days.
+# Path -> the operation in docs/costs.csv. Each agent has a million events in 30 days.
 READS = {
     "/v3/agents/a0/analytics": "report of an agent",
     "/v3/agents/a0/analytics?by=country": "report of an agent by country",
@@ -31,7 +31,7 @@ READS = {
     "/v3/analytics?by=country": "report of a workspace of four agents by country",
     "/v3/usage": "usage of four agents",
 }
-# Changes in an hour -> the operation in docs/costs.csv.
+# Changes per hour -> the operation in docs/costs.csv.
 COUNTED = {
     1: "count the only change of an hour",
     20: "count one of 20 changes of an hour",
@@ -42,7 +42,7 @@ SAMPLE = 200
 
 
 def changes(chance: random.Random, number: int, start: int, agent: str) -> list[CountedChange]:
-    """So many page loads of an hour: from 60 countries, of 30 languages, 5 browsers, 6 platforms and 4 channels."""
+    """Return page loads of one hour, from 60 countries, 30 languages, 5 browsers, 6 platforms and 4 channels."""
     kinds = {"country": 60, "language": 30, "browser": 5, "platform": 6, "origin": 4}
     return [
         CountedChange(
@@ -56,7 +56,7 @@ def changes(chance: random.Random, number: int, start: int, agent: str) -> list[
 
 
 def store_days(workspace_id: str, events: int) -> None:
-    """The counts of ten agents, each with so many events in 30 days, and as many in the 30 days before."""
+    """Store the counts of all agents for `DAYS` days, with `events` events per agent in 30 days."""
     chance, today = random.Random(events), clock.seconds() // 86_400 * 86_400
     per_hour = events / 30 / 24
     for day in range(DAYS):
@@ -83,9 +83,9 @@ def store_days(workspace_id: str, events: int) -> None:
 
 
 def store_worst_days(workspace_id: str) -> None:
-    """The same with up to a million of everything in each hour, and all the values that are counted apart.
+    """Store the largest possible counts: up to a million per hour, for all values that are counted separately.
 
-    The values are as long as they can be. Nothing compresses the numbers.
+    The values have the maximum length. The numbers are random, so they do not compress.
     """
     chance, today = random.Random(1), clock.seconds() // 86_400 * 86_400
 
@@ -111,7 +111,7 @@ def store_worst_days(workspace_id: str) -> None:
 
 
 def rows_of_day(agent: str, start: int, number: int, until: int) -> list[DayRow]:
-    """The rows of a day with some counted hours, each with so many changes."""
+    """Return the rows of a day whose first `until` hours are counted, with `number` changes each."""
     by_hour, groups = {}, {name: {} for name in hours.DIMENSIONS}
     for hour in range(until):
         sums = hours.add_up(
@@ -143,7 +143,7 @@ def ten_agents(api: Api) -> list[str]:
 
 @pytest.fixture
 def fixed(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Set the clock to a number of seconds after 2026-11-22T12:00Z."""
+    """Return a function that sets the clock to a number of seconds after `START`."""
 
     def at(seconds: int) -> None:
         monkeypatch.setattr(clock, "milliseconds", lambda: (START + seconds) * 1000)
@@ -170,16 +170,16 @@ def test_a_read_costs_as_documented_however_much_was_counted(
 
 
 def changes_of_an_hour(agent: str, number: int, day: int) -> list[CountedChange]:
-    """So many changes of the first hour of a day after the `START`."""
+    """Return changes of the hour that begins `day` days after `START`."""
     return changes(random.Random(1), number, START + day * 86_400, agent)
 
 
 def cost_of_an_hour(
     agent: str, pending: list[CountedChange], day: int, at: Callable[[int], None], wanted: list[str]
 ) -> Meter:
-    """What it costs to count these changes in the middle of a day with as many in each hour.
+    """Return the cost of counting these changes on a day that already has 12 counted hours.
 
-    `at` sets the clock to a number of seconds after the `START`. `wanted` gets the requests to count.
+    `at` sets the clock to a number of seconds after `START`. `wanted` receives the recount requests.
     """
     start = START + day * 86_400
     for row in rows_of_day(agent, start, min(len(pending), SAMPLE), 12):
@@ -207,7 +207,7 @@ def test_counting_costs_as_documented(
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))
     for day, number in enumerate((1, 5, 20, 50, 100, 300, 1_000)):
         meter = cost_of_an_hour(agent, changes_of_an_hour(agent, number, day), day, fixed, wanted)
-        # The aim is at most 1.2 units in all, wherever a hundred changes share the counts of their hour.
+        # The target is at most 1.2 write units per change, if an hour has at least a hundred changes.
         assert meter.writes / number <= 1.2 or number < 100
         if number in COUNTED:
             check(COUNTED[number], meter, number)

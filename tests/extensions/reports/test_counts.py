@@ -1,4 +1,4 @@
-"""The counts of reports equal a recount of the raw changes, whatever happens to batches and requests on the way."""
+"""Report counts equal a recount of the raw changes, even if batches and requests fail or are repeated."""
 
 import base64
 import random
@@ -27,7 +27,7 @@ from tests.old_agents import create_old_agent
 
 Record = dict[str, Any]
 HOUR = 3_600
-# Summer time begins in Europe at 1:00 UTC of the second day.
+# European summer time begins at 1:00 UTC on the second day.
 START, END = (int(datetime(2026, 3, day, tzinfo=timezone.utc).timestamp()) for day in (28, 30))
 NOW = END - HOUR // 2
 ROUND_SECONDS = 600
@@ -37,14 +37,14 @@ CHANNELS = {
     "country": ("NL", "DE", "BE", "FR", None),
     "browser": ("Firefox", "Safari", None),
     "platform": ("iOS", "Android", "other", None),
-    # More than the 20 of an hour that are counted apart, and some more often than others.
+    # More values than the 20 per hour that are counted separately. Some are more frequent than others.
     "language": (*(f"{number:02}" for number in range(30) for _ in range(1 + 40 // (number + 1))), None),
 }
 ZONES = ("UTC", "Europe/Amsterdam", "America/New_York")
 
 
 class Raw(NamedTuple):
-    """A change: its table, its stream record, its second, its value in each dimension and what it counts."""
+    """A change: its table, stream record, time in seconds, value in each dimension, and counts."""
 
     table: str
     record: Record
@@ -54,7 +54,7 @@ class Raw(NamedTuple):
 
 
 Counted = tuple[Counter[str], int | None]
-"""The counts of an interval, and `averageSeconds`, None if there is none."""
+"""The counts of an interval, and its `averageSeconds`, or None if it has no conversations."""
 
 
 @pytest.mark.guarantee("tallied")
@@ -105,7 +105,7 @@ def _compare(
 
 
 def _keep_in_memory(patch: pytest.MonkeyPatch) -> None:
-    """Keep the rows of changes as the table does, by key. Moto takes hours for a partition of this size."""
+    """Keep change rows in memory by key, because moto takes hours for a partition of this size."""
     kept: dict[str, dict[str, Any]] = defaultdict(dict)
 
     def save(rows: Sequence[Any]) -> None:
@@ -144,7 +144,7 @@ def _by_interval(report: Record) -> dict[int, Counted]:
 
 
 def _recount(changes: Sequence[Raw], zone: str, interval: str) -> dict[int, Counted]:
-    """The counts of all intervals of the period: each by the calendar of the zone, not by any module of reports."""
+    """Return the counts of each interval, computed from the zone's calendar without the reports extension."""
 
     def start_of(second: int) -> int:
         local = datetime.fromtimestamp(second, ZoneInfo(zone))
@@ -166,7 +166,7 @@ def _counted(sums: Counter[str]) -> Counted:
 
 
 def _by_value(changes: Sequence[Raw], dimension: str) -> dict[str, list[Raw]]:
-    """The changes of each value: the 20 with the highest sums of each hour, all others together."""
+    """Return the changes by value. For each hour, all but the 20 most frequent values are added to `other`."""
     of_hours: dict[int, dict[str, list[Raw]]] = defaultdict(lambda: defaultdict(list))
     for one in changes:
         of_hours[one.second // HOUR][one.places.get(dimension) or "unknown"].append(one)
@@ -186,10 +186,10 @@ TABLES = ("conversations", "leads", "analytics")
 
 
 def _tally(changes: Sequence[Raw], chance: random.Random) -> None:
-    """Pass changes on in batches; one that fails comes again in halves."""
+    """Deliver changes in batches; redeliver a failed batch in halves."""
     for table in TABLES:
         records = [one.record for one in changes if one.table == table]
-        size = max(100, len(records) // 5)  # moto takes long for an hour, so that fewer batches request it
+        size = max(100, len(records) // 5)  # few batches, because moto is slow to count an hour
         pending = [records[start : start + size] for start in range(0, len(records), size)]
         while pending:
             batch = pending.pop(chance.randrange(len(pending)))
@@ -212,7 +212,7 @@ def _count(texts: list[str], chance: random.Random) -> None:
 def _inject(
     patch: pytest.MonkeyPatch, chance: random.Random, faults: Counter[str], requested: Callable[[str], None]
 ) -> None:
-    """Let each write, query and message fail before it, in the middle of it or after it, in one of thirty cases."""
+    """Make writes, requests and messages fail at random, with a chance of 1/60 at each point."""
 
     def fail(place: str, share: float = 1 / 60) -> None:
         if chance.random() < share:
@@ -244,7 +244,7 @@ def _inject(
 
     patch.setattr(storage, "save_many", save)
     patch.setattr(queues, "send", send)
-    patch.setattr(followers, "PATIENCE_SECONDS", END - START)  # changes of two days arrive within half an hour
+    patch.setattr(followers, "PATIENCE_SECONDS", END - START)  # two days of changes arrive within half an hour
     patch.setattr(storage.client.connection, "dispatch", dispatched)  # type: ignore[attr-defined]
 
 
@@ -275,7 +275,7 @@ def _lead(workspace_id: str, number: int, tag: str, second: int, places: Places)
 
 
 def _conversation(workspace_id: str, number: int, tag: str, second: int, places: Places) -> Raw:
-    """A new conversation, or one that has gained messages, got longer or shorter, and asks for a person."""
+    """Return a new conversation, or an existing one with more messages and a new length. Both request a person."""
 
     def row(state: str, totals: Totals, length: int) -> store.ConversationRow:
         row = store.ConversationRow(storage.join_key(workspace_id, "support", f"c{number}"), version_tag=tag)

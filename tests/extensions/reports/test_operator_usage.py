@@ -1,4 +1,4 @@
-"""The command that shows the usage of each workspace: from the tallies, and from the log lines of requests."""
+"""The command that shows each workspace's usage, from the tallies and from request log lines."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ DAY = 24 * 60 * 60
 
 @pytest.fixture
 def log(workspace: NewWorkspace, api: Api, agent_id: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    """The lines of three requests, one of them without a valid credential, and what else is in a log."""
+    """Return a log with lines of three requests, one without a valid credential, and with other lines."""
     capsys.readouterr()
     assert api.post("/v2/agents/support/analytics/ann", {"record": "load"}).status == 200
     assert api.get("/v3/agents/support").status == 200
@@ -78,7 +78,7 @@ def test_the_environment_of_a_local_run_names_its_log(log: Path, monkeypatch: py
     log.unlink()
     with pytest.raises(click.ClickException, match="does not exist: start `make run`, or select a file with --log"):
         usage._local_logs()
-    # A shell that has turned to a deployed stage.
+    # For a deployed stage, the command reads no local log.
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     assert usage._local_logs() == ()
 
@@ -125,7 +125,7 @@ def test_a_table_has_every_workspace(workspace: NewWorkspace, log: Path) -> None
 
 
 class Insights:
-    """Logs Insights, which needs two polls."""
+    """A fake of Logs Insights that returns results on the third poll."""
 
     def __init__(self, status: str, rows: list[dict[str, str]]) -> None:
         self.asked: dict[str, Any] = {}
@@ -189,7 +189,7 @@ def test_a_damaged_line_is_left_out(tmp_path: Path) -> None:
 
 @pytest.fixture
 def insights(monkeypatch: pytest.MonkeyPatch, no_pauses: None) -> Insights:
-    """A stage whose log has one line."""
+    """Replace Logs Insights with a fake that returns one row."""
     row = {**dict.fromkeys(("calls", "requests", "readUnits", "writeUnits", "durationMs"), "1"), "workspace": "w"}
     made = Insights("Complete", [row])
     monkeypatch.setattr(storage, "sdk_client", lambda service: made)

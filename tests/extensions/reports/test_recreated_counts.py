@@ -1,4 +1,4 @@
-"""The counts of an agent with the id of a deleted agent: changes that are older than the agent do not count."""
+"""The counts of an agent that reuses a deleted agent's id. Changes that are older than the agent do not count."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from tests.extensions.reports.test_reports import REPORT, STATE, Pipeline, count
 from tests.followers import follow
 
 NEW = counted(conversations=1, messages=2, interactions=1, leads=1, loads=1, newVisitors=1, averageSeconds=0)
-# Seconds that the id is free before it is used again: in the hour of the deletion, or later.
+# How many seconds the id stays unused: it is reused within the hour of the deletion, or later.
 FREE = [0, 2 * SECONDS]
 
 
@@ -33,14 +33,14 @@ def pipeline(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 
 
 def use(api: Api, visitor: str) -> None:
-    """Make one change of each kind that counts."""
+    """Make one change of each counted kind."""
     assert api.post(STATE.format(visitor), {"turns": [message(1_000), message(1_000, "bot")]}).status == 200
     assert api.post(f"/v2/agents/support/analytics/{visitor}", {"record": "load"}).status == 200
     assert api.post("/v3/leads", {"lead": {"agentId": "support", "name": visitor}}).status == 200
 
 
 def recreate(api: Api, pass_time: PassTime, free: int = 0) -> None:
-    """Delete the agent, let its cascade end, and create an agent with its id."""
+    """Delete the agent, complete its cascading delete, and create an agent with the same id."""
     assert api.delete("/v3/agents/support").status == 200
     second_run(pass_time)
     pass_time(free)
@@ -66,7 +66,7 @@ def day_rows() -> list[DayRow]:
 
 
 def tallies() -> list[int]:
-    """The sums of the rows of months and days."""
+    """Return the sum of each month row and each day row."""
     return [sum(row.tallies()) for row in storage.scan(TallyRow, TallyRow.counts.exists())]
 
 
@@ -104,7 +104,7 @@ def test_late_changes_of_the_deleted_agent_make_no_rows(
 
 
 def test_a_change_in_the_second_of_the_creation_counts(api: Api, pipeline: Pipeline, pass_time: PassTime) -> None:
-    """The clock of the process that makes it may be a second behind."""
+    """The clock of the process that makes the change may be a second behind."""
     recreate(api, pass_time)
     pass_time(-1)
     use(api, "ann")
@@ -116,7 +116,7 @@ def test_a_change_in_the_second_of_the_creation_counts(api: Api, pipeline: Pipel
 def test_the_last_change_that_the_cascade_waits_for_does_not_count(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, pass_time: PassTime
 ) -> None:
-    """A process that remembers the deleted agent writes for 86 of the 90 seconds."""
+    """A process that has cached the deleted agent may write for 86 of the 90 seconds that the cascade waits."""
     deleted_at = clock.milliseconds()
     recreate(api, pass_time)
     tag = ids.id_at(deleted_at + 86_000, 0)
@@ -129,7 +129,7 @@ def test_the_last_change_that_the_cascade_waits_for_does_not_count(
 def test_a_late_delivery_of_an_event_of_the_deleted_agent_does_not_count(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, pass_time: PassTime
 ) -> None:
-    """A delivery waits for up to four days: its outcome is newer than the agent, its event older."""
+    """A delivery may wait for up to four days. Its outcome is newer than the agent, but its event is older."""
     old_event = ids.new_id()
     recreate(api, pass_time)
     for event_id in (old_event, ids.new_id()):
@@ -146,7 +146,7 @@ def test_a_late_delivery_of_an_event_of_the_deleted_agent_does_not_count(
 def test_a_recount_removes_the_counts_of_the_deleted_agent(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, pass_time: PassTime
 ) -> None:
-    """An earlier version counted the late changes."""
+    """An earlier release counted late changes."""
     old, agent = clock.iso(clock.seconds()), storage.join_key(workspace.workspace_id, "support")
     use(api, "ann")
     recreate(api, pass_time, 2 * SECONDS)
@@ -201,7 +201,7 @@ def test_a_caller_cannot_choose_the_time_of_creation(api: Api, agent_id: str, pi
 
 
 def save_agent(workspace: NewWorkspace, agent_id: str, **members: Any) -> None:
-    """Store members of an agent that the service itself never stores."""
+    """Store agent members that the service itself never stores."""
     row = agents.read(workspace.workspace_id, agent_id)
     row.seal({**row.open(), **members})
     put_now(row)

@@ -1,4 +1,4 @@
-"""Reports: what happened at an agent is counted once per change, from the streams, and read from the tallies alone."""
+"""Reports count each change from the streams exactly once, and read only the tallies."""
 
 import csv
 import io
@@ -53,7 +53,7 @@ class Pipeline:
         patch.setattr(queues, "send", capture)
 
     def run(self) -> None:
-        """Pass all changes on, and count until no request is left."""
+        """Deliver all stream records, and process count requests until none is left."""
         for table in _TABLES:
             follow(table, self.stream.read(table))
         while self.requests:
@@ -74,7 +74,7 @@ def pipeline(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 
 
 def counted(**numbers: int) -> dict[str, int]:
-    """The counts of an entry; those that are not given are 0."""
+    """Return the counts of an entry. All other counts are 0."""
     return {**dict.fromkeys(hours.REPORTED, 0), **numbers}
 
 
@@ -87,7 +87,7 @@ def message(ts: float, sender: str = "human") -> Record:
 
 
 def test_a_period_whose_predecessor_is_cut_at_the_nearest_hour_says_so(api: Api, agent_id: str) -> None:
-    # Lord Howe Island is ten and a half hours from UTC until 4 October 2026, then eleven.
+    # Lord Howe Island is at UTC+10:30 until 4 October 2026, and then at UTC+11.
     days = [clock.start_of_day(day) for day in ("2026-10-10", "2026-10-14", "2026-10-05", "2026-10-09")]
     zone = "tz=Australia/Lord_Howe"
     later, first = (f"{REPORT}?{zone}&from={start}&to={end}" for start, end in (days[:2], days[2:]))
@@ -105,7 +105,7 @@ def test_everything_that_happens_is_counted_once(api: Api, pipeline: Pipeline) -
     turns = [*turns, message(1_060)]
     assert api.post(STATE.format("ann"), {"turns": turns, "metadata": {"state": "requested_chat"}}).status == 200
     assert api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann"}}).status == 200
-    # A conversation that gets shorter takes nothing back.
+    # Shortening a conversation does not reduce any count.
     assert api.post(STATE.format("ann"), {"turns": turns[:2]}).status == 200
     pipeline.run()
     report = api.get(REPORT).data
@@ -123,7 +123,7 @@ def test_everything_that_happens_is_counted_once(api: Api, pipeline: Pipeline) -
     ids=["later", "earlier", "floats", "integers"],
 )
 def test_times_beyond_all_numbers_stop_no_stream(api: Api, pipeline: Pipeline, first: float, last: float) -> None:
-    """Callers, also visitors, choose the times of messages. A record that cannot be counted holds up all of a shard."""
+    """Callers, including visitors, choose message times. A record that cannot be counted would block its shard."""
     assert api.post(STATE.format("ann"), {"turns": [message(first), message(last)]}).status == 200
     pipeline.run()
     totals = api.get(REPORT).data["totals"]
@@ -202,7 +202,7 @@ def test_a_report_of_too_many_agents_is_refused(api: Api, agent_id: str, monkeyp
 
 
 def test_a_report_by_a_dimension_is_of_fewer_days_of_agents(api: Api, agent_id: str) -> None:
-    """It reads ten times as much of each day, and has the same 29 seconds."""
+    """A grouped report reads ten times as much data per day, within the same timeout of 29 seconds."""
     for number in range(5):
         assert api.post(f"/v2/agents/a{number}", {}).status == 200
     year = f"from={clock.seconds() - 365 * 24 * 3_600}&interval=month"
@@ -267,7 +267,7 @@ def test_a_count_after_the_deletion_of_the_agent_writes_nothing(api: Api, pipeli
 def test_a_month_of_days_costs_two_requests_whatever_was_counted(
     api: Api, workspace: NewWorkspace, agent_id: str, most: int
 ) -> None:
-    """Two months in which each hour of each day has up to so much of everything: numbers that nothing compresses."""
+    """Every hour of two months has random counts below `most`, which do not compress."""
     now, chance, total = clock.seconds(), random.Random(most), 0
     for day in range(62):
         text = clock.iso(now - day * 24 * 3_600)[:10]
@@ -287,7 +287,7 @@ def test_a_month_of_days_costs_two_requests_whatever_was_counted(
 def test_a_change_of_another_time_stops_no_stream_and_does_not_count(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, moment: int | None
 ) -> None:
-    """An import keeps the version tags of its file."""
+    """Imports keep the version tags in their file, which may contain any time."""
     second = clock.seconds() + 3 * 86_400 if moment is None else moment - 1 if moment else 0
     agent = storage.join_key(workspace.workspace_id, "support")
     own = [(second, 1), (clock.seconds(), 2)]
@@ -304,7 +304,7 @@ def test_an_imported_workspace_begins_at_zero(
     pass_time: PassTime,
     tmp_path: Path,
 ) -> None:
-    """Also if its last changes were an hour ago: an import keeps the version tags of its file."""
+    """Recent changes do not count either, although an import keeps the version tags in its file."""
     pass_time(-3_600)
     load, turns = {"record": "load", "countryCode": "NL"}, [message(1_000), message(1_010, "bot")]
     assert api.post("/v2/agents/support/analytics/ann", load).status == 200
@@ -334,7 +334,7 @@ def operate(*command: str) -> None:
 def test_a_change_costs_at_most_1_2_write_units(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """300 page loads in an hour, from 20 countries and with 3 browsers, and a count each quarter of an hour."""
+    """Count 300 page loads of one hour, from 20 countries and 3 browsers, every quarter of an hour."""
     agent = storage.join_key(workspace.workspace_id, create_old_agent(api, "sales"))
     start = clock.seconds() // 3_600 * 3_600
     changes = [

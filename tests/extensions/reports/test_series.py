@@ -1,4 +1,4 @@
-"""Series: periods cut into intervals of a time zone, across both changes of summer time; groups; the period before."""
+"""Series: a period's intervals in a time zone, across both clock changes; groups; the previous period."""
 
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
@@ -28,7 +28,7 @@ def period(start: str, end: str, zone: str = "UTC") -> ReportPeriod:
 
 
 def lengths(one: ReportPeriod, interval: str) -> list[int]:
-    """The hours of each interval."""
+    """Return the length of each interval in hours."""
     starts = [*one.intervals(interval), one.end]
     return [(after - start) // HOUR for start, after in pairwise(starts)]
 
@@ -42,9 +42,9 @@ def lengths(one: ReportPeriod, interval: str) -> list[int]:
         ("2026-03-28", "2026-03-31", "UTC", [24, 24, 24]),
         ("2026-03-28T18:00", "2026-03-30T06:00", AMSTERDAM, [6, 23, 6]),
         ("2026-03-28", "2026-03-28T05:00", AMSTERDAM, [5]),
-        # Summer time begins at midnight, so the day begins at 1.
+        # Summer time begins at midnight, so the day begins at 1:00.
         ("2026-04-23", "2026-04-26", "Africa/Cairo", [24, 23, 24]),
-        # The zone skips a day at the date line.
+        # The zone skips a day, because it moved across the date line.
         ("2011-12-29", "2012-01-01", "Pacific/Apia", [24, 24]),
     ],
 )
@@ -75,14 +75,14 @@ def test_only_whole_hours_are_exact(zone: str, exact: bool) -> None:
 
 
 def test_a_half_hour_of_summer_time_is_not_exact() -> None:
-    """Lord Howe Island is 11 hours from UTC in summer, and 10.5 in winter."""
+    """Lord Howe Island is at UTC+11 in summer and at UTC+10:30 in winter."""
     zone = ZoneInfo("Australia/Lord_Howe")
     assert ReportPeriod(utc("2026-01-01"), utc("2026-01-05"), zone).is_exact()
     assert not ReportPeriod(utc("2026-04-01"), utc("2026-04-10"), zone).is_exact()
 
 
 def test_days_of_other_zones_begin_at_the_nearest_hour() -> None:
-    cut = ReportPeriod(utc("2026-11-01"), utc("2026-11-03"), ZoneInfo("Asia/Kathmandu"))  # 5:45 from UTC: 18:15
+    cut = ReportPeriod(utc("2026-11-01"), utc("2026-11-03"), ZoneInfo("Asia/Kathmandu"))  # from 18:15 UTC
     assert [*cut.intervals("day")][1:] == [utc("2026-11-01T18:00"), utc("2026-11-02T18:00")]
 
 

@@ -1,4 +1,4 @@
-"""Usage: what each agent did on each day, from the tallies, and the deliveries of webhooks in it."""
+"""Usage: each agent's activity per day, read from the tallies, and the workspace's webhook deliveries."""
 
 import csv
 import io
@@ -28,7 +28,7 @@ DAY = 24 * 60 * 60
 
 
 class Counting:
-    """Passes the changes of the streams on, and counts all that was requested."""
+    """Captures count requests, and processes them."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.requests: list[str] = []
@@ -56,7 +56,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
 
 @pytest.fixture
 def two_days(workspace: NewWorkspace, agent_id: str, api: Api, counting: Counting) -> int:
-    """Store usage of two of three agents on two days; return the first second of the second one."""
+    """Store usage on two days for two of three agents; return the start of the second day in seconds."""
     for name in ("a", "z"):
         create_old_agent(api, name)
     today = clock.seconds() // DAY * DAY
@@ -85,7 +85,7 @@ def test_everything_that_is_used_is_counted_once_on_its_day(
     fan_out(records)
     drain()
     sent = stream.read("deliveries")
-    for batch in (sent, sent[2:], sent[:4]):  # at least once
+    for batch in (sent, sent[2:], sent[:4]):  # at-least-once delivery
         follow("deliveries", batch)
     for table in ("conversations", "leads"):
         follow(table, [one for one in records if f"cams-{table}/" in one["eventSourceARN"]])
@@ -96,7 +96,7 @@ def test_everything_that_is_used_is_counted_once_on_its_day(
     today = clock.seconds() // DAY * DAY
     assert entries[0] == {"agentId": "support", "days": [{"from": today, **expected}], "totals": expected}
     assert entries[1]["totals"] == {**NONE, "deliveries": 1}
-    # They are no part of a report.
+    # Reports do not contain deliveries.
     report = api.get("/v3/agents/support/analytics?by=origin").data
     assert "deliveries" not in report["totals"]
     assert [one["value"] for one in report["groups"]] == ["unknown", "web-chat"]

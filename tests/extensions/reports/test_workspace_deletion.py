@@ -1,4 +1,4 @@
-"""The deletion of a workspace leaves no counts, and nothing is counted after it."""
+"""Deleting a workspace removes its counts, and nothing is counted afterwards."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.workspaces.workspace_rows import of
 
 
 def test_nothing_is_counted_after_a_deletion(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What belongs to no agent has no agent whose absence a count would see. A count is 15 minutes late."""
+    """Changes without an agent are counted 15 minutes later, without a check that an agent still exists."""
     requests: list[str] = []
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: requests.extend(texts))
     agent = storage.join_key(workspace.workspace_id, counts.NO_AGENT)
@@ -23,7 +23,7 @@ def test_nothing_is_counted_after_a_deletion(workspace: NewWorkspace, monkeypatc
         counts.record_changes([CountedChange(agent, ids.new_id(), {"deliveries": 1}, {})])
         if number == 0:
             counts.recount(*messages.parse(requests[0], [RecountHour]))
-    assert of(workspace.workspace_id)["cams-tallies"] == 2 + 2  # changes, and rows of the day
+    assert of(workspace.workspace_id)["cams-tallies"] == 2 + 2  # change rows and day rows
     succeed("suspend", workspace.workspace_id, "--yes")
     succeed("delete", workspace.workspace_id, "--yes")
     for text in requests:
@@ -34,7 +34,7 @@ def test_nothing_is_counted_after_a_deletion(workspace: NewWorkspace, monkeypatc
 def test_a_deletion_waits_until_the_last_deliveries_are_counted(
     workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A delivery that lasts until its timeout is in a batch that the stream gathers for as long again."""
+    """A delivery may last until its timeout, and its stream record then waits for the batching window."""
     agent = storage.join_key(workspace.workspace_id, counts.NO_AGENT)
     timeout = max(one.timeout_seconds for one in declared_functions() if one.name in ("deliver", "deliver_slow"))
     pauses: list[float] = []
