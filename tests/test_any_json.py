@@ -1,6 +1,6 @@
-"""A member that accepts any JSON returns it unchanged in every form, list, answer and event.
+"""A member that accepts any JSON returns it unchanged in every form, list, response and event.
 
-The comparison is strict: 3 and 3.0, 0.0 and -0.0 differ. The table of the contract lists these members.
+The comparison is strict: 3 differs from 3.0, and 0.0 differs from -0.0. The contract's member table lists the members.
 """
 
 import json
@@ -29,7 +29,7 @@ from tests.webhooks.pipeline import Stream
 pytestmark = pytest.mark.guarantee("any")
 
 STATE = "/agents/support/interact/ann/state"
-# The limits of nesting and of the digits of an integer.
+# The maximum nesting depth, and the maximum number of digits of an integer.
 LEVELS, DIGITS = 200, 4_300
 
 AWKWARD = [
@@ -46,7 +46,7 @@ _anything = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=12,
 )
-# null clears a member, and is not a value of it.
+# null is excluded, because it clears a member.
 values = (_awkward | _anything).filter(lambda value: value is not None)
 
 base_settings = settings(
@@ -61,7 +61,7 @@ def any_members(resource: str) -> set[str]:
     return {row["path"] for row in rows if row["type"].startswith("any") and not row.get("readOnly")}
 
 
-# A change of an agent does not apply its `tools`.
+# `tool_field` is listed separately, because changing an agent does not change its `tools`.
 IN_AGENTS = sorted(any_members("agent_v3"))
 IN_FIELDS = sorted(any_members("tool_field"))
 
@@ -91,7 +91,7 @@ def _put(node: dict[str, Any], steps: list[str], value: Any) -> None:
 
 
 def is_equal(shown: dict[str, Any], written: dict[str, Any]) -> bool:
-    """Whether the written JSON is returned unchanged."""
+    """Return whether the response contains the written JSON unchanged."""
     return canonical({name: shown.get(name) for name in written}) == canonical(written)
 
 
@@ -150,7 +150,7 @@ def state_holds(api: Api, value: Any, mid: str, stream: Stream) -> int:
 
 @pytest.fixture
 def holds(api: Api, agent_id: str) -> Any:
-    """Assert that every member of every kind stores a value; return the number of checks."""
+    """Return a function that asserts that every such member stores a value, and that returns the number of checks."""
 
     mid = count()
 
@@ -163,7 +163,7 @@ def holds(api: Api, agent_id: str) -> Any:
 
 
 def test_unusual_values_are_stored_unchanged(holds: Any, count_cases: CaseCounter) -> None:
-    """Values that count as false, which code may take for absent, are also stored alone; all others only in a list."""
+    """All values are stored in one list. Falsy values, which code may take for absent ones, are also stored alone."""
     count_cases(states=sum(holds(value) for value in [AWKWARD, *(value for value in AWKWARD if not value)]))
 
 
@@ -250,7 +250,7 @@ def test_a_deeply_nested_body_is_stored_completely(place: str, brackets: str, ap
 
 
 def test_the_numbers_of_every_body_are_finite() -> None:
-    """Checked once for the whole body: a type that checks each of its values takes ten times as long."""
+    """One check covers the whole body, because a type that checks each value would take ten times as long."""
     declared = [app.routes[one.path][one.method].view_function.operation for one in operations()]
     models = {one.resolve(one.body) for one in declared} - {None}
     assert len(models) > 10

@@ -1,4 +1,4 @@
-"""The costs of operations in docs/costs.csv are the counted ones, and docs/costs.md shows the most common ones."""
+"""The costs in docs/costs.csv equal the measured costs, and docs/costs.md shows the most common operations."""
 
 from pathlib import Path
 
@@ -81,7 +81,7 @@ SHOWN = {
 
 @pytest.mark.skipif(not extensions.are_all_on(), reason="the file has the costs with all extensions")
 def test_the_file_has_the_counted_costs(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    # A change in the second of the previous one would not change the times in the index.
+    # A change within the same second as the previous change would not update the times in the index.
     milliseconds = clock.milliseconds
     monkeypatch.setattr(clock, "milliseconds", lambda: milliseconds() + 5_000)
     for case in CASES:

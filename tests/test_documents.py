@@ -1,4 +1,4 @@
-"""The documents cite only existing paths, and stay short."""
+"""The documents cite only existing paths and names, and stay short."""
 
 import os
 import re
@@ -26,7 +26,7 @@ _GENERATED = {"credentials.json", "build/prod", "build/prod/.chalice", "receiver
 
 @cache
 def paths() -> frozenset[str]:
-    """Every file and directory of the repository."""
+    """Return all files and directories in the repository."""
     found = set()
     for directory, inner, files in os.walk(ROOT):
         inner[:] = [name for name in inner if name not in _UNTRACKED and not name.startswith(".venv")]
@@ -35,7 +35,7 @@ def paths() -> frozenset[str]:
 
 
 def looks_like_a_path(text: str) -> bool:
-    """Whether a quoted text is a path: it has a file's suffix, or begins with a directory of the repository."""
+    """Return whether a quoted text is a path: it has a file suffix, or begins with a directory in the repository."""
     if not _PATH.fullmatch(text) or text in _GENERATED:
         return False
     first, slash, _ = text.partition("/")
@@ -43,9 +43,9 @@ def looks_like_a_path(text: str) -> bool:
 
 
 def exists(path: str) -> bool:
-    """Whether the repository has the path, or a bare name such as `models.py` in some directory.
+    """Return whether the repository contains the path, or a bare name such as `models.py` in any directory.
 
-    A tree without the folder of an extension has the documents about it.
+    A path in the folder of an absent extension counts as existing, because the documents still describe it.
     """
     name = path.removesuffix("/")
     folder = ROOT.joinpath(*PurePosixPath(name).parts[:3])
@@ -56,7 +56,7 @@ def exists(path: str) -> bool:
 
 
 def cited(document: str) -> Iterator[str]:
-    """Every path that a document cites: in backticks, in its map, and as the target of a link."""
+    """Yield every path that a document cites: in backticks, in its map, and as a link target."""
     text = (ROOT / document).read_text(encoding="utf-8")
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -119,7 +119,7 @@ def code_names() -> frozenset[str]:
 
 @pytest.mark.parametrize("document", EVERY_DOCUMENT)
 def test_a_module_that_a_document_runs_exists(document: str) -> None:
-    """`infra.cams` in text is the operator's command."""
+    """Only modules after `-m` count, because `infra.cams` in text is the operator's command."""
     text = " ".join((ROOT / document).read_text(encoding="utf-8").split())
     modules = {found.rstrip(".") for found in re.findall(r"-m ((?:infra|tests|benchmarks)[\w.]*)", text)}
     assert [one for one in sorted(modules) if not exists_as_module(one)] == []

@@ -1,4 +1,4 @@
-"""Tests cannot observe the fast path: direct calls of moto, shared backups and restored records."""
+"""Tests cannot observe the fast path, which calls moto directly, shares backups and restores records."""
 
 from collections.abc import Callable
 from typing import Any

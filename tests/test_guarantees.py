@@ -1,4 +1,4 @@
-"""docs/guarantees.md lists every guarantee with its last result, and each one has a test."""
+"""docs/guarantees.md lists every guarantee with its last result, and each guarantee has a test."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""No record of one workspace stops what the functions of streams and queues do for another workspace.
+"""No record of one workspace stops the stream and queue functions from working for another workspace.
 
-Each attribute and each member of each record in turn is absent, has a wrong type, is huge, is no number or is a time
-after the year 9999. Beside it is a good record of another workspace, which is always processed.
+One attribute or member of a record at a time is absent, has a wrong type, is huge, is not a number or is a time after
+the year 9999. The same batch contains a good record of another workspace, which is always processed.
 """
 
 import base64
@@ -41,7 +41,7 @@ from tests.webhooks import pipeline
 from tests.webhooks.conftest import inbox, stream  # noqa: F401 - the fixtures
 from tests.webhooks.pipeline import Inbox, Record, Stream
 
-LATE_ULID = "7zzzzzzzzzzzzzzzzzzzzzzzzz"  # of the year 10889
+LATE_ULID = "7zzzzzzzzzzzzzzzzzzzzzzzzz"  # a time in the year 10889
 ABSENT = object()
 ATTRIBUTES: tuple[Any, ...] = (
     ABSENT, None, 7, {}, {"S": ""}, {"S": "text"}, {"S": "x" * 3_000}, {"S": "#" * 9}, {"S": LATE_ULID}, {"N": "7"},
@@ -59,7 +59,7 @@ EVENTS = ("agent_created", "agent_updated", "organisation_created", "client_crea
 
 
 class Effects:
-    """What functions wrote and sent: the workspaces of rows and the groups of messages."""
+    """Records what functions write and send: row keys, message groups and dead letters."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.rows: set[tuple[str, ...]] = set()
@@ -96,8 +96,8 @@ class Effects:
 def records(
     stream: Stream, inbox: Inbox, workspace: NewWorkspace, other_workspace: NewWorkspace  # noqa: F811
 ) -> tuple[dict[str, list[Record]], dict[str, list[Record]]]:  # fmt: skip
-    """Return the stream records of two workspaces by table: the creation and a change of a record of each kind."""
-    stream.read(*WATCHED)  # the creation of both
+    """Return two workspaces' stream records by table: the creation and a change of a record of each kind."""
+    stream.read(*WATCHED)  # skip the creation of both workspaces
     found = []
     for one in (workspace, other_workspace):
         api = Api(one.workspace_key)
@@ -122,7 +122,7 @@ def _of_table(records: list[Record], table: str) -> list[Record]:
 
 
 def mutations(record: Record) -> Iterator[tuple[str, Record]]:
-    """Each attribute of each image and of the keys, and each member of each sealed attribute, with each wrong value."""
+    """Yield wrong records, each with the path of its one wrong value."""
     for value in (None, 7, "text", [], {}, {"dynamodb": {}}, {**record, "dynamodb": None}):
         yield "record", value
     for name in ("eventName", "eventSourceARN", "dynamodb"):
@@ -154,7 +154,7 @@ def _sealed(record: Record, image: str, name: str) -> Iterator[tuple[str, Record
 
 
 class _Sealed:
-    """A sealed attribute of an image, to replace its document."""
+    """A sealed attribute in an image, whose document can be replaced."""
 
     def __init__(self, record: Record, image: str, name: str) -> None:
         self._record, self._place = record, (image, name)
@@ -197,7 +197,7 @@ def _changed(record: Record, path: tuple[str, ...], value: Any) -> Record:
 
 
 def distinct(records: list[Record]) -> list[Record]:
-    """One record of each kind: by its event and its attributes."""
+    """Return one record for each combination of event and attributes."""
     found = {
         (one["eventName"], *sorted(one["dynamodb"].get("NewImage", {})), *sorted(one["dynamodb"].get("OldImage", {}))):
         one for one in records
@@ -222,7 +222,7 @@ def test_the_record_of_another_workspace_is_processed_beside_some_wrong_records(
 
 
 def check(name: str, records: Any, other: NewWorkspace, patch: pytest.MonkeyPatch, step: int) -> None:
-    """Pass every `step`-th wrong record to a function, in batches with the good records of the other workspace."""
+    """Pass every `step`-th wrong record to a function, in batches with the other workspace's good records."""
     mine, others = records
     function, table = WATCHING[name], table_of(name)
     good = others[table]
@@ -250,7 +250,7 @@ def _run(patch: pytest.MonkeyPatch, function: Callable[[Any, Any], Any], records
     return effects
 
 
-# Messages of queues
+# Queue messages
 
 
 TEXTS = ("", "x", "7", "null", "[]", "{}", '["w"]', "[7, 7, 7]", '["w", "t", [["x"]]]', '["w", "e", "t", ["i"], ""]',
@@ -267,7 +267,7 @@ def test_a_message_is_processed_beside_wrong_messages(
     api: Api,
     inbox: Inbox,  # noqa: F811
 ) -> None:
-    """A function of several messages reports the failed ones. Their queue moves them away after ten attempts."""
+    """A function that receives several messages reports those that fail. They end in a dead-letter queue."""
     api.post("/v3/webhooks", webhook_body(inbox.url(), *EVENTS))
     assert api.post("/v2/agents/support", {"title": "Support"}).status == 200
     pipeline.fan_out(stream.read("agents"))
@@ -288,7 +288,7 @@ def test_a_message_is_processed_beside_wrong_messages(
         failed = {one["itemIdentifier"] for one in function({"Records": queued}, None)["batchItemFailures"]}
         assert str(len(TEXTS)) not in failed, name
     assert len(inbox.posts) == 1
-    # Their queues pass on one message at a time.
+    # All other queue functions receive one message at a time.
     for one in app.event_sources:
         if isinstance(one, SQSEventConfig) and one.name not in good:
             assert one.batch_size == 1
@@ -304,7 +304,7 @@ def reports(function: Function) -> bool:
 def test_records_of_a_wrong_form_that_are_stored_already_are_exported_and_counted(
     workspace: NewWorkspace, api: Api
 ) -> None:
-    """A CSV shows what is no time or no list as text. A recount leaves out what was created at no time."""
+    """CSV exports show invalid times and lists as text. Recounts skip records without a valid creation time."""
     assert api.post("/v2/agents/support", {"title": "Support"}).status == 200
     members = ("agentName", "name", "email", "phone", "channel", "createdAt")
     partition = parent_scoped_ids.partition(workspace.workspace_id, "support")

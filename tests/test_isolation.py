@@ -1,8 +1,8 @@
-"""The isolation matrix (§5): every route of `contract/routes.json` x every caller, with two workspaces.
+"""The isolation matrix (§5): every route in `contract/routes.json` with every caller, in two workspaces.
 
 Both use the same ids for an agent, a client, an organisation and a conversation, and each has further records.
-A refused request changes no byte of any table. An accepted request returns and changes nothing of the other workspace.
-A record of another workspace is answered like an unknown one.
+A rejected request changes nothing in any table. An accepted request neither returns nor changes data of the other
+workspace. The response for another workspace's record is the same as for an unknown record.
 """
 
 import re
@@ -28,7 +28,7 @@ from tests.selection import first_case, one_of_each
 
 pytestmark = pytest.mark.guarantee("isolated")
 
-# Section 5: the status of each credential on the routes of each row. A read-only token gets 200 for GET only.
+# §5: each credential's status on the routes of each row. A read-only token gets 200 only for GET.
 ROWS = ("v3", "edge", "visitor", "workspace")
 OPENS: dict[str, tuple[int, int, int, int]] = {
     "workspace key": (200, 200, 200, 200),
@@ -37,7 +37,7 @@ OPENS: dict[str, tuple[int, int, int, int]] = {
     "agent key": (403, 200, 200, 403),
     "visitor token": (403, 403, 200, 403),
 }
-# What a visitor token may send to a route that opens to it, where that is not the body of the table.
+# The bodies that a visitor token may send, where they differ from the body in the contract's route table.
 BY_VISITOR = {STATE: '{"metadata": {"userName": "$mark"}}'}
 UNAUTHENTICATED = (401, 401, 401, 401)
 KINDS = (tokens.WORKSPACE, tokens.ACCESS, tokens.AGENT, tokens.VISITOR)
@@ -56,17 +56,17 @@ EXPECTED: dict[str, tuple[int, int, int, int]] = {
     **{f"{what} {kind}": UNAUTHENTICATED for what in ("unknown", "revoked", "expired") for kind in KINDS},
 }
 
-# Ids that a caller opens only if they are its own.
+# The path values for which a caller may use only its own id.
 OWN = {**{one: set[str]() for one in OPENS}, "agent key": {"agent_id"}, "visitor token": {"agent_id", "user_id"}}
 
 Items = dict[str, list[dict[str, Any]]]
 
 
 class Tenant(NamedTuple):
-    """A workspace with a record of every kind, and the headers of its callers.
+    """A workspace with a record of every kind, and its callers' headers.
 
-    Both tenants have the same caller-chosen `ids`; `only` are ids that the other tenant does not have.
-    `canaries` are its texts and generated ids; no answer to another tenant contains one.
+    Both tenants have the same caller-chosen `ids`. `only` contains ids that the other tenant does not have.
+    `canaries` contains the tenant's texts, tokens and generated ids. No response to the other tenant contains one.
     """
 
     workspace_id: str
@@ -77,7 +77,7 @@ class Tenant(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """Two tenants, and the state of all tables before each request."""
+    """Two tenants, and a snapshot of all tables before each request."""
 
     ours: Tenant
     theirs: Tenant
@@ -89,7 +89,7 @@ def stage() -> Iterator[Stage]:
     with new_engine():
         ours, theirs = tenant("canary-ours"), tenant("canary-theirs")
         for headers in (*ours.headers.values(), *theirs.headers.values()):
-            Api().call("GET", "/v3/agents", headers=headers)  # the first use of a credential is written
+            Api().call("GET", "/v3/agents", headers=headers)  # the first use of a credential is stored
         yield Stage(ours, theirs, snapshot())
 
 
@@ -152,12 +152,12 @@ def _ended_token(workspace_id: str, kind: str, how: str) -> str:
 
 
 def items_of(tenant: Tenant) -> Items:
-    """Return the items of one tenant."""
+    """Return a tenant's items by table."""
     return {name: [one for one in all_ if tenant.workspace_id in repr(one)] for name, all_ in items().items()}
 
 
 def leaked(answer: Answer, tenant: Tenant, sent: dict[str, str]) -> list[str]:
-    """Return the canaries of a tenant in the body and headers of a response, except ids that the caller sent."""
+    """Return a tenant's canaries in a response's body and headers, except ids that the caller sent."""
     text = without_sent_ids(answer.text + repr(answer.headers), sent)
     return [one for one in tenant.canaries if one in text]
 
@@ -169,7 +169,7 @@ def without_sent_ids(text: str, sent: dict[str, str]) -> str:
 
 
 def normalised(answer: Answer, sent: dict[str, str]) -> tuple[int, str, dict[str, str]]:
-    """Return a response without the sent ids and without generated values."""
+    """Return a response in which placeholders replace the sent ids and generated values."""
     generated = r"(cams|whsec)_[\w+/=]+|[0-9a-z]{26,37}|(?<=\"mid\":\")[^\"]+"
     headers = {name: value for name, value in answer.headers.items() if name not in ("etag", "x-request-id")}
     return answer.status, re.sub(generated, "<generated>", without_sent_ids(answer.text, sent)), headers
@@ -215,7 +215,7 @@ def test_another_workspace_s_record_is_answered_like_an_unknown_one(
 ) -> None:
     now, start = clock.milliseconds(), clock.monotonic()
     monkeypatch.setattr(clock, "milliseconds", lambda: now)
-    monkeypatch.setattr(clock, "monotonic", lambda: start)  # the response of a tool's test has its duration
+    monkeypatch.setattr(clock, "monotonic", lambda: start)  # a tool test's response contains its duration
     ours, theirs = stage.ours, stage.theirs
     everything, protected = items(), items_of(ours)
     variables = named(name)
@@ -223,7 +223,7 @@ def test_another_workspace_s_record_is_answered_like_an_unknown_one(
     cases = {(caller, crossed): crossing_status(name, caller, crossed) for caller in OPENS for crossed in crossings}
 
     def cross(caller: str, crossed: frozenset[str]) -> None:
-        """Send the ids of the other workspace, and then unknown ids."""
+        """Send ids of the other workspace, and then unknown ids; assert that the responses are equal."""
         foreign = {one: ours.only[one] for one in crossed}
         unknown = {one: f"{value[:-4]}zzzz" for one, value in foreign.items()}
         answers = []
@@ -247,7 +247,7 @@ def test_another_workspace_s_record_is_answered_like_an_unknown_one(
 
 
 def crossing_status(name: str, caller: str, crossed: frozenset[str]) -> int:
-    """Return the status of a request with ids of another workspace's records, or with unknown ids."""
+    """Return the expected status of a request whose `crossed` ids belong to another workspace or are unknown."""
     status = expected_status(name, caller)
     if status == 200 and crossed & OWN[caller]:
         return 403

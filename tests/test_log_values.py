@@ -1,7 +1,7 @@
-"""No log line contains a value of a path: neither an id that a caller chose, such as an email, nor a generated one.
+"""No log line contains a path value, whether a caller chose it (such as an email address) or it was generated.
 
-Every operation runs with ids that occur nowhere else: without a fault, with ids of no record, with rows that do not
-decrypt, and with errors whose messages contain the request. The tests read all that the process prints.
+Every operation runs with unique ids: without a fault, with unknown ids, with rows that do not decrypt, and with errors
+whose messages contain the request. The tests read all output of the process.
 """
 
 import json
@@ -39,7 +39,7 @@ CANARY = "canary"
 
 @pytest.fixture
 def printed(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
-    """Return all output since the last call, with what a root logger prints, as the Lambda runtime has one."""
+    """Return all output since the last call. A root logger prints too, because the Lambda runtime has one."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(name)s %(message)s"))
     logging.getLogger().addHandler(handler)
@@ -105,11 +105,11 @@ def test_no_line_of_an_operation_has_a_value_of_its_path(
 
 
 def table_of(name: str) -> str:
-    """Return the table whose stream an event function reads, such as `follow_agents`."""
+    """Return the table whose stream an event function reads, such as "agents" for `follow_agents`."""
     return name.rpartition("_")[2]
 
 
-# Every event function of a stream, by its name.
+# All stream functions by name.
 WATCHING: dict[str, Callable[[Any, Any], Any]] = {
     one.name: getattr(import_module(one.handler_string.rpartition(".")[0]), one.name)
     for one in app.event_sources
@@ -120,7 +120,7 @@ WATCHED = sorted({table_of(name) for name in WATCHING})
 
 @pytest.fixture
 def records(api: Api, workspace: NewWorkspace, stream: Stream, inbox: Inbox) -> list[Any]:  # noqa: F811
-    """Return the stream records of one record of each kind. A webhook endpoint subscribes to their events."""
+    """Return stream records for one record of each kind. A webhook endpoint subscribes to their events."""
     api.post("/v3/webhooks", webhook_body(inbox.url(), "agent_created", "message_received", "client_created"))
     headers = {"Authorization": f"Bearer {workspace.workspace_key}"}
     populate(headers, "mark", CHOSEN)
@@ -184,5 +184,5 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
 
 
 def _fail_without_values(_: Any, operation: str, parameters: Any) -> Any:
-    """Like DynamoDB and SQS: their messages contain no keys."""
+    """Raise an error without keys in its message, like DynamoDB and SQS."""
     raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "Access denied."}}, operation)

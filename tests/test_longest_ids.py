@@ -1,4 +1,4 @@
-"""Ids of 128 characters of every kind work wherever an id is part of something else: links, cursors, mails."""
+"""Ids of 128 characters work wherever they are part of a longer value, such as a link, a cursor or an email."""
 
 import random
 import string
@@ -17,7 +17,7 @@ KINDS = "=+-@~:|,._9Az"
 
 
 def longest(last: str) -> str:
-    """Return an id of 128 characters of all kinds, which compression does not shorten. It ends with `last`."""
+    """Return an incompressible id of 128 characters that has characters of every kind and ends with `last`."""
     return KINDS + "".join(random.Random(last).choices(string.ascii_letters + string.digits + KINDS, k=114)) + last
 
 
@@ -26,7 +26,7 @@ AGENT, OTHER, ORG, CLIENT, CONVERSATION = map(longest, "abcde")
 
 @pytest.fixture
 def longest_ids(workspace: NewWorkspace, api: Api) -> Api:
-    """Create a workspace in which all ids that callers choose have the maximum length."""
+    """Create a workspace in which all caller-chosen ids have the maximum length."""
     for agent in (AGENT, OTHER):
         assert api.post(f"/v2/agents/{agent}", {"title": "Support"}).status == 200
     assert api.post(f"/v2/orgs/{ORG}", {"name": "Acme", "widgetIDs": [AGENT, OTHER]}).status == 200

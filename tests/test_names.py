@@ -1,4 +1,4 @@
-"""Names say what they contain: participles and pronouns such as `found` or `one` are no names with a wide scope."""
+"""Names are specific: participles and pronouns such as `found` or `one` are not used in a wide scope."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ MODULES = [
     ROOT / "app.py",
 ]
 VAGUE = {"asked", "found", "given", "happened", "one", "ones", "requested", "said", "shown", "spliced", "wanted"}
-# Lines between the first and the last use of a local name that is still in view.
+# The maximum number of lines between the first and the last use of a vague local name.
 MAX_LINES = 3
 
 
@@ -48,7 +48,7 @@ def vague_names(module: Path) -> Iterator[str]:
 
 
 def lasting(function: ast.FunctionDef) -> Iterator[str]:
-    """Yield the variables of a function that are used over many lines, without those of comprehensions."""
+    """Yield the function variables that are used over more than `MAX_LINES` lines, except in comprehensions."""
     for name in {name.id for name in assigned(function)}:
         lines = [one.lineno for one in ast.walk(function) if isinstance(one, ast.Name) and one.id == name]
         if max(lines) - min(lines) > MAX_LINES:
@@ -56,7 +56,7 @@ def lasting(function: ast.FunctionDef) -> Iterator[str]:
 
 
 def assigned(tree: ast.AST) -> Iterator[ast.Name]:
-    """Yield the names that a tree assigns, without those of comprehensions."""
+    """Yield the names that a tree assigns, except in comprehensions."""
     loops = [loop.target for loop in ast.walk(tree) if isinstance(loop, ast.comprehension)]
     inner = {id(name) for target in loops for name in ast.walk(target)}
     for one in ast.walk(tree):
@@ -75,7 +75,7 @@ def test_docstrings_are_imperative() -> None:
 
 
 def indicative_sentences(module: Path) -> Iterator[str]:
-    """Yield the start of each sentence or clause of a docstring that says what a function "returns"."""
+    """Yield the start of each docstring sentence or clause in the indicative, such as "Returns the id"."""
     for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = " ".join((ast.get_docstring(node) or "").split())

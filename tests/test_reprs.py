@@ -1,4 +1,4 @@
-"""The `repr` and `str` of rows, models and errors show no value."""
+"""The `repr` and `str` of rows, models and errors contain no values."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""The number of requests per operation, counted at the SDK's clients, in one table.
+"""The number of requests per operation, in one table.
 
-This counts requests to the database, KMS and the queues. The credential is cached, as in a warm process; tests below
-the table count a cold one. For capacity, see `capacity.py`.
+Requests to the database, KMS and the queues are counted at the SDK clients. The credential is cached, as in a warm
+process. Tests below the table count requests with a cold cache. For capacity, see `capacity.py`.
 """
 
 import random
@@ -47,12 +47,12 @@ CONVERSATION = "/v3/agents/{agent_id}/convos/{convo_id}"
 VISITOR_TOKENS = "POST /agents/{agent_id}/interact/{user_id}/visitor-tokens"
 VISITOR_TOKENS_V3 = "POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens"
 BUSY = {"agent_id": "busy"}
-# An extension may commit a row with the deletion of a record.
+# If an extension writes a row together with a record deletion, the deletion is a transaction.
 DELETION = TRANSACT if extensions.hooks("stage_deletion") else DELETE
 
 
 class Case(NamedTuple):
-    """An operation in one situation, and its requests."""
+    """An operation in a specific situation, and the requests that it sends."""
 
     id: str
     operation: str
@@ -68,7 +68,7 @@ def large(seed: int) -> dict[str, Any]:
 
 
 CASES = [
-    # Of extensions: first, while the workspace has four agents.
+    # Extensions come first, while the workspace has four agents.
     *(Case(*one) for one in support.listed("COSTS")),
     # Agents
     Case("agent read", "GET /v3/agents/{agent_id}", {QUERY: 1}),
@@ -217,7 +217,7 @@ CASES = [
     Case("delivery list of a status", f"GET {WEBHOOK}/deliveries", {GET: 1, QUERY: 8}, query="?status=failed"),
     Case("delivery read", f"GET {DELIVERY}", {GET: 3}),
     Case("redeliver", f"POST {DELIVERY}/redeliver", {GET: 3, PUT: 1, SEND: 1}),
-    # Deletions, of records that no other case uses
+    # Deletions of records that no other case uses
     Case("lead delete", "DELETE /v3/leads/{lead_id}", {GET: 1, DELETE: 1}, values={"lead_id": "{old_lead}"}),
     Case("webhook delete", f"DELETE {WEBHOOK}", {GET: 1, DELETION: 1}, values={"webhook_id": "{old_webhook}"}),
     Case("tool delete", "DELETE /v3/tools/{tool_id}", {GET: 1, DELETION: 1}, values={"tool_id": "{old_tool}"}),
@@ -269,14 +269,14 @@ class Service(NamedTuple):
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    """One service for all cases; each writes other records."""
+    """Return one service for all cases. Each case writes different records."""
     with new_engine():
         new = workspaces.create("Test")
         api = Api(new.workspace_key)
         for agent_id in ("support", "other", "busy"):
             assert api.post(f"/v2/agents/{agent_id}", {"title": agent_id}).status == 200
         for queue in (FAST, queues.MAINTENANCE):
-            queues._url(queue)  # a process caches it
+            queues._url(queue)  # each process caches the URL
         tool = api.post(
             "/v3/agents/support/tools", {"tool": {"name": "Look up", "serverUrl": "https://127.0.0.1/"}}
         ).data
@@ -320,7 +320,7 @@ def service() -> Iterator[Service]:
 
 
 def test_every_operation_is_in_the_table() -> None:
-    """A new operation has its cost in `contract/routes.json`, or a case here."""
+    """A new operation needs its cost in `contract/routes.json`, or a case in this module."""
     operations = {f"{method} {route}" for route, methods in app.routes.items() for method in methods}
     assert {case.operation for case in CASES} == {
         operation for operation in operations if not auth.is_open(operation.split()[1])
@@ -352,7 +352,7 @@ def test_the_counted_pages_are_full(page: int, service: Service) -> None:
     assert len({one["ID"] for one in data}) == 20
 
 
-# With an `Idempotency-Key`: one request looks it up, and the view's commit writes it with the answer
+# With an `Idempotency-Key`: one request looks up the key, and the view's commit also stores the response
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def test_a_large_answer_costs_one_more_request_per_write_and_read(service: Servi
     assert costs == [{GET: 1, BATCH: 1, TRANSACT: 1, WRITES: 1}, {GET: 1, BATCH: 1}]
 
 
-# Not in the table: a process whose cache has expired
+# Not in the table: processes whose cache has expired, and invalid requests
 
 
 def test_the_first_use_of_a_credential_costs_a_look_up_and_a_write(service: Service) -> None:

@@ -1,12 +1,12 @@
-"""No log line, error, `repr` or stored byte contains a secret; only the answer that it belongs to has it.
+"""No log line, error, `repr` or stored byte contains a secret. Only the intended responses contain it.
 
 The fixture fills every text member of every record with a canary, including all passwords, keys and tokens. It then
-runs reads, writes and errors of every kind, and collects all output. Identifiers and the names of credentials are not
-secrets: they are parts of keys and lists.
+runs reads, writes and errors of every kind, and collects all output. Identifiers and credential names are not secrets,
+because they are part of keys and lists.
 
-The log contains no secret of a caller at any level, with any configuration: documents are encrypted and tokens hashed
-before they are sent. KMS returns the data key in the clear, which botocore logs at DEBUG. Therefore botocore's logger
-has its own level (`connection`), which a root logger at DEBUG does not change.
+Callers' secrets never appear in the log, whatever the log level and configuration, because documents are encrypted and
+tokens are hashed before they are sent. KMS returns the data key in plaintext, and botocore logs it at DEBUG. Therefore
+botocore's logger has its own level (`connection`), which a root logger at DEBUG does not change.
 """
 
 import zlib
@@ -144,7 +144,7 @@ def test_no_stored_byte_contains_a_secret(observed: Observed, count_cases: CaseC
 
 
 def forms_of(value: bytes) -> tuple[bytes, ...]:
-    """Forms in which a secret could be stored without encryption."""
+    """Return the forms in which a secret could be stored without encryption."""
     return value, value.lower(), value[::-1], b64encode(value).rstrip(b"=")[:-1], value.hex().encode()
 
 
@@ -156,7 +156,7 @@ def test_no_stored_byte_contains_a_data_key(observed: Observed) -> None:
 
 
 def decompressed(attribute: dict[str, Any]) -> Iterator[bytes]:
-    """Yield the bytes of an attribute, and all data that decompresses from any position in it."""
+    """Yield an attribute's bytes, and all data that can be decompressed from any of its first 64 positions."""
     ((kind, value),) = attribute.items()
     content = value if isinstance(value, bytes) else str(value).encode()
     yield content
@@ -170,7 +170,6 @@ def decompressed(attribute: dict[str, Any]) -> Iterator[bytes]:
 
 
 def test_the_search_decompresses_from_any_position() -> None:
-    """The search above finds compressed text at any position."""
     compressed = b"\x01head" + zlib.compress(CANARY.encode())
     assert [content for content in decompressed({"B": compressed}) if CANARY.encode() in content]
 

@@ -23,7 +23,7 @@ Lines = Callable[[], list[Any]]
 
 @pytest.fixture
 def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
-    """Return the lines printed since the last call, parsed; each must be JSON."""
+    """Return a function that parses the lines printed since the last call. Each line must be JSON."""
     return lambda: [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
