@@ -129,7 +129,7 @@ _CORE = (
             "agents/index/by_workspace": "Query",
             "conversations": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
             "conversations/index/by_creation": "Query",
-            "tallies": "BatchGetItem BatchWriteItem DeleteItem PutItem Query",
+            "tallies": "BatchGetItem DeleteItem PutItem Query",
             "analytics": "DeleteItem Query",
             "leads": "BatchWriteItem Query",
             "webhooks": "Query",
