@@ -32,7 +32,7 @@ def wanted(file: Path) -> list[Requirement]:
 
 
 def locked(file: Path) -> dict[str, set[str]]:
-    """Return the locked versions by package name. A package has two if no single version supports all Pythons."""
+    """Return the locked versions by package name. A package has two if no version supports every Python."""
     versions: dict[str, set[str]] = {}
     for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", file.read_text(encoding="utf-8"), re.MULTILINE):
         versions.setdefault(canonicalize_name(name), set()).add(version)

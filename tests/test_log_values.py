@@ -1,7 +1,7 @@
 """No log line contains a path value, whether a caller chose it (such as an email address) or it was generated.
 
 Every operation runs with unique ids: without a fault, with unknown ids, with rows that do not decrypt, and with errors
-whose messages contain the request. The tests read all output of the process.
+whose messages contain the request. The tests read everything that the process prints.
 """
 
 import json
@@ -39,7 +39,7 @@ CANARY = "canary"
 
 @pytest.fixture
 def printed(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
-    """Return all output since the last call. A root logger prints too, because the Lambda runtime has one."""
+    """Return a function that reads the output since its last call. A root logger prints, too, as it does on Lambda."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(name)s %(message)s"))
     logging.getLogger().addHandler(handler)

@@ -95,7 +95,7 @@ def test_webhook_payloads_reach_the_endpoint_and_the_delivery_reads(observed: Ob
     assert observed.webhook_data["dead_letters"]
 
 
-# They appear nowhere else
+# The canaries appear nowhere else
 
 
 def test_only_the_creating_answer_contains_a_webhook_s_secret(observed: Observed) -> None:

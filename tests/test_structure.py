@@ -134,7 +134,7 @@ HOMES = {
     "CSV, which a spreadsheet may run": (r"^(import|from) csv\b", {"http.files"}),
     "token recognition": (r"cams_\(|fullmatch\(token", {"credentials.tokens"}),
 }
-# Further homes, in extensions.
+# Additional homes in extensions.
 EXTENSION_HOMES = {
     "the time": {"extensions.console.periods", "extensions.reports.series"},
     "the environment": {"extensions.console.notifications.mail_settings"},

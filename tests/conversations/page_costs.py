@@ -36,7 +36,7 @@ def tallied(times: list[int]) -> tuple[list[tuple[str, list[int]]], dict[str, li
 
 
 def worst_page(count: int, every: int) -> PageCost:
-    """Return the highest cost of every `every`th page in a year that is eight times as busy at noon as at night."""
+    """Return the highest cost among every `every`th page of a list. Noon is eight times as busy as midnight."""
     chance = random.Random(14)
     year = [NOVEMBER - (one + 1) * DAY for one in range(365)]
     weights = [

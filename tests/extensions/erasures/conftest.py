@@ -1,4 +1,4 @@
-"""Two users with records."""
+"""Records of two users."""
 
 import pytest
 

@@ -91,7 +91,7 @@ def run_functions() -> None:
 
 
 def _erasures(world: Any) -> Any:
-    """Return all erasures, and assert that each has a slot. `test_steps` covers the message sent before the save."""
+    """Return all erasures, and assert that each has a slot. Messages are not checked, because they are sent first."""
     rows = store.list_all(world.workspace.workspace_id)
     begun = [row for row in rows if row.item.startswith("erasure#")]
     assert {row.slot for row in begun} == {row.item for row in rows if row not in begun}

@@ -1,4 +1,4 @@
-"""The history of a scripted week. Its stream batches are repeated, shuffled, bisected and interrupted."""
+"""The history of a random week. Its stream batches are repeated, shuffled, bisected and interrupted."""
 
 import random
 from collections import Counter
@@ -23,13 +23,13 @@ Record = dict[str, Any]
 
 
 class Expected(NamedTuple):
-    """The history entry that a scripted change should produce."""
+    """The history entry that a change should produce."""
 
     at: str
     resource: str
     operation: str
     by: str
-    changed: tuple[str, ...] | None  # None for all members of a new record
+    changed: tuple[str, ...] | None  # None for a creation, whose members are not compared
 
 
 class Week:
@@ -137,7 +137,7 @@ _NEW: dict[str, Any] = {
     "orgs": {"name": SECRET},
     "webhooks": {"url": "https://example.com/", "events": ["lead_captured"]},
 }
-# v3 creates and deletes them; v2 saves them.
+# Resources that are created and deleted with v3, and saved with v2.
 _OF_V2 = ("clients", "orgs")
 # An ordinary member and a secret member of each resource.
 _CHANGED = {
@@ -191,7 +191,7 @@ def _compare(
 
 
 def _as_expected(change: Record) -> Expected:
-    # A rotation moves all signing secrets.
+    # Only top-level names are compared, because a rotation moves all signing secrets.
     changed = () if change["operation"] == "create" else {one.split(".")[0] for one in change["changed"]}
     members = tuple(sorted(changed))
     return Expected(change["at"], change["resource"], change["operation"], change["by"]["name"], members)

@@ -287,7 +287,7 @@ def test_a_month_of_days_costs_two_requests_whatever_was_counted(
 def test_a_change_of_another_time_stops_no_stream_and_does_not_count(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, moment: int | None
 ) -> None:
-    """Imports keep the version tags in their file, which may contain any time."""
+    """Imports keep the version tags in their file, so a change may have any timestamp."""
     second = clock.seconds() + 3 * 86_400 if moment is None else moment - 1 if moment else 0
     agent = storage.join_key(workspace.workspace_id, "support")
     own = [(second, 1), (clock.seconds(), 2)]
@@ -304,7 +304,7 @@ def test_an_imported_workspace_begins_at_zero(
     pass_time: PassTime,
     tmp_path: Path,
 ) -> None:
-    """Recent changes do not count either, although an import keeps the version tags in its file."""
+    """Even changes from the last hour do not count, although an import keeps the version tags in its file."""
     pass_time(-3_600)
     load, turns = {"record": "load", "countryCode": "NL"}, [message(1_000), message(1_010, "bot")]
     assert api.post("/v2/agents/support/analytics/ann", load).status == 200
