@@ -1,4 +1,4 @@
-"""Identifiers and secrets: the only source of randomness except `storage.retries`; tests replace it.
+"""Identifiers and secrets: the only source of random ids and secrets; tests replace it.
 
 The service generates ULIDs in lower case: 26 characters of Crockford's base 32, consisting of 48 time bits and 80
 random bits. ULIDs sort by creation time (https://github.com/ulid/spec).

@@ -7,7 +7,7 @@ workspace may have any number of tokens. Three references in the item can invali
   (`http.auth`): when a key is rotated or revoked, an access token expires, an agent's key is deleted, or a workspace is
   suspended or deleted. Because of the id, storing a revoked key again revives no token, not even in another workspace.
 - The creation time of its agent (`createdAtUNIX`). The token stops working when the agent is deleted, even if the id is
-  used again. An id is reserved for a minute after a deletion, so no two agents with the same id have the same time.
+  used again. An id is reserved for 90 seconds after a deletion, so no two agents with the same id have the same time.
 - The creation time of its conversation. The token stops working when the conversation is deleted, even if the id is
   used again. A token issued before its conversation exists belongs to the first conversation that it sees or creates.
 """

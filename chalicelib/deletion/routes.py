@@ -19,7 +19,7 @@ def delete_agent(agent_id: str) -> Response:
 
     The agent disappears immediately. The request deletes its records for up to ten seconds. If that is not enough, the
     deletion continues in the background, and `message` reports this. Sending the request again continues it
-    immediately. The id cannot be used again for two minutes, or until the deletion is complete.
+    immediately. The id cannot be used again before the deletion is complete, and for at least 90 seconds.
     """
     is_complete = cascade.delete(auth.caller().workspace_id, agent_id, _CASCADE_SECONDS, etag.check_preconditions)
     return responses.success(

@@ -52,8 +52,9 @@ def process(
     """Read an item from each record, then write the items in groups.
 
     `read` writes nothing, and returns None for a record without an item. `write` may be repeated, alone or with other
-    items. After an outage, return a list with the first record that is not done, otherwise an empty list. Raise the
-    outage if no record is done. The stream repeats the batch from that record, so later records get no dead letter.
+    items. Return an empty list if all records are done. After an outage, return a list with the first unprocessed
+    record, or raise the error if no record is done. The stream repeats the batch from that record, so later records
+    get no dead letter.
     """
     end, outage, failures = _process(records, read, write, group)
     send_dead_letters(function, records, {position: error for position, error in failures.items() if position < end})
