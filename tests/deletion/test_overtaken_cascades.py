@@ -17,7 +17,7 @@ from chalicelib.tools import store as tools
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
-from tests.deletion.cascades import fill, items
+from tests.deletion.cascades import cascade_messages, fill, items, maintain
 
 TABLES = ("agents", "conversations", "leads", "analytics", "credentials")
 # The modules of resources, each with the function that reads the next batch to delete.
@@ -98,6 +98,28 @@ def test_a_cascade_that_is_overtaken_before_a_deletion_deletes_nothing_of_a_new_
     monkeypatch.setattr(cascade, "_is_stored", paused)
     cascade.resume(ResumeCascade(workspace.workspace_id, "support"), 10)
     assert [items(*TABLES)] == new
+
+
+def test_a_second_run_that_meets_a_changed_record_keeps_the_tombstone(
+    api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the tombstone, no later run would look for records that a late request writes."""
+    fill(api, conversations=2)
+    interrupt_deletion(api, monkeypatch)
+    cascade_messages()
+    pass_time(90)
+    delete, changes = analytics.delete, iter([1])
+
+    def change_once(row: Any) -> None:
+        for _ in changes:
+            raise storage.ConditionFailed
+        delete(row)
+
+    monkeypatch.setattr(analytics, "delete", change_once)
+    cascade.resume(ResumeCascade(workspace.workspace_id, "support"), 10)
+    assert agents.find_tombstone(workspace.workspace_id, "support") is not None
+    maintain(cascade_messages())
+    assert agents.find_tombstone(workspace.workspace_id, "support") is None
 
 
 def test_the_last_step_of_an_overtaken_cascade_leaves_a_new_agent(

@@ -69,6 +69,15 @@ def test_a_token_that_is_not_shown_secrets_tests_a_tool_without_any(api: Api, cr
         assert token.post(path, {"arguments": {"number": 1}}).data["response"]["status"] == 200
 
 
+@pytest.mark.parametrize(("value", "shown"), [("s3cret-8", "***"), ("s3cret7", "s3cret7")])
+def test_a_response_masks_field_values_of_eight_characters(
+    value: str, shown: str, api: Api, create: Create, private: None
+) -> None:
+    with receiver(reads_any(b"HTTP/1.1 200 OK\r\n\r\n" + value.encode())) as one:
+        path = create(serverUrl=one.url, fields=[field("header", "X-Key", value=value)])
+        assert api.post(path, {"arguments": {}}).data["response"]["body"] == shown
+
+
 @first_case
 @pytest.mark.parametrize("start", range(calls.MAX_SHOWN - len(SECRET), calls.MAX_SHOWN + 1))
 def test_a_secret_across_the_end_of_what_is_shown_is_masked(
