@@ -27,7 +27,7 @@ def declared(kind: str, extensions: Collection[str] | None = None) -> list[dict[
 
 
 def create_missing(sdk: Sdk, prefix: str = "cams-") -> None:
-    """Create all missing tables, queues and keys of core and of the extensions that are on. Idempotent.
+    """Create all missing tables, queues and keys for core and the enabled extensions. Idempotent.
 
     `prefix` starts the name of each table and queue. Also adds the indexes and streams that a table of an earlier
     version lacks, and updates TTL and queue attributes that differ.

@@ -1,4 +1,4 @@
-"""A function that passes stream records to the functions that follow the stream."""
+"""Passes stream records to the functions that follow the stream."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -78,14 +78,14 @@ def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document
 
 
 def save_metadata(row: ConversationRow, metadata: Document) -> None:
-    """Stage changed metadata without reading the turns. Raise TooLarge for metadata that is too large."""
+    """Stage changed metadata without reading the turns. Raise TooLarge if the metadata is too large."""
     _set_metadata(row, metadata)
     row.received = None
     storage.put(row)
 
 
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
-    """Stage a changed state. Raise TooLarge for metadata that is too large."""
+    """Stage a changed state. Raise TooLarge if the metadata is too large."""
     has_new_turns = (after.turns, after.totals) != (before.turns, before.totals)
     # A new seal would rewrite the index entry even if the metadata is unchanged.
     if has_new_turns or not json_equal(before.metadata, after.metadata):

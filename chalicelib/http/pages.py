@@ -67,7 +67,7 @@ def examine(
     """Examine rows one at a time: up to 500 rows, or 6 MB of JSON.
 
     `show` returns the listed record for a row and its document, or None to omit it. A position without a row marks the
-    end of a partition. Its query took a request, so it counts as 25 rows.
+    end of a partition. The query cost a request, so the position counts as 25 rows.
     """
     examined = opened = 0
     following = next(rows, None)

@@ -2,9 +2,9 @@
 
 Settings that `.chalice/config.json` does not mention keep their deployed values, so a stage can be deployed from any
 clone. The first step of a deployment writes the operator's settings into the stack's parameter `OperatorSettings`, so
-the next deployment completes an interrupted one. An adopted stack lacks the parameter: its settings are read from the
-functions, except the limits, because the operator's cannot be distinguished from those derived from the account's size.
-A restored stage takes over the settings of the stage that its tables come from.
+the next deployment completes an interrupted one. An adopted stack lacks the parameter, so its settings are read from
+the functions. The limits are not, because an operator's limits cannot be distinguished from those that follow from the
+account's size. A restored stage takes over the settings of the stage that its tables come from.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def of_stage(extensions: Collection[str] | None = None) -> IdlePrice:
 
 
 def metrics(alarm: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the metrics of an alarm; for a query, the query."""
+    """Return an alarm's metrics, or its query."""
     if "Metrics" not in alarm:
         return [alarm]
     return [part["MetricStat"]["Metric"] for part in alarm["Metrics"] if "MetricStat" in part] or alarm["Metrics"]

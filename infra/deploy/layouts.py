@@ -23,7 +23,7 @@ _FIRST = "2"
 
 
 def choose(sdk: Callable[[str], Any], name: str, stage: str) -> int:
-    """Return the layout to write. Raise NotReady if this version does not read what the stage has written."""
+    """Return the layout to write. Raise NotReady if this version cannot read the records that the stage has written."""
     deployed = list(_deployed(sdk("lambda"), name))
     parameters = stack.parameters_of(sdk("cloudformation"), name, _PARAMETERS)
     written = int(parameters.get("StoredLayout") or (_FIRST if deployed else CURRENT))

@@ -16,7 +16,7 @@ from infra.operator import removal
 
 _NAME = "Temporary workspace of `make verify`"
 _MARKS = "verify"
-# Longer than a verification takes: a younger mark may belong to a running verification.
+# Longer than a verification takes, because a newer mark may belong to a running verification.
 _LONGEST_RUN_SECONDS = 30 * 60
 # The credentials of the workspace expire soon, even if nothing removes the workspace.
 _CREDENTIAL_SECONDS = 60 * 60

@@ -1,4 +1,4 @@
-"""One record in two forms: v2 and v3 share the agent, its handoff texts, its platform and its theme (§2.4, §2.5)."""
+"""One record has two forms: v2 and v3 share the agent, its handoff texts, its platform and its theme (§2.4, §2.5)."""
 
 import json
 from typing import Any

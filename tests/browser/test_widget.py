@@ -54,7 +54,7 @@ class BackEnd(ThreadingHTTPServer):
         return answer
 
     def say(self, text: str) -> None:
-        """Add a message of the agent."""
+        """Add a message from the agent."""
         self.ask("messages", {"messages": [{"from": "bot", "type": "text", "item": {"text": text}}]})
 
     def start_session(self) -> dict[str, str]:

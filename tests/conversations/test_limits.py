@@ -101,7 +101,7 @@ def test_a_visitor_does_not_avoid_the_limit_by_the_type_of_a_text(item: Any, api
 
 @pytest.mark.guarantee("limits")
 def test_a_limit_counts_a_message_once(api: Api) -> None:
-    """The message is deleted, sent again, or replaced under its id."""
+    """Delete the message, send it again, or replace it under its id."""
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 3, "limits": {"maxInteractionsPerUserId": 2}}})
     human, bot = message("a"), {**message("b"), "from": "bot"}
 

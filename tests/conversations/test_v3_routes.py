@@ -297,7 +297,7 @@ def test_turns_in_parts_of_one_byte_are_read_from_their_end() -> None:
 @pytest.mark.parametrize("item", [[[]] * 5_000, ["x"] * 5_000, '"' * 20_000], ids=["brackets", "strings", "quotes"])
 def test_a_long_turn_in_many_parts_is_looked_at_once(item: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Counted:
-        """A pattern that counts the bytes that it scans."""
+        """A pattern that counts the bytes it scans."""
 
         passed = 0
 

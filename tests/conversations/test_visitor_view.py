@@ -1,6 +1,6 @@
 """A visitor token reads only the members of an agent and of metadata that the models declare as public.
 
-Each member of these models is in exactly one list below. A new member fails a test until it is in a list.
+Each member of these models is in exactly one list below. A test fails for a new member until a list contains it.
 """
 
 from typing import Any
@@ -71,7 +71,7 @@ def test_no_public_member_is_secret_and_every_object_inside_is_in_a_list(model: 
 def test_a_visitor_token_is_shown_the_public_members_and_no_others(visitor_view: Any) -> None:
     assert set(visitor_view["agentData"]) == set(PUBLIC[AgentV2].split())
     assert set(visitor_view["agentData"]["customThemeJSONString"]) == set(PUBLIC[Theme].split())
-    # The service counts messages and their times itself, and this conversation has no message of the user.
+    # The service counts messages and their times itself, and this conversation has no message from the user.
     assert set(visitor_view["chatState"]) == set(PUBLIC[ConvoMeta].split()) - {"firstMessageTS", "lastMessageTS"}
 
 

@@ -1,4 +1,4 @@
-"""A deployment that switches all extensions off: it is refused while they have data.
+"""A deployment that disables all extensions fails while they have data.
 
 The next deployment enables all extensions again.
 """

@@ -9,7 +9,7 @@ _CHECK = "from infra.deploy import self_check; print(*self_check.check({}, None)
 
 
 def check_monitoring(here: cloud.Cloud) -> int:
-    """Check the monitoring with a temporarily disabled mapping; return the number of alarms.
+    """Test the monitoring by temporarily disabling a mapping; return the number of alarms.
 
     The emulator's functions have no SDK, so the check runs in a separate process with the deployed function's
     variables.

@@ -73,7 +73,7 @@ def test_the_table_of_conflicts_follows_from_the_operations() -> None:
 # Too large for one item, even when compressed.
 LONG = secrets.token_urlsafe(500_000)
 TOO_LARGE: dict[str, Any] = {name: body_of(one.route, LONG) for name, one in WITH_BODY.items()}
-# Fits a request, but not a response, where each character takes six bytes.
+# Fits in a request, but not in a response, in which each character takes six bytes.
 for _name in ("add_messages", "add_conversation_messages", "replace_messages", "change_message"):
     TOO_LARGE[_name] = body_of(WITH_BODY[_name].route, "\u00e9" * 960_000)
 TOO_LARGE["change_message"] = {"message": {"item": {"text": "\u00e9" * 960_000}}}
@@ -100,7 +100,7 @@ class Stage(NamedTuple):
         headers: dict[str, str] | None = None,
         **values: str,
     ) -> Answer:
-        """Send an operation with the ids of the examples or `values`, and its first example unless `body` is given."""
+        """Send a request with `values`, or else the ids of the examples, and with `body`, or else the first example."""
         if body is None and operation.body:
             examples = operation.body.get("examples", {"": {"value": body_of(operation.route)}})
             body = self.known.substitute(next(iter(examples.values()))["value"])

@@ -111,7 +111,7 @@ def test_concurrent_creations_stop_exactly_at_the_limit_of_webhooks(
 def test_a_limit_is_reached_and_never_exceeded(how: str, name: str, served: Service, count_cases: CaseCounter) -> None:
     limits = {"messagesLimit": None, "limits": {"maxInteractionsPerUserId": None}}
     limits |= {"messagesLimit": LIMIT} if name == "messagesLimit" else {"limits": {"maxInteractionsPerUserId": LIMIT}}
-    # The conversation is deleted first, because messages of other tests would count.
+    # Delete the conversation first, because messages from other tests would be counted.
     delete = ("DELETE", "/v3/agents/support/convos/ann", None)
     empty = ("POST", STATE, {"turns": [], "metadata": {"userName": f"{how}, {name}"}})
     served.send(("PATCH", "/v3/agents/support", {"agent": limits}), delete, empty)

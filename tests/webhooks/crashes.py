@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
 
 class Process:
-    """Runs one invocation after another. A plan names the step and its occurrence at which the next one crashes."""
+    """Runs invocations sequentially. Each plan names the step, and the occurrence of the step, at which to crash."""
 
     def __init__(self) -> None:
         self.seen: Counter[Step] = Counter()

@@ -130,7 +130,7 @@ def metadata_of(row: ConversationRow) -> Document:
 
 
 def _digest(tags: list[str]) -> str:
-    """Return the digest of the tags in their form, so that a save replaces only tags that the page showed."""
+    """Return a digest of the tags for their form, so that saving replaces only tags that the page displayed."""
     return hashlib.sha256(json.dumps(tags).encode()).hexdigest()
 
 

@@ -10,7 +10,7 @@ from chalicelib.http import current_request
 
 _REPORTS: Any = extensions.service("series")  # None if the reports are off; only `leads` works without them
 LAST_DAYS = (7, 30, 90)
-# Entries of each chart, and rows of the table behind it.
+# The number of entries in each chart, and of rows in the table behind it.
 MAX_INTERVALS = 400
 # The suggested zones. The field accepts the name of any other zone.
 ZONES = (

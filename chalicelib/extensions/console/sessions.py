@@ -1,7 +1,7 @@
 """The session of a request's cookie, with the current client and organisation.
 
 Each process caches sessions for 30 seconds, like credentials (`http.auth`). After that, a session is invalid if its
-client was deleted or changed the email or password, or if its workspace key has ended.
+client was deleted or has a new email or password, or if its workspace key was revoked or has expired.
 """
 
 import hmac

@@ -67,7 +67,7 @@ class Page(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """The functions of a kind. `next_part` returns the next part: after None the first part, at the end None."""
+    """A kind's functions. `next_part` returns the next part: the first part after None, and None at the end."""
 
     next_part: Callable[[str, str | None], str | None]
     find: Callable[[Target, str, Any], Page]

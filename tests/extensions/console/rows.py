@@ -96,7 +96,7 @@ MAY = {PERSON: {ALL, OWN, PERSON}, ADMIN: {ALL, OWN, PERSON, ADMIN}, OPERATOR: {
 
 
 class World(NamedTuple):
-    """A workspace with two organisations, and the ids in the paths."""
+    """A workspace with two organisations, and the ids for the paths."""
 
     workspace: NewWorkspace
     api: Api

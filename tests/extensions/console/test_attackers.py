@@ -71,7 +71,7 @@ def test_who_may_use_a_route_sees_its_records_or_changes_something(world: World)
     assert not wrong
 
 
-# Other people who send a valid form with the secret of their own session, and the routes that they may use.
+# Other people, who send a valid form with their own session's secret, and the routes that they may use.
 PEOPLE = {
     "a person of the organisation": ("pat@acme.test", PERSON),
     "an administrator": ("ada@acme.test", ADMIN),

@@ -83,7 +83,7 @@ def _create_records(workspace: NewWorkspace, api: Api) -> World:
 
 
 def conversations() -> Iterator[tuple[str, list[Any]]]:
-    """Return conversations that a visitor can write, by id."""
+    """Return the conversations that a visitor can write, by id."""
     for number, character in enumerate(GROWING):
         size = {"\x01": 300_000, '"': 950_000, "\n": 950_000, "é": 1_500_000, "😀": 1_500_000}.get(character, 1_950_000)
         yield f"one-{number}", [{"text": huge(size, character)}]

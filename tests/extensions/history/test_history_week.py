@@ -29,7 +29,7 @@ class Expected(NamedTuple):
     resource: str
     operation: str
     by: str
-    changed: tuple[str, ...] | None  # None for a creation, whose members are not compared
+    changed: tuple[str, ...] | None  # None for creations, whose members are not compared
 
 
 class Week:

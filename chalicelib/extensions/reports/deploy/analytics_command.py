@@ -64,7 +64,7 @@ def analytics(
     It shows totals with their change since the period before, sparklines and bars, by days, or by hours for at most two
     days. The output has no colours if it is not a terminal or NO_COLOR is set.
     """
-    from chalicelib.extensions.reports.deploy import drawing  # the other commands do not wait for the import of Rich
+    from chalicelib.extensions.reports.deploy import drawing  # so other commands need not import Rich
 
     workspace_id = workspace_id or _only_workspace()
     agent = agents.read(workspace_id, agent_id)

@@ -1,4 +1,4 @@
-"""The console, used with clicks and keys as a person does, with or without JavaScript."""
+"""A user of the console who clicks and types, with or without JavaScript."""
 
 import subprocess
 import sys
