@@ -126,8 +126,9 @@ def test_deliveries_to_one_hanging_host_share_a_lookup_thread(private: None, stu
 def test_hanging_hosts_use_a_bounded_number_of_threads(private: None, stuck: list[str]) -> None:
     before = threading.active_count() - looking_up()
     with ThreadPoolExecutor(100) as pool:
-        hanging = [pool.submit(tried, f"http://{number}.cams.test/") for number in range(100)]
-        latest = time.monotonic() + 10 * DEADLINE  # a loaded machine starts threads slowly
+        # The deadline is long, because a loaded machine starts the threads slowly.
+        hanging = [pool.submit(tried, f"http://{number}.cams.test/", BODY, 4 * DEADLINE) for number in range(100)]
+        latest = time.monotonic() + 4 * DEADLINE
         while looking_up() < lookups.MAX_LOOKUPS and time.monotonic() < latest:
             time.sleep(DEADLINE / 20)
         during = threading.active_count()
