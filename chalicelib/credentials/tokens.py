@@ -68,7 +68,7 @@ def fingerprint(token: str) -> str:
 def conversation_fingerprint(token: str, conversation_id: str) -> str:
     """Return the conversation id hash that a visitor token's row stores.
 
-    The id may be an email. The hash includes the token, so that nobody can test emails against it.
+    The id may be an email. The hash includes the token, so emails cannot be tested against it.
     """
     return fingerprint(f"{token} {conversation_id}")
 

@@ -29,7 +29,7 @@ class WaitingConversation(NamedTuple):
 def find_waiting(
     workspace_id: str, agent_ids: Collection[str], cursor: str | None = None
 ) -> tuple[list[WaitingConversation], str | None]:
-    """Return the agents' conversations that have requested a person and that nobody has taken over, newest first.
+    """Return the agents' conversations that still wait for a person, newest first.
 
     The list has at most 21 conversations, one more than an email. Examine at most 2,000 entries after the cursor. Also
     return the cursor with which a search continues, or None at the end of the inbox.
