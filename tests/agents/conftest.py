@@ -1,4 +1,4 @@
-"""Changes of an agent through v3."""
+"""A fixture that changes an agent through the v3 API."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,5 +10,5 @@ from tests.api import Api
 
 @pytest.fixture
 def v3(api: Api, agent_id: str) -> Callable[[dict[str, Any]], Any]:
-    """Return a function that changes the agent through v3 and returns the record in the response."""
+    """Return a function that changes the agent through the v3 API and returns the record from the response."""
     return lambda change: api.patch(f"/v3/agents/{agent_id}", {"agent": change}).data

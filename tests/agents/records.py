@@ -1,4 +1,4 @@
-"""Helpers that read and compare the stored record of an agent."""
+"""Helpers that read and compare stored agent records."""
 
 from typing import Any
 
@@ -7,18 +7,18 @@ from chalicelib.agents.store import AgentRow
 from chalicelib.workspaces.store import NewWorkspace
 
 NOW = 1_790_000_000
-# Members of the v3 form that the stored document does not contain.
+# v3 members that the stored document does not contain.
 NOT_STORED = ("ID", "id", "ownerID", "tools")
 THEME = {"themeType": "dark", "primary": "#0af", "nineColorPallet": [[0, 1.5], []]}
 
 
 def row_of(workspace: NewWorkspace, agent_id: str = "support") -> AgentRow:
-    """Return the row of an agent."""
+    """Return an agent's row."""
     return store.read(workspace.workspace_id, agent_id)
 
 
 def stored_agent(workspace: NewWorkspace, agent_id: str = "support") -> Any:
-    """Return the decrypted record of an agent."""
+    """Return an agent's decrypted record."""
     return row_of(workspace, agent_id).open()
 
 

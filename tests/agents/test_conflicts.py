@@ -1,4 +1,4 @@
-"""Concurrent writers of an agent, and a lost response of the database."""
+"""Concurrent writers of one agent, and a database response that is lost."""
 
 from collections.abc import Callable
 from typing import Any
@@ -66,7 +66,7 @@ def test_a_change_that_always_loses_the_race_is_a_conflict(
 def test_a_change_with_a_lost_answer_applies_once_without_a_conflict(
     api: Api, agent_id: str, workspace: NewWorkspace
 ) -> None:
-    """The SDK sends the request again, and the condition of the second request fails."""
+    """The SDK retries the request, and the condition of the retry fails."""
     with counted() as requests, lose_first_answer("PutItem"):
         answer = api.patch(f"/v3/agents/{agent_id}", {"agent": {"title": "Sales"}})
     assert answer.data["title"] == "Sales"

@@ -1,4 +1,4 @@
-"""Clones and templates of agents: the members that they keep, the new members, and atomic creation."""
+"""Agent clones and templates: the members that they keep, the new members, and atomic creation."""
 
 import json
 import random
@@ -38,7 +38,7 @@ def whole_agent(api: Api, tools: int = FIFTY) -> Document:
 
 
 def references(agent: Document) -> list[list[str]]:
-    """Return the references of an agent to its tools, as indexes into its list of tools."""
+    """Return an agent's references to its tools, as indexes into its `tools` list."""
     places = {tool["id"]: str(place) for place, tool in enumerate(agent["tools"])}
     lists = [agent.get("assignedToolsIds", []), *(node.get("toolsIds", []) for node in agent.get("nodes", []))]
     return [[places.get(one, one) for one in each] for each in lists]
@@ -153,7 +153,7 @@ def template_of(api: Api, agent_id: str) -> Document:
 
 
 def canaries() -> tuple[Document, Document, set[str]]:
-    """Return an agent and a tool with every member, and the set of the values of their secrets and own ids."""
+    """Return an agent and a tool with every member, and the set of their secret values and ids."""
     found: set[str] = set()
 
     def mark(resource: str, record: Document) -> Document:
@@ -172,7 +172,7 @@ def canaries() -> tuple[Document, Document, set[str]]:
     return mark("agent_v3", document("agent_v3", 2, whole=True)), mark("tool", tool), found
 
 
-# Members that are not secret, but contain ids of this workspace or of an account.
+# Members that are not secret, but contain ids from this workspace or from an external account.
 OWN_IDS = {
     "agent_v3": {
         *("ID", "id", "storageID", "VF_PROJECT_ID", "chatappNumberId", "chatappBusniessId"),
@@ -181,7 +181,7 @@ OWN_IDS = {
     "tool": {"id", "agentId", "userId", "voiceplatformId", "variablesIds"},
     "tool_field": {"id", "agentId", "userId"},
 }
-# The members that a template of a complete agent omits.
+# Members that are omitted from the template of a complete agent.
 LEFT_OUT = {
     "agent_v3": {
         *("ID", "id", "createdAtUNIX", "lastModified", "ownerID", "storageID", "SECRET_API_KEY", "VF_DIALOGUE_API_KEY"),
@@ -201,7 +201,7 @@ LEFT_OUT = {
 
 
 def paths(value: Any, before: str = "") -> set[str]:
-    """Return the paths of the members in a document, without list indexes."""
+    """Return the path of each member in a document, without list indexes."""
     if isinstance(value, list):
         return {path for one in value for path in paths(one, before)}
     if not isinstance(value, dict):
@@ -217,7 +217,7 @@ def test_no_template_has_a_secret_or_an_id_and_all_else_is_there(api: Api) -> No
     ).data
     ids = [one["id"] for one in made["tools"]]
     change = {"assignedToolsIds": [*reversed(ids), "<of another agent>"], "nodes": [{"id": "a", "toolsIds": ids}]}
-    for tool_id in ids:  # members that a creation ignores
+    for tool_id in ids:  # members that are ignored on creation
         api.patch(f"/v3/tools/{tool_id}", {"tool": {"variablesIds": tool["variablesIds"]}}).data  # noqa: B018
     source = api.patch(f"/v3/agents/{made['id']}", {"agent": change}).data
     answer = api.get(f"/v3/agents/{made['id']}/template")

@@ -1,4 +1,4 @@
-"""One record has two forms: v2 and v3 share the agent, its handoff texts, its platform and its theme (§2.4, §2.5)."""
+"""The v2 and v3 forms of one agent share its handoff texts, platform and theme (§2.4, §2.5)."""
 
 import json
 from typing import Any

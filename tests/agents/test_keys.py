@@ -1,4 +1,4 @@
-"""The key of an agent (the member `SECRET_API_KEY`) in both forms (§5)."""
+"""Agent keys (the member `SECRET_API_KEY`) in both forms (§5)."""
 
 from collections.abc import Callable
 
@@ -32,9 +32,9 @@ either_form = pytest.mark.parametrize("write", [v2_write, v3_write], ids=["v2", 
 
 EDGE = "/v2/agents/support"
 
-# Keys that a team has chosen: 32 characters, every character that a header can contain, and 512 characters.
+# Customer-chosen keys: 32 characters, every character that a header can contain, and 512 characters.
 OWN_KEYS = {"the shortest": "0" * 32, "all characters": "".join(map(chr, range(33, 127))), "the longest": "k9" * 256}
-# Each key once, with the forms in turn.
+# Each key is tested once; the v2 and v3 forms alternate.
 every_key = pytest.mark.parametrize(
     ("write", "brought"),
     [*zip([v2_write, v3_write] * 2, [tokens.new(tokens.AGENT), *OWN_KEYS.values()], strict=True)],
@@ -76,7 +76,7 @@ def test_a_key_written_to_an_agent_becomes_its_key(api: Api, agent_id: str, writ
 
 
 def test_an_own_key_opens_what_a_generated_key_opens(api: Api, workspace: NewWorkspace, agent_id: str) -> None:
-    """Both keys get the same status on routes of the agent, of another agent and of other credentials."""
+    """Both keys get the same status on routes for this agent, for another agent and for other credentials."""
     api.post("/v2/agents/sales", {})
     generated, own = Api(agent_key(api)), Api("k" * 32)
     paths = ("/v2/agents/support", "/v2/agents/support/convos", "/v2/agents/sales", "/v3/agents/support", "/v2/clients")
@@ -137,7 +137,7 @@ def test_other_text_is_refused_by_rule(api: Api, agent_id: str, text: str) -> No
 
 
 def test_a_text_of_an_earlier_version_can_be_sent_back(api: Api, workspace: NewWorkspace, agent_id: str) -> None:
-    """Earlier versions stored any text as a key. Such a text opens nothing, and the record can be saved with it."""
+    """Earlier versions stored any text as a key. Such a key authenticates nothing, but a client may send it back."""
     store_without_credential(workspace, "hunter2")
     assert [write(api, "hunter2").status for write in (v2_write, v3_write)] == [200, 200]
     assert v2_write(api, "k" * 32).status == 200
@@ -145,7 +145,7 @@ def test_a_text_of_an_earlier_version_can_be_sent_back(api: Api, workspace: NewW
 
 
 def store_without_credential(workspace: NewWorkspace, key: str) -> None:
-    """Store a key as an earlier version did, without a credential."""
+    """Store a key without a credential, as an earlier version did."""
     with storage.unit_of_work():
         row = agents.read(workspace.workspace_id, "support")
         row.seal({**row.open(), "SECRET_API_KEY": key})
@@ -170,7 +170,7 @@ def test_a_stored_key_without_credential_opens_the_agent_when_it_is_sent_again(
     assert [v3_write(token, own).status, status_with(own, EDGE)] == [200, 401]
     assert [write(api, own).status, status_with(own, EDGE)] == [200, 200]
     assert "expires_at" not in credential_item(own)
-    assert len(agents.list_keys(workspace.workspace_id, "support")) == 2  # the earlier key gets no overlap
+    assert len(agents.list_keys(workspace.workspace_id, "support")) == 2  # the earlier key expires at once
     v2_write(api, "n" * 32)
     pass_time(DAY)
     assert [status_with(own, EDGE), status_with("n" * 32, EDGE)] == [401, 200]
@@ -202,7 +202,7 @@ def test_only_a_body_with_the_stored_key_costs_a_read(api: Api, workspace: NewWo
 def test_an_expired_key_can_be_taken_and_revives_nothing(
     api: Api, workspace: NewWorkspace, agent_id: str, other_workspace: NewWorkspace, pass_time: PassTime
 ) -> None:
-    """The database deletes an expired row days later. Until then, another agent can replace the row."""
+    """DynamoDB deletes an expired row days later. Until then, another agent can replace the row."""
     own, theirs = "k" * 32, Api(other_workspace.workspace_key)
     v2_write(api, own)
     (old,) = [

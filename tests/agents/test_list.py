@@ -1,4 +1,4 @@
-"""The list of agents: filters, orders and pages, compared with a brute-force model; and the work of a request."""
+"""The agent list: filters, sort orders and pages match a brute-force model, and each page's cost is limited."""
 
 import random
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def any_agents(seed: int, number: int) -> dict[str, Document]:
 
 
 def fill(workspace: NewWorkspace, agents: dict[str, Document]) -> None:
-    """Store agents as the service does, with many rows per request."""
+    """Store agents in the service's own layout, with many rows per request."""
     made = []
     for agent_id, document in agents.items():
         key = rows.keys(workspace.workspace_id, agent_id)
@@ -66,7 +66,7 @@ def expected(agents: dict[str, Document], query: dict[str, Any]) -> list[str]:
 
 
 def read_pages(api: Api, query: dict[str, Any]) -> Iterator[list[Document]]:
-    """Yield the pages of the list; assert the contract and the bounds of work of each page."""
+    """Yield the pages of the list; assert each page's contract and cost limits."""
     cursor: dict[str, str] = {}
     while True:
         with metered() as used:
@@ -76,7 +76,8 @@ def read_pages(api: Api, query: dict[str, Any]) -> Iterator[list[Document]]:
         most = pages.MAX_EXAMINED / listing.PORTION + 1
         assert used.requests["Query"] <= most
         assert used.requests["BatchGetItem"] <= -(-len(data) // 20) + most
-        # Entries of up to 1.3 KB cost one unit per 8 KB, and each listed agent of up to 4 KB costs half a unit.
+        # Reading entries of at most 1.3 KB costs one unit per 8 KB. Each listed agent of at most 4 KB costs half a
+        # unit.
         assert used.reads <= pages.MAX_EXAMINED * 1.3 / 8 + 0.5 * len(data) + most
         assert len(data) <= limit
         assert answer["hasMore"] == ("nextCursor" in answer)
@@ -112,7 +113,7 @@ def compare(api: Api, agents: dict[str, Document], seed: int, limits: tuple[int,
 def test_filters_orders_and_pages_equal_the_model(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bounds are small, so that pages end at each of them."""
+    """The limits are small, so that each of them ends some pages."""
     monkeypatch.setattr(listing, "PORTION", 20)
     monkeypatch.setattr(pages, "MAX_EXAMINED", 60)
     agents = any_agents(1, 80)
@@ -165,7 +166,7 @@ def test_an_agent_that_is_deleted_while_it_is_listed_is_left_out(
 
 @pytest.mark.usefixtures("ticking")
 def test_a_sorted_list_continues_after_a_deleted_or_changed_agent(api: Api) -> None:
-    """A changed agent moves to the beginning of the list, which a client that reads later pages has already passed."""
+    """A changed agent moves to the beginning of the list. A client that reads later pages does not see it again."""
     for name in "dcba":
         api.post(f"/v2/agents/{name}", {"title": name})
     first = api.get("/v3/agents?sort=lastModified&limit=2").json

@@ -1,6 +1,6 @@
-"""The pages of the list contain each agent of the workspace once, and no agents of other workspaces.
+"""Together, the list pages contain each of the workspace's agents exactly once, and no other workspace's agents.
 
-`tests/agents/test_list.py` tests the filters and orders.
+`tests/agents/test_list.py` tests the filters and sort orders.
 """
 
 from chalicelib.workspaces.store import NewWorkspace
@@ -21,7 +21,7 @@ def test_the_pages_contain_every_agent_once_and_none_is_empty(api: Api) -> None:
 
 
 def pages(api: Api, limit: int) -> list[list[str]]:
-    """Return the ids on each page, up to the page without a cursor."""
+    """Return the ids on each page. The last page has no cursor."""
     found, cursor = [], ""
     for _ in range(20):
         answer = api.get(f"/v3/agents?limit={limit}&cursor={cursor}")

@@ -1,6 +1,7 @@
-"""Processes that have not seen the latest change of an agent.
+"""Processes that have cached an agent and miss its latest change.
 
-After a deletion, their writes are rejected, or the second run of the cascade deletes them. They find a new agent.
+After the agent's deletion, their writes are rejected, or the cascade's second run deletes what they wrote. They also
+find an agent that was just created.
 """
 
 import os
@@ -52,7 +53,7 @@ GHOSTS: dict[str, Callable[[Api], Answer]] = {
 def test_a_write_that_the_first_run_misses_is_deleted_by_the_second(
     ghost: Callable[[Api], Answer], api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The writer read the agent before its deletion, and writes after the first run."""
+    """The writer reads the agent before its deletion, and writes after the cascade's first run."""
     pass_time(0)
     before = items()
     api.post("/v2/agents/support", {})
@@ -87,7 +88,7 @@ def test_a_state_that_changes_after_the_first_run_is_refused(
 def test_analytics_of_a_remembered_agent_are_deleted_within_two_minutes(
     api: Api, agent_id: str, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process remembers the agent for 30 seconds."""
+    """Another process caches the agent for 30 seconds."""
     pass_time(0)
     analytics_path = "/v2/agents/support/analytics"
     assert api.post(f"{analytics_path}/first", {"record": "load"}).status == 200

@@ -1,4 +1,4 @@
-"""Every value of an agent is returned unchanged, and saving an unchanged record writes nothing."""
+"""Every agent value is returned unchanged, and saving an unchanged record writes nothing."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The partition of an agent and its tools, and the index that lists the agents of a workspace."""
+"""The partition that stores an agent and its tools, and the index that lists a workspace's agents."""
 
 import random
 from base64 import b64encode
@@ -24,7 +24,7 @@ INDEX_QUERY, PORTION = {"Query": 1}, {"BatchGetItem": 1}
 
 
 def noise(length: int) -> str:
-    """Return text that compresses little."""
+    """Return text that hardly compresses."""
     return b64encode(random.Random(length).randbytes(length)).decode()[:length]
 
 
@@ -37,7 +37,7 @@ def entries(workspace: NewWorkspace) -> list[AgentRow]:
 
 @pytest.fixture
 def colliding(api: Api, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """Create two agents whose ids have the same prefix, each with a tool; return the ids of the tools."""
+    """Create two agents whose ids share a prefix, each with a tool; return the tool ids."""
     monkeypatch.setattr(parent_scoped_ids, "_prefix", lambda _: "0" * 11)
     for agent in ("sales", "support"):
         assert api.post(f"/v2/agents/{agent}", {"title": agent}).status == 200
@@ -100,7 +100,10 @@ def test_an_entry_of_the_index_has_a_sealed_summary(
 def test_a_change_writes_the_index_by_id_only_if_the_summary_changes(
     change: dict[str, str], entries_written: int, api: Api, agent_id: str
 ) -> None:
-    """A changed version tag moves the entry in the index by last change, which takes two writes."""
+    """A changed version tag moves the entry in the index that is sorted by last change.
+
+    Moving an entry takes two writes.
+    """
     with metered() as meter:
         assert api.patch(f"/v3/agents/{agent_id}", {"agent": change}).status == 200
     assert meter.writes == 1 + entries_written
@@ -116,7 +119,7 @@ def test_the_index_has_neither_tools_nor_tombstones(api: Api, agent_id: str, wor
 
 
 def test_an_entry_has_at_most_one_kilobyte(api: Api, workspace: NewWorkspace) -> None:
-    """Long texts are truncated, so each write of an entry costs one unit."""
+    """Long texts are truncated, so each entry write costs one unit."""
     path = f"/v2/agents/{'a' * 128}"
     texts = {"title": noise(5_000), "description": noise(6_000)}
     for title in (texts, {"lang": "de"}):
@@ -170,7 +173,7 @@ def test_a_page_stops_reading_when_the_answer_is_full(api: Api, monkeypatch: pyt
             answer = api.get(f"/v3/agents?limit=100{cursor}")
         shown += [one["id"] for one in answer.data]
         assert 0 < meter.requests["BatchGetItem"] <= 2
-        assert meter.reads < 60  # the complete list takes more than 100 requests
+        assert meter.reads < 60  # reading the complete list takes more than 100 requests
         cursor = f"&cursor={answer.json['nextCursor']}" if "nextCursor" in answer.json else None
     assert shown == ids
 
@@ -189,7 +192,7 @@ def test_an_agent_that_the_index_still_lists_after_its_deletion_is_omitted(
         return iter(found)
 
     monkeypatch.setattr(store, "list_entries", stale)
-    answer = api.get("/v3/agents?limit=2").json  # the first two are deleted, so the page reads on
+    answer = api.get("/v3/agents?limit=2").json  # it skips the two deleted agents
     assert ([one["id"] for one in answer["data"]], answer["hasMore"]) == (["c"], False)
 
 

@@ -1,4 +1,4 @@
-"""The largest agent and number that are stored."""
+"""The largest agent and the largest number that can be stored."""
 
 import random
 from base64 import b64encode

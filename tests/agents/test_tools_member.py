@@ -1,4 +1,4 @@
-"""The member `tools` of an agent in the v3 form: tools are read, created and changed with their agent."""
+"""The `tools` member of a v3 agent: tools are read, created and changed with their agent."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ def test_tools_that_do_not_fit_the_response_are_left_out_and_the_message_says_so
 
 
 def test_a_read_stops_at_the_first_tool_that_does_not_fit(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One megabyte of encrypted tools can contain a gigabyte of text."""
+    """One megabyte of compressed and encrypted tools can contain a gigabyte of text."""
     for _ in range(6):
         create(api, description="a" * 900_000)
     opened: list[str] = []
@@ -202,7 +202,7 @@ def test_the_etag_of_a_read_changes_with_the_tools(api: Api) -> None:
 
 
 def test_the_etag_changes_when_the_tools_no_longer_fit(api: Api) -> None:
-    """The third tool is stored after the first megabyte, so the read does not reach it."""
+    """The third tool is stored beyond the first megabyte, so the read does not reach it."""
     path = f"/v3/agents/{api.post('/v3/agents', {'agent': {}}).data['id']}"
     tags = []
     for _ in range(3):

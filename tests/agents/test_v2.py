@@ -1,4 +1,4 @@
-"""Creating, changing and reading an agent through v2 (§4.1).
+"""Creating, changing and reading an agent through the v2 API (§4.1).
 
 `tests/contract/test_members.py` tests the members of each form; `tests/agents/test_keys.py` tests the key.
 """

@@ -1,4 +1,4 @@
-"""Creating and reading an agent through v3, and merging changes into it (§4.2).
+"""Creating and reading an agent through the v3 API, and merging changes into it (§4.2).
 
 `tests/contract/test_members.py` tests the members of each form; `tests/agents/test_keys.py` tests the key.
 """
@@ -165,7 +165,7 @@ def test_a_node_with_a_duplicated_id_is_refused(nodes: Any, path: str, target: s
 
 
 def test_the_owner_of_an_agent_is_the_workspace(workspace: NewWorkspace, api: Api, agent_id: str) -> None:
-    """Every v3 form contains the owner, regardless of who created the agent; the v2 form never does (§2.4, §2.5)."""
+    """The v3 form always contains the owner, regardless of who created the agent; the v2 form never does (§2.4, §2.5)."""
     api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
     template = api.get("/v3/agents/support/template").data
     shown = [

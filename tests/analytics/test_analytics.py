@@ -1,4 +1,4 @@
-"""Analytics over HTTP, and their stored rows (§2.8, §4.2)."""
+"""Analytics records over HTTP, and their stored rows (§2.8, §4.2)."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ def write(api: Api, record: dict[str, Any], path: str = PATH) -> None:
 
 
 def stored_records(workspace: NewWorkspace, agent_id: str = "support", conversation_id: str = "user-1") -> list[Any]:
-    """Return the stored page load and conversation record; None stands for a missing record."""
+    """Return the stored page load and the stored conversation record, or None for a missing record."""
     row = store.find(workspace.workspace_id, agent_id, conversation_id)
     known = {record["record"]: record for record in store.records(row)} if row else {}
     return [known.get(kind) for kind in ("load", "convo")]

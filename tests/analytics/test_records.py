@@ -1,4 +1,4 @@
-"""The analytics records of an agent over HTTP: paged lists and deletion by the time of the last write."""
+"""An agent's analytics records over HTTP: paged lists, and deletion by the time of the last write."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def agent(agent_id: str) -> None:
 
 @pytest.fixture
 def written(api: Api, stop_clock: StopClock) -> None:
-    """Store a page load of ten conversations, one per second."""
+    """Store page loads for ten conversations, one per second."""
     for number in range(10):
         stop_clock(START + number)
         assert api.post(f"{PATH}/user-{number}", LOAD).status == 200
@@ -41,7 +41,7 @@ def listed(api: Api, query: str) -> list[str]:
 
 
 def delete_all(api: Api, path: str) -> list[int]:
-    """Send requests until nothing is left to delete; return the number that each request deleted."""
+    """Send requests until nothing is left to delete; return how many records each request deleted."""
     deleted, cursor = [], ""
     while True:
         answer = api.delete(f"{path}&cursor={cursor}")

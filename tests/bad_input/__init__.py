@@ -1,1 +1,1 @@
-"""Tests of invalid input: the error names the member and the rule, and nothing changes."""
+"""Tests of invalid input: the error names the member and the rule, and no record changes."""

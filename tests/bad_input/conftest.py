@@ -14,7 +14,7 @@ from tests.webhooks import pipeline
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    """Return one service for all tests, because they change nothing; assert that it accepts every valid body."""
+    """Return one service for all tests, which never change it; assert that it accepts every valid body."""
     with new_engine():
         api, stream = Api(workspaces.create("Test").workspace_key), pipeline.Stream()
         names = {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", "client_id": "ann", "org_id": "acme"}

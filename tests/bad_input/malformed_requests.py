@@ -1,8 +1,8 @@
-"""Bodies, content types and path values that every route rejects, independent of its model."""
+"""Bodies, content types and path values that every route rejects, whatever its model."""
 
 from tests.bad_input.service import CANARY
 
-# Bodies that every route rejects: the bytes, and the path of the wrong member (empty for the body itself).
+# Bodies that every route rejects: the bytes, and the path of the invalid member (empty for the body itself).
 MALFORMED: dict[str, tuple[bytes, str]] = {
     "not JSON": (CANARY.encode(), ""),
     "single quotes": (b"{'title': 'canary-4f1c'}", ""),

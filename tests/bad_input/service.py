@@ -1,7 +1,7 @@
 """Helpers for tests of invalid input: the registered operations, the API and the assertions.
 
-The tests cover every registered route that takes a body, a path value or a query value. Rejected input changes
-nothing, and no sent value appears in a response or a log line.
+The tests cover every registered route that takes a body, a path value or a query value. Rejected input changes no
+record, and no submitted value appears in a response or a log line.
 """
 
 import re
@@ -19,14 +19,14 @@ from tests.engine_requests import counted
 from tests.operations import QUERIES
 
 READS = {"GetItem", "BatchGetItem", "Query"}
-# Part of each sent value. It must not appear in a response or a log line.
+# A canary: part of each submitted value, which must not appear in a response or a log line.
 CANARY = "canary-4f1c"
 NUMBER = 918273645546372819
 ROUTES: dict[str, dict[str, Any]] = app.routes
 
 
 class Operation(NamedTuple):
-    """One method of a registered route of the API."""
+    """One method of a registered API route."""
 
     method: str
     route: str
@@ -69,7 +69,7 @@ class Service(NamedTuple):
         return re.sub(r"\{(\w+)\}", lambda name: {**self.values, **values}.get(name[1], "x1"), route)
 
     def send(self, operation: Operation, body: Any, headers: dict[str, str] | None = None, **values: str) -> Answer:
-        """Send a request that prefers errors to warnings; with `headers`, the default content type is omitted."""
+        """Send a request that asks for errors instead of warnings. `headers` replaces the default content type."""
         headers = {"Content-Type": "application/json"} if headers is None else headers
         strict = {"Prefer": "handling=strict", **self.api._headers}
         path = self.path(operation.route, **values) + QUERIES.get(operation.name, "")
@@ -78,7 +78,7 @@ class Service(NamedTuple):
 
 @contextmanager
 def harmless() -> Iterator[None]:
-    """Assert that the block writes nothing and logs none of the sent values."""
+    """Assert that the block writes nothing and logs none of the submitted values."""
     with counted() as requests, logged() as log:
         yield
     assert requests.keys() <= READS
@@ -88,7 +88,7 @@ def harmless() -> Iterator[None]:
 def assert_refused(
     answer: Answer, operation: Operation, *paths: str, status: int = 400, code: str | None = None
 ) -> str:
-    """Assert the error envelope, without any sent value; return its message."""
+    """Assert the error envelope, and that it contains no submitted value; return its message."""
     message = refused(answer, status, *paths, interaction=operation.is_interaction, code=code)
     shown = answer.text + str(answer.headers)
     assert CANARY not in shown

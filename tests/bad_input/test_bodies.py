@@ -1,6 +1,6 @@
-"""Every route rejects a body that is empty, is not a JSON object, or has another content type.
+"""Every route rejects a body that is empty, is not a JSON object, or has the wrong content type.
 
-All routes share one parser, so each route gets one invalid value, and each invalid value goes to one route.
+All routes share one parser, so each route is sent one invalid value, and each invalid value is sent to one route.
 """
 
 import re
@@ -14,7 +14,7 @@ from tests.selection import one_of_each, zip_cycled
 
 
 def each_once(values: dict[str, Any]) -> Any:
-    """Parametrise a test so that each operation with a body and each named value occurs once."""
+    """Parametrise a test so that each operation with a body, and each named value, occurs once."""
     pairs = zip_cycled(WITH_BODY, values.items())
     cases = [pytest.param(operation, value, id=f"{operation.name} {name}") for operation, (name, value) in pairs]
     return pytest.mark.parametrize(("operation", "value"), cases)

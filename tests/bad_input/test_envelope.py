@@ -1,4 +1,4 @@
-"""All errors share one envelope: errors of credentials, routes, methods, limits and the engine, and internal errors."""
+"""All errors share one envelope, whether a credential, route, method, limit, the engine or a bug causes them."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""The error for a body names each wrong member and the rule that it breaks, but not the value.
+"""The error for an invalid body names each invalid member and the rule that it breaks, but not its value.
 
-A new route fails until it has valid and invalid bodies. `contract/test_members.py` tests the values of
+A test fails for each new route that has no valid and invalid bodies. `contract/test_members.py` tests the values of
 each member.
 """
 
@@ -11,7 +11,7 @@ from tests.operations import BODIES
 
 
 def test_every_route_with_a_body_has_valid_and_invalid_bodies() -> None:
-    """The valid body of a new route belongs in `contract/routes.json`."""
+    """If this test fails for a new route, add its valid body to `contract/routes.json`."""
     assert {operation.name for operation in WITH_BODY} == BODIES.keys() == WRONG.keys()
     for name, wrong in WRONG.items():
         assert UNKNOWN in {rule for _, _, rule in wrong}, name

@@ -1,4 +1,4 @@
-"""Every path value is an identifier, is decoded once, and fits into the keys of the tables."""
+"""Every path value is an identifier, is decoded once, and fits into a table key."""
 
 import re
 
@@ -12,7 +12,7 @@ from tests.selection import first_case, one_of_each, zip_cycled
 WITH_PATH_VALUE = [(operation, name) for operation in OPERATIONS for name in re.findall(r"\{(\w+)\}", operation.route)]
 
 
-# All routes share one check, so each path variable gets one invalid identifier instead of all of them.
+# All routes share one check, so each path variable is tested with one invalid identifier.
 @one_of_each(lambda value: value)
 @pytest.mark.parametrize(
     ("operation", "name", "value", "rule"),

@@ -1,6 +1,6 @@
 """Requests with invalid query values or unknown parameters fail.
 
-All routes share the parser of a parameter, so each route gets one invalid value, and each value goes to one route.
+All routes share one parser per parameter, so each route is sent one invalid value, and each value is sent once.
 """
 
 from typing import Any
@@ -73,7 +73,7 @@ def test_a_page_after_the_last_one_is_empty(service: Service) -> None:
 
 @each_once("limit", LIMITS)
 def test_a_limit_outside_one_to_a_hundred_is_refused(operation: Operation, value: str, service: Service) -> None:
-    value = "0" if operation.is_bounded and value == "101" else value  # a bounded list treats 101 as 100
+    value = "0" if operation.is_bounded and value == "101" else value  # a bounded list reads 101 as 100
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}?limit={value}")
     most = "999999999" if operation.is_bounded else "100"

@@ -1,4 +1,4 @@
-"""Bodies with a wrong member for each route that takes a body, and the rule that each body breaks."""
+"""Invalid bodies for each route that takes a body, and the rule that each body breaks."""
 
 from typing import Any, get_args
 
@@ -17,12 +17,12 @@ UNKNOWN, MISSING = "is not a member of this object", "is required"
 
 
 def one_of(kind: Any) -> str:
-    """Return the rule of a member whose type is this `Literal`."""
+    """Return the error text for a member whose type is this `Literal`."""
     *values, last = (f"'{value}'" for value in get_args(kind))
     return f"must be {', '.join(values)} or {last}"
 
 
-# URLs that a webhook must not have, with the rule that each URL breaks.
+# Invalid webhook URLs, with the rule that each URL breaks.
 WRONG_URLS = {
     f"http://{CANARY}.test/": "must begin with https://",
     f"ftp://{CANARY}.test/": "must begin with https://",
@@ -51,7 +51,7 @@ WRONG_URLS = {
     "": "must have at least 1 character",
 }
 
-# Invalid bodies: (body, path of the member, rule). Each body contains the canary or the number.
+# Invalid bodies: (body, member path, rule). Each body contains the canary text or the canary number.
 WRONG: dict[str, list[tuple[Any, str, str]]] = {
     "POST /v2/agents/{agent_id}": [
         ({"title": NUMBER}, "title", TEXT),
@@ -367,7 +367,7 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"webhook": {"description": [CANARY]}}, "webhook.description", TEXT),
         ({"webhook": {"signingSecret": f"whsec_{CANARY}"}}, "webhook.signingSecret", UNKNOWN),
         ({"webhook": {"unknown": CANARY}}, "webhook.unknown", UNKNOWN),
-        # This body has the same type as that of `POST`, which gets all wrong URLs.
+        # `POST` takes the same type, and is tested with all invalid URLs.
         ({"webhook": {"url": f"http://{CANARY}.test/"}}, "webhook.url", "must begin with https://"),
     ],
 }

@@ -1,1 +1,1 @@
-"""Tests of the benchmarks and of their published results for CAMS."""
+"""Tests of the benchmarks and of CAMS's published results."""

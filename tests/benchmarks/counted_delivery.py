@@ -24,7 +24,7 @@ EVENT = {
 
 
 def main(url: str, length: int) -> None:
-    """Build, sign and post bodies, in counted runs of `length` deliveries."""
+    """Build, sign and post delivery bodies, in counted runs of `length` deliveries."""
     endpoint = {"url": url, "secrets": [{"secret": SECRET}]}
 
     def deliver() -> None:

@@ -1,4 +1,4 @@
-"""Each function's cold start stays below its limit of instructions, so an unnecessary import fails a test.
+"""Each function's cold start stays below its instruction limit, so an unnecessary import fails a test.
 
 `tests/deployment/test_package.py` checks the other counts: compiled modules, clients and the package's size.
 """
@@ -20,7 +20,7 @@ from tests.selection import whole
 
 pytestmark = [pytest.mark.engine, whole]
 
-# `deliver` and the fan-out functions share a module, so one of them is enough.
+# `deliver` and the fan-out functions share a module, so testing one of them is enough.
 EVENTS = ("deliver", "maintain")
 MOST_OF_CONSOLE = 1.005
 
@@ -28,7 +28,7 @@ MOST_OF_CONSOLE = 1.005
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> packages.Package:
     if not extensions.are_all_on():
-        pytest.skip("The limits are those of all extensions.")
+        pytest.skip("The limits apply only if all extensions are on.")
     if shutil.which("valgrind") is None:
         pytest.skip("valgrind, which counts instructions, is not installed")
     return packages.ours(tmp_path_factory.mktemp("package"))

@@ -1,7 +1,7 @@
-"""Limits on what a delivery uses: threads, DNS lookups, connections, system calls and instructions.
+"""Limits on the threads, DNS lookups, connections, system calls and instructions of a delivery.
 
-`tests/webhooks/test_costs.py` counts its database requests; `tests/sending/test_request.py` checks what it
-sends.
+`tests/webhooks/test_costs.py` counts a delivery's database requests; `tests/sending/test_request.py` checks its
+content.
 """
 
 import json
@@ -32,13 +32,13 @@ from tests.webhooks.conftest import inbox as inbox
 from tests.webhooks.conftest import stream as stream
 from tests.webhooks.pipeline import Inbox, Stream
 
-BATCH = 10  # the maximum number of messages per invocation
+BATCH = 10  # The maximum number of messages per invocation.
 TYPE = "organisation_created"
 MOST_INSTRUCTIONS = 270_000
 
 
 def batches(workspace_id: str, urls: list[str]) -> list[pipeline.Held]:
-    """Create an endpoint for each distinct URL, and return a message for each URL in batches of one invocation."""
+    """Create an endpoint for each distinct URL, and return a message for each URL, in one batch per invocation."""
     webhook_ids = {}
     for url in set(urls):
         with storage.unit_of_work():
@@ -105,7 +105,7 @@ def test_a_burst_to_a_host_is_one_lookup(
         lookups_of[host] += 1
         return real(host, *arguments, **options)
 
-    monkeypatch.setattr(lookups, "_CACHE_MS", 60_000)  # on a loaded machine, all of them take more than a second
+    monkeypatch.setattr(lookups, "_CACHE_MS", 60_000)  # on a loaded machine, the deliveries take over a second
     monkeypatch.setattr(socket, "getaddrinfo", counted)
     lookups.cache.clear()
     for batch in batches(workspace.workspace_id, [inbox.url()] * 50):
@@ -129,11 +129,12 @@ def test_a_delivery_makes_few_system_calls(
     names = ("setsockopt", "settimeout", "connect", "send", "recv", "close", "getsockopt", "setblocking")
     watched = type("Watched", (socket.socket,), {name: counted(name) for name in names})
     (batch,) = batches(workspace.workspace_id, [inbox.url()])
-    # Only the sender is watched, because the receiver of this test also uses sockets.
+    # Only the sender's calls are counted, because the test's receiver also uses sockets.
     monkeypatch.setattr(connection, "socket", SimpleNamespace(**{**vars(socket), "socket": watched}))
     batch.run()
-    # The first `recv` returns the response, the second its end. The sender sets the remaining time as a socket option
-    # before each step. A Python timeout would also poll before each step, and switch threads twice as often.
+    # The first `recv` returns the response, and the second returns the end of the stream. Before each step, the sender
+    # sets the remaining time as a socket option. A Python timeout would add a `poll` call before each step and double
+    # the thread switches.
     assert calls == {"setsockopt": 1 + 4, "connect": 1, "send": 1, "recv": 2, "close": 1}
 
 
@@ -147,15 +148,15 @@ def test_a_delivery_takes_few_instructions(tmp_path: Path) -> None:
         assert instructions.start(command, environment, tmp_path).wait() == 0
     (count,) = instructions.read(tmp_path, [40])
     sys.stdout.write(f"{count:,.0f} instructions for a delivery: body, signature, lookup and POST\n")
-    # The limit is a fifth above the measured count. A thread for each lookup and Python timeouts took 385,000
-    # instructions.
+    # The limit is 20 % above the measured count. An earlier design with Python timeouts and a thread per lookup took
+    # 385,000 instructions.
     assert 100_000 < count <= MOST_INSTRUCTIONS
 
 
 def test_fifty_deliveries_are_in_flight_when_five_batches_are(
     stream: Stream, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)  # a loaded machine takes more than 2 s to start them
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)  # a loaded machine takes more than 2 s to start the threads
     all_arrived = threading.Barrier(50)
 
     def answer_when_all_arrived(connection: socket.socket, where: Receiver) -> None:

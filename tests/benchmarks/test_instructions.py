@@ -1,7 +1,7 @@
-"""Instruction counts of the three operations, compared with the bare SDK, and of each additional message.
+"""Instruction counts of the three operations and of each additional message, compared with the bare SDK.
 
-Counts are equal in every run, so a more expensive request fails at once. The limits are slightly above the measured
-counts.
+Instruction counts hardly vary between runs, so the limits are slightly above the measured counts. A more expensive
+request fails a test at once.
 """
 
 import pytest
@@ -13,7 +13,7 @@ from tests.selection import whole
 
 MOST = {READ: 0.81, LIST: 1.33, SMALL: 1.24, LONG: 0.75}
 MOST_PER_MESSAGE = 93_000
-# The number of operations in the shorter run. The cases that vary least need only one.
+# Number of operations in the shorter run. The cases that vary least need only one.
 LENGTHS = {READ: 2, LIST: 2, SMALL: 2, LONG: 1, LONGER: 1}
 
 
@@ -38,6 +38,6 @@ def test_one_more_message_stays_within_its_limit(counted: overhead.Counts) -> No
 
 
 def test_the_counts_are_of_single_operations(counted: overhead.Counts) -> None:
-    # The SDK alone takes a few million instructions. A lower count means that no request was sent; a higher count
-    # includes the start of the process.
+    # The SDK alone takes a few million instructions. A lower count means that no request was sent; a higher count means
+    # that process startup was counted too.
     assert all(1e6 < count < 80e6 for cases in counted.values() for count in cases.values())

@@ -1,4 +1,4 @@
-"""The table in docs/benchmarks.md matches the latest results, and gives a reason only for goals that are missed."""
+"""The table in docs/benchmarks.md matches the latest results, and gives a reason only for missed goals."""
 
 import pytest
 

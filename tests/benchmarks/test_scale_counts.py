@@ -1,4 +1,4 @@
-"""Operations cost the same with few and with many conversations, even after deletions, as published in the results."""
+"""Operations cost the same with few and many conversations, even after deletions. The published results match."""
 
 from collections.abc import Iterator, Mapping
 
@@ -18,14 +18,14 @@ SMALL, LARGE = 10, 400
 
 @pytest.fixture(scope="module", autouse=True)
 def engine() -> Iterator[None]:
-    """Provide one engine for all tests. Each test has its own tenants."""
+    """Provide one engine for all tests. Each test uses its own tenants."""
     with new_engine():
         yield
 
 
 @pytest.fixture(scope="module")
 def counted(engine: None) -> scale.Figures:
-    """Return the costs of each operation at both sizes, with and without deletions."""
+    """Return the cost of each operation at both sizes, with and without deletions."""
     figures: scale.Figures = {}
     for count in (SMALL, LARGE):
         for name, tenant, numbers in scale.sizes(count):
@@ -66,14 +66,14 @@ def test_a_list_of_deliveries_costs_the_same_at_any_size(
 
 
 def test_the_costs_equal_the_results(counted: scale.Figures, published: Mapping[tuple[str, str], float]) -> None:
-    """The published pages are deeper in their lists, but cost the same."""
+    """The published results read pages deeper in their lists, but those pages cost the same."""
     for name, sizes in counted.items():
         costs = nonzero(sizes[f"half of {LARGE} deleted"])
         assert costs == {metric: published[name, metric] for metric in costs}, name
 
 
 def nonzero(costs: Costs) -> Costs:
-    """Return the costs without zeros, as the results contain them."""
+    """Return the nonzero costs, because the published results omit zeros."""
     return {metric: value for metric, value in costs.items() if value}
 
 
@@ -87,7 +87,7 @@ def test_filling_stores_the_same_items_as_the_service() -> None:
 
 
 def sizes_of_first(tenant: populate.Tenant) -> dict[str, int]:
-    """Return the size of each attribute of the first conversation's item."""
+    """Return the attribute sizes of the first conversation's item."""
     key = store.key(tenant.workspace_id, populate.AGENT, populate.conversation_id(1))
     stored = {"conversation": {"S": key.partition}, "item": {"S": key.sort}}
     item = storage.sdk_client("dynamodb").get_item(TableName=store.ConversationRow.Meta.table_name, Key=stored)["Item"]

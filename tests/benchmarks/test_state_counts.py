@@ -1,4 +1,4 @@
-"""The counts of the state benchmark equal its published results, so a more expensive operation fails a test."""
+"""The state benchmark's counts equal its published results, so a more expensive operation fails a test."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from tests.selection import first_case
 
 @pytest.fixture(scope="module")
 def ours() -> Iterator[Ours]:
-    """Provide one store for all tests. Each test has its own conversations."""
+    """Provide one store for all tests. Each test uses its own conversations."""
     with new_engine():
         yield Ours(populate.tenant().api)
 

@@ -1,4 +1,4 @@
-"""Clients over HTTP, their stored rows, and the claims of their emails (§2.9, §4.2)."""
+"""Clients over HTTP, their stored rows, and the rows that claim their emails (§2.9, §4.2)."""
 
 import random
 from base64 import b64encode
@@ -19,7 +19,7 @@ READ_ONLY = ("ID", "ownerID", "orgUsers")
 
 @pytest.fixture
 def other_api(other_workspace: NewWorkspace) -> Api:
-    """Return the API of another workspace."""
+    """Return an API client for another workspace."""
     return Api(other_workspace.workspace_key)
 
 
@@ -44,7 +44,7 @@ def stored_client(workspace: NewWorkspace, client_id: str) -> Any:
 
 
 def owners(*of: NewWorkspace) -> list[str]:
-    """Return the owner of each email from the stored claims."""
+    """Return each email's owner from the stored claims."""
     ids = {workspace.workspace_id for workspace in of}
     claims = [item for item in stored()["cams-clients"] if "owner" in item]
     return sorted(claim["owner"]["S"] for claim in claims if claim["workspace"]["S"].split("#")[0] in ids)
@@ -142,7 +142,7 @@ def test_a_too_large_client_is_refused_and_not_stored(api: Api) -> None:
 
 
 def test_the_list_has_every_client_ordered_by_id(workspace: NewWorkspace, api: Api) -> None:
-    """The clients do not fit one query response, which is limited to 1 MB."""
+    """The clients do not fit in one query response, which is limited to 1 MB."""
     ids = [f"c{number:03}" for number in range(310)]
     for client_id in reversed(ids):
         with storage.unit_of_work():
@@ -162,7 +162,7 @@ def test_the_list_of_a_workspace_without_clients_is_empty(api: Api) -> None:
     assert api.get("/v2/clients").data == []
 
 
-# An email belongs to one client of a workspace
+# An email belongs to only one client in a workspace
 
 
 @pytest.mark.parametrize(("taker", "email"), [("new", "ann@x.test"), ("bob", "ANN@X.TEST"), ("new", " ann@x.test ")])

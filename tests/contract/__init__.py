@@ -1,1 +1,1 @@
-"""The specification as data, and tests that compare the models and routes with it."""
+"""The specification as data, and tests that compare the models and routes with that data."""

@@ -1,4 +1,4 @@
-"""The engine of the contract tests: unmodified moto, without `tests/fast_moto.py`."""
+"""The contract tests' engine: unmodified moto, without `tests/fast_moto.py`."""
 
 from collections.abc import Iterator
 
@@ -10,6 +10,6 @@ from tests.fast_moto import plain_moto
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[None]:
-    """A new engine with the template's resources."""
+    """Start a new engine with the template's resources."""
     with plain_moto(), new_engine():
         yield

@@ -1,4 +1,4 @@
-"""The members of the specification from `members.json`, and generated values and documents."""
+"""The specification's members from `members.json`, and generated values and documents."""
 
 import json
 from pathlib import Path
@@ -8,14 +8,14 @@ TABLE: dict[str, Any] = json.loads(Path(__file__).with_name("members.json").read
 
 
 class Shape(NamedTuple):
-    """The type of a member on the wire: its JSON type and, for a closed enum, all its values."""
+    """A member's type on the wire: its JSON type and, for a closed enum, all its values."""
 
     type: str
     values: frozenset[str] | None = None
 
 
 class Member(NamedTuple):
-    """One line of the table, with its resource."""
+    """One line of the member table, with its resource."""
 
     resource: str
     path: str
@@ -31,7 +31,7 @@ class Member(NamedTuple):
 
 
 def members(resource: str) -> list[Member]:
-    """Return the members of the resource, with our additions and without the members of an `of` resource."""
+    """Return the resource's members, including our additions, but not the members of an `of` resource."""
     rows = TABLE["resources"].get(resource, {"members": []})["members"] + TABLE["additions"].get(resource, [])
     return [Member(resource, row["path"], row) for row in rows]
 
@@ -67,7 +67,7 @@ def expected_secrets(resource: str) -> set[str]:
 
 
 def sample(member: Member, salt: int, *, whole: bool) -> Any:
-    """Return a unique value of the member's type; numbers are integers if `whole`."""
+    """Return a unique value of the member's type. If `whole` is true, numbers are integers."""
     number = salt if whole else salt + 0.5
     text = f"{member.path} {salt} ünïcödé 🐑"
     if "of" in member.row:
@@ -97,7 +97,7 @@ def sample(member: Member, salt: int, *, whole: bool) -> Any:
 
 
 def document(resource: str, salt: int = 1000, *, whole: bool) -> dict[str, Any]:
-    """Return a record of the resource with a unique value in every member of the table."""
+    """Return a record with a unique value for every member that the table lists for the resource."""
     filled: dict[str, Any] = {}
     for index, member in enumerate(members(resource)):
         *parents, name = member.path.split(".")
@@ -110,7 +110,7 @@ def document(resource: str, salt: int = 1000, *, whole: bool) -> dict[str, Any]:
 
 
 def alone(member: Member, value: Any) -> dict[str, Any]:
-    """Return the smallest record with the value: it contains the member's parents and the required members."""
+    """Return the smallest valid record that contains the value: the member, its parents and the required members."""
     for segment in reversed(member.path.split(".")):
         value = {segment.removesuffix("[]"): [value] if segment.endswith("[]") else value}
     return required_inside(member.resource, "") | dict(value)
@@ -124,7 +124,7 @@ def required_inside(resource: str, parent: str) -> dict[str, Any]:
 
 
 def is_required(member: Member) -> bool:
-    """Return whether the specification or our own rule (`neverNull`) forbids null for the member."""
+    """Return whether the specification or our own rule (`neverNull`) forbids null as the member's value."""
     return member.row.get("required", False) or name_of(member) in TABLE["neverNull"]
 
 
@@ -165,7 +165,7 @@ WRONG = {
 
 
 def invalid_values(member: Member) -> list[str]:
-    """Return JSON texts of other types, without null."""
+    """Return JSON texts of all other types except null."""
     wrong = WRONG.get(member.type.rstrip("[]"), [])
     if member.row.get("closed"):
         wrong = [*wrong, '""', '"another"', json.dumps(member.row["known"][0].upper())]

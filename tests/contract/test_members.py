@@ -1,7 +1,7 @@
-"""Tests the wire models against `members.json`, the members of the specification (sections 2, 4.1 and 4.3).
+"""Tests of the wire models against `members.json`, the specification's members (sections 2, 4.1 and 4.3).
 
-They cover the members of a model, their JSON types, valid and invalid values, and lossless conversion. The tests of a
-resource cover writable and required members.
+They cover each model's members, their JSON types, valid and invalid values, and lossless conversion. Each resource's
+own tests cover writable and required members.
 """
 
 import json
@@ -33,19 +33,19 @@ from tests.contract.wire_models import (
     secret_members,
 )
 
-# Turns and messages are open: they store unknown members. All others refuse unknown members, except our own answers,
-# which are never sent to us.
+# Turns and messages are open: they store unknown members. All other models reject unknown members, except models that
+# are used only for responses.
 OPEN_RESOURCES = {"agent_v2", "agent_v3", "message", "turn_in", "turn_out"}
 ANSWERS = {"created_conversation", "state_out", "warning"}
-# Members that contain a record of another resource. The import rules forbid that resource's models, so a model may
-# declare an open object, or list the members.
+# Members that contain another resource's record. The import rules forbid importing that resource's models, so a model
+# may declare an open object or list the members itself.
 ACROSS_RESOURCES = {("agent_v3", "tools"), ("state_out", "agentData")}
 
 each_resource = pytest.mark.parametrize("resource", MODELS)
 
 
 def is_kept(resource: str, record: object) -> bool:
-    """Return whether conversion leaves the record unchanged."""
+    """Return whether parsing and serialising the record leaves it unchanged."""
     return canonical(converted(resource, record)) == canonical(record)
 
 
@@ -154,7 +154,7 @@ def test_a_record_refuses_an_unknown_member(resource: str) -> None:
 
 
 def _has_members(member: Member) -> bool:
-    """Return whether the resource's table lists the inner members of this member."""
+    """Return whether the resource's table lists this member's inner members."""
     below = (f"{member.path}.", f"{member.path}[].")
     return any(other.path.startswith(below) for other in members(member.resource))
 

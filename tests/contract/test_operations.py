@@ -1,4 +1,4 @@
-"""Each operation of the specification succeeds on unmodified moto, and its response matches the OpenAPI document."""
+"""Each operation in the specification succeeds on unmodified moto, and its response matches the OpenAPI document."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ DESCRIBED = {one.route: one for one in document.operations()}
 
 
 class Stage(NamedTuple):
-    """A workspace with a record of every kind, and its rows."""
+    """A workspace with one record of every kind, and its rows."""
 
     headers: dict[str, str]
     ids: dict[str, str]

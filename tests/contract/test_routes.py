@@ -1,6 +1,6 @@
-"""Tests the served routes against `routes.json`: the routes of the specification (section 4) and our own.
+"""Tests of the served routes against `routes.json`, which lists the specification's routes (section 4) and our own.
 
-They cover the list of operations, paths that API Gateway accepts, and the operations without a credential.
+They cover the operations, the paths that API Gateway accepts, and the operations that need no credential.
 `tests/test_isolation.py` tests the credentials of all other operations.
 """
 
@@ -30,13 +30,13 @@ def name_of(operation: dict[str, str]) -> str:
 
 
 def served() -> set[tuple[str, str]]:
-    """Return the operations of the API that the app serves, as (method, path)."""
+    """Return the API operations that the app serves, as (method, path) pairs."""
     api = {path: methods for path, methods in app.routes.items() if not auth.is_open(path) or path in auth.OPEN_ROUTES}
     return {(method, path) for path, methods in api.items() for method in methods}
 
 
 def test_a_route_of_the_specification_and_no_other_names_its_section() -> None:
-    """A reader of a `routes.py` sees which operations the specification requires."""
+    """In each `routes.py`, a comment marks every operation that the specification requires."""
     pattern = re.compile(r'^@routes\.route\("(.+?)", methods=\["(\w+)"\].*\)  # §(.+)$', re.MULTILINE)
     sources = (Path(chalicelib.__file__).parent).rglob("*.py")
     marked = [mark for source in sources for mark in pattern.findall(source.read_text(encoding="utf-8"))]
@@ -44,9 +44,9 @@ def test_a_route_of_the_specification_and_no_other_names_its_section() -> None:
 
 
 def variable_conflicts(paths: Iterable[str]) -> set[frozenset[str]]:
-    """Return the sets of different variables at one position under one prefix, which API Gateway rejects.
+    """Return each set of different variable names at one path position, because API Gateway rejects them.
 
-    Two paths share a prefix if its fixed segments are equal; the names of its variables do not matter.
+    Two paths share a prefix if its fixed segments are equal; its variable names do not matter.
     """
     names: dict[tuple[str, ...], set[str]] = {}
     for path in paths:
@@ -60,7 +60,7 @@ def variable_conflicts(paths: Iterable[str]) -> set[frozenset[str]]:
 
 
 def call(operation: dict[str, str], headers: dict[str, str]) -> tuple[int, bytes]:
-    """Send an operation with plausible ids, and a body if it takes one; return the status and the raw body."""
+    """Call an operation with plausible ids, and with a body if it takes one; return the status and the raw body."""
     path = re.sub(r"\{\w+\}", "x1", operation["path"])
     body = b"" if operation["method"] in ("GET", "DELETE") else b"{}"
     with Client(app) as client:
@@ -99,7 +99,7 @@ def test_the_app_serves_exactly_the_specification_and_our_additions() -> None:
 
 
 def test_all_paths_use_the_same_variable_name_at_one_position() -> None:
-    """API Gateway rejects different names at deployment, and Chalice does not detect them."""
+    """API Gateway rejects different names at one position during deployment, and Chalice does not detect them."""
     assert variable_conflicts(app.routes) == set()
 
 

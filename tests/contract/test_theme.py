@@ -1,4 +1,4 @@
-"""The theme of an agent, the only member that is an object in the v2 form and a string in the v3 form (section 2.5)."""
+"""An agent's theme, the only member that is an object in the v2 form and a string in the v3 form (section 2.5)."""
 
 import json
 

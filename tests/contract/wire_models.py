@@ -1,4 +1,4 @@
-"""The wire model of each resource in `members.json`: its members and their shapes, and conversion from and to JSON."""
+"""The wire model of each resource in `members.json`: its members, their shapes, and conversion from and to JSON."""
 
 import json
 from collections.abc import Iterator
@@ -52,14 +52,14 @@ def model_shapes(resource: str) -> dict[str, Shape]:
 
 
 def read_only_members(resource: str) -> set[str]:
-    """Return the names of the members that the resource's model marks as read-only."""
+    """Return the names of the resource's read-only members."""
     schema = adapter(resource).json_schema()
     properties = _resolved(schema, schema.get("$defs", {}))["properties"]
     return {name for name, declared in properties.items() if declared.get("readOnly")}
 
 
 def secret_members(resource: str) -> set[str]:
-    """Return every path that the resource's model marks as secret."""
+    """Return the path of every member that the resource's model marks as secret."""
     schema = adapter(resource).json_schema()
     return set(_secrets(schema, schema.get("$defs", {}), ""))
 
@@ -98,7 +98,7 @@ def _described(schema: dict[str, Any], defs: dict[str, Any]) -> tuple[str, froze
 
 
 def _branches(schema: dict[str, Any], defs: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Return the alternatives of a schema without null; follow references."""
+    """Return a schema's alternatives except null, with references resolved."""
     schema = _resolved(schema, defs)
     alternatives = schema.get("anyOf") or schema.get("oneOf")
     if alternatives:
@@ -139,7 +139,7 @@ def converted(resource: str, record: Any) -> Any:
 
 
 def is_refused(resource: str, text: str) -> bool:
-    """Return whether the model rejects this JSON."""
+    """Return whether the resource's model rejects this JSON."""
     try:
         validate(resource, text)
     except ValidationError:

@@ -1,4 +1,4 @@
-"""The agent that holds the conversations of these tests."""
+"""The agent that owns the conversations in these tests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tallies of simulated lists, and the cost of using them to jump to a page."""
+"""Tallies of simulated conversation lists, and the cost of using them to jump to a page."""
 
 import math
 import random
@@ -12,13 +12,13 @@ from chalicelib.conversations.listing import PAGE_SIZE
 SIZE = PAGE_SIZE + 1
 DAY = 24 * 60 * 60 * 1000
 NOVEMBER = 1_793_491_200_000  # 2026-11-01
-# `_ENTRY` is the size of an index entry in bytes: 600 for the summary, and 100 for the keys.
-# `_DAY_ROW` and `_AGENT` are the read units for reading one day row and one agent.
+# `_ENTRY` is the size of an index entry in bytes: 600 for the summary, and 100 for the keys. `_DAY_ROW` and `_AGENT` are
+# the read units that one day row and one agent cost.
 _ENTRY, _DAY_ROW, _AGENT = 700, 0.5, 2.0
 
 
 class PageCost(NamedTuple):
-    """The requests and read units that one page costs."""
+    """The requests and read units for one page."""
 
     requests: int
     read_units: float
@@ -36,7 +36,10 @@ def tallied(times: list[int]) -> tuple[list[tuple[str, list[int]]], dict[str, li
 
 
 def worst_page(count: int, every: int) -> PageCost:
-    """Return the highest cost among every `every`th page of a list. Noon is eight times as busy as midnight."""
+    """Return the highest page cost in a list, of which every `every`th page is checked.
+
+    Noon is eight times as busy as midnight.
+    """
     chance = random.Random(14)
     year = [NOVEMBER - (one + 1) * DAY for one in range(365)]
     weights = [
@@ -65,7 +68,7 @@ def _cost(months: list[tuple[str, list[int]]], days: dict[str, list[int]], depth
     older = found.skip + max(0, SIZE - found.newer)
     reads = [_units(entries * _ENTRY) for entries in (found.newer, older) if entries]
     month_rows = _units(sum(200 + 7 * len(counts) for _, counts in months))
-    # One request reads the months, and one reads the day and the agent.
+    # One request reads the month rows, and another reads the day row and the agent.
     return PageCost(2 + len(reads), month_rows + _DAY_ROW + _AGENT + sum(reads))
 
 

@@ -1,4 +1,4 @@
-"""Adding messages to the end of a conversation: the stored items, the responses and the counts."""
+"""Appending messages to a conversation: the stored items, the responses and the counts."""
 
 from typing import Any
 
@@ -65,14 +65,14 @@ def long_text(number: int, size: int = 300) -> str:
 
 
 def fill(api: Api, count: int, size: int = 300) -> list[str]:
-    """Store messages by the state route; return their ids."""
+    """Store messages through the state route; return their ids."""
     messages = [message(f"m{number}", item={"text": long_text(number, size)}) for number in range(count)]
     assert api.post(STATE, {"turns": [{"from": "human", "messages": messages}]}).status == 200
     return [one["mid"] for one in messages]
 
 
 def test_a_repeated_message_is_found_wherever_it_is_stored(api: Api) -> None:
-    """A message is in the conversation's own item, in a chunk of the state route, or in a chunk of an append."""
+    """A message is stored in the conversation's own item, or in a chunk that the state route or an append wrote."""
     expected = fill(api, 700)
     for start in range(700, 1400, 50):
         added = [message(f"m{number}", item={"text": long_text(number)}) for number in range(start, start + 50)]

@@ -1,4 +1,4 @@
-"""The costs of adding a message to conversations of 10, 1,000 and 10,000 messages."""
+"""The cost of appending a message to conversations with 10, 1,000 and 10,000 messages."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -13,15 +13,17 @@ from tests.capacity import Meter, metered
 from tests.costs import check
 from tests.selection import whole
 
-# Messages before the additions of one message of 40 bytes every 30 seconds -> the operation in docs/costs.csv.
+# Number of messages before the appends -> the operation in docs/costs.csv. A 40-byte message is appended every 30
+# seconds.
 SIZES = {
     10: "add to 10 messages (mean)",
     1_000: "add to 1,000 messages (mean)",
     10_000: "add to 10,000 messages (mean)",
 }
-# A chunk contains this many messages, so the additions complete one chunk.
+# Number of messages per chunk, so the appends complete one chunk.
 ADDED = 500
-# Times in Unix seconds. They are part of the compressed turns, so other times would slightly change the units.
+# Times in Unix seconds. They are part of the compressed turns, so different times would slightly change the consumed
+# units.
 FROM = 2_000_000_000
 STATE, MESSAGES = "/agents/support/interact/{}/state", "/agents/support/interact/{}/messages"
 
@@ -36,10 +38,10 @@ def message(number: int) -> dict[str, Any]:
 
 
 def cost_of(api: Api, size: int, pass_time: Callable[[int], None]) -> list[Meter]:
-    """Return the costs of adding messages one by one to a conversation of this size."""
+    """Return the costs of appending messages one at a time to a conversation of this size."""
     turns = [{"from": "human", "messages": [message(number)]} for number in range(size)]
     assert api.post(STATE.format(size), {"turns": turns}).status == 200
-    for number in range(size, size + 20):  # the first additions write the index
+    for number in range(size, size + 20):  # the first appends write the index
         assert api.post(MESSAGES.format(size), {"messages": [message(number)]}).status == 200
     pass_time(100)
     costs = []
@@ -60,7 +62,7 @@ def test_an_append_costs_the_same_at_any_length(engine: None, pass_time: Callabl
     assert api.post("/v2/agents/support", {}).status == 200
     for size, operation in SIZES.items():
         costs = cost_of(api, size, pass_time)
-        # The addition that completes a chunk, and the additions in the next 90 seconds, cost more.
+        # The append that completes a chunk costs more, and so do the appends in the next 90 seconds.
         assert [one.total for one in costs].count(2) >= ADDED - 10
         assert max(one.total for one in costs) <= 28
         total = Meter(sum((one.requests for one in costs), Counter[str]()))

@@ -1,4 +1,4 @@
-"""Concurrent writers of one conversation: merges are repeated, and replacements conflict."""
+"""Concurrent writers of one conversation: merges are retried, and replacements conflict."""
 
 import os
 from typing import Any
@@ -12,7 +12,7 @@ from tests.selection import first_case
 
 
 def interrupted(monkeypatch: pytest.MonkeyPatch, times: int, write: Any) -> None:
-    """Call `write`, which acts as a concurrent writer, between the read and the save of the first `times` attempts."""
+    """Simulate a concurrent writer: call `write` between the read and the save of the first `times` attempts."""
     real, left = store.save, [times]
 
     def save(*arguments: Any) -> None:

@@ -1,4 +1,4 @@
-"""The counted change of a stream record is computed once for all followers of a batch."""
+"""A stream record's counted change is computed once for all followers of a batch."""
 
 from copy import deepcopy
 

@@ -1,4 +1,4 @@
-"""Filters, the inbox and their pages, compared with a brute-force model; and the work that a request does."""
+"""Filters, the inbox and their pages are compared with a brute-force model, and each page's cost is limited."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ LONG_CHARACTERS = 1_500
 
 
 class Conversation(NamedTuple):
-    """A conversation of the model. `turns` is JSON text."""
+    """A conversation in the model. `turns` is JSON text."""
 
     agent: str
     created: str
@@ -80,9 +80,9 @@ def any_conversation(chance: random.Random, number: int) -> Conversation:
 
 
 def fill(workspace: NewWorkspace, conversations: list[Conversation]) -> None:
-    """Store the conversations as the service does, with many rows per request.
+    """Store the conversations in the service's own layout, with many rows per request.
 
-    They are stored in the order of creation, because moto sorts the whole table for each query of an index.
+    They are stored in order of creation, because moto sorts the whole table for each index query.
     """
     conversations = sorted(conversations, key=lambda conversation: conversation.created)
     for start in range(0, len(conversations), 250):
@@ -160,7 +160,7 @@ def any_query(chance: random.Random) -> dict[str, Any]:
 
 
 def pages(api: Api, path: str, query: dict[str, Any], after: str = "") -> Iterator[Any]:
-    """Yield the pages of a list; assert the contract and the bounds of work of each page."""
+    """Yield the pages of a list; assert each page's contract and cost limits."""
     cursor = {"cursor": after}
     while True:
         with metered() as used:
@@ -168,7 +168,8 @@ def pages(api: Api, path: str, query: dict[str, Any], after: str = "") -> Iterat
         assert used.requests["GetItem"] <= 1
         assert used.requests["Query"] <= filtered_lists.MAX_EXAMINED / filtered_lists.PORTION + 1
         assert used.requests["BatchGetItem"] <= used.requests["Query"]
-        # Entries of up to 1.3 KB cost one unit per 8 KB, and each of 20 long rows of up to 4 KB costs half a unit.
+        # Reading entries of at most 1.3 KB costs one unit per 8 KB. Each of 20 long rows of at most 4 KB costs half a
+        # unit.
         assert used.reads <= filtered_lists.MAX_EXAMINED * 1.3 / 8 + filtered_lists.MAX_LONG * 0.5 + 5
         assert len(answer["data"]) <= min(query["limit"], 100)
         assert answer["hasMore"] == ("nextCursor" in answer)
@@ -202,7 +203,7 @@ def agents(api: Api, agent_id: str) -> None:
 def test_filters_inbox_and_pages_equal_the_model(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bounds are small, so that pages end at each of them."""
+    """The limits are small, so that each of them ends some pages."""
     monkeypatch.setattr(filtered_lists, "PORTION", 20)
     monkeypatch.setattr(filtered_lists, "MAX_EXAMINED", 60)
     monkeypatch.setattr(filtered_lists, "MAX_LONG", 1)
@@ -239,7 +240,7 @@ def test_a_page_ends_before_the_21st_long_entry(inbox: str, api: Api, workspace:
 
 @pytest.mark.usefixtures("agents")
 def test_a_page_whose_records_do_not_fit_is_shorter(api: Api, workspace: NewWorkspace) -> None:
-    """The index contains metadata that compresses well, up to 64 KB of JSON."""
+    """The index contains up to 64 KB of metadata as JSON if it compresses well."""
     chance = random.Random(4)
     made = [any_conversation(chance, number)._replace(agent="support") for number in range(100)]
     long = {"userBrowser": '"' * 31_000}  # each character takes four bytes in a response

@@ -1,4 +1,4 @@
-"""The inbox: the conversations that wait for a person, and the attributes that put them into a sparse index."""
+"""The inbox: the conversations that wait for a person, and the attributes that add them to a sparse index."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The limits of an agent on interactions and messages, however the messages are written."""
+"""An agent's limits on interactions and messages, whichever route writes the messages."""
 
 from typing import Any
 
@@ -45,7 +45,8 @@ def test_only_the_last_removed_messages_are_remembered(api: Api, monkeypatch: py
     send(*range(25), 25)
     send(26)
     send(*range(27))
-    # 26 messages were removed, and the conversation has forgotten the first six. A stored message is never new.
+    # 26 messages were removed, and the conversation no longer remembers the first six. A message that is still stored
+    # never counts as new.
     assert brought == [[str(number) for number in range(25)], ["25"], ["26"], [str(number) for number in range(6)]]
 
 
@@ -56,7 +57,7 @@ def test_only_the_last_removed_messages_are_remembered(api: Api, monkeypatch: py
     ids=["maxInteractionsPerUserId", "messagesLimit"],
 )
 def test_a_limit_counts_the_messages_that_a_later_write_replaced(api: Api, limit: Any, sender: str) -> None:
-    """Each write replaces the turns with the newest message only."""
+    """Each write replaces all turns with the newest message."""
     api.patch("/v3/agents/support", {"agent": limit})
     statuses = []
     for number in range(5):
@@ -101,7 +102,7 @@ def test_a_visitor_does_not_avoid_the_limit_by_the_type_of_a_text(item: Any, api
 
 @pytest.mark.guarantee("limits")
 def test_a_limit_counts_a_message_once(api: Api) -> None:
-    """Delete the message, send it again, or replace it under its id."""
+    """The message is deleted, sent again, or replaced under its id."""
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 3, "limits": {"maxInteractionsPerUserId": 2}}})
     human, bot = message("a"), {**message("b"), "from": "bot"}
 
@@ -113,7 +114,7 @@ def test_a_limit_counts_a_message_once(api: Api) -> None:
     assert (
         send(human, bot) == send() == send(bot) == send(human) == send(human, {**bot, "item": {"text": "new"}}) == 200
     )
-    # A bot's message that becomes the user's counts as an interaction, but not as another message.
+    # A bot message that becomes a user message counts as an interaction, but not as another message.
     assert send(human, {**bot, "from": "human"}) == 200
     assert send(human, bot, {**message("c"), "from": "human"}) == 429
     assert send(human, bot, {**message("c"), "from": "human"}, delete={"mids": ["c"]}) == 200

@@ -1,4 +1,4 @@
-"""The list of conversations: 20 per page, newest first (§4.2)."""
+"""The conversation list: 20 per page, newest first (§4.2)."""
 
 from collections.abc import Sequence
 from itertools import count, pairwise
@@ -21,7 +21,10 @@ LIST = "/v2/agents/support/convos"
 
 @pytest.fixture(autouse=True)
 def agent(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Create the agent `support`, and advance the clock at each reading: ULIDs of one millisecond are not ordered."""
+    """Create the agent `support`.
+
+    Advance the clock at each reading, because ULIDs from one millisecond are not ordered.
+    """
     moments = count(clock.milliseconds())
     monkeypatch.setattr(clock, "milliseconds", lambda: next(moments))
 
@@ -184,7 +187,7 @@ def test_a_conversation_that_is_deleted_while_the_list_is_read_is_left_out(
 
 @whole
 def test_a_page_of_the_largest_metadata_fits_an_answer(api: Api) -> None:
-    names = ["\N{GRINNING FACE}" * 15_900, '"' * 31_500]  # each character becomes twelve bytes, or four
+    names = ["\N{GRINNING FACE}" * 15_900, '"' * 31_500]  # each character takes twelve bytes, or four
     for number in range(20):
         path = f"/agents/support/interact/c{number}/state"
         assert api.post(path, {"metadata": {"userName": names[number % 2]}}).status == 200

@@ -1,4 +1,4 @@
-"""Many conversations of one agent: concurrent creation, rival writers, and the cost beside many neighbours."""
+"""Many conversations of one agent: concurrent creation, competing writers, and costs as for a few conversations."""
 
 import random
 import threading
@@ -26,7 +26,7 @@ CREATE, LIST = "/v3/agents/support/convos", "/v2/agents/support/convos"
 
 @pytest.fixture
 def requests() -> Iterator[Counter[str]]:
-    """Slow the engine to 15 ms per request; yield the requests by operation."""
+    """Delay each engine request by 15 ms; yield the requests by operation."""
     counted: Counter[str] = Counter()
     lock = threading.Lock()
 
@@ -71,7 +71,7 @@ def test_conversations_that_are_created_at_once_take_two_requests_each(
 
 
 def test_rivals_for_one_conversation_lose_no_update(api: Api, agent_id: str, requests: Counter[str]) -> None:
-    """The old turns in each 200 response are the turns of another write, or empty: the writes form one sequence."""
+    """The old turns in each 200 response are empty or come from another write, because the writes form one sequence."""
     path = "/agents/support/interact/ann/state"
 
     def turns(index: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The index of messages: it finds repeated messages in every order of reads and writes, and it is removed."""
+"""The message index finds repeated messages in every order of reads and writes. It is deleted with the conversation."""
 
 from collections.abc import Callable
 from typing import Any
@@ -78,7 +78,7 @@ def test_an_append_to_a_long_conversation_takes_two_requests(api: Api, pass_time
 def test_a_repeat_whose_index_item_was_read_too_early_is_found(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another append moves the message into a chunk between the reads of its index item and of the conversation."""
+    """Another append moves the message into a chunk after its index item is read and before the conversation is read."""
     grow(api, 4)
     real, left = storage.find_many, [1]
 
@@ -168,7 +168,7 @@ def test_a_deletion_that_fails_is_repeated_with_the_same_tag(api: Api) -> None:
 def test_a_deletion_that_is_overtaken_leaves_a_conversation_that_still_knows_its_messages(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch, pass_time: Callable[[int], None]
 ) -> None:
-    """An append comes before the commit of a deletion with an `If-Match`."""
+    """An append commits before a deletion with `If-Match` does."""
     grow(api, 20)
     real, tag = store.delete, api.post(STATE).headers["etag"]
 
@@ -189,7 +189,7 @@ def test_a_deletion_that_is_overtaken_leaves_a_conversation_that_still_knows_its
 def test_an_append_that_a_deletion_overtakes_leaves_no_index(
     length: int, api: Api, workspace: NewWorkspace, stream: pipeline.Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The append writes its index items before its commit, which fails."""
+    """The append writes its index items, and then its commit fails."""
     grow(api, length)
     real = transcript.extend_index
 
@@ -220,7 +220,7 @@ def test_the_cascade_and_the_state_route_leave_no_index(
 def test_the_removal_of_a_conversation_spares_the_index_of_a_later_one_with_its_id(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch, pass_time: Callable[[int], None]
 ) -> None:
-    """The change replaces a chunk, but the index items of earlier messages still name the old chunk."""
+    """A change replaces a chunk, but the index items for earlier messages still name the old chunk."""
     monkeypatch.setattr(message_index, "_MAX_ITEMS", 2)
     grow(api, 20)
     assert api.patch(f"{V3}/messages/m4", {"message": {"item": {"text": "Changed"}}}).status == 200
@@ -247,7 +247,7 @@ def test_the_conversation_that_replaces_an_expired_one_deletes_its_index(
 def test_the_removal_of_an_expired_conversation_spares_the_index_of_the_next_one(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch, pass_time: Callable[[int], None]
 ) -> None:
-    """The queue message arrives after the new index items are written and before their commit."""
+    """The queue message arrives between the write of the new index items and the commit."""
     grow(api, 20)
     real, key = transcript.extend_index, storage.join_key(workspace.workspace_id, "support", "ann")
     with storage.unit_of_work():

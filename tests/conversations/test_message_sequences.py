@@ -40,7 +40,7 @@ _steps = st.one_of(
 
 
 class Model:
-    """The messages of a conversation, every message that it ever received, and the user's messages in order."""
+    """A conversation's messages, every message that it ever received, and the user's messages in order."""
 
     def __init__(self) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -99,7 +99,7 @@ def test_messages_are_those_of_a_list(
             answer = api.patch(v3, {"messages": messages})
             model.replace(messages)
             assert answer.data == messages
-        elif step == "shorten":  # the state route receives part of the stored messages and a new message
+        elif step == "shorten":  # the request to the state route contains some of the stored messages and a new message
             kept = [*model.messages[:what], *model.messages[what + 1 :]]
             body = {"turns": [{"from": message["from"], "messages": [message]} for message in kept]}
             answer = api.post(f"{edge}/state", body)

@@ -1,4 +1,4 @@
-"""The first entry of page N, calculated from tallies and compared with a list that is counted entry by entry."""
+"""The first entry of page N is calculated from tallies and compared with a list that is counted entry by entry."""
 
 import random
 
@@ -19,7 +19,7 @@ def created_at(chance: random.Random, days: int, count: int) -> list[int]:
 
 
 def read(times: list[int], jump: Jump) -> tuple[list[int], int]:
-    """Return the page that a jump leads to, and the number of entries read."""
+    """Return the page that a jump reads, and the number of entries read."""
     newer = [time for time in reversed(times) if time >= jump.boundary][: jump.newer][::-1]
     older = [time for time in times if time < jump.boundary][: jump.skip + max(0, SIZE - len(newer))]
     return (newer + older[jump.skip :])[:SIZE], len(newer) + len(older)

@@ -1,4 +1,4 @@
-"""Retention: a conversation expires with all its parts a number of days after its last change."""
+"""Retention: a conversation and all its parts expire a configured number of days after its last change."""
 
 from itertools import count
 from typing import Any
@@ -30,13 +30,13 @@ STATE = "/agents/support/interact/ann/state"
 
 
 def heads() -> dict[str, dict[str, Any]]:
-    """Return the main item of each conversation by conversation id."""
+    """Return each conversation's main item by conversation id."""
     found = [one for one in moto_tables.items()["cams-conversations"] if one["item"]["S"] == CONVERSATION_ITEM]
     return {storage.split_key(one["conversation"]["S"])[-1]: one for one in found}
 
 
 def expiries() -> dict[str, int | None]:
-    """Return the days until each conversation expires, or None if it never expires."""
+    """Return how many days remain until each conversation expires, or None if it never expires."""
     now = clock.seconds()
     return {
         name: (int(one["expires_at"]["N"]) - now) // DAY if "expires_at" in one else None
@@ -45,7 +45,7 @@ def expiries() -> dict[str, int | None]:
 
 
 def set_days(api: Api, days: int | None, pass_time: PassTime) -> None:
-    """Set the retention days of the workspace, and apply them to existing conversations."""
+    """Set the workspace's retention days, and apply them to existing conversations."""
     assert api.patch("/v3/workspace", {"workspace": {"retentionDays": days}}).status == 200
     apply(pass_time)
 
@@ -61,7 +61,7 @@ def write(api: Api, name: str = "ann", *texts: str) -> None:
 
 
 def expire(stream: pipeline.Stream, *names: str) -> list[dict[str, Any]]:
-    """Delete conversations as TTL does; return the stream records."""
+    """Delete expired conversations as TTL does; return the stream records."""
     dynamodb, stored = storage.sdk_client("dynamodb"), heads()
     stream.read()
     for name in names:
@@ -172,8 +172,8 @@ def test_tallies_follow_a_conversation_that_replaces_an_expired_one(
 
 
 def count_changed(stream: pipeline.Stream) -> None:
-    """Count the conversations of the quarter hours that the stream records name."""
-    reported = ("INSERT", "REMOVE")  # the event filter of the function drops other changes
+    """Recount the conversations in each quarter hour that the stream records name."""
+    reported = ("INSERT", "REMOVE")  # the function's event filter drops other changes
     changes = [one for one in stream.read("conversations") if one["eventName"] in reported]
     follow("conversations", changes)
     maintain(task_messages(RecountQuarter))
@@ -220,7 +220,7 @@ def test_a_change_reaches_what_exists_and_null_takes_it_back(
     assert api.patch("/v3/agents/support", {"agent": {"retention": None}}).status == 200
     set_days(api, None, pass_time)
     assert set(expiries().values()) == {None}
-    # A change of the expiry does not count as a message of the user.
+    # A changed expiry does not count as a user message.
     assert len(pipeline.events_of(stream.read("conversations"))) == 6
 
 
@@ -245,7 +245,7 @@ def test_a_change_that_takes_too_long_is_continued_by_the_queue(
     monkeypatch.setattr(retention, "_PAGE", 1)
     seconds = count()
     monkeypatch.setattr(clock, "monotonic", lambda: next(seconds))
-    monkeypatch.setattr(maintenance, "_SECONDS", 1.5)  # one page per invocation
+    monkeypatch.setattr(maintenance, "_SECONDS", 1.5)  # each invocation processes one page
     assert api.patch("/v3/workspace", {"workspace": {"retentionDays": 30}}).status == 200
     pass_time(90)
     rounds = 0
@@ -293,7 +293,7 @@ def test_the_message_precedes_the_change_and_does_nothing_without_it(api: Api, a
 
 
 def fill_parts(api: Api) -> None:
-    """Create a conversation with chunks and with separate items for its received messages."""
+    """Create a conversation with chunks and with separate items for received messages."""
     many = [message(f"{number} " + "x" * 300) for number in range(500)]
     assert api.post(STATE, {"turns": [{"from": "human", "messages": many}]}).status == 200
     kinds = {one["item"]["S"].partition("#")[0] for one in moto_tables.items()["cams-conversations"]}
@@ -347,14 +347,14 @@ def test_the_parts_of_a_new_conversation_with_the_id_stay(
 
 
 def parts_of(name: str) -> set[str]:
-    """Return the prefixes of the sort keys of a conversation's parts."""
+    """Return the sort-key prefixes of a conversation's parts."""
     found = [one for one in moto_tables.items()["cams-conversations"] if one["conversation"]["S"].endswith(f"#{name}")]
     return {one["item"]["S"].partition("#")[0] for one in found} - {CONVERSATION_ITEM}
 
 
 @pytest.fixture
 def index(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Create a conversation with small chunks whose messages are in the index."""
+    """Create a conversation with small chunks, and index its messages."""
     monkeypatch.setattr(turns, "_CHUNK_BYTES", 600)
     monkeypatch.setattr(turns, "_TAIL_BYTES", 100)
     write(api, "ann", *(f"{number} {'x' * 300}" for number in range(10)))
@@ -371,7 +371,7 @@ def test_the_index_of_messages_expires_with_its_conversation(index: None, stream
 def test_a_message_that_is_being_added_to_a_new_conversation_keeps_its_index(
     api: Api, index: None, workspace: NewWorkspace, stream: pipeline.Stream, pass_time: PassTime
 ) -> None:
-    """Index items are written before the commit that adds their chunk to the conversation."""
+    """Index items are written before the commit that adds the chunk to the conversation."""
     pass_time(DAY)
     follow("conversations", expire(stream, "ann"))
     write(api)

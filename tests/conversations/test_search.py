@@ -1,4 +1,4 @@
-"""Search in 20,000 conversations, compared with a brute-force model; and the work that each request does."""
+"""Search in 20,000 conversations is compared with a brute-force model, and each request's cost is limited."""
 
 import json
 import random
@@ -52,7 +52,7 @@ def fill_long(workspace: NewWorkspace, conversations: list[Conversation]) -> Non
 
 
 def matching_messages(conversation: Conversation, text: str) -> list[Document]:
-    """Return the messages that a search of the model shows."""
+    """Return the messages that the model expects a search to show."""
     flat = [{**turn["messages"], "from": turn["from"], "ts": turn["ts"]} for turn in json.loads(conversation.turns)]
     return [message for message in flat if text.casefold() in message["item"]["text"].casefold()][: -20 - 1 : -1]
 
@@ -69,7 +69,7 @@ def expected(conversations: list[Conversation], query: dict[str, Any], after: st
 
 
 def pages(api: Api, conversations: list[Conversation], query: dict[str, Any], after: str) -> Iterator[Any]:
-    """Yield the pages of a search; assert the contract and the bounds of work of each page."""
+    """Yield the pages of a search; assert each page's contract and cost limits."""
     cursor = {"cursor": after}
     while True:
         moto_tables.drop_history()  # moto keeps a copy of each item that a query reads
@@ -78,10 +78,10 @@ def pages(api: Api, conversations: list[Conversation], query: dict[str, Any], af
             answer = api.get(f"{PATH}?{urlencode({**query, **cursor})}").json
         assert used.requests["GetItem"] <= 1
         assert used.requests["Query"] <= 1
-        # One request per 20 conversations, and one for each conversation above 96 KB.
+        # The search sends one request per 20 conversations, plus one for each conversation above 96 KB.
         assert used.requests["BatchGetItem"] <= 10 + 4_000_000 // 96_000 + 1
-        # An eventually consistent read costs one unit per 8 KB: of the index, and of 4 MB of transcripts with the rest
-        # of 20 rows and of the last transcript. Rounding up costs half a unit per row.
+        # An eventually consistent read costs one unit per 8 KB. A request reads the index and at most 4 MB of
+        # transcripts, plus the rest of 20 rows and of the last transcript. Rounding up costs half a unit per row.
         assert used.reads <= (201 * 1.3 + 4_000 + 20 * 96 + 1_000) / 8 + search.MAX_EXAMINED / 2 + 5
         end = answer.get("nextCursor")
         examined = [
@@ -118,7 +118,7 @@ def any_query(chance: random.Random) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("agent_id")
 def test_a_search_equals_the_model(api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bounds are small, so that pages end at each of them."""
+    """The limits are small, so that each of them ends some pages."""
     monkeypatch.setattr(search, "MAX_EXAMINED", 7)
     monkeypatch.setattr(search, "_MAX_BYTES", 2_000)
     chance = random.Random(1)
@@ -138,7 +138,7 @@ def test_a_search_in_20000_conversations_equals_the_model(api: Api, workspace: N
     chance = random.Random(2)
     conversations = [any_searched(chance, number, messages=chance.randrange(1, 9)) for number in range(MANY)]
     long = [any_searched(chance, MANY + number, messages=chance.randrange(2_000, 8_000)) for number in range(LONG)]
-    fill_long(workspace, long)  # stored first, because moto copies every item and its history for each transaction
+    fill_long(workspace, long)  # stored first, because each transaction makes moto copy every item and its history
     fill(workspace, conversations)
     conversations += long
     compare(api, conversations, {"q": RARE, "limit": 100}, "", most=1_000)

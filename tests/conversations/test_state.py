@@ -23,7 +23,7 @@ NOW = 1000
 
 @pytest.fixture(autouse=True)
 def agent() -> None:
-    """Create no agent, because these functions read no records."""
+    """Override the fixture that creates an agent, because these functions read no records."""
 
 
 def change(**members: Any) -> StateChange:
@@ -223,7 +223,7 @@ def test_an_absent_or_zero_limit_is_no_limit(agent: Any) -> None:
     )
 
 
-# The newest message
+# Newest message
 
 
 @pytest.mark.parametrize(

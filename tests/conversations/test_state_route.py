@@ -1,4 +1,4 @@
-"""The state route: its response, the stored changes, and the requests that it rejects (§4.3)."""
+"""The state route: its responses, the changes that it stores, and the requests that it rejects (§4.3)."""
 
 import json
 from typing import Any

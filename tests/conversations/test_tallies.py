@@ -1,4 +1,4 @@
-"""Tallies: the number of conversations in each quarter hour, counted again after each change."""
+"""Tallies: conversation counts per quarter hour, which are recounted after each change."""
 
 import json
 import random
@@ -41,7 +41,7 @@ class Pipeline:
         send = queues.send
 
         def capture(queue: str, texts: Sequence[str], *rest: Any, **named: Any) -> None:
-            if queue == queues.MAINTENANCE:  # which also receives clean-up messages
+            if queue == queues.MAINTENANCE:  # the queue also receives clean-up messages
                 self.requests += [text for text in texts if "RecountQuarter" in text]
             else:
                 send(queue, texts, *rest, **named)
@@ -49,7 +49,7 @@ class Pipeline:
         patch.setattr(queues, "send", capture)
 
     def run(self) -> None:
-        """Pass all changes to the functions, and count until the queue is empty."""
+        """Pass all changes to the stream functions, and run the counting function until the queue is empty."""
         tally(self.stream.read("conversations"))
         while self.requests:
             count_again([self.requests.pop()])
@@ -60,7 +60,7 @@ def tally(records: Sequence[Record]) -> None:
 
 
 def count_again(texts: Sequence[str]) -> list[str]:
-    """Run the counting function; return the message texts that failed."""
+    """Run the counting function; return the texts of the failed messages."""
     records = [{"messageId": str(number), "body": text} for number, text in enumerate(texts)]
     answer = maintenance.maintain({"Records": records}, None)
     return [texts[int(failure["itemIdentifier"])] for failure in answer["batchItemFailures"]]
@@ -73,7 +73,10 @@ def pipeline(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 
 @pytest.fixture
 def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Set a clock that advances by a millisecond at each reading: ULIDs of one millisecond are not ordered."""
+    """Return a function that sets the clock.
+
+    The clock advances by a millisecond at each reading, because ULIDs from the same millisecond are not ordered.
+    """
 
     def move(milliseconds: int) -> None:
         moments = count(milliseconds)
@@ -88,12 +91,12 @@ def create(workspace: NewWorkspace, name: str) -> None:
 
 
 def created() -> list[str]:
-    """Return the creation ULIDs of all conversations."""
+    """Return all conversations' creation ULIDs."""
     return [row.created for row in storage.scan(ConversationRow, ConversationRow.created.exists())]
 
 
 def rows() -> dict[str, list[int]]:
-    """Return the tallies of all months and days by key, without the key's prefix."""
+    """Return all month and day tallies by key, without the key's prefix."""
     found = storage.scan(tallies.TallyRow, tallies.TallyRow.counts.exists())
     return {row.period: row.tallies() for row in found}
 
@@ -116,7 +119,7 @@ def assert_exact() -> None:
 
 
 def fill(workspace: NewWorkspace, at: Callable[[int], None], number: int, days: int = 40) -> None:
-    """Store conversations as the service does, with many rows per request."""
+    """Store conversations in the service's own layout, with many rows per request."""
     chance, rows = random.Random(number), []
     with storage.unit_of_work() as unit:
         for index, time in enumerate(sorted(START + chance.randrange(days * DAY) for _ in range(number))):
@@ -215,7 +218,7 @@ def test_a_deep_page_of_an_unknown_agent_is_404(api: Api) -> None:
 def test_the_operator_counts_everything_again(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: Callable[[int], None]
 ) -> None:
-    """A restore may lose the tallies, or bring back tallies of conversations that do not exist."""
+    """A restore may lose tallies, or bring back tallies for conversations that no longer exist."""
     fill(workspace, at, 20, days=2)
     pipeline.run()
     at(START + 20 * DAY)
@@ -238,7 +241,8 @@ def test_an_incomplete_selection_is_refused(arguments: list[str]) -> None:
 def test_a_count_that_was_overtaken_is_made_again(
     workspace: NewWorkspace, pipeline: Pipeline, at: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A slow count reads the index before the second creation, and writes after the count that includes it."""
+    """A slow count reads the index before the second conversation is created, and writes after a count that includes
+    it."""
     at(START)
     create(workspace, "first")
     tally(pipeline.stream.read("conversations"))
@@ -302,7 +306,7 @@ def test_repeated_shuffled_bisected_and_crashing_batches_count_right(
 def test_rows_that_were_read_at_different_moments_are_not_combined(
     workspace: NewWorkspace, pipeline: Pipeline, at: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A repeated count reads the day before another count runs, and the month after it."""
+    """A repeated count reads the day row before another count runs, and the month row afterwards."""
     at(START)
     create(workspace, "first")
     pipeline.run()
@@ -375,7 +379,7 @@ def _record(event: str, image: str, row: ConversationRow) -> Record:
 
 
 def _counter(all_created: list[str]) -> Callable[..., int]:
-    """Return a replacement for `storage.count`, because moto needs seconds for an index of this size."""
+    """Return a replacement for `storage.count`, because moto takes seconds for an index of this size."""
     oldest_first = sorted(all_created)
 
     def count_between(row: Any, partition: str, condition: Any, *, index: str) -> int:
@@ -386,7 +390,7 @@ def _counter(all_created: list[str]) -> Callable[..., int]:
 
 
 def _failing(chance: random.Random, faults: Counter[str], call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `call`, changed so that one of thirty calls fails before or after it runs."""
+    """Return a version of `call` in which one in thirty calls fails before or after it runs."""
 
     def run(*args: Any, **named: Any) -> Any:
         fault = chance.random()

@@ -1,4 +1,4 @@
-"""Search in transcripts, and their export over HTTP, in pages, and with the operator's command."""
+"""Transcript search, and transcript exports over HTTP, in pages, and with the operator's command."""
 
 import csv
 import io
@@ -51,7 +51,7 @@ def say(api: Api, user: str, *texts: str, **metadata: Any) -> None:
 
 
 def pages(api: Api, path: str, **query: Any) -> Iterator[Any]:
-    """Return the responses of all pages of a list."""
+    """Return the responses for all pages of a list."""
     while True:
         answer = api.get(f"{path}?{urlencode(query)}")
         assert answer.status == 200, answer.text
@@ -181,7 +181,7 @@ def test_a_page_of_an_export_fits_a_response(api: Api) -> None:
 
 
 def test_a_page_of_a_csv_ends_after_the_transcripts_it_may_read(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row shows little of a long transcript, so the rows of one page could need many reads."""
+    """A row contains only the start of a long transcript, so filling a page could require many reads."""
     monkeypatch.setattr(export, "_MAX_READ", 300)
     for user in ("ann", "bob", "cem"):
         say(api, user, "x" * 200)
@@ -236,7 +236,7 @@ def test_an_interrupted_command_continues(
 def test_the_command_fills_no_gap_in_a_file_that_was_cut(
     workspace: NewWorkspace, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise the missing part would be zero bytes."""
+    """If the command filled the gap, the missing part would consist of zero bytes."""
     say(api, "ann", "hello")
     save = conversations._save
 

@@ -1,4 +1,4 @@
-"""The v3 operations on one conversation: create, read, change and assign it, and read its messages."""
+"""The v3 operations on one conversation: create, read, change, assign, and read its messages."""
 
 import json
 import random
@@ -22,7 +22,7 @@ from tests.engine_requests import counted
 
 CONVOS = "/v3/agents/support/convos"
 STATE, ONE = "/agents/support/interact/ann/state", f"{CONVOS}/ann"
-# A value for every writable member.
+# Values for every writable member.
 WRITABLE: dict[str, Any] = {
     "userID": "ann",
     "userName": "Ann",
@@ -166,10 +166,10 @@ def test_a_conversation_without_messages_has_an_empty_list(api: Api) -> None:
 
 @pytest.mark.parametrize("limit", [7, 100])
 def test_pages_of_messages_together_have_every_message_once(limit: int, api: Api) -> None:
-    """Messages of up to 9 KB hardly compress, so that the transcript has several chunks."""
+    """Messages of up to 9 KB hardly compress, so the transcript has several chunks."""
     chance = random.Random(limit)
     texts = [chance.randbytes(chance.choice([5, 300, 4_500])).hex() for _ in range(150)]
-    texts[75] = '"\\{[' * 40_000  # longer than a chunk, and looks like JSON
+    texts[75] = '"\\{[' * 40_000  # a message that is longer than a chunk and looks like JSON
     api.post(STATE, {"turns": [turn(number, text) for number, text in enumerate(texts)]})
     listed, query = [], ""
     while True:
@@ -297,7 +297,7 @@ def test_turns_in_parts_of_one_byte_are_read_from_their_end() -> None:
 @pytest.mark.parametrize("item", [[[]] * 5_000, ["x"] * 5_000, '"' * 20_000], ids=["brackets", "strings", "quotes"])
 def test_a_long_turn_in_many_parts_is_looked_at_once(item: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Counted:
-        """A pattern that counts the bytes it scans."""
+        """A pattern that counts the bytes that it scans."""
 
         passed = 0
 

@@ -1,4 +1,4 @@
-"""A visitor token cannot set the times of its messages, and cannot rename its conversation too often."""
+"""A visitor token cannot set message times, and can rename its conversation only at a limited rate."""
 
 from typing import Any
 
@@ -117,7 +117,7 @@ def test_only_a_change_of_a_visitor_counts(api: Api, holder: Api, pass_time: Pas
         assert holder.post(MESSAGES, {"messages": [message(f"Hello {number}")]}).status == 200
     assert [rename(holder, f"Ann {number}").status for number in range(11)] == [200] * 10 + [429]
     assert rename(api, "By the server").status == 200
-    assert rename(holder, "Once more").status == 429  # other writes keep the count
+    assert rename(holder, "Once more").status == 429  # other writes do not reset the count
     assert holder.post(MESSAGES, {"messages": [message("Still here")]}).status == 200
 
 

@@ -1,6 +1,6 @@
-"""A visitor token reads only the members of an agent and of metadata that the models declare as public.
+"""A visitor token reads only the agent and metadata members that the models declare as public.
 
-Each member of these models is in exactly one list below. A test fails for a new member until a list contains it.
+Each of these members is in exactly one list below. A test fails for a new member until one of the lists contains it.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ PRIVATE: dict[type[WireModel], str] = {
 
 @pytest.fixture
 def visitor_view(api: Api, agent_id: str) -> Any:
-    """Return the state route's response to a visitor token. The agent and the conversation contain every member."""
+    """Return the state route's response to a visitor token, with an agent and a conversation that contain every member."""
     every = {name: value for name, value in document("agent_v3", whole=True).items() if name != "SECRET_API_KEY"}
     of_v2 = {name: value for name, value in document("agent_v2", whole=True).items() if name != "SECRET_API_KEY"}
     metadata = document("convo_meta", whole=True)
@@ -71,7 +71,7 @@ def test_no_public_member_is_secret_and_every_object_inside_is_in_a_list(model: 
 def test_a_visitor_token_is_shown_the_public_members_and_no_others(visitor_view: Any) -> None:
     assert set(visitor_view["agentData"]) == set(PUBLIC[AgentV2].split())
     assert set(visitor_view["agentData"]["customThemeJSONString"]) == set(PUBLIC[Theme].split())
-    # The service counts messages and their times itself, and this conversation has no message from the user.
+    # The service itself sets message counts and times, and this conversation has no message from the user.
     assert set(visitor_view["chatState"]) == set(PUBLIC[ConvoMeta].split()) - {"firstMessageTS", "lastMessageTS"}
 
 
@@ -84,7 +84,7 @@ def test_the_key_of_the_agent_is_shown_everything_that_a_visitor_token_is_not(ap
 
 
 def test_the_guide_lists_the_public_members() -> None:
-    """The table follows the order of the models. `CAMS_UPDATE_DOCS=1` writes it."""
+    """The table follows the member order in the models. `CAMS_UPDATE_DOCS=1` writes the table."""
     rows = []
     for record, model in {"agentData": AgentV2, "chatState": ConvoMeta}.items():
         names = (f"`{name}`" for name in model.model_fields if name in marked(model, "x-public"))

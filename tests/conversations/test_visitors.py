@@ -1,4 +1,4 @@
-"""Visitor tokens: the routes that they open, the actions that end them, and reads from pages of other origins.
+"""Visitor tokens: the routes that accept them, the actions that revoke them, and requests from pages of other origins.
 
 `test_isolation` sends every operation with a visitor token, and `test_secret_members` searches responses for secrets.
 """
@@ -198,7 +198,8 @@ def test_a_look_costs_what_it_costs_a_server(api: Api, agent_id: str) -> None:
             assert texts(caller.post(STATE)) == ["Hello"]
         costs.append(requests)
     look, find = {"BatchGetItem": 1}, {"GetItem": 1}
-    # A new process also finds the issuer. A token that is older than its conversation is bound to it only once.
+    # A new process finds the issuer, too. A token that is older than its conversation is bound to the conversation only
+    # once.
     assert costs == [look | find, look, look | {"GetItem": 2}, look | find | {"UpdateItem": 1}, look | find]
 
 
@@ -330,7 +331,7 @@ def test_a_suspended_workspace_answers_its_visitors_so(api: Api, workspace: NewW
     ids=["read", "write", "empty"],
 )
 def test_a_visitor_sends_no_idempotency_key(api: Api, conversation: str, body: dict[str, Any], key: str) -> None:
-    """Otherwise each read under a new key would store a response of megabytes."""
+    """If keys were accepted, each read with a new key would store a response of several megabytes."""
     token, before = issue(api)["token"], stored()
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Idempotency-Key": key}
     with metered() as meter:

@@ -1,4 +1,4 @@
-"""The write limit of one agent in docs/operate.md: the index units per write, and the response to throttled writes."""
+"""One agent's write limit in docs/operate.md: the index units per write, and the response to throttled writes."""
 
 from collections.abc import Iterator
 from random import Random
@@ -11,14 +11,14 @@ from tests.api import Api
 from tests.engine_requests import refuse_operation
 
 PATH = "/agents/support/interact/ann/state"
-# This value cannot be compressed to less than 1 KB.
+# A value that cannot be compressed to less than 1 KB.
 LONG = Random(1).randbytes(1_500).hex()
 _TURN = {"from": "human", "messages": [{"from": "human", "type": "text", "item": {"text": "Hello"}, "ts": 1}]}
 
 
 @pytest.fixture
 def index_units(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """Return the write units of each index of the conversations table, by index name and partition key."""
+    """Return the write units for the conversations table's indexes, by index name and partition key."""
     taken: dict[str, int] = {}
     entry = capacity._Recorder._index_units
 

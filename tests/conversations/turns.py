@@ -1,4 +1,4 @@
-"""Messages, turns and stored items of one conversation."""
+"""Helpers that build messages and turns, and read the stored items of conversations."""
 
 import os
 from typing import Any
@@ -16,7 +16,7 @@ def message(mid: str, sender: str = "human", **rest: Any) -> dict[str, Any]:
 
 
 def turns(*messages: dict[str, Any], sender: str = "human") -> list[dict[str, Any]]:
-    """Return a list of one turn with these messages, in the form of a request."""
+    """Return a list with one turn that contains these messages, in request form."""
     return [{"from": sender, "messages": list(messages)}]
 
 
@@ -26,7 +26,7 @@ def mids(answer: Answer, member: str = "turns") -> list[str]:
 
 
 def items() -> list[dict[str, Any]]:
-    """Return every stored item of conversations."""
+    """Return every stored conversation item."""
     return stored()["cams-conversations"]
 
 

@@ -1,4 +1,4 @@
-"""Helpers for tests of credentials: issue a token, use it, and find its two rows."""
+"""Helpers for credential tests: issue a token, use it, and find its two rows."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ MONTH, YEAR = 30 * DAY, 365 * DAY
 
 
 def credential_item(token: str) -> dict[str, Any]:
-    """Return the stored item of a token."""
+    """Return a token's stored item."""
     (found,) = [one for one in stored()["cams-credentials"] if one["token_hash"]["S"] == tokens.fingerprint(token)]
     return found
 
@@ -25,17 +25,17 @@ def entry_item(token: str) -> dict[str, Any]:
 
 
 def issue(api: Api, **members: Any) -> dict[str, Any]:
-    """Issue an access token through the API; return its description, with the token."""
+    """Issue an access token through the API; return the token and its description."""
     issued: dict[str, Any] = api.post("/v3/tokens", {"token": {"name": "ci", **members}}).data
     return issued
 
 
 def agent_key(api: Api, agent_id: str = "support") -> str:
-    """Return the key of an agent as the API shows it."""
+    """Return an agent's key from the API."""
     key: str = api.get(f"/v3/agents/{agent_id}").data["SECRET_API_KEY"]
     return key
 
 
 def status_with(token: str, path: str = "/v3/agents") -> int:
-    """Send a request with this token; return the status."""
+    """Send a request with this token; return the response's status."""
     return Api(token).get(path).status

@@ -1,4 +1,4 @@
-"""The rotation of the workspace key over HTTP, and the overlap of both keys (§5)."""
+"""Rotation of the workspace key over HTTP, and the overlap of both keys (§5)."""
 
 from typing import Any
 
@@ -95,7 +95,7 @@ def test_a_rotation_does_not_restore_a_concurrently_revoked_key(
 def test_a_rotation_does_not_lengthen_the_overlap_of_one_that_overtakes_it(
     workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a leak, the old key expires at once, although another rotation has just read it without an expiry."""
+    """After a leak, the old key expires at once, although another rotation has just read the key without an expiry."""
     api, overtaking = Api(workspace.workspace_key), iter([{"overlapSeconds": 0}])
     assert api.get("/v3/agents").status == 200
     with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Least privilege (§5): scopes of access tokens, writes of `SECRET_API_KEY`, and warnings of access after expiry.
+"""Least privilege (§5): access token scopes, `SECRET_API_KEY` writes, and warnings about access that outlives a token.
 
 `test_secret_members` tests which secrets each credential can read.
 """
@@ -43,7 +43,7 @@ def holder(api: Api, *granted: str, **members: Any) -> Api:
 
 
 class Stage:
-    """A workspace with a record of every kind, and the token of each scope."""
+    """A workspace with one record of every kind, and a token for each scope."""
 
     def __init__(self) -> None:
         key = workspaces.create("Scopes").workspace_key

@@ -1,8 +1,8 @@
-"""The secrets that each credential can read: credentials x secret members x operations, with real requests (§5).
+"""The secrets that each credential can read. Real requests cover credentials × secret members × operations (§5).
 
-Each secret member of the specification has a unique value. Each credential sends every operation, and the tests search
-every response for all these values, and for generated keys and tokens. `pytest -s` prints the operations. The table in
-docs/guide.md shows the result; `CAMS_UPDATE_DOCS=1` writes it.
+Each secret member in the specification has a unique value. The tests call every operation with each credential, and
+search every response for these values and for generated keys and tokens. `pytest -s` prints the operations. The table
+in docs/guide.md shows the result; `CAMS_UPDATE_DOCS=1` writes the table.
 """
 
 import re
@@ -34,7 +34,7 @@ CREDENTIALS = (
     "visitor token",
     "webhook receiver",
 )
-# Generated secrets by the prefix of their values.
+# Names of generated secrets, by value prefix.
 GENERATED = {
     "cams_agent_": "agent: SECRET_API_KEY",
     "whsec_": "webhook: signingSecret",
@@ -48,7 +48,7 @@ Shows = dict[str, dict[str, set[str]]]
 
 
 class Observed(NamedTuple):
-    """The secrets that each credential read, and the operations that each credential opened."""
+    """The secrets that each credential can read, and the operations that accept each credential."""
 
     shows: Shows
     opened: dict[str, set[str]]
@@ -79,7 +79,7 @@ def observed() -> Iterator[Observed]:
         tables = snapshot()
         for credential, bearer in bearers.items():
             for name in GUARDED:
-                # A visitor token cannot replace a state.
+                # A visitor token cannot replace a conversation state.
                 body = "{}" if (name, credential) == (STATE, "visitor token") else None
                 answer = send(name, {"Authorization": f"Bearer {bearer}"}, ids, body=body)
                 if answer.status == 200 and not name.startswith("GET "):
@@ -96,7 +96,7 @@ def observed() -> Iterator[Observed]:
 
 
 def fill(api: Api, ids: dict[str, str]) -> dict[str, str]:
-    """Give every secret member of the specification a unique value; return the members with their values."""
+    """Give every secret member in the specification a unique value; return the values by member."""
     values: dict[str, str] = {}
 
     def record(resource: str) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def test_the_guide_lists_which_credential_is_shown_which_secret(observed: Observ
 
 
 def by_record(members: list[str]) -> str:
-    """Return these members, grouped by their record: ``tool: `serverUrlSecret` ``."""
+    """Return these members grouped by record, such as ``tool: `serverUrlSecret` ``."""
     paths: dict[str, list[str]] = {}
     for member in members:
         record, _, path = member.partition(": ")
@@ -164,7 +164,7 @@ def by_record(members: list[str]) -> str:
 
 
 def cell(observed: Observed, member: str, credential: str) -> str:
-    """Return `shown`, `hidden`, or `-` if the credential opens no operation that could show the member."""
+    """Return `shown`, `hidden`, or `-` if no operation that could show the member accepts the credential."""
     could = observed.shows[member]["workspace key"] & observed.opened[credential]
     did = observed.shows[member][credential]
     if credential == "webhook receiver":
@@ -172,14 +172,14 @@ def cell(observed: Observed, member: str, credential: str) -> str:
     if not could:
         assert not did
         return "-"
-    assert did in (set(), could), (member, credential, did ^ could)  # the same in every operation
+    assert did in (set(), could), (member, credential, did ^ could)  # identical in every operation
     return "shown" if did else "hidden"
 
 
 def test_every_operation_was_sent_with_every_credential_that_opens_it(observed: Observed) -> None:
     by_credential = {one: len(names) for one, names in observed.opened.items()}
     assert observed.opened["workspace key"] == set(GUARDED)
-    # A test of a tool sends the secrets that a token with scopes cannot read.
+    # A tool test sends secrets, which a token with scopes cannot read.
     assert observed.opened["access token"] - observed.opened["scoped token"] == {"POST /v3/tools/{tool_id}/test"}
     assert observed.opened["scoped token"] <= observed.opened["access token"]
     assert all(by_credential.values())
@@ -189,7 +189,7 @@ def test_every_operation_was_sent_with_every_credential_that_opens_it(observed: 
 def test_tokens_with_scopes_and_visitors_are_shown_no_secret_of_a_record(observed: Observed) -> None:
     for credential in ("read-only token", "visitor token"):
         assert [member for member, by in observed.shows.items() if by[credential]] == []
-    # The secret that the caller requested, which belongs to no record.
+    # A secret that the caller requested. It belongs to no record.
     assert [member for member, by in observed.shows.items() if by["scoped token"]] == ["visitor token: token"]
 
 

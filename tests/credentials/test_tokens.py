@@ -1,4 +1,4 @@
-"""The routes of access tokens: issuing, listing and revoking (§5)."""
+"""The access token routes: issuing, listing and revoking tokens (§5)."""
 
 from typing import Any
 from unittest.mock import ANY

@@ -1,4 +1,4 @@
-"""Helpers for tests of deletion: stored items, an agent with every kind of record, and runs of the cascade."""
+"""Helpers for deletion tests: read stored items, create an agent with every kind of record, and run the cascade."""
 
 import os
 from typing import Any
@@ -18,14 +18,14 @@ HUMAN = [{"from": "human", "messages": [{"from": "human", "item": {"text": "Hell
 
 
 def items(*tables: str) -> list[dict[str, Any]]:
-    """Return every item of these tables, or of all tables."""
+    """Return every item in these tables, by default in all tables."""
     stored = moto_tables.items()
     names = [storage.table(name) for name in tables] or [*stored]
     return [item for name in names for item in stored[name]]
 
 
 def records(*tables: str) -> list[dict[str, Any]]:
-    """Return every item of these tables that is not a tombstone."""
+    """Return every item in these tables except tombstones."""
     return [item for item in items(*tables) if "deleted_at" not in item]
 
 
@@ -36,7 +36,7 @@ def create(api: Api, number: int) -> list[str]:
 
 
 def fill(api: Api, conversations: int = 25) -> None:
-    """Create every kind of record that an agent can own."""
+    """Create one record of every kind that an agent can own."""
     create(api, conversations)
     api.post("/agents/support/interact/ann/state", {"turns": [{"messages": [{"text": os.urandom(300_000).hex()}]}]})
     api.post("/v3/agents/support/tools", {"tool": {"name": "t"}})
@@ -46,17 +46,17 @@ def fill(api: Api, conversations: int = 25) -> None:
 
 
 def as_record(body: str) -> dict[str, str]:
-    """Return a message in the form in which the function receives it."""
+    """Return a queue message in the form that the function receives."""
     return {"body": body, "messageId": body, "receiptHandle": ""}
 
 
 def cascade_messages() -> list[dict[str, str]]:
-    """Remove the cascade tasks from their queue, ignoring the delay; return them."""
+    """Take the cascade tasks from their queue, ignoring the delay; return the tasks."""
     return task_messages(ResumeCascade)
 
 
 def task_messages(*kinds: type[Any]) -> list[dict[str, str]]:
-    """Remove the tasks of these kinds from their queue, ignoring the delay; return them."""
+    """Take the tasks of these kinds from their queue, ignoring the delay; return the tasks."""
     waiting = sqs_backends["123456789012"]["eu-west-1"].queues[storage.table("maintenance")]
     taken = [one for one in waiting._messages if one.body.startswith(tuple(f'["{kind.__name__}"' for kind in kinds))]
     waiting._messages = [one for one in waiting._messages if one not in taken]
@@ -64,12 +64,12 @@ def task_messages(*kinds: type[Any]) -> list[dict[str, str]]:
 
 
 def maintain(records: list[dict[str, str]]) -> None:
-    """Run the function with these messages, and assert that every task succeeds."""
+    """Run the maintenance function with these messages, and assert that every task succeeds."""
     assert maintenance.maintain({"Records": records}, None) == {"batchItemFailures": []}
 
 
 def second_run(pass_time: PassTime) -> None:
-    """Advance the clock by 90 seconds, and run the function with the messages of its queue."""
+    """Advance the clock by 90 seconds, and run the maintenance function with the messages in its queue."""
     pass_time(90)
     maintain(cascade_messages())
     assert cascade_messages() == []

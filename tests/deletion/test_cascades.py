@@ -1,4 +1,4 @@
-"""The cascade of a deleted agent: its two runs, its queue message, interruptions and delays."""
+"""A deleted agent's cascade: its two runs, its queue message, interruptions and delays."""
 
 import os
 from itertools import count
@@ -57,7 +57,7 @@ def test_a_cascade_that_runs_out_of_time_is_resumed_by_the_queue(
     fill(api)
     moments = count(step=0.01)
     monkeypatch.setattr(clock, "monotonic", lambda: next(moments))
-    monkeypatch.setattr(routes, "_CASCADE_SECONDS", 0.02)  # some batches per invocation
+    monkeypatch.setattr(routes, "_CASCADE_SECONDS", 0.02)  # each invocation deletes a few batches
     monkeypatch.setattr(maintenance, "_SECONDS", 0.03)
     assert "still being deleted" in api.delete("/v3/agents/support").json["message"]
     pass_time(90)
@@ -139,7 +139,7 @@ def test_conversations_that_the_index_does_not_show_yet_are_deleted_by_the_secon
 def test_a_conversation_that_is_written_while_it_is_deleted_is_left_to_the_second_run(
     api: Api, agent_id: str, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The writing request read the agent before its deletion."""
+    """The writing request reads the agent before its deletion."""
     state = "/agents/support/interact/ann/state"
     api.post(state, {"turns": HUMAN})
     commit, delete = Unit.commit, conversations.delete
@@ -169,7 +169,7 @@ def test_a_conversation_that_is_written_while_it_is_deleted_is_left_to_the_secon
 def test_a_conflict_of_the_cascade_does_not_run_the_deletion_again(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent no longer exists, so a second run of the view would return 412 or delete a new agent with this id."""
+    """The agent no longer exists, so running the view again would return 412 or delete a new agent with this id."""
 
     def conflict(*_: Any) -> None:
         raise storage.ConditionFailed()

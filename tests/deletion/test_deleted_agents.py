@@ -1,4 +1,4 @@
-"""The deletion of an agent also deletes all its records, and the id can be used again."""
+"""Deleting an agent also deletes all its records, and the id can then be reused."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def test_a_deleted_agent_leaves_no_item(
     tables = ("agents", "conversations", "leads", "analytics", "credentials", "workspaces")
     before = {str(item) for item in items(*tables)}
     key = api.post("/v2/agents/support", {}).json["data"]["SECRET_API_KEY"]
-    api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)})  # starts the first key's overlap
+    api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)})  # replaces the first key
     fill(api)
 
     def left() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The deletion of a tool, a client, an organisation or a conversation leaves no items in any table."""
+"""Deleting a tool, a client, an organisation or a conversation leaves no items in any table."""
 
 import os
 from typing import Any
@@ -15,7 +15,7 @@ from tests.webhooks.conftest import stream as stream
 
 
 def pages_of(api: Api) -> list[list[str]]:
-    """Return the ids on each page of the list, up to the first empty page."""
+    """Return the ids on each page of the list, and stop at the first empty page."""
     pages: list[list[str]] = []
     while page := api.get(f"{LIST}?page={len(pages) + 1}").data:
         pages.append([one["ID"] for one in page])
@@ -86,7 +86,7 @@ def test_the_id_of_a_deleted_conversation_can_be_used_again(api: Api, agent_id: 
 def test_deleting_a_conversation_deletes_its_received_messages(
     api: Api, agent_id: str, stream: pipeline.Stream
 ) -> None:
-    messages = [{"item": {"text": str(number)}} for number in range(1_000)]  # exceeds one item
+    messages = [{"item": {"text": str(number)}} for number in range(1_000)]  # too large for one item
     body = {"turns": [{"from": "human", "messages": messages}]}
     assert api.post("/agents/support/interact/ann/state", body).status == 200
     assert api.delete("/v3/agents/support/convos/ann").status == 200

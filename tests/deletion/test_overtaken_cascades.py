@@ -1,4 +1,4 @@
-"""A cascade that another cascade overtakes deletes no records of a new agent with the same id."""
+"""If another cascade overtakes a cascade, the overtaken cascade deletes no records of a new agent with the same id."""
 
 from itertools import count
 from typing import Any
@@ -20,7 +20,7 @@ from tests.conftest import PassTime
 from tests.deletion.cascades import cascade_messages, fill, items, maintain
 
 TABLES = ("agents", "conversations", "leads", "analytics", "credentials")
-# The modules of resources, each with the function that reads the next batch to delete.
+# The resource modules, each with the function that reads the next batch to delete.
 BATCHES = [
     (agents, "list_keys"),
     *((module, "list_page") for module in (tools, leads, analytics)),
@@ -29,14 +29,14 @@ BATCHES = [
 
 
 def interrupt_deletion(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Delete the agent, and interrupt its cascade before it deletes any record."""
+    """Delete the agent, and interrupt its cascade before any record is deleted."""
     with monkeypatch.context() as patch:
         patch.setattr(routes, "_CASCADE_SECONDS", -1.0)
         api.delete("/v3/agents/support")
 
 
 def create_again(api: Api) -> list[dict[str, Any]]:
-    """Complete the cascade, and create an agent with the same id; return the items of the new agent."""
+    """Complete the cascade, and create an agent with the same id; return the new agent's items."""
     assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
     assert api.post("/v2/agents/support", {}).status == 200
     fill(api, conversations=2)
@@ -55,7 +55,10 @@ def test_a_cascade_that_another_one_overtakes_deletes_nothing_of_a_new_agent(
     pass_time: PassTime,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A run pauses before or after it reads a batch. Another run completes the cascade, and the id is used again."""
+    """A run pauses before or after it reads a batch.
+
+    Meanwhile another run completes the cascade, and the id is reused.
+    """
     fill(api, conversations=2)
     interrupt_deletion(api, monkeypatch)
     pass_time(90)
@@ -103,7 +106,7 @@ def test_a_cascade_that_is_overtaken_before_a_deletion_deletes_nothing_of_a_new_
 def test_a_second_run_that_meets_a_changed_record_keeps_the_tombstone(
     api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the tombstone, no later run would look for records that a late request writes."""
+    """Without the tombstone, no later run would look for records that late requests write."""
     fill(api, conversations=2)
     interrupt_deletion(api, monkeypatch)
     cascade_messages()
@@ -145,7 +148,7 @@ def test_the_last_step_of_an_overtaken_cascade_leaves_a_new_agent(
 def test_a_late_run_of_the_cascade_leaves_the_reused_key_of_a_new_agent(
     api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the late run reads the keys, another run completes the deletion and the agent is created again."""
+    """After the late run reads the keys, another run completes the deletion, and the agent is recreated."""
     key = api.get("/v3/agents/support").data["SECRET_API_KEY"]
     with monkeypatch.context() as patch:
         patch.setattr(cascade, "_run", lambda *_: False)

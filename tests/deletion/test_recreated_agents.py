@@ -1,4 +1,4 @@
-"""No credential of a deleted agent opens a new agent with the same id."""
+"""No credential of a deleted agent gives access to a new agent with the same id."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ HELLO = {"messages": [message("Hello")]}
 
 
 def recreate(api: Api, pass_time: PassTime, **members: Any) -> None:
-    """Delete the agent with its records, and create another agent with its id."""
+    """Delete the agent with its records, and create another agent with the same id."""
     assert api.delete("/v3/agents/support").status == 200
     second_run(pass_time)
     assert api.post(AGENT, {"title": "Another", **members}).json["message"] == "Agent created successfully"
@@ -67,7 +67,7 @@ def test_a_visitor_token_of_the_release_before_opens_its_conversation(api: Api, 
 
 def test_an_agent_key_of_a_deleted_agent_opens_nothing(api: Api, agent_id: str, pass_time: PassTime) -> None:
     old = api.get(AGENT).json["SECRET_API_KEY"]
-    api.post(AGENT, {"SECRET_API_KEY": tokens.new(tokens.AGENT)})  # starts the first key's overlap
+    api.post(AGENT, {"SECRET_API_KEY": tokens.new(tokens.AGENT)})  # replaces the first key
     keys = [old, api.get(AGENT).json["SECRET_API_KEY"]]
     recreate(api, pass_time)
     assert [Api(key).get(AGENT).status for key in keys] == [401, 401]

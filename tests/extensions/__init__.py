@@ -1,8 +1,10 @@
-"""Tests of the extensions, one folder per extension. Its module `support` adds the extension to the tests of core.
+"""Tests of the extensions, one folder per extension.
 
-Each of its members is optional:
-- `CHOSEN`: values of path variables that only the extension's operations have.
-- `PATH_VALUES`: a function for each path variable that returns the value of the examples for a path.
+The folder's module `support` adds the extension to the core tests.
+
+Each member of `support` is optional:
+- `CHOSEN`: values for path variables that only the extension's operations have.
+- `PATH_VALUES`: a function for each path variable that returns the example value for a path.
 - `TESTED_PARAMETERS`, `TESTED_SAVES`: query parameters, and operations with `If-Match`, that the extension's own tests
   cover.
 - `COSTS`: arguments of `Case` in `test_requests_per_operation`; `cost_values(api)` returns their path values.
@@ -13,14 +15,14 @@ Each of its members is optional:
 - `LOOKS`: entries of `_LOOKS` in `reliability.sweep`.
 - `QUEUES`: the names of the extension's queues.
 - `wrong_members()`: entries of `WRONG` in `bad_input.wrong_members`.
-- `reach_limits(patch)`: makes every creation exceed its limit.
+- `reach_limits(patch)`: makes every request that creates a record exceed its limit.
 - `populate(workspace_id, ids, mark)`: creates the records that its operations need.
 - `queue_functions(workspace_id, agent_id, client_id)`: returns the queue functions by name, each with a message of each
   kind.
-- `add_rows(workspace_id)`: stores the rows that no operation creates.
-- `fill_agent(workspace_id, agent_id)`: adds the records that the deletion of an agent deletes.
+- `add_rows(workspace_id)`: stores rows that no operation creates.
+- `fill_agent(workspace_id, agent_id)`: adds records that are deleted together with an agent.
 - `run_functions()`: runs the functions so that they make every call to DynamoDB, KMS and SQS.
-- `clear_caches()`: clears the caches that a process keeps between requests.
+- `clear_caches()`: clears the caches that a process keeps across requests.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,7 +41,7 @@ QueueFunctions = dict[str, tuple[Callable[..., Any], list[str]]]
 
 
 def require(*names: str) -> None:
-    """Skip the calling test module unless these extensions are on."""
+    """Skip the calling test module if one of these extensions is off."""
     for name in names:
         if not extensions.has(name):
             pytest.skip(f"The extension {name} is off.", allow_module_level=True)
@@ -51,22 +53,22 @@ def are_all_on() -> bool:
 
 
 def joined(member: str) -> dict[str, Any]:
-    """Return the entries of a mapping in all `support` modules."""
+    """Return the entries of a mapping, merged from all `support` modules."""
     return {name: value for one in _support() for name, value in getattr(one, member, {}).items()}
 
 
 def listed(member: str) -> list[Any]:
-    """Return the elements of a list in all `support` modules."""
+    """Return the elements of a list, joined from all `support` modules."""
     return [element for one in _support() for element in getattr(one, member, ())]
 
 
 def populate(workspace_id: str, ids: Mapping[str, str], mark: str) -> None:
-    """Create records of the extensions for the records with these ids; a secret and other texts contain `mark`."""
+    """Create extension records for the records with these ids; a secret and other texts contain `mark`."""
     call("populate", workspace_id, ids, mark)
 
 
 def call(function: str, *arguments: Any) -> list[Any]:
-    """Call a function of all `support` modules that define it; return the results."""
+    """Call a function in every `support` module that defines it; return the results."""
     return [getattr(one, function)(*arguments) for one in _support() if hasattr(one, function)]
 
 

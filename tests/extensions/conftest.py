@@ -1,4 +1,4 @@
-"""Collects no tests of extensions that are off."""
+"""Excludes the tests of extensions that are off from collection."""
 
 from pathlib import Path
 

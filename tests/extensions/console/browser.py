@@ -1,4 +1,4 @@
-"""A browser without JavaScript that keeps cookies, follows redirects and submits the forms of a page."""
+"""A browser without JavaScript that keeps cookies, follows redirects and submits forms."""
 
 import html
 import re
@@ -12,7 +12,7 @@ _HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)"')
 
 
 class Browser:
-    """The browser of a person who uses the console of a workspace."""
+    """The browser of a person who uses a workspace's console."""
 
     def __init__(self, workspace_id: str) -> None:
         self.home = f"/console/{workspace_id}"
@@ -20,11 +20,11 @@ class Browser:
         self._api = Api()
 
     def open(self, path: str, **headers: str) -> Answer:
-        """GET a page of the workspace, and follow redirects."""
+        """GET a console page, and follow redirects."""
         return self._follow(self._send("GET", self.home + path, None, headers))
 
     def post(self, path: str, fields: dict[str, Any], **headers: str) -> Answer:
-        """POST fields to a page, and follow redirects."""
+        """POST form fields to a page, and follow redirects."""
         return self._follow(self._submit(self.home + path, fields, **headers))
 
     def submit(self, page: Answer, action: str, fields: dict[str, Any]) -> Answer:

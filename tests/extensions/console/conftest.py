@@ -1,4 +1,4 @@
-"""An organisation whose people sign in and get mails."""
+"""Fixtures with an organisation whose people sign in and receive email."""
 
 import pytest
 
@@ -39,12 +39,12 @@ def _create_organisation(api: Api) -> None:
 
 @pytest.fixture
 def browser(workspace: NewWorkspace, workspace_api: Api) -> Browser:
-    """Return the browser of the client, who is not signed in."""
+    """Return the client's browser, which is not signed in."""
     return Browser(workspace.workspace_id)
 
 
 @pytest.fixture
 def mailing(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Mailing:
-    """Return the pipeline of mails, with a client who wants mails."""
+    """Return the email pipeline, with a client who has enabled notifications."""
     assert workspace_api.post("/v2/clients/bo", settings()).status == 200
     return Mailing(monkeypatch, pass_time)

@@ -1,4 +1,4 @@
-"""Hostile records of visitors, agents and clients: texts that would run if a page did not escape them."""
+"""Hostile records of visitors, agents and clients: their texts would run as scripts if a page did not escape them."""
 
 from random import Random
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from tests.extensions.console.in_browser.person import EMAIL, PASSWORD, ask, converse, count
 from tests.reliability.runs import Run
 
-EMAIL_AT_THE_TOP = "top@acme.test"  # the client with the navigation at the top
+EMAIL_AT_THE_TOP = "top@acme.test"  # this client has the navigation at the top
 SCRIPT_LINK, DATA_LINK = "javascript:window.__x=1", "data:text/html,<script>parent.__x=1</script>"
-# Each one sets window.__x if it runs.
+# Each text sets window.__x if it runs as a script.
 PAYLOADS = (
     "--><!--<script>window.__x=1</script>",  # lists show this text last, because it hides the rest of the page
     "<script>window.__x=1</script>",
@@ -42,7 +42,7 @@ _TYPES = (
 
 
 def fill(run: Run) -> None:
-    """Create an agent, two organisations with one client each, conversations, leads and counts."""
+    """Create an agent, two organisations with one client each, and conversations, leads and counts."""
     ask(run, "POST", "/v2/agents/support", {"title": f"{ALL} {LONG}", "description": ALL})
     ask(run, "PATCH", "/v3/agents/support", {"agent": _agent()})
     ask(run, "POST", "/v3/agents/support/tools", {"tool": _tool()})
@@ -63,7 +63,7 @@ def fill(run: Run) -> None:
 
 
 def refill(run: Run, chance: Random) -> None:
-    """Replace the texts of the records by random texts."""
+    """Replace the records' texts with random texts."""
 
     def text() -> str:
         return "".join(chance.choices(_FRAGMENTS, k=chance.randint(1, 8)))
@@ -84,7 +84,7 @@ def refill(run: Run, chance: Random) -> None:
 
 
 def _agent() -> dict[str, Any]:
-    """Return hostile members of an agent: some have form fields, the others appear in the JSON."""
+    """Return hostile agent members. Some have form fields; the others appear in the JSON."""
     texts = dict.fromkeys(("vg_systemPrompt", "vg_defaultModel", "chatEndMessage", "lang", "theme"), f"{ALL} {LONG}")
     node = {"id": "start", "name": ALL, "instructions": ALL}
     return {**texts, "vg_initMessages": [*PAYLOADS, LONG], "convoTags": [ALL], "nodes": [node], "tabs": [{ALL: ALL}]}

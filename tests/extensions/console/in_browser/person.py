@@ -1,4 +1,4 @@
-"""A user of the console who clicks and types, with or without JavaScript."""
+"""A console user who clicks and types, with or without JavaScript."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ WIDE, NARROW = (1400, 900), (390, 844)
 
 
 class Person:
-    """A person who uses the console of a run in a separate browser."""
+    """A person who uses a run's console in a separate browser."""
 
     def __init__(self, driver: Chrome, run: Run) -> None:
         self.driver, self.run = driver, run
@@ -41,7 +41,7 @@ class Person:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
 
     def open(self, path: str = "") -> None:
-        """Open a page of the workspace."""
+        """Open one of the workspace's pages."""
         self.driver.get(self.home + path)
 
     def sign_in(self, password: str = PASSWORD, email: str = EMAIL) -> None:
@@ -53,7 +53,7 @@ class Person:
         self.press("Sign in")
 
     def be_signed_in(self, email: str = EMAIL) -> None:
-        """Sign in, or reuse the session: an email address is limited to ten attempts in five minutes."""
+        """Sign in, or reuse the session, because each email address is limited to ten attempts in five minutes."""
         self.open("/overview")
         if not self.driver.find_elements(By.CLASS_NAME, "who"):
             self.sign_in(email=email)
@@ -71,7 +71,7 @@ class Person:
         next(one for one in options if one.text == text).click()
 
     def press(self, text: str) -> None:
-        """Click the button or the link with this text, and wait for the next page."""
+        """Click the button or link with this text, and wait for the next page."""
         found = self.driver.find_elements(By.XPATH, f"//main//*[self::button or self::a][normalize-space()='{text}']")
         self.leave(found[0])
 
@@ -96,26 +96,26 @@ class Person:
         WebDriverWait(self.driver, seconds, 0.02).until(lambda _: text in self.text(), text)
 
     def log(self) -> list[str]:
-        """Return the browser's reports, such as policy violations. Ignore the responses to invalid forms."""
+        """Return the browser's log entries, such as policy violations. Ignore the responses to invalid forms."""
         messages = [entry["message"] for entry in self.driver.get_log("browser")]  # type: ignore[no-untyped-call]
         return [one for one in messages if "the server responded with a status of 40" not in one]
 
 
 def ask(run: Run, method: str, path: str, body: Any = None) -> Any:
-    """Send a request with the workspace key, and return the response of the API."""
+    """Send an API request with the workspace key, and return the response."""
     status, answer = runs.ask(run, method, path, run.credentials["workspace_key"], body)
     assert status == 200, answer
     return answer
 
 
 def converse(run: Run, convo_id: str, metadata: Any, messages: list[Any]) -> None:
-    """Write a conversation with the agent `support`."""
+    """Create or replace a conversation of the agent `support`."""
     body = {"metadata": metadata, "turns": [{"from": one.get("from", "human"), "messages": [one]} for one in messages]}
     ask(run, "POST", f"/agents/support/interact/{convo_id}/state", body)
 
 
 def count(run: Run, value: str, number: int) -> None:
-    """Store counts for today. `value` is the origin of the conversations."""
+    """Store counts for today. `value` is the conversations' origin."""
     today = datetime.now(timezone.utc).date().isoformat()
     names = ("conversations", "messages", "interactions", "newVisitors", "handoffs", "leads", "loads", "seconds")
     numbers = dict.fromkeys(names, number)
@@ -125,5 +125,5 @@ def count(run: Run, value: str, number: int) -> None:
 
 
 def address(path: str, **query: str) -> str:
-    """Return a path with a query."""
+    """Return a path with a query string."""
     return f"{path}?{urlencode(query)}"

@@ -1,4 +1,4 @@
-"""Takes the screenshots in docs/console.md: the console with the data of `make demo`, as the demo's client sees it.
+"""Takes the screenshots in docs/console.md, which show the console with `make demo` data, as the demo's client sees it.
 
 .venv/bin/python -m tests.extensions.console.in_browser.pictures
 """
@@ -21,7 +21,7 @@ _WIDE = (1200, 800)
 
 
 def main() -> None:
-    """Start a run, fill it with data, and take a screenshot of each page."""
+    """Start a run, fill it with demo data, and take a screenshot of each page."""
     _FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as directory:
         run = runs.begin(Path(directory), runs.free_port())

@@ -1,4 +1,4 @@
-"""The actions of a person in the console: with JavaScript, and without it except for live updates."""
+"""A person's actions in the console, with and without JavaScript. Live updates need JavaScript."""
 
 import sys
 import time
@@ -13,7 +13,7 @@ from tests.extensions.console.in_browser.person import PASSWORD, Person, ask, co
 from tests.reliability import runs
 from tests.reliability.runs import Run
 
-# The left edges of the first and of the last character of the first message.
+# The left edges of the first and last characters of the first message.
 _EDGES = """[0, 4].map((at) => {
   const range = document.createRange(), text = document.querySelector(".said p").firstChild;
   range.setStart(text, at); range.setEnd(text, at + 1);
@@ -23,7 +23,7 @@ _EDGES = """[0, 4].map((at) => {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Run the service of `make run` on a free port, with an organisation whose people can sign in."""
+    """Run the same service as `make run` on a free port, with an organisation whose people can sign in."""
     directory: Path = tmp_path_factory.mktemp("run")
     started = runs.begin(directory, runs.free_port())
     ask(started, "POST", "/v2/agents/support", {"title": "Support"})
@@ -44,7 +44,7 @@ def browsers() -> Iterator[tuple[Chrome, Chrome]]:
 
 @pytest.fixture(params=["with JavaScript", "without JavaScript"])
 def person(request: pytest.FixtureRequest, browsers: tuple[Chrome, Chrome], run: Run) -> Iterator[Person]:
-    """Sign in a person with two conversations. Fail if the browser reports an error during the test."""
+    """Sign in a person who has two conversations. Fail if the browser reports an error during the test."""
     person = Person(browsers[0], run)
     person.use_javascript(request.param == "with JavaScript")
     for convo_id, name in (("ann", "Ann Jansen"), ("eve", "Eve Kok")):
@@ -143,7 +143,10 @@ def test_a_person_downloads_a_file_with_the_session(name: str, person: Person) -
 
 
 def test_a_second_browser_sees_a_reply_live(browsers: tuple[Chrome, Chrome], run: Run) -> None:
-    """Each browser polls every 1.6 seconds, so a reply appears within 2. Half a second is for a busy machine."""
+    """Each browser polls every 1.6 seconds, so a reply appears within 2 seconds.
+
+    The limit adds half a second for a busy machine.
+    """
     converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
     first, second = (Person(driver, run) for driver in browsers)
     first.be_signed_in()

@@ -1,4 +1,4 @@
-"""Every page of the console with hostile texts: no text runs, the page is accessible, and it fits the screen."""
+"""Every console page with hostile texts: no text runs as a script, the page is accessible, and it fits on the screen."""
 
 import shutil
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ const one = document.activeElement, style = getComputedStyle(one), box = one.get
 const shown = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
 return [one.outerHTML.slice(0, 120), shown && style.outlineStyle === 'solid' && parseFloat(style.outlineWidth) >= 2];
 """
-# Elements and attributes that only an unescaped text can create.
+# Elements and attributes that only unescaped text can create.
 _MADE = """
 const made = [...document.querySelectorAll('iframe, img, style, base, object, embed, main script, b, [autofocus]')];
 for (const one of document.querySelectorAll('*')) for (const attribute of one.attributes) {
@@ -54,7 +54,7 @@ return [window.__x ?? null, ...made.map((one) => one.outerHTML.slice(0, 200))];
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Run the service of `make run` on a free port, with hostile records."""
+    """Run the same service as `make run` on a free port, with hostile records."""
     directory: Path = tmp_path_factory.mktemp("run")
     started = runs.begin(directory, runs.free_port())
     hostile.fill(started)
@@ -79,7 +79,7 @@ def stranger(run: Run) -> Iterator[Person]:
 
 @pytest.fixture
 def person(signed_in: Person) -> Iterator[Person]:
-    """Return the person. Fail if the browser reports an error or opens a dialog during the test."""
+    """Return the signed-in person. Fail if the browser reports an error or opens a dialog during the test."""
     chromium.resize(signed_in.driver, *WIDE)
     signed_in.prefer("light")
     yield signed_in
@@ -139,7 +139,7 @@ def test_axe_finds_no_violation_before_the_sign_in(path: str, scheme: str, stran
 
 
 def check(person: Person, scheme: str) -> None:
-    """Fail for each violation that axe-core finds, and for each insufficient contrast, at both widths."""
+    """Fail if axe-core finds a violation or a text has insufficient contrast, at either width."""
     if shutil.which("npm") is None:
         pytest.skip("NOT TESTED with axe-core: npm is missing.")
     axe.install()
@@ -162,7 +162,7 @@ def test_a_version_and_the_test_of_a_tool_pass_the_same_checks(person: Person) -
     person.press("Testen")
     check(person, "light")
     assert made(person) == [None]
-    person.driver.get_log("browser")  # discard the status of this page: the tool rejects the test
+    person.driver.get_log("browser")  # discard this page's log entry: the tool's server rejects the test
 
 
 def test_what_operators_see_passes_the_same_checks(stranger: Person) -> None:
@@ -196,7 +196,7 @@ def test_nothing_is_too_wide_with_the_navigation_at_the_top(stranger: Person) ->
 
 
 def check_width(path: str, person: Person) -> None:
-    """Fail if a page with all details open is wider than the screen, at four widths."""
+    """Fail if a page with all details open is wider than the screen at any of four widths."""
     for size in (NARROW, (320, 700), (900, 700), WIDE):
         chromium.resize(person.driver, *size)
         person.open(path)
