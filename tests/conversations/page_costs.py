@@ -12,8 +12,8 @@ from chalicelib.conversations.listing import PAGE_SIZE
 SIZE = PAGE_SIZE + 1
 DAY = 24 * 60 * 60 * 1000
 NOVEMBER = 1_793_491_200_000  # 2026-11-01
-# `_ENTRY` is the size of an index entry in bytes: 600 for the summary, and 100 for the keys. `_DAY_ROW` and `_AGENT` are
-# the read units that one day row and one agent cost.
+# `_ENTRY` is the size of an index entry in bytes: 600 for the summary, and 100 for the keys. `_DAY_ROW` and `_AGENT`
+# are the read units for one day row and one agent.
 _ENTRY, _DAY_ROW, _AGENT = 700, 0.5, 2.0
 
 

@@ -78,7 +78,7 @@ def test_an_append_to_a_long_conversation_takes_two_requests(api: Api, pass_time
 def test_a_repeat_whose_index_item_was_read_too_early_is_found(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another append moves the message into a chunk after its index item is read and before the conversation is read."""
+    """Another append moves the message into a chunk between the reads of the index item and of the conversation."""
     grow(api, 4)
     real, left = storage.find_many, [1]
 

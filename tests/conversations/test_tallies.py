@@ -241,8 +241,7 @@ def test_an_incomplete_selection_is_refused(arguments: list[str]) -> None:
 def test_a_count_that_was_overtaken_is_made_again(
     workspace: NewWorkspace, pipeline: Pipeline, at: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A slow count reads the index before the second conversation is created, and writes after a count that includes
-    it."""
+    """A slow count reads the index before the second creation, and writes after a count that includes that creation."""
     at(START)
     create(workspace, "first")
     tally(pipeline.stream.read("conversations"))

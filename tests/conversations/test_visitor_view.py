@@ -39,7 +39,7 @@ PRIVATE: dict[type[WireModel], str] = {
 
 @pytest.fixture
 def visitor_view(api: Api, agent_id: str) -> Any:
-    """Return the state route's response to a visitor token, with an agent and a conversation that contain every member."""
+    """Return the state route's response to a visitor token; the agent and the conversation contain every member."""
     every = {name: value for name, value in document("agent_v3", whole=True).items() if name != "SECRET_API_KEY"}
     of_v2 = {name: value for name, value in document("agent_v2", whole=True).items() if name != "SECRET_API_KEY"}
     metadata = document("convo_meta", whole=True)

@@ -1,4 +1,5 @@
-"""Every console page with hostile texts: no text runs as a script, the page is accessible, and it fits on the screen."""
+"""Every console page with hostile texts: no text runs as a script, and the page is accessible and fits on the
+screen."""
 
 import shutil
 from collections.abc import Iterator
