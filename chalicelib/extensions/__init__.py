@@ -1,10 +1,10 @@
-"""The registry of extensions. An extension adds to the specified service, and its folder can be deleted.
+"""The extension registry. An extension adds features to the specified service, and deleting its folder removes them.
 
-`extension.py` in the folder declares the additions. An extension is on if its folder exists and its stage lists it
-(`settings.extensions`). Core calls this module, and imports no extension. Extensions do not import each other.
+An extension's `extension.py` declares its features. An extension is enabled if its folder exists and the stage lists it
+(`settings.extensions`). Core calls this module but imports no extension. Extensions do not import each other.
 
-A reference `"module:attribute"`, relative to the folder, is imported at its first use. So a function loads only the
-code that it uses, and hooks also work in functions that never import `app.py`.
+A reference `"module:attribute"` is relative to the extension's folder and is imported on first use. Therefore, a
+function loads only the code that it uses, and hooks also work in functions that never import `app.py`.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from typing import Any
 from chalicelib import settings
 
 HOOKS = {
-    "agent_rows": "(workspace id, agent id, limit) -> rows to delete with an agent, empty if none is left",
-    "cascade_deletions": "(workspace id, resource, record ids, Unix milliseconds, author) -> rows to keep of records",
+    "agent_rows": "(workspace id, agent id, limit) -> rows to delete with an agent, empty when none are left",
+    "cascade_deletions": "(workspace id, resource, record ids, Unix milliseconds, author) -> rows that log deletions",
     "erasable": "a module with a `KIND` of records that an erasure searches, and its `list_page` and `delete`",
-    "middleware": "(request, get_response) -> response; runs around the envelope",
-    "parameters": "a module with `PATH`, `QUERY` and `SCHEMAS` of the operations' parameters (`openapi.parameters`)",
-    "recount": "(workspace id, agent id) -> number of periods counted again (`infra.operator`)",
-    "removal": "(workspace id) -> number of deleted records by kind; deletes those of a workspace (`infra.operator`)",
-    "stage_deletion": "(workspace id, resource, record id) -> None; stages the rows to keep of a deleted record",
+    "middleware": "(request, get_response) -> response; wraps the envelope middleware",
+    "parameters": "a module with the parameter declarations `PATH`, `QUERY` and `SCHEMAS` (`openapi.parameters`)",
+    "recount": "(workspace id, agent id) -> number of recounted periods (`infra.operator`)",
+    "removal": "(workspace id) -> number of deleted records by kind; deletes all of them (`infra.operator`)",
+    "stage_deletion": "(workspace id, resource, record id) -> None; stages the row that logs a deletion",
 }
-"""The hooks that core calls, by name: arguments and result."""
+"""The hooks that core calls, by name, with their arguments and results."""
 
 
 @dataclass(frozen=True)
 class Extension:
-    """The declaration of an extension.
+    """An extension's declaration.
 
-    `routes` and `functions` are blueprints. `follows` maps a table to a `stream_batches.Follower` of its stream. Core
-    calls `hooks` at the points that `HOOKS` lists. Other extensions may ask for `services` by name. Paths below
-    `open_prefixes` take no bearer token, because the extension checks its own credentials; the OpenAPI document omits
-    them. Only the workspace key opens paths below `workspace_key_prefixes`. Browsers and proxies may store responses of
-    `storable_routes`, which declare how long.
+    `routes` and `functions` are blueprints. `follows` maps a table to the `stream_batches.Follower` for its stream.
+    `HOOKS` describes each of the `hooks`. Other extensions look up `services` by name. Paths under `open_prefixes` take
+    no bearer token, because the extension checks its own credentials. The OpenAPI document omits these paths. Only the
+    workspace key gives access to paths under `workspace_key_prefixes`. Browsers and proxies may store the responses of
+    `storable_routes`, whose `Cache-Control` headers say how long.
     """
 
     name: str
@@ -67,10 +67,10 @@ def present() -> tuple[str, ...]:
 
 @cache
 def enabled() -> tuple[Extension, ...]:
-    """Return the declarations of the extensions that are on.
+    """Return the declarations of the enabled extensions.
 
-    A listed extension without a folder is off. This is not an error, because a function gets its code before its
-    environment.
+    A listed extension without a folder is disabled. This is not an error, because a deployment updates a function's
+    code before its environment.
     """
     listed = settings.extensions()
     names = [name for name in present() if listed is None or name in listed]
@@ -78,29 +78,29 @@ def enabled() -> tuple[Extension, ...]:
 
 
 def has(name: str) -> bool:
-    """Return whether an extension is on."""
+    """Return whether an extension is enabled."""
     return any(extension.name == name for extension in enabled())
 
 
 def routes() -> Iterator[Any]:
-    """Yield the route blueprints of all extensions."""
+    """Yield all extensions' route blueprints."""
     return (extension.load(reference) for extension in enabled() for reference in extension.routes)
 
 
 def functions() -> Iterator[Any]:
-    """Yield the function blueprints of all extensions, except functions that follow streams (`followers`)."""
+    """Yield all extensions' function blueprints, except those of stream followers (`followers`)."""
     return (extension.load(reference) for extension in enabled() for reference in extension.functions)
 
 
 @cache
 def followers(table: str) -> tuple[str, ...]:
-    """Return the names of the extensions that follow the stream of a table."""
+    """Return the names of the extensions that follow a table's stream."""
     return tuple(extension.name for extension in enabled() if table in extension.follows)
 
 
 @cache
 def follower(name: str, table: str) -> Any:
-    """Return the `stream_batches.Follower` of an extension for a table."""
+    """Return an extension's `stream_batches.Follower` for a table."""
     (extension,) = (candidate for candidate in enabled() if candidate.name == name)
     return extension.load(extension.follows[table])
 
@@ -115,6 +115,6 @@ def hooks(name: str) -> tuple[Any, ...]:
 
 @cache
 def service(name: str) -> Any:
-    """Return the service that an extension offers under a name, or None if that extension is off."""
+    """Return the service with this name, or None if the extension that offers it is disabled."""
     offers = (extension.load(extension.services[name]) for extension in enabled() if name in extension.services)
     return next(offers, None)

@@ -1,1 +1,1 @@
-"""The erasures: each finds a person in all records of a workspace, and removes these records."""
+"""The erasures extension. An erasure finds all records in a workspace that contain a person, and deletes them."""

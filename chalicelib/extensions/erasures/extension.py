@@ -1,9 +1,9 @@
-"""The declaration of the erasures: the removal of a person from all records of a workspace, with a signed receipt."""
+"""The declaration of the erasures extension, which deletes a person's records and signs a receipt."""
 
 from chalicelib.extensions import Extension
 
 QUEUE = "erasures"
-"""The queue of the erasures' function. `queue` defines the messages; only senders and that function import it."""
+"""The erasure function's queue. Only the senders and the function import the module `queue`."""
 
 EXTENSION = Extension(
     name="erasures",

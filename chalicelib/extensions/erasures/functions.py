@@ -1,6 +1,6 @@
-"""The Lambda entry point `erase`: it reads the queue `erasures`.
+"""The Lambda entry point `erase`, which processes the queue `erasures`.
 
-It imports neither `app.py` nor wire models.
+This module imports neither `app.py` nor wire models.
 """
 
 from chalice.app import Blueprint, SQSEvent
@@ -16,8 +16,8 @@ _SECONDS = 30.0
 
 @functions.on_sqs_message(queues.name(QUEUE), 1, "erase")
 def erase(event: SQSEvent) -> None:
-    """Run a part of an erasure. The queue repeats a failed message, and finally moves it to the dead-letter queue."""
-    from chalicelib.extensions.erasures import search  # not needed by the API
+    """Run part of an erasure. The queue redelivers a failed message, and finally moves it to the dead-letter queue."""
+    from chalicelib.extensions.erasures import search  # the API does not need this module
     from chalicelib.extensions.erasures.queue import Erase
 
     telemetry.begin_invocation(event)

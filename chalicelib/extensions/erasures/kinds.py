@@ -1,7 +1,7 @@
-"""The kinds of records that an erasure searches for a person: how to read their pages, and how to delete records.
+"""The kinds of records that an erasure searches, and how it reads and deletes them.
 
-A kind has parts, such as agents, and a part is read page by page. The keys of the records to delete are JSON values,
-which are stored before the records are deleted (`search`). A repeated deletion has no effect.
+A kind is divided into parts, such as one per agent, and each part is read in pages. The keys of the records to delete
+are JSON values, and are stored before the records are deleted (`search`). Deleting a record again has no effect.
 """
 
 import json
@@ -25,12 +25,12 @@ from chalicelib.webhooks import ledger
 _log = logging.getLogger(__name__)
 
 _PAGE = 100
-_REQUEST_MILLISECONDS = 60_000  # longer than a request lasts
-_LARGE_PAGE = 25  # the records of a page if they may be large
+_REQUEST_MILLISECONDS = 60_000  # longer than any request takes
+_LARGE_PAGE = 25  # records per page if records may be large
 
 
 class Target(NamedTuple):
-    """An erasure, the identity that it searches for, and the conversations that it has found."""
+    """An erasure, the person's identity, and the conversations found so far."""
 
     row: store.ErasureRow
     identity: Identity
@@ -38,19 +38,19 @@ class Target(NamedTuple):
 
     @property
     def workspace_id(self) -> str:
-        """The workspace of the erasure."""
+        """The erasure's workspace."""
         return self.row.workspace
 
 
 class MatchedConversations:
-    """The conversations of the person. They are read at their first use, after the search of all conversations."""
+    """The person's conversations. They are read on first use, after all conversations have been searched."""
 
     def __init__(self, row: store.ErasureRow) -> None:
         self._row = row
 
     @cached_property
     def pairs(self) -> set[tuple[str, str]]:
-        """The agent id and the conversation id of each conversation."""
+        """The agent id and conversation id of each conversation."""
         return store.list_conversations(self._row)
 
     @cached_property
@@ -60,14 +60,17 @@ class MatchedConversations:
 
 
 class Page(NamedTuple):
-    """The keys of the person's records in a page, and the position of the next page, or None after the last page."""
+    """The keys of the person's records in a page, and the next page's position, which is None after the last page."""
 
     keys: list[Any]
     after: Any
 
 
 class Kind(NamedTuple):
-    """A kind's functions. `next_part` returns the next part: the first part after None, and None at the end."""
+    """A kind's functions.
+
+    `next_part` returns the part after a given one: the first part for None, and None after the last.
+    """
 
     next_part: Callable[[str, str | None], str | None]
     find: Callable[[Target, str, Any], Page]
@@ -75,7 +78,7 @@ class Kind(NamedTuple):
 
 
 def _each_of(partitions: Callable[[str], list[str]]) -> Callable[[str, str | None], str | None]:
-    """Return the `next_part` of a kind whose parts are sorted partitions."""
+    """Return the `next_part` function for a kind whose parts are sorted partitions."""
     return lambda workspace_id, after: next((name for name in partitions(workspace_id) if name > (after or "")), None)
 
 
@@ -104,7 +107,7 @@ def _delete_conversations(workspace_id: str, keys: Collection[list[str]]) -> Non
 
 
 def clear_leftovers(workspace_id: str, matches: Collection[store.MatchRow]) -> None:
-    """Delete conversation leftovers. A conversation without leftovers costs one request."""
+    """Delete the leftovers of these conversations. A conversation without leftovers costs one request."""
     for document in (match.open() for match in matches):
         key = conversations.key(workspace_id, document["agentId"], document["convoId"])
         leftovers.clear(key.partition)
@@ -174,9 +177,9 @@ def _find_responses(target: Target, shard: str, after: Any) -> Page:
 
 
 def _keys_of_response(target: Target, entry: PieceRow, row: StoredResponseRow | None) -> list[str]:
-    """Return the partition key and the sort keys of one of the person's responses, otherwise an empty list.
+    """Return the partition key and sort keys of the person's response or of an abandoned piece, or an empty list.
 
-    The pieces of a response are deleted with it. A piece without a response is deleted if no request will commit one.
+    A response's pieces are deleted with it. A piece without a response is abandoned if no request can still commit it.
     """
     if entry.part != stored_responses.RESPONSE:
         return [entry.request, entry.part] if _is_abandoned(entry, row) else []
@@ -190,13 +193,13 @@ def _keys_of_response(target: Target, entry: PieceRow, row: StoredResponseRow | 
 
 
 def _is_abandoned(entry: PieceRow, row: StoredResponseRow | None) -> bool:
-    """Return whether a piece belongs to a response that is not committed, and no running request can commit."""
+    """Return whether a piece belongs to a response that was not committed and that no running request can commit."""
     writing = storage.split_key(entry.part)[0]
     if clock.milliseconds() - ids.timestamp_of(writing) < _REQUEST_MILLISECONDS:
         return False
     if row is not None and row.writing == writing:
         return False
-    return storage.find(PieceRow, entry.request, entry.part) is not None  # the index may not contain recent changes
+    return storage.find(PieceRow, entry.request, entry.part) is not None  # the index may lag behind
 
 
 def _delete_responses(_: str, keys: Collection[list[str]]) -> None:
@@ -205,7 +208,7 @@ def _delete_responses(_: str, keys: Collection[list[str]]) -> None:
 
 
 def by_name() -> dict[str, Kind]:
-    """Return the kinds of core and of the extensions that are on, in the order of a search."""
+    """Return the kinds of core and of the enabled extensions, in search order."""
     of_extensions = {
         module.KIND: Kind(_one_part, partial(_find_records, module), partial(_delete_records, module))
         for module in extensions.hooks("erasable")
@@ -219,19 +222,19 @@ _FIRST = {
     "leads": Kind(agents.next_id, _find_leads, _delete_leads),
     "events": Kind(_each_of(ledger.event_partitions), _find_events, ledger.delete_events),
 }
-# Only the second search includes these kinds. It finds all records that were stored before it.
+# Only the second search includes these kinds, because it finds every record that was stored before it.
 SEARCHED_ONCE = {"answers": Kind(_each_of(stored_responses.shards), _find_responses, _delete_responses)}
 
 
 def _last(positions: list[Any], limit: int) -> Any:
-    """Return the position of the next page, or None after the last page."""
+    """Return the next page's position, or None after the last page."""
     return positions[-1] if len(positions) == limit else None
 
 
 def _decrypt(read: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of `read`, or None if no key decrypts the record."""
+    """Return the result of `read`, or None if no key can decrypt the record."""
     try:
         return read(*arguments)
     except encryption.DecryptionError:
-        _log.exception("Cannot decrypt a record; the erasure leaves it")
+        _log.exception("Cannot decrypt a record; the erasure does not delete it")
         return None

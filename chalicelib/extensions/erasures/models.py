@@ -1,4 +1,4 @@
-"""The wire models of the erasures. The specification does not define them."""
+"""The erasures' wire models. The interface specification does not define them."""
 
 from typing import Annotated
 
@@ -8,12 +8,15 @@ from chalicelib.http.wire import STRICT, WireModel, omitted
 
 _MEMBERS = ("userID", "email", "phone")
 _ANY: list[JsonValue] = [{"required": [name]} for name in _MEMBERS]
-# Null is invalid. The default only means that the member is absent.
+# Null is invalid. The default only marks the member as absent.
 _Value = Annotated[str, Field(min_length=1, max_length=1_000)]
 
 
 class Person(WireModel):
-    """The person to erase: at least one member. Emails are compared case-insensitively, the other members exactly."""
+    """The person to erase, identified by at least one member.
+
+    Emails are compared case-insensitively, and the other members exactly.
+    """
 
     model_config = ConfigDict({**STRICT, "json_schema_extra": {"anyOf": _ANY}})
 
@@ -29,7 +32,7 @@ class ErasureIn(WireModel):
 
 
 class ErasureCounts(WireModel):
-    """The number of removed records by kind. A kind of an extension is absent until it is searched."""
+    """The number of deleted records by kind. An extension's kind is absent until the search reaches it."""
 
     conversations: int
     analytics: int
@@ -40,10 +43,11 @@ class ErasureCounts(WireModel):
 
 
 class ErasureReceipt(WireModel):
-    """The receipt of a complete erasure. Times are ISO 8601.
+    """The receipt for a complete erasure. Times are in ISO 8601.
 
-    `hash` is the SHA-256 of all members except `hash` and `signature`, as JSON with sorted names and no white space.
-    `signature` is the ECDSA signature of the same text. Change streams keep their records until `streamsUntil`.
+    `hash` is the SHA-256 hash of all members except `hash` and `signature`, as JSON with sorted names and no white
+    space. `signature` is the ECDSA signature of the same text. Change streams may contain the deleted records until
+    `streamsUntil`.
     """
 
     erasureId: str
@@ -57,7 +61,7 @@ class ErasureReceipt(WireModel):
 
 
 class Erasure(WireModel):
-    """An erasure. `status` is `running`, or `complete` with a `receipt`. `createdAt` is ISO 8601."""
+    """An erasure. `status` is `running`, or `complete` with a `receipt`. `createdAt` is in ISO 8601."""
 
     id: str
     status: str

@@ -1,4 +1,4 @@
-"""The OpenAPI parameters of the erasures' operations."""
+"""The erasure operations' OpenAPI parameters."""
 
 from chalicelib.openapi.schemas import Schema
 

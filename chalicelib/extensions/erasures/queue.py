@@ -1,4 +1,4 @@
-"""The queue of the erasures, and its message."""
+"""The erasures queue and its message."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from chalicelib.queues import messages
 
 
 class Erase(NamedTuple):
-    """The queue message that begins or continues an erasure."""
+    """The queue message that starts or continues an erasure."""
 
     workspace_id: str
     erasure_id: str

@@ -1,4 +1,4 @@
-"""The receipt of an erasure: counts, and a hash with a signature of the stage's own KMS key.
+"""Erasure receipts: counts, a hash, and a signature by the stage's own KMS key.
 
 The canonical text is ASCII JSON with sorted names and without white space, so that any tool can reproduce it.
 """
@@ -12,17 +12,17 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib import clock, errors, storage
 from chalicelib.storage import Document
 
-_STREAM_SECONDS = 24 * 60 * 60  # how long DynamoDB keeps the records of a stream
+_STREAM_SECONDS = 24 * 60 * 60  # how long DynamoDB keeps stream records
 _ALGORITHM = "ECDSA_SHA_256"
 
 
 def key_alias() -> str:
-    """Return the alias of the key that signs receipts."""
+    """Return the alias of the KMS key that signs receipts."""
     return f"alias/{storage.table('receipts')}"
 
 
 def sign(workspace_id: str, erasure_id: str, requested_at: int, counts: Document) -> Document:
-    """Return the signed receipt of an erasure that is complete now. One request to KMS. Raise Unavailable."""
+    """Return the signed receipt for an erasure that has just completed. Costs one KMS request. Raise Unavailable."""
     now = clock.seconds()
     receipt = {
         "erasureId": erasure_id,
@@ -37,7 +37,7 @@ def sign(workspace_id: str, erasure_id: str, requested_at: int, counts: Document
 
 
 def canonical(receipt: Document) -> bytes:
-    """Return the text of a receipt that is hashed and signed."""
+    """Return the receipt text that is hashed and signed."""
     signed = {name: value for name, value in receipt.items() if name not in ("hash", "signature")}
     return json.dumps(signed, sort_keys=True, separators=(",", ":")).encode()
 
@@ -48,5 +48,5 @@ def _signature(text: bytes) -> str:
             KeyId=key_alias(), Message=text, MessageType="RAW", SigningAlgorithm=_ALGORITHM
         )
     except (BotoCoreError, ClientError) as error:
-        raise errors.Unavailable("The receipt cannot be signed; the queue tries again.") from error
+        raise errors.Unavailable("The receipt cannot be signed; the queue will try again.") from error
     return base64.b64encode(response["Signature"]).decode()

@@ -1,4 +1,4 @@
-"""The deletion of the erasures' rows of a workspace, for the operator's command."""
+"""Deletes a workspace's erasure rows, for the operator's command."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ from chalicelib.extensions.erasures import store
 
 
 def delete_all(workspace_id: str) -> Counter[str]:
-    """Delete all rows of erasures of a workspace, and return their number."""
+    """Delete all erasure rows of a workspace, and return their number."""
     rows = store.list_all(workspace_id)
     storage.delete_many(rows)
     return Counter(erasure=len(rows))

@@ -1,4 +1,4 @@
-"""The erasures over HTTP. Only the workspace key opens them, because an erasure removes records of every kind."""
+"""The erasure endpoints. They accept only the workspace key, because an erasure deletes records of every kind."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 routes = Blueprint(__name__)
 
-# Longer than a request lasts. The message is sent before the commit, so that no crash leaves an erasure that never
-# starts. If the commit fails, the message finds no erasure.
+# Longer than any request takes. The message is sent before the commit, so that a crash cannot leave an erasure that
+# never starts. If the commit fails, the function finds no erasure and ignores the message.
 _START_SECONDS = 30
 
 
@@ -28,11 +28,11 @@ _START_SECONDS = 30
     raises=(errors.LimitReached,),
 )
 def create_erasure() -> Response:
-    """Erase a person: find and remove all records of the workspace with their id, email or phone number.
+    """Erase a person: find and delete all records in the workspace that contain their id, email or phone number.
 
-    These are their conversations with all messages and analytics, their leads, the events about them, and stored
-    responses of idempotent requests. An erasure starts after 30 seconds and takes at least two minutes; read it for its
-    progress and receipt. A workspace may have five running erasures; a sixth erasure is rejected with 429.
+    The erasure deletes the person's conversations with all messages and analytics, their leads, events about them, and
+    stored responses to idempotent requests. An erasure starts after 30 seconds and takes at least two minutes. Read the
+    erasure to get its progress and receipt. A workspace may have five running erasures; a sixth is rejected with 429.
     """
     body: models.ErasureIn = bodies.read()
     person = body.erasure.merge_into({})
@@ -46,7 +46,7 @@ def create_erasure() -> Response:
 @routes.route("/v3/erasures/{erasure_id}", methods=["GET"])
 @Operation(data="models.Erasure", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_erasure(erasure_id: str) -> Response:
-    """Read the progress of an erasure and, when it is complete, its receipt. Neither identifies the person."""
+    """Read an erasure's progress and, once it is complete, its receipt. Neither identifies the person."""
     row = store.read(auth.caller().workspace_id, erasure_id)
     return etag.tagged(responses.success("Erasure retrieved successfully", _render(row)), row)
 

@@ -1,12 +1,12 @@
-"""The search and deletion of a person's records, in repeatable steps that a queue continues.
+"""Finds and deletes a person's records, in repeatable steps that a queue continues.
 
-A step reads a page, and stores the keys of the person's records and the position of the next page (an intent log). Then
-it deletes these records. An interrupted erasure first deletes the records with stored keys, so each record is counted
-once, and none is left behind. Optimistic locking protects the progress: if two invocations run for one erasure, the
-slower invocation stops.
+A step reads a page, and stores the keys of the person's records with the next page's position (an intent log). Then it
+deletes these records. An interrupted erasure first deletes the records whose keys are stored, so each record is counted
+once and none is missed. Optimistic locking protects the progress: if two invocations process the same erasure, the
+slower one stops.
 
-All records are searched twice. The second search starts 90 seconds after the first. It finds the writes of requests
-that were running, and the events of changes that were still in a stream.
+All records are searched twice. The second search starts 90 seconds after the first one ends. It finds records that
+requests were still writing during the first search, and events for changes that were still in a stream.
 """
 
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ from chalicelib.extensions.erasures.queue import Erase
 from chalicelib.storage import Document
 
 _SECOND_SEARCH_SECONDS = 90
-_MAX_PAGES = 2_000  # the pages of an invocation
+_MAX_PAGES = 2_000  # pages per invocation
 _MAX_DELAY = 900  # the longest delay of a queue message, in seconds
-_BATCH = 10  # the records between two checks of the clock: a long conversation takes many requests
+_BATCH = 10  # records between clock checks, because deleting a long conversation takes many requests
 _SEARCHES = 2
 
 
@@ -43,7 +43,7 @@ def resume(message: Erase, seconds: float) -> None:
 
 
 class _Overtaken(Exception):
-    """Another invocation has written the progress of this erasure, and continues it."""
+    """Another invocation has saved this erasure's progress, and continues the erasure."""
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def _raise_overtaken() -> Iterator[None]:
 class _RunningErasure:
     """A running erasure: its stored row, and its progress `{person, search, startsAt, kind, part, after, found}`.
 
-    `found` is a kind and the keys of its records to delete.
+    `found` contains a kind, and the keys of the records of that kind to delete.
     """
 
     def __init__(self, row: store.ErasureRow) -> None:
@@ -68,7 +68,7 @@ class _RunningErasure:
         self._target = Target(row, identity.from_members(self._progress["person"]), MatchedConversations(row))
 
     def run(self, seconds: float) -> int | None:
-        """Work for at most `seconds`. Return the seconds until the next invocation, or None if all is done."""
+        """Run for up to `seconds`. Return the seconds until the next invocation, or None if the erasure is complete."""
         end = clock.monotonic() + seconds
         if not self._delete_stored(end):
             self._save()
@@ -85,10 +85,10 @@ class _RunningErasure:
         return None if self._complete(end) else 0
 
     def _pages(self) -> Iterator[list[Any]]:
-        """Read all pages from the stored position to the end of the search; yield the keys of each."""
+        """Read all pages from the stored position to the end of the search, and yield each page's keys."""
         is_first = self._progress["search"] == 0
         names = [name for name in self._kinds if not (is_first and name in kinds.SEARCHED_ONCE)]
-        # If the stage has disabled the kind's extension, restart the search.
+        # If the stored kind's extension has been disabled, restart the search.
         first = self._progress.get("kind")
         for name in names[names.index(first) if first in names else 0 :]:
             if name != self._progress.get("kind"):
@@ -104,7 +104,7 @@ class _RunningErasure:
         return self._kinds[kind].next_part(self._row.workspace, part)
 
     def _delete(self, keys: list[Any], end: float) -> bool:
-        """Store and count the keys of a page unless it is empty, then delete its records like `_delete_stored`."""
+        """Store and count a page's keys, if it has any. Then delete the records, as `_delete_stored` does."""
         if keys:
             kind = self._progress["kind"]
             self._document["counts"][kind] += len(keys)
@@ -113,10 +113,10 @@ class _RunningErasure:
         return self._delete_stored(end)
 
     def _delete_stored(self, end: float) -> bool:
-        """Delete the records with stored keys; return whether that was done before `end`."""
+        """Delete the records whose keys are stored. Return whether all were deleted before `end`."""
         kind, keys = self._progress["found"] or ("", [])
         while keys:
-            if kind in self._kinds:  # otherwise the stage has disabled the kind's extension
+            if kind in self._kinds:  # false if the kind's extension has been disabled
                 self._kinds[kind].delete(self._row.workspace, keys[:_BATCH])
             keys = keys[_BATCH:]
             self._progress["found"] = [kind, keys] if keys else []
@@ -130,9 +130,10 @@ class _RunningErasure:
         self._save()
 
     def _complete(self, end: float) -> bool:
-        """Forget the person and sign the receipt; return whether that was done before `end`.
+        """Delete the person's identity and sign the receipt. Return whether this was done before `end`.
 
-        A request that added messages during the deletion of a conversation may have left index items.
+        A request that added messages to a conversation during its deletion may have left index items, so clear them
+        first.
         """
         while matches := store.list_matches(self._row, _BATCH):
             clear_leftovers(self._row.workspace, matches)

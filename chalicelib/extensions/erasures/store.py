@@ -1,7 +1,7 @@
-"""Erasures in the database, in the partition of their workspace.
+"""Erasures in the database. An erasure is stored in its workspace's partition.
 
-The person is sealed in a separate attribute, which is removed when the erasure is complete. So the row with the receipt
-does not name the person.
+The person's identity is sealed in a separate attribute, which is removed when the erasure is complete. Therefore, the
+row with the receipt does not identify the person.
 """
 
 from collections.abc import Iterable
@@ -12,16 +12,16 @@ from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, SealedRow
 
-# The kinds of core. A kind of an extension is counted once it is searched.
+# The kinds of core. An extension's kinds are counted when they are searched.
 KINDS = ("conversations", "analytics", "leads", "events", "answers")
-MAX_RUNNING = 5  # erasures of a workspace at a time: each reads all records
+MAX_RUNNING = 5  # per workspace, because each erasure reads all records
 _ERASURE, _MATCH, _SLOT = "erasure", "erased", "erasing"
 
 
 class ErasureRow(DocumentRow):
     """An erasure: `{createdAt, counts, receipt?}`. Until it is complete, `search` is its sealed progress.
 
-    `slot` is the sort key of its `SlotRow` until then.
+    Until then, `slot` is the sort key of its `SlotRow`.
     """
 
     class Meta:
@@ -32,7 +32,7 @@ class ErasureRow(DocumentRow):
         "erasure#{ULID}",
         owner="workspace",
         export="no: belongs to this stage",
-        erasure="no: a complete erasure has forgotten the person",
+        erasure="no: a complete erasure does not identify the person",
     )
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
@@ -46,12 +46,12 @@ class ErasureRow(DocumentRow):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the erasure has deleted all records of the person."""
+        """Whether the erasure has deleted all of the person's records."""
         return self.search is None
 
 
 class MatchRow(SealedRow):
-    """A conversation of the person: `{agentId, convoId}`. Its key contains the ULID of its creation, not its id."""
+    """One of the person's conversations: `{agentId, convoId}`. Its key contains its creation ULID instead of its id."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -85,7 +85,7 @@ class SlotRow(storage.Row):
 
 
 class Match(NamedTuple):
-    """A conversation of the person."""
+    """One of the person's conversations."""
 
     agent_id: str
     conversation_id: str
@@ -93,10 +93,10 @@ class Match(NamedTuple):
 
 
 def new(workspace_id: str, person: Document) -> ErasureRow:
-    """Stage an erasure of a person, `{userID?, email?, phone?}`. One request. Raise LimitReached above `MAX_RUNNING`.
+    """Stage an erasure of a person, `{userID?, email?, phone?}`. Costs one request.
 
-    Each running erasure holds a slot, so the limit is exact. The commit raises ConditionFailed if another erasure has
-    taken the slot.
+    Raise LimitReached above `MAX_RUNNING`. Each running erasure holds a slot, so the limit is exact. The commit raises
+    ConditionFailed if another erasure has taken the slot.
     """
     slots = [storage.Key(SlotRow, workspace_id, storage.join_key(_SLOT, str(number))) for number in range(MAX_RUNNING)]
     free = [slot.sort for slot, row in zip(slots, storage.find_many(slots), strict=True) if row is None]
@@ -112,17 +112,17 @@ def new(workspace_id: str, person: Document) -> ErasureRow:
 
 
 def find(workspace_id: str, erasure_id: str) -> ErasureRow | None:
-    """Return an erasure, or None. One request."""
+    """Return an erasure, or None. Costs one request."""
     return storage.find(ErasureRow, workspace_id, _item(erasure_id))
 
 
 def read(workspace_id: str, erasure_id: str) -> ErasureRow:
-    """Return an erasure. One request. Raise NotFound."""
+    """Return an erasure. Costs one request. Raise NotFound."""
     return errors.require(find(workspace_id, erasure_id), "erasure")
 
 
 def save(row: ErasureRow, document: Document, search: Document) -> None:
-    """Write the progress of an erasure now. Raise ConditionFailed if it was written since it was read."""
+    """Write an erasure's progress immediately. Raise ConditionFailed if it has changed since it was read."""
     row.seal(document)
     row.search = storage.seal(row, "search", search)
     with storage.unit_of_work():
@@ -130,7 +130,10 @@ def save(row: ErasureRow, document: Document, search: Document) -> None:
 
 
 def complete(row: ErasureRow, document: Document) -> None:
-    """Write a complete erasure now, and free its slot. Raise ConditionFailed if it was written since it was read."""
+    """Write a complete erasure immediately, and free its slot.
+
+    Raise ConditionFailed if it has changed since it was read.
+    """
     slot = SlotRow(row.workspace, row.slot)
     row.seal(document)
     row.search = row.slot = None
@@ -140,7 +143,7 @@ def complete(row: ErasureRow, document: Document) -> None:
 
 
 def remember(row: ErasureRow, conversations: Iterable[Match]) -> None:
-    """Store conversations of the person. A repeat has no effect."""
+    """Store these conversations as the person's. Storing them again has no effect."""
     matches = []
     for conversation in conversations:
         match = MatchRow(row.workspace, storage.join_key(_MATCH, row.erasure_id, conversation.created))
@@ -150,24 +153,24 @@ def remember(row: ErasureRow, conversations: Iterable[Match]) -> None:
 
 
 def list_conversations(row: ErasureRow) -> set[tuple[str, str]]:
-    """Return the agent id and conversation id of each conversation that is stored so far. One request per MB."""
+    """Return the agent id and conversation id of each conversation stored so far. Costs one request per MB."""
     documents = (match.open() for match in list_matches(row))
     return {(document["agentId"], document["convoId"]) for document in documents}
 
 
 def list_matches(row: ErasureRow, limit: int | None = None) -> list[MatchRow]:
-    """Return the rows of up to `limit` conversations of the person, by default of all."""
+    """Return the rows of up to `limit` of the person's conversations, by default of all."""
     beginning = storage.join_key(_MATCH, row.erasure_id, "")
     return storage.query(MatchRow, row.workspace, MatchRow.item.startswith(beginning), limit=limit)
 
 
 def forget(matches: list[MatchRow]) -> None:
-    """Delete rows of conversations of the person."""
+    """Delete these conversation rows."""
     storage.delete_many(matches)
 
 
 def list_all(workspace_id: str) -> list[ErasureRow]:
-    """Return all rows of erasures of a workspace."""
+    """Return all erasure rows of a workspace."""
     prefixes = (_ERASURE, _MATCH, _SLOT)
     return [
         row

@@ -1,1 +1,1 @@
-"""The history: who changed which record, when and which members; and the versions of agents and tools."""
+"""The history extension: an audit log of changes to records, and the versions of agents and tools."""

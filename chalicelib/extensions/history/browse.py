@@ -1,4 +1,4 @@
-"""The lists of changes and versions, newest first, in bounded pages."""
+"""Lists changes and versions, newest first, in bounded pages."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

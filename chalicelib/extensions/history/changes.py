@@ -1,4 +1,4 @@
-"""The entries of the history for records of streams. A repeated record produces the same entry."""
+"""Builds history entries from stream records. A repeated stream record produces the same entry."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,12 +16,15 @@ from chalicelib.tools.store import ToolRow
 from chalicelib.webhooks import hosts
 from chalicelib.webhooks.endpoints import WebhookRow
 
-# If a replaced version is older than this, it is stored again, so that it is kept for at least 370 days more.
+# A replaced version that is older than this is stored again, so that it is kept for at least another 370 days.
 _KEPT_AGAIN_SECONDS = 30 * 24 * 60 * 60
 
 
 class RecordState(NamedTuple):
-    """A record as its row contains it. `document` is None for a deleted record, `version_tag` for a credential."""
+    """A record's state in a stream image.
+
+    `document` is None for a deleted record; `version_tag` is None for a credential.
+    """
 
     workspace_id: str
     resource: str
@@ -32,10 +35,10 @@ class RecordState(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """The rows of a change: its own row, that of the version that it wrote, and an entry for the version before.
+    """The rows for a change: its history row, the version that it wrote, and an entry for the version that it replaced.
 
-    `replaced` is set if the version before may be missing or expire soon. `is_kept` means that this version was stored
-    and has not expired, so if it is missing, an erasure has removed it.
+    `replaced` is set if the replaced version may be missing or may expire soon. `is_kept` means that this version was
+    stored and has not expired. If such a version is missing, an erasure has deleted it.
     """
 
     row: HistoryRow
@@ -48,9 +51,10 @@ VERSIONED = frozenset({"agents", "tools"})
 
 
 def from_record(record: dict[str, Any]) -> Entry | None:
-    """Return the entry for a record of a function's event, or None if the change has no entry in the history.
+    """Return the history entry for a stream record, or None if the history does not keep the change.
 
-    Raise KeyError, TypeError or ValueError if the record is malformed, DecryptionError, UnknownLayout and Unavailable.
+    Raise KeyError, TypeError or ValueError if the stream record is malformed. Also raise DecryptionError, UnknownLayout
+    and Unavailable.
     """
     stream = record["dynamodb"]
     read = _READERS[record["eventSourceARN"].split("/")[1].removeprefix(storage.table(""))]
@@ -59,7 +63,7 @@ def from_record(record: dict[str, Any]) -> Entry | None:
     if after is None:
         return None
     if before is not None and before.record_id != after.record_id:
-        before = None  # a new credential with the key of an expired credential
+        before = None  # a new credential reuses an expired credential's key
     change = after.version_tag or _change_of_credential(after, before, stream)
     operation, members = _operation(before, after)
     if not operation:
@@ -80,7 +84,7 @@ def _version(state: RecordState, row: HistoryRow) -> VersionRow | None:
 
 
 def _operation(before: RecordState | None, after: RecordState) -> tuple[str, list[str]]:
-    """Return the operation and the members that changed; an empty operation for a save that changed nothing."""
+    """Return the operation and the changed members. The operation is empty if a save changed nothing."""
     if after.document is None:
         return rows.DELETE, []
     if before is None or before.document is None:
@@ -90,7 +94,7 @@ def _operation(before: RecordState | None, after: RecordState) -> tuple[str, lis
 
 
 def _replaced(before: RecordState | None, row: HistoryRow, coverage_start: int) -> Entry | None:
-    """Return the version before a change, if it was written without history or would expire soon after the change."""
+    """Return an entry for the replaced version if it was written without history or would expire soon."""
     if before is None or before.document is None or before.version_tag is None or before.resource not in VERSIONED:
         return None
     written = ids.timestamp_of(before.version_tag)
@@ -106,8 +110,8 @@ def _replaced(before: RecordState | None, row: HistoryRow, coverage_start: int) 
 
 def _change_of_credential(after: RecordState, before: RecordState | None, stream: dict[str, Any]) -> str:
     if before is None:
-        return after.record_id  # a ULID of its creation
-    # The time of the stream is in whole seconds, so a change would seem to come before the creation of that second.
+        return after.record_id  # the ULID of its creation
+    # Stream timestamps are whole seconds, so a change could appear to precede a creation in the same second.
     milliseconds = max(int(stream["ApproximateCreationDateTime"] * 1000), ids.timestamp_of(after.record_id) + 1)
     return rows.change_at(milliseconds, after.resource, after.record_id, stream["SequenceNumber"])
 
@@ -121,7 +125,7 @@ def _agent_or_tool(image: Image) -> RecordState:
 
 def _client(image: Image) -> RecordState | None:
     if "document" not in image:
-        return None  # a row that reserves an email
+        return None  # this row reserves an email
     row = ClientRow.from_raw_data(image)
     return _state(row, "clients", row.client_id)
 
@@ -133,7 +137,7 @@ def _organisation(image: Image) -> RecordState:
 
 def _webhook(image: Image) -> RecordState | None:
     if "document" not in image or image["webhook_id"]["S"] == hosts.SORT_KEY:
-        return None  # the lock of creations, or the state of hosts
+        return None  # the creation lock or the host states
     row = WebhookRow.from_raw_data(image)
     return _state(row, "webhooks", row.webhook_id)
 
@@ -141,7 +145,7 @@ def _webhook(image: Image) -> RecordState | None:
 def _credential(image: Image) -> RecordState | None:
     row = CredentialRow.from_raw_data(image)
     if row.resource is None:
-        return None  # a visitor token, a session of the console, or a counter of failed sign-ins
+        return None  # a visitor token, a console session, or a failed sign-in counter
     members = {
         "name": row.name,
         "agentId": row.agent_id,

@@ -1,19 +1,19 @@
-"""The start of the history's coverage: from this time on, the history of a stage contains every change.
+"""The time from which a stage's history contains every change.
 
-A stage can switch the history off, delete its table, and switch it on again. A record that was written in between has
-an author, but its version is missing. So the author of a record does not prove that its version is kept.
+A stage can disable the history, delete its table, and enable it again. A record that was written in between has an
+author, but its version is missing. Therefore, a record's author does not prove that its version was stored.
 """
 
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 
 from chalicelib import storage
 
-KEY = "coverage"  # differs from every record's key, which has three parts
+KEY = "coverage"  # cannot equal a record's key, which has three parts
 _known: dict[str, int] = {}
 
 
 class CoverageRow(storage.Row):
-    """The time of the first change that the history has kept, in Unix milliseconds. A stage has one row."""
+    """The time of the first change in the history, in Unix milliseconds. Each stage has one such row."""
 
     class Meta:
         table_name = storage.table("history")
@@ -27,10 +27,10 @@ class CoverageRow(storage.Row):
 
 
 def start(milliseconds: int) -> int:
-    """Return the start of the coverage. The first change that is kept, at `milliseconds`, is the start.
+    """Return the time from which the history is complete. If none is stored yet, store `milliseconds`.
 
-    A process reads it once. A stream keeps the changes of the 24 hours before its first read, so all later changes are
-    covered.
+    Each process reads the time once. When a stream is first read, it still contains the changes of the last 24 hours,
+    so all changes after the first one are covered.
     """
     if KEY not in _known:
         _known[KEY] = int((_find() or _begin(milliseconds)).start)
@@ -38,7 +38,7 @@ def start(milliseconds: int) -> int:
 
 
 def clear_cache() -> None:
-    """Forget the start."""
+    """Forget the cached time."""
     _known.clear()
 
 
@@ -48,7 +48,7 @@ def _begin(milliseconds: int) -> CoverageRow:
         with storage.unit_of_work():
             storage.put(row, CoverageRow.record.does_not_exist())
     except storage.ConditionFailed:
-        return _find() or row  # another process has stored the start
+        return _find() or row  # another process has stored the time
     return row
 
 

@@ -1,4 +1,4 @@
-"""The records of the history that an erasure searches and deletes (the hook `erasable`)."""
+"""The history records that an erasure searches and deletes (the hook `erasable`)."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -14,9 +14,9 @@ _log = logging.getLogger(__name__)
 
 
 class Record(NamedTuple):
-    """A change: its key, the JSON value that may contain a person, and the paths of members that may name them.
+    """A change: its key, the JSON value that may contain a person, and the member paths that may identify them.
 
-    The value does not contain the author of the change, because an audit log keeps authors.
+    The value omits the change's author, because an audit log must keep authors.
     """
 
     key: list[str]
@@ -25,7 +25,7 @@ class Record(NamedTuple):
 
 
 def list_page(workspace_id: str, after: list[str] | None, limit: int) -> list[Record]:
-    """Return up to `limit` changes of a workspace after the change with the key `after`."""
+    """Return up to `limit` of a workspace's changes after the change with the key `after`."""
     rows = store.list_page(workspace_id, after[1] if after else None, limit)
     return [_record(*pair) for pair in zip(rows, store.find_versions(rows), strict=True)]
 
@@ -44,9 +44,9 @@ def _record(row: HistoryRow, version: VersionRow | None) -> Record:
 
 
 def _open(read: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of `read`, or None for a row that no key decrypts."""
+    """Return the result of `read`, or None if no key can decrypt the row."""
     try:
         return read(*arguments)
     except encryption.DecryptionError:
-        _log.exception("Cannot decrypt a row of the history; the erasure leaves it")
+        _log.exception("Cannot decrypt a history row; the erasure does not delete it")
         return None

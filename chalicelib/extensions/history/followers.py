@@ -1,6 +1,6 @@
-"""The follower of the history, for each table whose changes it keeps.
+"""The history's stream follower, for each table whose changes it keeps.
 
-A deletion is committed with its row (`rows`), so the follower reads only insertions and changes.
+A deletion is committed together with its history row (`rows`), so the follower reads only insertions and updates.
 """
 
 from chalicelib.extensions.history import changes, store

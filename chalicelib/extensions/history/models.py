@@ -1,4 +1,4 @@
-"""The wire models of the history."""
+"""The history's wire models."""
 
 from typing import Literal
 
@@ -13,10 +13,10 @@ ChangeOperation = TypeAliasType("ChangeOperation", Literal["create", "update", "
 
 
 class Author(WireModel):
-    """The author of a change: the kind, id and name of a credential.
+    """A change's author: the kind, id and name of a credential.
 
-    The kinds are `workspace`, `access`, `agent` and `session` (of the console), and without a credential `operator` (a
-    command) and `client` (the link in an email).
+    The kinds of credential are `workspace`, `access`, `agent` and `session` (a console session). Changes without a
+    credential have the kind `operator` (a command) or `client` (a link in an email).
     """
 
     kind: str
@@ -25,10 +25,10 @@ class Author(WireModel):
 
 
 class Change(WireModel):
-    """A change of a record. `resource` names it, such as `agents/support`; `at` is ISO 8601.
+    """A change to a record. `resource` identifies the record, such as `agents/support`. `at` is in ISO 8601.
 
-    `by` is null if the author is unknown. `changed` has the paths of the members, never their values. `number` is the
-    number of the version that a change of an agent or a tool has made.
+    `by` is null if the author is unknown. `changed` contains the paths of the changed members, never their values.
+    `number` is the version that a change to an agent or tool created.
     """
 
     id: str
@@ -41,7 +41,7 @@ class Change(WireModel):
 
 
 class Version(WireModel):
-    """A version of an agent or a tool. `number` is the time of its write in Unix milliseconds; `at` is ISO 8601.
+    """A version of an agent or tool. `number` is the time of its write in Unix milliseconds. `at` is in ISO 8601.
 
     `by` is null if the author is unknown.
     """

@@ -1,4 +1,4 @@
-"""The OpenAPI parameters of the history's operations."""
+"""The history operations' OpenAPI parameters."""
 
 from chalicelib.extensions.history.browse import RESOURCES
 from chalicelib.http import parameters
@@ -10,11 +10,11 @@ PATH: dict[str, Schema] = {"number": {"description": "The `number` of the versio
 QUERY: dict[str, Schema] = {
     "historyBy": {
         "name": "by",
-        "description": "Only changes by the credential with this name, id or kind.",
+        "description": "Return only changes made with the credential that has this name, id or kind.",
         "schema": {"type": "string", "minLength": 1, "maxLength": parameters.MAX_TEXT},
     },
     "resource": {
-        "description": "Only changes of this record, such as `agents/support`: "
+        "description": "Return only changes to this record, such as `agents/support`: "
         + ", ".join(f"`{resource}`" for resource in RESOURCES)
         + ".",
         "schema": {"type": "string", "pattern": f"^({'|'.join(RESOURCES)})/{IDENTIFIER.pattern}$"},

@@ -1,21 +1,21 @@
-"""The members in which two documents differ. Pure."""
+"""Finds the members in which two documents differ. The module performs no I/O."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from chalicelib.storage import Document, json_equal
 
-# The service sets these with each change.
+# The service sets these members on every change.
 _TIMES = frozenset({"lastModified", "updatedAt"})
-_MAX_BYTES = 8_000  # the bytes of a list of paths
-_MAX_PATH = 200  # the bytes of a path
+_MAX_BYTES = 8_000  # bytes per list of paths
+_MAX_PATH = 200  # bytes per path
 
 
 def list_changed(before: Document, after: Document) -> list[str]:
     """Return the sorted paths of the members that differ, such as `nodes.2.instructions`.
 
-    A list with another length is one member. If all paths have more than 8,000 bytes, return only the outermost
-    members, as many as fit.
+    If a list's length differs, return the list's own path instead of paths to its elements. If the paths exceed 8,000
+    bytes in total, return only outermost members, and as few as fit.
     """
     paths = sorted({_truncate(path) for path in _differences(before, after) if path not in _TIMES})
     if _size(paths) <= _MAX_BYTES:
@@ -43,7 +43,10 @@ _ABSENT = object()
 
 
 def _join(path: str, name: str) -> str:
-    """Return the path of a member. A path that will be cut does not grow, since a long name may have many members."""
+    """Return a member's path.
+
+    Do not extend a path that will be truncated, because a member with a long name may have many members.
+    """
     if len(path) >= _MAX_PATH:
         return path
     return f"{path}.{name}" if path else name

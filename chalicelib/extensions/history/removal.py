@@ -1,4 +1,4 @@
-"""The deletion of the history's rows of a workspace, for the operator's command."""
+"""Deletes a workspace's history rows, for the operator's command."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ _WEBHOOKS = "webhooks/"
 
 
 def delete_all(workspace_id: str) -> Counter[str]:
-    """Delete the history of a workspace, and return the number of deleted records by kind.
+    """Delete a workspace's history, and return the number of deleted records by kind.
 
-    Only the history contains the ids of deleted webhook endpoints, which find their deliveries.
+    Only the history contains the ids of deleted webhook endpoints, which are needed to find their deliveries.
     """
     deleted: Counter[str] = Counter()
     resources = {row.resource for rows in _pages(workspace_id) for row in rows}

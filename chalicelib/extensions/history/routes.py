@@ -1,4 +1,4 @@
-"""The history over HTTP: the changes of a workspace, and the versions of agents and tools."""
+"""The history endpoints: a workspace's changes, and the versions of agents and tools."""
 
 from typing import TYPE_CHECKING
 
@@ -31,11 +31,12 @@ _PAGE = ("limit", "cursor")
     bounded=True,
 )
 def list_changes() -> Response:
-    """List the changes of agents, tools, clients, organisations, webhooks, tokens and keys, newest first.
+    """List the changes to agents, tools, clients, organisations, webhooks, tokens and keys, newest first.
 
-    With `resource`, only the changes of that record. A change contains its author and the paths of the changed members,
-    never their values. It appears a few seconds later and is kept for 400 days. A request examines at most 500 changes,
-    so a page may be short, or empty: while `hasMore` is true, continue with `nextCursor` as `cursor`.
+    With `resource`, the list contains only the changes to that record. A change contains its author and the paths of
+    the changed members, never their values. A change appears within a few seconds and is kept for 400 days. A request
+    examines at most 500 changes, so a page may be short or even empty. While `hasMore` is true, pass `nextCursor` as
+    `cursor` to continue.
     """
     return browse.list_changes()
 
@@ -49,7 +50,7 @@ def list_changes() -> Response:
     tag="agents",
 )
 def list_agent_versions(agent_id: str) -> Response:
-    """List the versions of an agent or a deleted agent, newest first. A version appears a few seconds later."""
+    """List the versions of an agent, which may be deleted, newest first. A version appears within a few seconds."""
     workspace_id = auth.caller().workspace_id
     return browse.list_versions("agents", agent_id, lambda: agents.read(workspace_id, agent_id))
 
@@ -57,7 +58,7 @@ def list_agent_versions(agent_id: str) -> Response:
 @routes.route("/v3/agents/{agent_id}/versions/{number}", methods=["GET"])
 @Operation(data="models.AgentV3", raises=(errors.NotFound,), tag="agents")
 def read_agent_version(agent_id: str, number: str) -> Response:
-    """Read a version of an agent or a deleted agent, in the v3 form without tools."""
+    """Read a version of an agent, which may be deleted, in the v3 form without tools."""
     workspace_id = auth.caller().workspace_id
     document = versions.read("agents", agent_id, number, lambda: agents.find(workspace_id, agent_id))
     return responses.success("Version retrieved successfully", rendering.v3_form(workspace_id, agent_id, document))
@@ -71,9 +72,9 @@ def read_agent_version(agent_id: str, number: str) -> Response:
     tag="agents",
 )
 def restore_agent(agent_id: str, number: str) -> Response:
-    """Restore a version of an agent. This creates a new version with the same content.
+    """Restore a version of an agent. The restored content becomes a new version.
 
-    Secret members, such as `SECRET_API_KEY`, keep their current values. Tools are not restored with their agent.
+    Secret members, such as `SECRET_API_KEY`, keep their current values. The agent's tools are not restored.
     """
     agent = agents.find_with_tools(auth.caller().workspace_id, agent_id)
     row = etag.require_match(agent.agent, "agent")
@@ -92,7 +93,7 @@ def restore_agent(agent_id: str, number: str) -> Response:
     tag="tools",
 )
 def list_tool_versions(tool_id: str) -> Response:
-    """List the versions of a tool or a deleted tool, newest first. A version appears a few seconds later."""
+    """List the versions of a tool, which may be deleted, newest first. A version appears within a few seconds."""
     workspace_id = auth.caller().workspace_id
     return browse.list_versions("tools", tool_id, lambda: tools.read(workspace_id, tool_id))
 
@@ -100,7 +101,7 @@ def list_tool_versions(tool_id: str) -> Response:
 @routes.route("/v3/tools/{tool_id}/versions/{number}", methods=["GET"])
 @Operation(data="models.Tool", raises=(errors.NotFound,), tag="tools")
 def read_tool_version(tool_id: str, number: str) -> Response:
-    """Read a version of a tool or a deleted tool."""
+    """Read a version of a tool, which may be deleted."""
     workspace_id = auth.caller().workspace_id
     document = versions.read("tools", tool_id, number, lambda: tools.find(workspace_id, tool_id))
     return responses.success("Version retrieved successfully", _tool(tool_id, document))
@@ -114,7 +115,7 @@ def read_tool_version(tool_id: str, number: str) -> Response:
     tag="tools",
 )
 def restore_tool(tool_id: str, number: str) -> Response:
-    """Restore a version of a tool. This creates a new version with the same content.
+    """Restore a version of a tool. The restored content becomes a new version.
 
     Secret members keep their current values. Fields are matched by `id`.
     """

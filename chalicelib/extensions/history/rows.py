@@ -1,7 +1,7 @@
-"""The rows of the history: a row for each change of a record, and a row for each version of an agent or a tool.
+"""The history's rows: one for each change to a record, and one for each version of an agent or tool.
 
-The follower of the streams writes them, except the rows of deletions. A deleted item does not contain who deleted it,
-so its row is committed with the deletion.
+The stream follower writes all rows except those for deletions. A deleted item's image does not contain who deleted it,
+so the history row is committed together with the deletion.
 """
 
 import hashlib
@@ -33,11 +33,11 @@ class ByTime(GlobalSecondaryIndex["HistoryRow"]):  # type: ignore[no-untyped-cal
 
 
 class HistoryRow(Row):
-    """A change. `entry` is sealed: `{operation?, by?, changed}`, with the author as in `authors`.
+    """A change. `entry` is sealed JSON: `{operation?, by?, changed}`. `by` has the format of `storage.authors`.
 
-    The partition key is the workspace, the resource and the id of the record. The sort key is a ULID of the time, which
-    follows from the change: usually the version tag of its write. An entry without `operation` belongs to a version
-    that was written without history.
+    The partition key consists of the workspace, the resource and the record id. The sort key is a ULID that is derived
+    from the change, usually the version tag of its write. An entry without `operation` belongs to a version that was
+    written without history.
     """
 
     class Meta:
@@ -59,17 +59,20 @@ class HistoryRow(Row):
 
     @property
     def resource(self) -> str:
-        """The resource and the id of the record, such as `agents/support`."""
+        """The record's resource and id, such as `agents/support`."""
         return "/".join(split_key(self.record)[1:])
 
     @property
     def milliseconds(self) -> int:
-        """The time of the change, Unix milliseconds."""
+        """The time of the change, in Unix milliseconds."""
         return ids.timestamp_of(self.change)
 
 
 class VersionRow(documents.SealedRow):
-    """The document of an agent or a tool as a change wrote it. Lists stay cheap because they do not read it."""
+    """A version: an agent's or tool's document as a change wrote it.
+
+    List requests do not read versions, which keeps them cheap.
+    """
 
     class Meta:
         table_name = table("history")
@@ -87,7 +90,7 @@ class VersionRow(documents.SealedRow):
 
 
 def version_of(row: HistoryRow) -> VersionRow:
-    """Return the row of the version that a change wrote, without its document."""
+    """Return the row for the version that a change wrote, still without its document."""
     return VersionRow(version_partition(row.record), row.change, expires_at=row.expires_at)
 
 
@@ -97,7 +100,7 @@ def version_partition(record: str) -> str:
 
 
 def new(workspace_id: str, resource: str, record_id: str, change: str, entry: Document) -> HistoryRow:
-    """Return a row with its entry, not stored yet. It expires 400 days after the change."""
+    """Return an unstored row with its entry. The row expires 400 days after the change."""
     row = HistoryRow(join_key(workspace_id, resource, record_id), change, workspace=workspace_id)
     row.entry = documents.seal(row, "entry", entry)
     row.expires_at = clock.to_datetime(row.milliseconds // 1000 + KEPT_SECONDS)
@@ -105,13 +108,13 @@ def new(workspace_id: str, resource: str, record_id: str, change: str, entry: Do
 
 
 def change_at(milliseconds: int, *parts: str) -> str:
-    """Return the sort key of a change without a version tag: the same for the same time and parts."""
+    """Return the sort key of a change without a version tag. Equal times and parts give the same key."""
     digest = hashlib.blake2b("/".join(parts).encode(), digest_size=10).digest()
     return ids.id_at(milliseconds, int.from_bytes(digest, "big"))
 
 
 def stage_deletion(workspace_id: str, resource: str, record_id: str) -> None:
-    """Stage the row of a deletion by the current author (`storage.deletion_hooks`)."""
+    """Stage the row for a deletion by the current author (`storage.deletion_hooks`)."""
     unit.put(_deletion(workspace_id, resource, record_id, ids.new_id(), current_author()))
 
 

@@ -1,4 +1,4 @@
-"""The history in the database: the changes and versions of records."""
+"""The history in the database: changes to records, and their versions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -11,13 +11,13 @@ _HIGHEST = (1 << 80) - 1
 
 
 def save(entries: Iterable[Entry]) -> None:
-    """Write the entries of changes. A repeat has no effect."""
+    """Write history entries. Writing an entry again has no effect."""
     by_key = {entry.row.keys: entry for entry in entries}
     rows: list[storage.Row] = [row for entry in by_key.values() for row in (entry.row, entry.version) if row]
     storage.save_many(rows)
     for replaced in (entry.replaced for entry in by_key.values()):
         if replaced and replaced.version:
-            # Never repeated, because an erased version must stay erased.
+            # This write is never retried, because an erased version must stay erased.
             with suppress(storage.ConditionFailed), storage.unit_of_work():
                 _keep_again(replaced.row, replaced.version, is_kept=replaced.is_kept)
 
@@ -25,55 +25,55 @@ def save(entries: Iterable[Entry]) -> None:
 def list_of_record(
     workspace_id: str, resource: str, record_id: str, span: tuple[str, str], limit: int
 ) -> Iterator[HistoryRow]:
-    """Yield up to `limit` changes of a record in a span of ULIDs, newest first. One request per MB."""
+    """Yield up to `limit` changes to a record in a ULID range, newest first. Costs one request per MB."""
     partition, condition = storage.join_key(workspace_id, resource, record_id), HistoryRow.change.between(*span)
     return storage.iterate(HistoryRow, partition, condition, limit=limit, newest_first=True, consistent=False)
 
 
 def list_of_workspace(workspace_id: str, span: tuple[str, str], limit: int) -> Iterator[HistoryRow]:
-    """Yield up to `limit` changes of a workspace in a span of ULIDs, newest first. One request per MB."""
+    """Yield up to `limit` of a workspace's changes in a ULID range, newest first. Costs one request per MB."""
     condition = HistoryRow.change.between(*span)
     return storage.iterate(HistoryRow, workspace_id, condition, limit=limit, index="by_time", newest_first=True)
 
 
 def find_version(workspace_id: str, resource: str, record_id: str, number: int) -> VersionRow | None:
-    """Return the version with this number, the Unix milliseconds of its write, or None. One request."""
+    """Return the version with this number, or None. The number is its time in Unix milliseconds. Costs one request."""
     partition = version_partition(storage.join_key(workspace_id, resource, record_id))
     versions = storage.query(VersionRow, partition, VersionRow.change.between(*span(number, number)), limit=1)
     return next(iter(versions), None)
 
 
 def list_page(workspace_id: str, after: str | None, limit: int) -> list[HistoryRow]:
-    """Return up to `limit` changes of a workspace after the change `after`, oldest first."""
+    """Return up to `limit` of a workspace's changes after the change `after`, oldest first."""
     condition = HistoryRow.change > after if after else None
     return storage.query(HistoryRow, workspace_id, condition, limit=limit, index="by_time")
 
 
 def find_versions(rows: Sequence[HistoryRow]) -> list[VersionRow | None]:
-    """Return the version of each change, or None for a change without a version."""
+    """Return each change's version, or None for a change without a version."""
     keys = [storage.Key(VersionRow, version_partition(row.record), row.change, consistent=False) for row in rows]
     versions: list[VersionRow | None] = storage.find_many(keys)
     return versions
 
 
 def delete(rows: Sequence[HistoryRow]) -> None:
-    """Delete changes with their versions."""
+    """Delete changes and their versions."""
     storage.delete_many([version_of(row) for row in rows])
     storage.delete_many(rows)
 
 
 def row_for_key(record: str, change: str) -> HistoryRow:
-    """Return a row with the key of a change, for `delete`."""
+    """Return a row that contains only a change's key, for `delete`."""
     return HistoryRow(record, change)
 
 
 def span(first: int, last: int) -> tuple[str, str]:
-    """Return the lowest and the highest ULID of the times from `first` to `last`, Unix milliseconds."""
+    """Return the lowest ULID for the time `first` and the highest for `last`, in Unix milliseconds."""
     return ids.id_at(first, 0), ids.id_at(last, _HIGHEST)
 
 
 def _keep_again(row: HistoryRow, version: VersionRow, *, is_kept: bool) -> None:
-    """Stage a later expiry of a version, and the version itself if it is missing.
+    """Stage a later expiry for a version, and the version itself if it is missing.
 
     With `is_kept`, the commit raises ConditionFailed if the version is missing.
     """

@@ -1,4 +1,4 @@
-"""The versions of a record: reading and restoring them."""
+"""Reads and restores record versions."""
 
 import re
 from collections.abc import Callable
@@ -19,9 +19,9 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,13}")
 
 
 def read(resource: str, record_id: str, number: str, find_record: Callable[[], DocumentRow | None]) -> Document:
-    """Return the document of a version. Raise NotFound.
+    """Return a version's document. Raise NotFound.
 
-    The latest version may not be stored yet. Then it is the record itself, which `find_record` returns.
+    The latest version may not be stored yet. In that case, return the record itself from `find_record`.
     """
     milliseconds = int(number) if _NUMBER.fullmatch(number) else 0
     version = store.find_version(auth.caller().workspace_id, resource, record_id, milliseconds)
@@ -36,9 +36,8 @@ def read(resource: str, record_id: str, number: str, find_record: Callable[[], D
 def restore(model: Any, version: Document, today: Document) -> Document:
     """Return the document that restores a version. `today` is the record's current document, and `model` its type.
 
-    Secret members, and members that the service sets, keep the values of `today` at any depth. An object in a list gets
-    the values of the object with the same id, or with the same index if it has no id. Without such an object, it keeps
-    its own values.
+    Secret members and members that the service sets keep the values of `today` at any depth. Objects in lists are
+    matched by id, or by index if they have no id. An object without a match keeps its own values.
     """
     unchanged = projections.secret_members(model) | wire.read_only_members(model)
     members = {name: value for name, value in version.items() if name not in unchanged}
@@ -58,5 +57,5 @@ def _nested(model: Any, then: Any, now: Any) -> Any:
 
 
 def _position(entry: Any, index: int) -> Any:
-    """Return the id of a list entry, or its index without an id."""
+    """Return a list entry's id, or its index if it has no id."""
     return entry.get("id", index) if isinstance(entry, dict) else index

@@ -1,1 +1,1 @@
-"""The reports: counts per hour, read as series, totals, groups and usage."""
+"""The reports extension: hourly counts, from which it builds time series, totals, groups and usage."""

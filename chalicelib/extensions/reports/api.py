@@ -1,4 +1,4 @@
-"""The service `series` for other extensions: the result of `extensions.service("series")`."""
+"""The service `series`, which other extensions get from `extensions.service("series")`."""
 
 from chalicelib.extensions.reports import report, series
 from chalicelib.extensions.reports.counts import read as read

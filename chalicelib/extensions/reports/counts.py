@@ -1,12 +1,12 @@
-"""The counts of agents in the database, per hour (`hours`): rows of the table `tallies`.
+"""Agents' hourly counts (`hours`) in the database, in the table `tallies`.
 
-A counted change is written as a small row under its version tag, so a repeated change overwrites it. The counts of an
-hour are the sums of its rows. They are written as absolute numbers into the two rows of their day, never incremented,
-so repeated and reordered messages have no effect. The rows of changes expire a week after their hour. An hour can be
-counted again for six days.
+Each counted change is stored as a small row whose key contains the change's version tag, so a repeated change
+overwrites its row. An hour's counts are the sums of these rows. The two rows for the day store the sums as absolute
+numbers that are never incremented, so repeated and reordered messages have no effect. Change rows expire a week after
+their hour. An hour can be recounted for six days.
 
-A stream may deliver a change after its agent was deleted and another agent was created with the same id. So a count
-omits changes that are older than the agent.
+A stream may deliver a change after its agent was deleted and another agent was created with the same id. Therefore,
+counts omit changes that are older than the agent.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,17 +29,17 @@ NO_AGENT = ""
 _CHANGE, _COUNTS, _GROUPS = "change", "counts", "groups"
 _DAY_SECONDS = 24 * 60 * 60
 _KEPT_SECONDS = 7 * _DAY_SECONDS
-# A stream keeps a change for a day. Rows for an older change would already have expired.
+# Streams keep changes for a day. Rows for older changes are not written.
 _RECENT_SECONDS = 2 * _DAY_SECONDS
-# The difference between the clocks of two processes. No process writes for a deleted agent in the last four seconds
-# before its id is free (`deletion.cascade`).
+# The maximum clock difference between two processes. No process writes for a deleted agent in the last four seconds
+# before its id becomes available again (`deletion.cascade`).
 _SKEW_SECONDS = 2
-# After this time, an eventually consistent read contains a row.
+# After this time, an eventually consistent read returns a written row.
 _LAG_SECONDS = 60
 
 
 class ChangeRow(storage.SealedRow):
-    """The counts of one change."""
+    """One change's counts."""
 
     class Meta:
         table_name = storage.table("tallies")
@@ -57,7 +57,7 @@ class ChangeRow(storage.SealedRow):
 
 
 class DayRow(storage.DocumentRow):
-    """The counts of a UTC day by hour, or by dimension, hour and value."""
+    """A UTC day's counts by hour, or by dimension, hour and value."""
 
     class Meta:
         table_name = storage.table("tallies")
@@ -74,7 +74,7 @@ class DayRow(storage.DocumentRow):
 
 
 def record_changes(changes: Iterable[CountedChange]) -> None:
-    """Store the counts of changes, and request a recount of their hours. Requests: those of `save_rows`."""
+    """Store the changes' counts, and request a recount of their hours. The cost is that of `save_rows`."""
     save_rows([row for change in changes if (row := change_row(change))])
 
 
@@ -85,7 +85,7 @@ def change_row(change: CountedChange) -> ChangeRow | None:
 
 
 def save_rows(changes: Iterable[ChangeRow]) -> None:
-    """Store rows of changes, and request a recount of their hours. Requests: one per 25 changes, and the queue's."""
+    """Store change rows, and request a recount of their hours. Costs one request per 25 rows, plus the queue's."""
     rows = {row.keys: row for row in changes}
     storage.save_many([*rows.values()])
     agent_hours = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
@@ -94,18 +94,18 @@ def save_rows(changes: Iterable[ChangeRow]) -> None:
 
 
 def recount(agent: str, hour: int, requested_at: int) -> None:
-    """Replace the counts of an hour by the sums of its changes.
+    """Replace an hour's counts with the sums of its changes.
 
-    `agent` is the partition key, `hour` the first second of the hour. Omit changes before the agent's creation. Do
-    nothing if the hour was counted since `requested_at`, if the agent was deleted, if the workspace was deleted and the
-    counts belong to no agent, or if the changes begin to expire. Two requests, one per MB of changes, and two.
+    `agent` is the partition key, and `hour` is the first second of the hour. Omit changes from before the agent's
+    creation. Do nothing if the hour was counted after `requested_at`, if the agent (or the workspace, for counts
+    without an agent) was deleted, or if the changes may soon expire. Costs four requests, plus one per MB of changes.
     """
     if hour > clock.seconds() - (_KEPT_SECONDS - _DAY_SECONDS):
         storage.retry_on_conflict(lambda: _recount(agent, hour, requested_at))
 
 
 def recount_all(workspace_id: str, agent_id: str) -> int:
-    """Count every hour of an agent that has changes; return the number of hours."""
+    """Recount every hour in which an agent has changes. Return the number of hours."""
     agent = storage.join_key(workspace_id, agent_id)
     rows = storage.iterate(ChangeRow, agent, ChangeRow.period.startswith(f"{_CHANGE}#"))
     changed_hours = sorted({_hour_of(row) for row in rows})
@@ -115,7 +115,7 @@ def recount_all(workspace_id: str, agent_id: str) -> int:
 
 
 def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str | None) -> Iterator[HourlyCounts]:
-    """Yield the counts of the hours from `start` to before `end`, in Unix seconds. One request per MB."""
+    """Yield the hourly counts from `start` until `end` (exclusive), in Unix seconds. Costs one request per MB."""
     kind = _COUNTS if dimension is None else _GROUPS
     days = DayRow.period.between(_period(kind, clock.iso(start)[:10]), _period(kind, clock.iso(end - 1)[:10]))
     for row in storage.query(DayRow, storage.join_key(workspace_id, agent_id), days, consistent=False):
@@ -129,7 +129,7 @@ def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str 
 
 
 def read_days(workspace_id: str, agent_id: str, start: int, end: int) -> dict[int, list[int]]:
-    """Return the counts of each day of UTC with counts, by its first second. One request per MB."""
+    """Return the counts for each UTC day that has any, by the day's first second. Costs one request per MB."""
     days: dict[int, list[int]] = {}
     for hour in read(workspace_id, agent_id, start, end, None):
         hours.add(days.setdefault(hour.start - hour.start % _DAY_SECONDS, [0] * len(hours.NAMES)), hour.counts)
@@ -137,7 +137,7 @@ def read_days(workspace_id: str, agent_id: str, start: int, end: int) -> dict[in
 
 
 def list_changes(workspace_id: str, agent_id: str, limit: int) -> list[ChangeRow]:
-    """Return up to `limit` rows of changes, for the cascading delete."""
+    """Return up to `limit` change rows, for the cascading delete."""
     within = ChangeRow.period.startswith(f"{_CHANGE}#")
     return storage.query(ChangeRow, storage.join_key(workspace_id, agent_id), within, limit=limit)
 
@@ -156,13 +156,13 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
         return
     now = clock.seconds()
     created = owner.open().get(agents.CREATED) if has_agent else 0
-    # An invalid stored time must not stop the counts of its agent.
+    # An invalid stored time must not block the agent's counts.
     since = created - _SKEW_SECONDS if isinstance(created, int | float) else 0
     sums = hours.add_up(_changes(agent, hour, since))
     if not any(sums.counts) and number not in counts_before["hours"]:
         return
     _put_if_changed(groups, groups_before, _with_groups(groups_before, number, sums.groups))
-    # This row is written last, because it records that the hour was counted.
+    # This row is written last, because it marks the hour as counted.
     if counts_before["hours"].get(number) != sums.counts:
         by_hour = {**counts_before["hours"], number: sums.counts}
         if not any(sums.counts):
@@ -171,7 +171,7 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
 
 
 def _changes(agent: str, hour: int, since: float) -> Iterator[tuple[list[int], list[str]]]:
-    """Yield the numbers and values of an hour's changes that were made and caused since the second `since`."""
+    """Yield the counts and dimension values of an hour's changes that were caused at or after `since`."""
     within = ChangeRow.period.startswith(_period(_CHANGE, clock.iso(hour)[:13], ""))
     for row in storage.iterate(ChangeRow, agent, within):
         document = row.open()

@@ -1,9 +1,9 @@
-"""The declaration of the reports: counts per hour of what happens at agents, and the usage of a workspace per day."""
+"""The declaration of the reports extension: hourly counts of agents' activity, and daily usage of workspaces."""
 
 from chalicelib.extensions import Extension
 
 QUEUE = "counts"
-"""The queue of the reports' function. `queue` defines the messages; only senders and that function import it."""
+"""The counting function's queue. Only the senders and the function import the module `queue`."""
 
 EXTENSION = Extension(
     name="reports",

@@ -1,6 +1,6 @@
-"""The followers of the reports: they store the changes of tables that count.
+"""The reports' stream followers, which store the counted changes.
 
-They skip imported rows, which keep the time of another stage.
+The followers skip imported rows, whose timestamps come from another stage.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ _LOAD_MEMBERS = {
 
 
 def _lead(record: dict[str, Any]) -> ChangeRow | None:
-    """Return the row of a new lead. The channel of a lead is its origin."""
+    """Return the change row for a new lead. The lead's channel is its origin."""
     if record["eventName"] != "INSERT" or images.is_imported(record):
         return None
     row = LeadRow.from_raw_data(images.decode(record["dynamodb"]["NewImage"]) or {})
@@ -37,7 +37,7 @@ def _lead(record: dict[str, Any]) -> ChangeRow | None:
 
 
 def _load(record: dict[str, Any]) -> ChangeRow | None:
-    """Return the row of a page load. The first load of a conversation id counts a new visitor."""
+    """Return the change row for a page load. The first load of a conversation id counts as a new visitor."""
     new, old = (images.decode(record["dynamodb"].get(name)) or {} for name in ("NewImage", "OldImage"))
     if new.get("load") in (None, old.get("load")) or images.is_imported(record):
         return None
@@ -49,15 +49,15 @@ def _load(record: dict[str, Any]) -> ChangeRow | None:
 
 
 def _delivery(record: dict[str, Any]) -> ChangeRow | None:
-    """Return the row of a delivery when the outcome of its POST is recorded. An expired delivery does not count."""
+    """Return the change row for a delivery when its POST's outcome is recorded. Expired deliveries do not count."""
     new, old = (record["dynamodb"].get(name, {}) for name in ("NewImage", "OldImage"))
     if "outcome" not in new or "outcome" in old or new["outcome"]["S"] not in _SENT:
         return None
-    # A delivery of the previous release has no agent.
+    # Deliveries of the previous release have no agent.
     workspace_id, *_ = storage.split_key(new["webhook"]["S"])
     agent_id = new.get("agent_id", {"S": counts.NO_AGENT})["S"]
     agent, tag = storage.join_key(workspace_id, agent_id), new["version_tag"]["S"]
-    # A delivery may wait for four days, and its agent may be deleted and created again.
+    # A delivery may wait for four days, during which its agent may be deleted and recreated.
     requested_at = ids.timestamp_of(new["delivery_id"]["S"]) // 1000
     return counts.change_row(CountedChange(agent, tag, {"deliveries": 1}, {}, requested_at))
 

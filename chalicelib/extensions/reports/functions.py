@@ -1,7 +1,7 @@
-"""The Lambda entry point `count_hours`: it reads the queue `counts`.
+"""The Lambda entry point `count_hours`, which processes the queue `counts`.
 
-Its timeout is shorter than the delay of its messages, so that no count is written after a newer one. It imports neither
-`app.py` nor wire models.
+The function's timeout is shorter than its message delay, so that no count is written after a newer one. This module
+imports neither `app.py` nor wire models.
 """
 
 import logging
@@ -22,7 +22,7 @@ _MAX_MESSAGES = 10
 
 @functions.on_sqs_message(queues.name(QUEUE), _MAX_MESSAGES, "count_hours")
 def count_hours(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
-    """Count hours again. Return the failed messages, so that the queue repeats only these."""
+    """Recount hours. Return the failed messages, so that the queue redelivers only these."""
     telemetry.begin_invocation(event)
     records = event.to_dict()["Records"]
     failed = [record["messageId"] for record in records if not _count(record["body"])]
@@ -30,10 +30,10 @@ def count_hours(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
 
 
 def _count(text: str) -> bool:
-    """Count the hour of a message again. Return whether the count succeeded."""
+    """Recount a message's hour. Return whether the count succeeded."""
     try:
         counts.recount(*messages.parse(text, [RecountHour]))
     except Exception:
-        _log.exception("Cannot count an hour again; the queue repeats the request")
+        _log.exception("Cannot recount an hour; the queue will redeliver the request")
         return False
     return True

@@ -1,4 +1,4 @@
-"""The wire models of the reports and the usage."""
+"""The wire models for reports and usage."""
 
 from pydantic import Field
 
@@ -6,7 +6,7 @@ from chalicelib.http.wire import Number, WireModel, omitted
 
 
 class DayOfUsage(WireModel):
-    """The usage of a day of UTC, which begins at `from`; without `from`, of the whole period."""
+    """The usage on the UTC day that starts at `from`, or in the whole period if `from` is absent."""
 
     from_: Number = omitted(alias="from")
     conversations: Number
@@ -17,7 +17,10 @@ class DayOfUsage(WireModel):
 
 
 class Usage(WireModel):
-    """The usage of an agent on each day with counts. Without `agentId`, the counts that belong to no agent."""
+    """An agent's usage on each day that has counts.
+
+    The entry without `agentId` contains counts that belong to no agent.
+    """
 
     agentId: str = omitted()
     days: list[DayOfUsage]
@@ -25,7 +28,7 @@ class Usage(WireModel):
 
 
 class Counts(WireModel):
-    """The counts of a period that begins at `from`. `averageSeconds` is absent without conversations."""
+    """The counts for a period that starts at `from`. `averageSeconds` is absent if there are no conversations."""
 
     from_: Number = Field(alias="from")
     loads: Number
@@ -39,7 +42,7 @@ class Counts(WireModel):
 
 
 class CountsGroup(WireModel):
-    """The counts of one value of a dimension."""
+    """The counts for one value of a dimension."""
 
     value: str
     series: list[Counts]
@@ -48,7 +51,7 @@ class CountsGroup(WireModel):
 
 
 class Report(WireModel):
-    """The counts of a period by interval, their totals, and the totals of the period before."""
+    """A period's counts by interval, their totals, and the totals of the previous period."""
 
     series: list[Counts]
     totals: Counts

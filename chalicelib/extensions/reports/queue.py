@@ -1,4 +1,4 @@
-"""The queue of the reports, and its message."""
+"""The reports queue and its message."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -7,13 +7,13 @@ from chalicelib import queues
 from chalicelib.extensions.reports.extension import QUEUE
 from chalicelib.queues import messages
 
-# The longest delay of a queue. One count serves all requests of this time, so it costs little compared with the
-# changes.
+# The maximum delay of an SQS queue. One count serves all requests within this time, so counting costs little compared
+# with the changes.
 _DELAY_SECONDS = 900
 
 
 class RecountHour(NamedTuple):
-    """The queue message that requests a recount of one of an agent's hours: the arguments of `counts.recount`."""
+    """The queue message that requests a recount of an agent's hour. Its members are the arguments of `recount`."""
 
     agent: str
     hour: int
@@ -21,5 +21,5 @@ class RecountHour(NamedTuple):
 
 
 def send(workspace_id: str, requests: Iterable[RecountHour]) -> None:
-    """Send messages of a workspace, delayed by 15 minutes. Raise Unavailable."""
+    """Send a workspace's messages with a delay of 15 minutes. Raise Unavailable."""
     queues.send(QUEUE, [messages.pack(request) for request in requests], workspace_id, _DELAY_SECONDS)

@@ -1,4 +1,4 @@
-"""The deletion of the reports' rows of a workspace, for the operator's command."""
+"""Deletes a workspace's report rows, for the operator's command."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ from chalicelib.extensions.reports.counts import NO_AGENT, DayRow
 
 
 def delete_all(workspace_id: str) -> Counter[str]:
-    """Delete the counts that belong to no agent, and return their number. Others are deleted with their agent."""
+    """Delete the counts that belong to no agent, and return their number. The others are deleted with their agents."""
     rows = [*storage.iterate(DayRow, storage.join_key(workspace_id, NO_AGENT))]
     storage.delete_many(rows)
     return Counter(tally=len(rows))

@@ -1,4 +1,4 @@
-"""Reports: the totals of agents' counts, as JSON or as a table."""
+"""Reports on agents' counts, as JSON or CSV."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,23 +12,24 @@ from chalicelib.http import files, responses
 from chalicelib.storage import Document
 
 MAX_AGENTS = 500
-# The maximum number of rows that a request decrypts, one per agent and day. Rows with groups take 2 ms, others 0.1 ms.
+# The maximum number of rows that a request decrypts. There is one per agent and day. A row with groups takes 2 ms,
+# other rows 0.1 ms.
 _MAX_DAYS, _MAX_GROUPED_DAYS = 20_000, 4_000
 _DAY_SECONDS = 24 * 60 * 60
 _COLUMNS = ("from", *hours.REPORTED, "averageSeconds")
 
 
 class TooManyAgents(errors.Conflict):
-    """The workspace or organisation has too many agents for one report of the period."""
+    """The workspace or organisation has too many agents for one report on the period."""
 
     code = "TOO_MANY_AGENTS"
     sentence = "The report covers too many agents."
 
 
 def respond(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Response:
-    """Return one report of all these agents, in the format that the request prefers.
+    """Return one report on all these agents, in the format that the request prefers.
 
-    One request per agent, and one for each further MB.
+    Costs one request per agent, plus one for each further MB.
     """
     data = build(read(workspace_id, agent_ids, query), query)
     if not report_query.prefers_csv():
@@ -39,16 +40,16 @@ def respond(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> 
 
 
 def check_size(agent_ids: Sequence[str], query: ReportQuery) -> None:
-    """Raise TooManyAgents for a report of too many agents or days."""
+    """Raise TooManyAgents if the report covers too many agents or days."""
     days = (query.period.end - query.before.start) // _DAY_SECONDS + 1
     limit = _MAX_GROUPED_DAYS if query.by else _MAX_DAYS
     if len(agent_ids) > MAX_AGENTS or len(agent_ids) * days > max(limit, days):
-        kind = "A report by a dimension" if query.by else "A report"
-        raise TooManyAgents(f"{kind} covers at most {MAX_AGENTS} agents, and {limit:,} days of agents.")
+        kind = "A report with groups" if query.by else "A report"
+        raise TooManyAgents(f"{kind} covers at most {MAX_AGENTS} agents and {limit:,} agent-days.")
 
 
 def build(hourly_counts: Iterable[HourlyCounts], query: ReportQuery) -> Document:
-    """Return the series, the totals, those of the period before and, with a dimension, the groups."""
+    """Return the series, the totals, the previous period's totals and, with a dimension, the groups."""
     if query.by is None:
         return series.build(query.period, query.before, query.interval, hourly_counts)
     all_hours = hours.combine(hourly_counts)
@@ -57,13 +58,13 @@ def build(hourly_counts: Iterable[HourlyCounts], query: ReportQuery) -> Document
 
 
 def read(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Iterator[HourlyCounts]:
-    """Yield the hourly counts of a period and of the previous period."""
+    """Yield the hourly counts for a period and the previous period."""
     for agent_id in agent_ids:
         yield from counts.read(workspace_id, agent_id, query.before.start, query.period.end, query.by)
 
 
 def table(data: Document, by: str | None) -> str:
-    """Return the series as CSV, with a row for each interval and value of the dimension."""
+    """Return the series as CSV, with a row for each interval and dimension value."""
     groups = [((), data)] if by is None else [((group["value"],), group) for group in data["groups"]]
     lines = [files.csv_line((*(() if by is None else (by,)), *_COLUMNS))]
     for labels, group in groups:

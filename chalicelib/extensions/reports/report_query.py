@@ -1,4 +1,4 @@
-"""The query of a report: its period, its intervals, and the dimension of its groups."""
+"""A report query: its period, interval and grouping dimension."""
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 NAMES = ("from", "to", "interval", "by", "tz")
 _DEFAULT_SECONDS = 30 * 24 * 60 * 60
 MAX_DAYS = 366
-# The maximum number of intervals of a series, without and with groups.
+# The maximum number of intervals in a series, without and with groups.
 MAX_INTERVALS, MAX_GROUPED = 750, 100
 _ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
 _MAX_ZONE = 64
@@ -30,7 +30,7 @@ class ReportQuery(NamedTuple):
 
     @classmethod
     def from_request(cls) -> "ReportQuery":
-        """Return the query of the request: by default the last 30 days, by days of UTC. Raise Invalid."""
+        """Return the request's report query. The default is the last 30 days, by UTC day. Raise Invalid."""
         bounds(hours.SECONDS)
         period = _period(*_edges(), zone_from_request())
         interval, by = _choice("interval", series.INTERVALS) or "day", _choice("by", hours.DIMENSIONS)
@@ -40,13 +40,13 @@ class ReportQuery(NamedTuple):
         return cls(period, period.before(), interval, by)
 
     def warnings(self) -> list[errors.MemberIssue]:
-        """Return the warning for a zone whose days do not begin at a full hour of UTC."""
+        """Return the warning for a time zone whose days do not start on a full UTC hour."""
         is_exact = self.period.is_exact() and self.before.is_exact()
         return [] if is_exact else [{"path": "tz", "message": series.INEXACT}]
 
 
 def prefers_csv() -> bool:
-    """Return whether `Accept` has CSV, with at least the quality of JSON (RFC 9110, section 12.5.1)."""
+    """Return whether `Accept` contains CSV with at least the quality value of JSON (RFC 9110, section 12.5.1)."""
     qualities: dict[str, float] = {}
     for accepted in current_request.request().headers.get("accept", "").lower().split(","):
         media, *options = (part.strip() for part in accepted.split(";"))
@@ -57,9 +57,9 @@ def prefers_csv() -> bool:
 
 
 def bounds(unit: int) -> tuple[int, int]:
-    """Return the period of the request, widened to whole units of `unit` seconds: by default the last 30 days.
+    """Return the requested period, by default the last 30 days, extended to whole units of `unit` seconds.
 
-    Raise Invalid, including for a period of more than 366 days.
+    Raise Invalid, for example for a period of more than 366 days.
     """
     since, until = _edges()
     start, end = series.widen(since, until, unit)
@@ -85,7 +85,7 @@ def _period(since: int, until: int, zone: "ZoneInfo") -> series.ReportPeriod:
 
 
 def zone_from_request() -> "ZoneInfo":
-    """Return the time zone of the query parameter `tz`, by default UTC. Raise Invalid."""
+    """Return the time zone in the query parameter `tz`, by default UTC. Raise Invalid."""
     from zoneinfo import ZoneInfo  # only reports need it
 
     name = current_request.query_value("tz")

@@ -1,4 +1,4 @@
-"""The reports over HTTP: on an agent, on an organisation's agents, or on all agents of the workspace."""
+"""The report endpoints: for one agent, an organisation's agents, or all agents in the workspace."""
 
 from typing import TYPE_CHECKING
 
@@ -31,16 +31,16 @@ _CSV = (files.MEDIA[files.CSV],)
     tag="analytics",
 )
 def report_agent(agent_id: str) -> Response:
-    """Report the counts of an agent by hour, day or month, their totals, and those of the period before.
+    """Report an agent's counts by hour, day or month, their totals, and the totals of the previous period.
 
-    A conversation, a new visitor and a handoff (the state becomes `requested_chat`) count when they begin; messages,
-    interactions, loads and leads when they happen. Records that are deleted later still count. With `by`, `groups`
-    contains the same for each value of a dimension. A change is counted about 17 minutes later. With
-    `Accept: text/csv`, the series is a table.
+    Conversations, new visitors and handoffs (the state becomes `requested_chat`) count when they start. Messages,
+    interactions, loads and leads count when they happen. Records that are deleted later still count. With `by`,
+    `groups` contains the same counts for each value of a dimension. Counts are delayed by about 17 minutes. With
+    `Accept: text/csv`, the response is the series as CSV.
 
-    By default the last 30 days; at most 366 days and 750 intervals, 100 with `by`. `from` and `to` are widened to full
-    hours. Days begin in the zone `tz`. If its offset from UTC is not a number of full hours, they begin at the nearest
-    hour, and `warnings` contains a warning.
+    The default period is the last 30 days. A report covers at most 366 days and 750 intervals, or 100 intervals with
+    `by`. `from` and `to` are extended to full hours. Days start at midnight in the time zone `tz`. If the zone's UTC
+    offset is not a whole number of hours, days start at the nearest hour, and `warnings` contains a warning.
     """
     query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
@@ -59,8 +59,8 @@ def report_agent(agent_id: str) -> Response:
 def report_organisation(org_id: str) -> Response:
     """Report the combined counts of an organisation's agents, which are those in its `widgetIDs`.
 
-    At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The days of the period before count, too. So a
-    report covers at most 19 days of 500 agents, or 366 days of 27, and with `by` 30 days of 65 agents.
+    A report covers at most 500 agents and 20,000 agent-days, or 4,000 agent-days with `by`. Days of the previous period
+    count, too. For example, 500 agents allow 19 days and 27 agents allow 366 days; with `by`, 65 agents allow 30 days.
     """
     query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
     widget_ids = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
@@ -81,8 +81,8 @@ def report_organisation(org_id: str) -> Response:
 def report_workspace() -> Response:
     """Report the combined counts of all agents of the workspace.
 
-    At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The days of the period before count, too. So a
-    report covers at most 19 days of 500 agents, or 366 days of 27, and with `by` 30 days of 65 agents.
+    A report covers at most 500 agents and 20,000 agent-days, or 4,000 agent-days with `by`. Days of the previous period
+    count, too. For example, 500 agents allow 19 days and 27 agents allow 366 days; with `by`, 65 agents allow 30 days.
     """
     query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
     agent_ids = [entry.agent_id for entry in agents.list_entries(workspace_id, None, report.MAX_AGENTS + 1)]

@@ -1,7 +1,7 @@
-"""Series of counts: the intervals of a period in a time zone, the sums of their hours, and the period before. Pure.
+"""Time series of counts: a period's intervals in a time zone, their sums, and the previous period. Performs no I/O.
 
-Counts are stored per hour of UTC. If the offset of the zone is a number of whole hours, an interval begins exactly
-where an interval of the zone begins, otherwise at the nearest hour. All times are Unix seconds.
+Counts are stored per UTC hour. If a zone's UTC offset is a whole number of hours, its intervals start exactly on time.
+Otherwise, they start at the nearest hour. All times are in Unix seconds.
 """
 
 from bisect import bisect_right
@@ -13,14 +13,14 @@ from chalicelib.extensions.reports import hours
 from chalicelib.extensions.reports.hours import HourlyCounts
 
 INTERVALS = ("hour", "day", "month")
-INEXACT = "Counts are kept per full hour of UTC, so days of this zone begin at the nearest hour."
-# The maximum number of groups of a report, not counting the group of all other values.
+INEXACT = "Counts are stored per full UTC hour, so days in this time zone start at the nearest hour."
+# The maximum number of groups in a report, not counting the group for all other values.
 MAX_GROUPS = 50
 _HOUR = hours.SECONDS
 
 
 class ReportPeriod(NamedTuple):
-    """A period of whole hours, from `start` to before `end`, and the zone of its days."""
+    """A period of whole hours, from `start` until `end` (exclusive), and the time zone of its days."""
 
     start: int
     end: int
@@ -28,9 +28,9 @@ class ReportPeriod(NamedTuple):
 
     @classmethod
     def covering(cls, since: int, until: int, zone: tzinfo) -> "ReportPeriod":
-        """Return the period of the hours that count the time from `since` to before `until`.
+        """Return the period that consists of the hours from `since` until `until` (exclusive).
 
-        If an edge is a midnight of the zone, it becomes the nearest hour, where the day begins.
+        If an edge is midnight in the zone, move it to the nearest hour, which is where the day's counts start.
         """
         start, end = widen(since, until, _HOUR)
         start = _nearest(since) if _is_midnight(since, zone) else start
@@ -38,23 +38,23 @@ class ReportPeriod(NamedTuple):
         return cls(start, max(end, start + _HOUR), zone)
 
     def intervals(self, interval: str) -> Iterator[int]:
-        """Yield the starts of the intervals: first the start of the period, then those in the zone."""
+        """Yield the start of each interval. The first one starts with the period; the others follow the time zone."""
         yield self.start
         last = self.start
         for start in self._hours() if interval == "hour" else map(self._midnight, self._dates(interval)):
             if start >= self.end:
                 return
-            if start > last:  # a zone that crosses the date line skips a day
+            if start > last:  # a zone that moves across the date line skips a day
                 yield start
                 last = start
 
     def is_exact(self) -> bool:
-        """Return whether each interval begins at a full hour of UTC."""
+        """Return whether each interval starts on a full UTC hour."""
         edges = (_offset(self._local(edge)) for edge in (self.start, self.end))
         return not any(seconds % _HOUR for seconds in (*edges, *map(self._utc_of, self._dates("day"))))
 
     def before(self) -> "ReportPeriod":
-        """Return the period before: as many months for whole months, otherwise the same length on the zone's clock."""
+        """Return the previous period: as many months for whole months, otherwise the same duration in local time."""
         first, last = (day_of(edge, self.zone) for edge in (self.start, self.end))
         if first.day == last.day == 1 and (self._midnight(first), self._midnight(last)) == (self.start, self.end):
             earlier = _month(first, -((last.year - first.year) * 12 + last.month - first.month))
@@ -67,7 +67,7 @@ class ReportPeriod(NamedTuple):
         yield from range(self.start + _HOUR, self.end, _HOUR)
 
     def _dates(self, interval: str) -> Iterator[date]:
-        """Yield the first days of the intervals that begin within the period, after its start."""
+        """Yield the first day of each interval that starts within the period but after its first day."""
         day, last = (self._local(edge).date() for edge in (self.start, self.end))
         while (day := _month(day, 1) if interval == "month" else day + timedelta(days=1)) <= last:
             yield day
@@ -76,7 +76,7 @@ class ReportPeriod(NamedTuple):
         return _nearest(self._utc_of(day))
 
     def _utc_of(self, day: date) -> int:
-        # If a day has no midnight because daylight saving time begins, this is the time when the day begins.
+        # If a day has no midnight because daylight saving time starts, this is the time when the day starts.
         return int(datetime(day.year, day.month, day.day, tzinfo=self.zone).timestamp())
 
     def _local(self, seconds: int) -> datetime:
@@ -84,19 +84,19 @@ class ReportPeriod(NamedTuple):
 
 
 def widen(start: int, end: int, unit: int) -> tuple[int, int]:
-    """Return a period, widened to whole units of `unit` seconds, such as hours of UTC."""
+    """Return a period, extended to whole units of `unit` seconds, such as UTC hours."""
     return start - start % unit, end + -end % unit
 
 
 def day_of(start: int, zone: tzinfo) -> date:
-    """Return the day of the zone whose midnight is nearest to the start of an interval."""
+    """Return the local day whose midnight is nearest to an interval's start."""
     return datetime.fromtimestamp(start + _HOUR // 2, zone).date()
 
 
 def build(
     period: ReportPeriod, before: ReportPeriod, interval: str, hourly_counts: Iterable[HourlyCounts]
 ) -> dict[str, Any]:
-    """Return the series and totals of a period, and the totals of the previous period."""
+    """Return a period's series and totals, and the previous period's totals."""
     starts = [*period.intervals(interval)]
     sums = [[0] * len(hours.NAMES) for _ in starts]
     earlier = [0] * len(hours.NAMES)
@@ -116,7 +116,7 @@ def build(
 def build_groups(
     period: ReportPeriod, before: ReportPeriod, interval: str, hourly_counts: Sequence[HourlyCounts]
 ) -> list[dict[str, Any]]:
-    """Return the series and totals of the 50 most frequent values of a dimension, and of all others as `other`."""
+    """Return the series and totals for a dimension's 50 most frequent values, and for all others as `other`."""
     values: dict[str, list[int]] = {}
     for hour in hourly_counts:
         counts = values.setdefault(hour.value, [0] * len(hours.NAMES))
@@ -137,7 +137,7 @@ def _entry(start: int, counts: Sequence[int]) -> dict[str, Any]:
 
 
 def _month(day: date, months: int) -> date:
-    """Return the first day of the month that is `months` months later."""
+    """Return the first day of the month `months` months after the given day."""
     number = day.year * 12 + day.month - 1 + months
     return date(number // 12, number % 12 + 1, 1)
 

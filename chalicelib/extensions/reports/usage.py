@@ -1,4 +1,4 @@
-"""Usage: the daily counts of a workspace's agents by UTC day, as JSON or as a table."""
+"""Usage: the counts of a workspace's agents by UTC day, as JSON or CSV."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,15 +10,15 @@ from chalicelib.storage import Document
 
 NAMES = ("conversations", "messages", "interactions", "deliveries", "leads")
 DAY_SECONDS = 24 * 60 * 60
-# The maximum number of agents per page. Each agent takes a request, which reads a row per day.
+# The maximum number of agents per page. Each agent costs one request, which reads one row per day.
 MAX_AGENTS = 20
 _INDEXES = [hours.NAMES.index(name) for name in NAMES]
 
 
 def examine(workspace_id: str, start: int, end: int, after: str | None, limit: int) -> Iterator[pages.Examined]:
-    """Yield the usage of up to `limit` agents after the agent id `after`, on the days from `start` to before `end`.
+    """Yield the daily usage of up to `limit` agents after the agent id `after`, from `start` until `end` (exclusive).
 
-    Counts that belong to no agent follow the last agent. One request, and one per agent.
+    Counts that belong to no agent follow the last agent. Costs one request, plus one per agent.
     """
     entries = agents.list_entries(workspace_id, after, limit + 1)
     owners = [entry.agent_id for entry in entries]
@@ -30,7 +30,7 @@ def examine(workspace_id: str, start: int, end: int, after: str | None, limit: i
 
 
 def table(records: Iterable[Document]) -> str:
-    """Return records as CSV lines: one for each agent and day."""
+    """Return records as CSV, with one line per agent and day."""
     lines = []
     for record in records:
         for day in record["days"]:

@@ -1,4 +1,4 @@
-"""The usage over HTTP: the counts of each agent of the workspace on each day."""
+"""The usage endpoint: each agent's daily counts."""
 
 import json
 from typing import TYPE_CHECKING
@@ -26,15 +26,15 @@ _COLUMNS = ("agentId", "day", *usage.NAMES)
     tag="analytics",
 )
 def list_usage() -> Response:
-    """List the conversations, messages, interactions, deliveries and leads of each agent on each day of UTC.
+    """List each agent's conversations, messages, interactions, deliveries and leads by UTC day.
 
-    By default the last 30 days; at most 366 days. `from` and `to` are widened to full days. Agents are ordered by id.
-    The last entry, without `agentId`, contains the deliveries that belong to no agent, such as those of a client's
-    events. With `Accept: text/csv`, the response is a table with a row for each agent and day; the header `Link`
-    contains the address of the next page.
+    The default period is the last 30 days, and the maximum is 366 days. `from` and `to` are extended to full days.
+    Agents are sorted by id. The last entry, without `agentId`, contains the deliveries that belong to no agent, such as
+    those for client events. With `Accept: text/csv`, the response is CSV with a row for each agent and day, and the
+    `Link` header contains the URL of the next page.
 
-    A page has at most 20 agents, also with a higher `limit`: while `hasMore` is true, continue with `nextCursor` as
-    `cursor`. A change is counted about 17 minutes later.
+    A page has at most 20 agents, even with a higher `limit`. While `hasMore` is true, pass `nextCursor` as `cursor` to
+    continue. Counts are delayed by about 17 minutes.
     """
     limit, cursor, (start, end) = parameters.limit(), parameters.cursor(), report_query.bounds(usage.DAY_SECONDS)
     limit = min(limit, usage.MAX_AGENTS)

@@ -76,7 +76,7 @@ def test_the_environment_of_a_local_run_names_its_log(log: Path, monkeypatch: py
     assert usage._local_logs() == (log,)
 
     log.unlink()
-    with pytest.raises(click.ClickException, match="does not exist: start `make run`, or select a file with --log"):
+    with pytest.raises(click.ClickException, match="does not exist: start `make run`, or choose a file with --log"):
         usage._local_logs()
     # For a deployed stage, the command reads no local log.
     monkeypatch.delenv("AWS_ENDPOINT_URL")
@@ -205,7 +205,7 @@ def test_a_stage_has_a_log_group_of_its_own(insights: Insights, monkeypatch: pyt
 def test_a_period_beyond_the_log_is_named_in_a_sentence(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: 100 * DAY * 1000 + 5_000)
     monkeypatch.setattr(request_lines, "sum_stage", lambda *_: {})
-    sentence = "The log keeps requests for 30 days: requests before 1970-03-12T00:00:06Z are not counted."
+    sentence = "The log keeps requests for 30 days, so requests before 1970-03-12T00:00:06Z are not counted."
     for last, is_said in (((), False), (("--last", "30d"), True), (("--last", "90d"), True)):
         ran = CliRunner().invoke(cams, ["usage", *last])
         assert (ran.exit_code, sentence in ran.stderr.splitlines()) == (0, is_said)
@@ -238,7 +238,7 @@ def test_an_unknown_workspace_is_refused(workspace: NewWorkspace, log: Path) -> 
 def test_a_query_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "sdk_client", lambda service: Insights("Timeout", []))
     ran = CliRunner().invoke(cams, ["usage"])
-    assert (ran.exit_code, "ended as Timeout" in ran.output) == (1, True)
+    assert (ran.exit_code, "ended with the status Timeout" in ran.output) == (1, True)
 
 
 def test_a_local_run_keeps_the_lines_of_requests_in_a_file(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_a_report_by_a_dimension_is_of_fewer_days_of_agents(api: Api, agent_id: 
     assert api.get(f"/v3/analytics?{year}").status == 200
     assert api.get(f"{REPORT}?{year}&by=country").status == 200
     answer = api.get(f"/v3/analytics?{year}&by=country")
-    assert (answer.status, "4,000 days of agents" in answer.json["message"]) == (409, True)
+    assert (answer.status, "4,000 agent-days" in answer.json["message"]) == (409, True)
 
 
 def test_only_zones_of_half_hours_have_a_warning(api: Api, agent_id: str) -> None:

@@ -1,4 +1,4 @@
-"""The data of the erasures in tables of core: erasures with their receipts, conversations of the person, and slots."""
+"""The erasure rows in core tables: erasures with their receipts, matched conversations, and slots."""
 
 from chalicelib.extensions.erasures.store import ErasureRow, MatchRow, SlotRow
 from infra.operator.records import row_prefixes

@@ -1,10 +1,10 @@
-"""The function of the erasures, and the queue that the API sends erasures to."""
+"""The erasure function, and the queue that the API sends erasures to."""
 
 from infra.deploy.function import READ_KEYRING, Function
 from infra.deploy.monitoring import REDRIVE
 
 FUNCTIONS = (
-    # Memory for pages of decrypted records of at most 390 KB.
+    # A page has 25 decrypted records of up to 390 KB.
     Function(
         "erase",
         memory_mb=512,

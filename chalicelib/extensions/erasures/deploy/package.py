@@ -1,4 +1,4 @@
-"""The erasures' addition to the package: the KMS operation that signs receipts."""
+"""Adds KMS, which signs receipts, to the deployment package."""
 
 from infra.package.trim import Service
 

@@ -1,10 +1,10 @@
-"""The history's check in `make verify`: the history lists the tour's changes."""
+"""The check for the history in `make verify`."""
 
 from collections.abc import Iterator
 
 from infra.verify.visit import Visit
 
-# The function that keeps the changes of each kind.
+# The function that records changes, by kind of record.
 _FUNCTIONS = {
     "agents": "follow_agents",
     "clients": "follow_clients",
@@ -15,13 +15,13 @@ _FUNCTIONS = {
 
 
 def check_history(visit: Visit) -> Iterator[str]:
-    """Check that the history lists a change of each kind of record."""
+    """Check that the history lists a change to each kind of record."""
 
     def kinds() -> set[str]:
         return {change["resource"].partition("/")[0] for change in visit.list_page("/v3/history?limit=100")}
 
     for kind, function in visit.wait_for(_FUNCTIONS, kinds):
-        yield f"The history lists no change of {kind}: check the log of {visit.stage.name}-{function}."
+        yield f"The history lists no change to {kind}: check the log of {visit.stage.name}-{function}."
 
 
 CHECKS = {"history": check_history}

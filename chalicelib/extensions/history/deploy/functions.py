@@ -1,13 +1,13 @@
-"""The functions of the history: one follows each table whose changes it keeps."""
+"""The history functions. One function follows each table whose changes the history keeps."""
 
 from chalicelib.extensions.history.extension import TABLES
 from infra.deploy.function import READ_KEYRING, Function, follow
 
 
 def _keep(table: str) -> Function:
-    # Only a change of an agent or a tool replaces a version.
+    # Only changes to agents and tools replace versions.
     actions = "BatchWriteItem GetItem PutItem UpdateItem" if table == "agents" else "BatchWriteItem"
-    # A deletion is committed with its row of the history.
+    # Deletions and their history rows are committed together.
     return follow(table, {**READ_KEYRING, "history": actions}, event_filter={"eventName": ["INSERT", "MODIFY"]})
 
 

@@ -1,4 +1,4 @@
-"""The command that shows the report of an agent, from the same counts as `GET /v3/agents/{agent_id}/analytics`."""
+"""The command that shows an agent's report, from the same counts as `GET /v3/agents/{agent_id}/analytics`."""
 
 import json
 from itertools import islice
@@ -32,7 +32,7 @@ def _zone(context: click.Context, parameter: click.Parameter, value: str) -> Zon
     "workspace_id",
     metavar="WORKSPACE_ID",
     callback=options.optional_text,
-    help="The workspace; not needed if there is only one.",
+    help="The workspace; optional if there is only one.",
 )
 @click.option(
     "--agent", "agent_id", required=True, metavar="AGENT_ID", callback=options.printable_text, help="The agent."
@@ -46,9 +46,9 @@ def _zone(context: click.Context, parameter: click.Parameter, value: str) -> Zon
     multiple=True,
     default=("origin", "country"),
     show_default=True,
-    help="The bars; may be repeated.",
+    help="The dimension for which bars are drawn; may be repeated.",
 )
-@click.option("--svg", "picture", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture instead.")
+@click.option("--svg", "picture", type=click.Path(dir_okay=False, path_type=Path), help="Write an SVG file instead.")
 @options.as_json
 def analytics(
     workspace_id: str | None,
@@ -59,12 +59,12 @@ def analytics(
     picture: Path | None,
     as_json: bool,
 ) -> None:
-    """Draw the report of an agent.
+    """Draw an agent's report.
 
-    It shows totals with their change since the period before, sparklines and bars, by days, or by hours for at most two
-    days. The output has no colours if it is not a terminal or NO_COLOR is set.
+    The report shows totals with their change from the previous period, sparklines and bars. Its series is daily, or
+    hourly for up to two days. The output is not coloured if it is not a terminal or NO_COLOR is set.
     """
-    from chalicelib.extensions.reports.deploy import drawing  # so other commands need not import Rich
+    from chalicelib.extensions.reports.deploy import drawing  # other commands do not import Rich
 
     workspace_id = workspace_id or _only_workspace()
     agent = agents.read(workspace_id, agent_id)
@@ -89,7 +89,7 @@ def analytics(
 
 
 def _report(workspace_id: str, agent_id: str, period: series.ReportPeriod, by: str | None) -> dict[str, Any]:
-    """Return the report of a period, or its groups by a dimension."""
+    """Return the report for a period, or its groups by a dimension."""
     before = period.before()
     interval = "hour" if period.end - period.start <= _HOURLY_SECONDS else "day"
     hourly_counts = [*counts.read(workspace_id, agent_id, before.start, period.end, by)]
@@ -101,7 +101,7 @@ def _report(workspace_id: str, agent_id: str, period: series.ReportPeriod, by: s
 def _only_workspace() -> str:
     workspace_ids = [row.workspace for row in islice(workspaces.iterate_all(), 2)]
     if len(workspace_ids) != 1:
-        raise click.UsageError("There is no workspace, or more than one: select one with --workspace.")
+        raise click.UsageError("There is no workspace, or more than one: choose it with --workspace.")
     return workspace_ids[0]
 
 

@@ -1,4 +1,4 @@
-"""The check of the reports in `make verify`: the tour of the temporary workspace was counted."""
+"""The check for reports in `make verify`."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from chalicelib.extensions.reports.queue import RecountHour
 from infra.verify import tour
 from infra.verify.visit import Visit
 
-# The function that counts each kind.
+# The function that stores the changes to count, by kind.
 _FUNCTIONS = {
     "conversations": "follow_conversations",
     "leads": "follow_leads",
@@ -18,7 +18,7 @@ _FUNCTIONS = {
 
 
 def check_counts(visit: Visit) -> Iterator[str]:
-    """Check that the tour was counted, and that the function `count_hours` runs."""
+    """Check that the tour's records were counted, and that the function `count_hours` runs."""
     workspace_id = visit.workspace.workspace_id
 
     def kinds() -> set[str]:
@@ -26,7 +26,7 @@ def check_counts(visit: Visit) -> Iterator[str]:
         return {name for row in rows for name, number in zip(hours.NAMES, row.open()["counts"], strict=True) if number}
 
     for kind, function in visit.wait_for(_FUNCTIONS, kinds):
-        yield f"The {kind} of the tour were not counted: check the log of {visit.stage.name}-{function}."
+        yield f"The tour's {kind} were not counted: check the log of {visit.stage.name}-{function}."
     agent = storage.join_key(workspace_id, tour.AGENT)
     yield from visit.invoke("count_hours", RecountHour(agent, clock.seconds() // 3_600 * 3_600, 0))
 

@@ -1,4 +1,4 @@
-"""The operator's commands of the reports."""
+"""The operator commands of the reports extension."""
 
 from chalicelib.extensions.reports.deploy.analytics_command import analytics
 from chalicelib.extensions.reports.deploy.usage_command import usage

@@ -1,4 +1,4 @@
-"""The data of the reports in tables of core: the counts of hours and days. Rows of changes expire within a week."""
+"""The report rows in core tables: counts per hour and day. Change rows expire within a week."""
 
 from chalicelib.extensions.reports.counts import DayRow
 from infra.operator.records import row_prefixes

@@ -1,7 +1,8 @@
-"""The drawing of a report in the terminal with Rich: totals with sparklines, and bars.
+"""Draws a report in the terminal with Rich: totals with sparklines, and bars.
 
-A report is the `data` of `GET /v3/agents/{agent_id}/analytics`. A drawing is 80 columns wide. In a terminal with 47 to
-79 columns, sparklines and bars are shorter. Rich omits the colours if the output is not a terminal, or with NO_COLOR.
+A report is the `data` member in the response to `GET /v3/agents/{agent_id}/analytics`. A drawing is 80 columns wide.
+Terminals with 47 to 79 columns get shorter sparklines and bars. Rich omits colours if the output is not a terminal or
+NO_COLOR is set.
 """
 
 import re
@@ -34,12 +35,12 @@ _LABELS = {
     "leads": "Leads",
 }
 _LEVELS = "▁▂▃▄▅▆▇█"
-_SPARKS = 31  # columns of a sparkline: a month by days
+_SPARKS = 31  # columns per sparkline, enough for the days of a month
 _FEWEST_SPARKS = 7
-_BARS = 8  # of a dimension
+_BARS = 8  # bars per dimension
 _VALUE_WIDTH = 18
 _COUNT_WIDTH = 7
-# The columns of the tables without the sparklines, and without the bars.
+# Widths in columns: of the totals without sparklines, and of the bar tables without bars.
 _TOTALS_WIDTH, _BARS_WIDTH = 49, 44
 # Larger numbers are rounded, because a truncated number looks like a smaller one.
 _LARGE, _LARGE_PERCENT = 10**8, 10**5
@@ -48,10 +49,10 @@ _LARGE, _LARGE_PERCENT = 10**8, 10**5
 def draw(
     title: str, report: Report, groups: dict[str, list[Report]], zone: tzinfo, width: int = WIDTH
 ) -> RenderableType:
-    """Return the totals of a report with the change since the period before, a sparkline per count, and bars.
+    """Return a report's totals with their change from the previous period, a sparkline per count, and bars.
 
-    `zone` is the time zone of the dates, `width` the number of columns. `groups` contains the groups of a report by
-    dimension. Their bars show page loads, or conversations if no page load is counted.
+    `zone` is the time zone for dates, and `width` is the number of columns. `groups` contains the report's groups by
+    dimension. The bars show page loads, or conversations if there are no page loads.
     """
     series, totals = report["series"], report["totals"]
     heading = _text(title, "bold")
@@ -73,14 +74,14 @@ def width_of_terminal() -> int:
 
 
 def sparkline(values: Sequence[int], per_mark: int = 1) -> str:
-    """Return a mark for the sum of each `per_mark` values, its height relative to the largest sum; a space for 0."""
+    """Return one mark for the sum of every `per_mark` values. Its height is relative to the largest sum."""
     sums = [sum(values[start : start + per_mark]) for start in range(0, len(values), per_mark)]
     largest = max(sums, default=0)
     return "".join(_LEVELS[(value * len(_LEVELS) - 1) // largest] if value else " " for value in sums)
 
 
 def change(now: float, before: float) -> str:
-    """Return the change from `before` to `now` in per cent, rounded; `new` if `before` is 0."""
+    """Return the change from `before` to `now` as a rounded percentage, or `new` if `before` is 0."""
     if not before:
         return "new" if now else "–"
     percent = round((now - before) * 100 / before)
@@ -88,17 +89,17 @@ def change(now: float, before: float) -> str:
 
 
 def show(content: RenderableType) -> None:
-    """Print a drawing to standard output, with `?` for characters that the encoding lacks."""
+    """Print a drawing to standard output. Characters that the output encoding lacks become `?`."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     Console(width=width_of_terminal(), highlight=False).print(content)
 
 
 def save(content: RenderableType, picture: Path, title: str) -> None:
-    """Write an SVG file of a terminal with this title, which shows a drawing."""
+    """Write an SVG file that shows a drawing in a terminal window with this title."""
     console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True, highlight=False)
     console.print(content)
-    # Omit the fonts, which a viewer would fetch from another site.
+    # Omit the fonts, which a viewer would download from another site.
     form = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     console.save_svg(str(picture), title=title, code_format=form, unique_id="report")
 
@@ -128,7 +129,7 @@ def _bars(dimension: str, name: str, groups: Sequence[Report], width: int) -> Re
     largest = [(count, value) for count, value in islice(counts, _BARS) if count]
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(width=_VALUE_WIDTH, no_wrap=True)
-    # The bars of several dimensions are aligned.
+    # Align the bars of all dimensions.
     table.add_column(justify="right", min_width=_COUNT_WIDTH, no_wrap=True)
     table.add_column(justify="right", style="dim", no_wrap=True)
     if width > 0:
@@ -152,9 +153,9 @@ def _length(seconds: int | None) -> str:
 
 
 def _scale(series: Sequence[Report], per_mark: int, zone: tzinfo) -> str:
-    """Return the sentence that explains a mark of the sparklines."""
+    """Return the sentence that explains what each sparkline mark covers."""
     if len(series) == 1:
-        return "Each mark is the whole period."
+        return "Each mark covers the whole period."
     is_hourly = series[-1]["from"] - series[-2]["from"] <= 3_600  # a day has 23 to 25 hours
     singular, plural = ("an hour", "hours") if is_hourly else ("a day", "days")
     first, last = (_moment(entry["from"], zone, is_hourly) for entry in (series[0], series[-1]))
@@ -166,5 +167,5 @@ def _moment(start: int, zone: tzinfo, is_hourly: bool) -> str:
 
 
 def _text(value: str, style: str = "") -> Text:
-    """Return a text of a caller without control characters. Rich does not interpret it as markup."""
+    """Return a caller's text without control characters. Rich does not interpret it as markup."""
     return Text("".join(character if character.isprintable() else "?" for character in value), style)

@@ -1,4 +1,4 @@
-"""The functions of the reports: they follow the tables whose changes count, and add up the counts of an hour."""
+"""The report functions, which follow the counted tables and add up hourly counts."""
 
 from infra.deploy.function import PARTIAL_FAILURES, READ_KEYRING, Function, follow
 
@@ -14,8 +14,8 @@ FUNCTIONS = (
         (_COUNTS,),
         event_filter={"dynamodb": {"NewImage": {"outcome": {"S": ["delivered", "failed"]}}}},
     ),
-    # The timeout is shorter than the delay of its messages, so that no count is written after a newer one. The
-    # memory suffices to decrypt the changes of an hour in that time, at most some hundred thousand.
+    # The timeout is shorter than the message delay, so that no count is written after a newer one. The memory is
+    # sufficient to decrypt an hour's changes in that time, at most a few hundred thousand.
     Function(
         "count_hours",
         memory_mb=1024,
@@ -39,7 +39,7 @@ GRANTS = {
     "maintain": {"tallies": "BatchWriteItem Query"},
 }
 SENDS = {"follow_conversations": (_COUNTS,)}
-LATE_ALARM = ("ReportsLate", "Reports take more than five minutes to follow changes.")
+LATE_ALARM = ("ReportsLate", "Reports are more than five minutes behind changes.")
 DEAD_LETTER_ALARMS = {
-    "DeadCounts": "A count of an hour has failed. Run `python -m infra.cams tallies recount`, then purge the queue."
+    "DeadCounts": "Counting an hour has failed. Run `python -m infra.cams tallies recount`, then purge the queue."
 }

@@ -1,7 +1,7 @@
-"""Request totals per workspace, from the log lines that `telemetry.log_request` writes.
+"""Request totals by workspace, from the log lines that `telemetry.log_request` writes.
 
-In the cloud, CloudWatch Logs Insights computes the sums. It charges for the bytes of the period that it scans. A local
-run writes its lines to a file.
+In AWS, CloudWatch Logs Insights computes the sums, and charges for the bytes that it scans. A local run writes its
+lines to a file.
 """
 
 import json
@@ -17,11 +17,11 @@ from chalicelib import clock, ids, settings, storage
 MEMBERS = ("requests", "readUnits", "writeUnits", "durationMs")
 CALLS = "calls"
 Sums = dict[str, Counter[str]]
-"""Sums of numbers by name, by workspace."""
+"""Sums by workspace and number name."""
 
-# The retention of the log group in the template.
+# The log group's retention in the template.
 KEPT_DAYS = 30
-# The maximum number of results of Logs Insights, which omits others without a warning.
+# The maximum number of results from Logs Insights, which omits the rest without a warning.
 MAX_WORKSPACES = 10_000
 _FILTER = "ispresent(workspace) and ispresent(route) and ispresent(durationMs)"
 _SUMS = (
@@ -35,9 +35,9 @@ _RUNNING = ("Scheduled", "Running")
 
 
 def sum_stage(workspace_id: str | None, start: int, end: int) -> Sums:
-    """Return the sums of the stage's requests from `start` to before `end`, in Unix seconds, by Logs Insights.
+    """Return the sums of the stage's requests from `start` until `end` (exclusive), in Unix seconds.
 
-    `workspace_id` selects a workspace. Raise ClickException without it if there are too many workspaces.
+    `workspace_id` restricts the sums to one workspace. Raise ClickException if there are too many workspaces.
     """
     logs = storage.sdk_client("logs")
     group = f"/aws/lambda/{settings.table_prefix().removesuffix('-')}"
@@ -46,17 +46,17 @@ def sum_stage(workspace_id: str | None, start: int, end: int) -> Sums:
     while (results := logs.get_query_results(queryId=query_id))["status"] in _RUNNING:
         clock.sleep(_POLL_SECONDS)
     if results["status"] != "Complete":
-        raise click.ClickException(f"The query of the log group {group} ended as {results['status']}.")
+        raise click.ClickException(f"The query on the log group {group} ended with the status {results['status']}.")
     if len(results["results"]) >= MAX_WORKSPACES:
         raise click.ClickException(
-            f"Logs Insights adds up at most {MAX_WORKSPACES:,} workspaces: select one with --workspace."
+            f"Logs Insights returns at most {MAX_WORKSPACES:,} workspaces: choose one with --workspace."
         )
     rows = [{field["field"]: field["value"] for field in fields} for fields in results["results"]]
     return {row["workspace"]: Counter({name: float(row[name]) for name in (CALLS, *MEMBERS)}) for row in rows}
 
 
 def sum_files(paths: Iterable[Path], start: int, end: int) -> Sums:
-    """Return the sums of the request lines in files. Other lines and corrupt lines are ignored."""
+    """Return the sums of the request lines in files. Ignore other lines and corrupt lines."""
     sums: Sums = defaultdict(Counter)
     for path in paths:
         with path.open(encoding="utf-8", errors="replace") as file:
@@ -73,7 +73,7 @@ class _RequestLine(NamedTuple):
 
 
 def _parse(text: str) -> _RequestLine | None:
-    """Return the line of a request, or None if it has no workspace, for example because the credential was invalid."""
+    """Return a parsed request line, or None if it has no workspace, for example because the credential was invalid."""
     try:
         line = json.loads(text)
         workspace, seconds = line["workspace"], line["_aws"]["Timestamp"] / 1000

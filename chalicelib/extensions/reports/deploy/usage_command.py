@@ -1,4 +1,4 @@
-"""The command that shows the usage of each workspace, and the cost of its requests."""
+"""The command that shows each workspace's usage and the cost of its requests."""
 
 import os
 import sys
@@ -19,7 +19,13 @@ from infra.operator.output import Record, print_list
 
 
 @click.command()
-@click.option("--last", type=options.Duration(), default="29d", show_default=True, help="The period until now.")
+@click.option(
+    "--last",
+    type=options.Duration(),
+    default="29d",
+    show_default=True,
+    help="The period until now.",
+)
 @click.option(
     "--workspace", "workspace_id", metavar="WORKSPACE_ID", callback=options.optional_text, help="Only this workspace."
 )
@@ -28,22 +34,22 @@ from infra.operator.output import Record, print_list
     "logs",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     multiple=True,
-    help="Read request lines from this file, not from CloudWatch. A local run has a file.",
+    help="Read request lines from this file instead of CloudWatch. A local run writes such a file.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @options.as_json
 def usage(last: int, workspace_id: str | None, logs: tuple[Path, ...], as_csv: bool, as_json: bool) -> None:
-    """Show the usage of each workspace, and its cost.
+    """Show each workspace's usage and its cost.
 
-    Counts and requests are those of full days of UTC. The cost is the list price of the requests: the gateway, the
-    function, its log and the database. It does not include webhooks, storage and traffic.
+    Counts and requests cover full UTC days. The cost is the list price of the requests: the gateway, the function, its
+    log and the database. Webhooks, storage and traffic are not included.
     """
     end = clock.seconds() + 1
     start = (end - last) // DAY_SECONDS * DAY_SECONDS
     logs = logs or _local_logs()
     sums = request_lines.sum_files(logs, start, end) if logs else _sum_stage(workspace_id, start, end)
     if workspace_id and workspace_id not in sums:
-        workspaces.read(workspace_id)  # a deleted workspace is only in the log
+        workspaces.read(workspace_id)  # deleted workspaces appear only in the log
     names = {workspace_id} if workspace_id else {row.workspace for row in workspaces.list_all()} | sums.keys()
     with click.progressbar(sorted(names), label="Workspaces", file=sys.stderr) as bar:
         usages = [_record(name, start, end, sums.get(name, Counter())) for name in bar]
@@ -54,12 +60,12 @@ def usage(last: int, workspace_id: str | None, logs: tuple[Path, ...], as_csv: b
 
 
 def _local_logs() -> tuple[Path, ...]:
-    """Return the request log of the local run of this environment. The engine of a local run has no CloudWatch."""
+    """Return the local run's request log if this environment is a local run, whose emulator has no CloudWatch."""
     path = os.environ.get("CAMS_REQUEST_LOG")
     if not path or not os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://127.0.0.1:"):
         return ()
     if not Path(path).exists():
-        raise click.ClickException(f"{path} does not exist: start `make run`, or select a file with --log.")
+        raise click.ClickException(f"{path} does not exist: start `make run`, or choose a file with --log.")
     click.echo(f"Requests of {path}:", err=True)
     return (Path(path),)
 
@@ -68,7 +74,7 @@ def _sum_stage(workspace_id: str | None, start: int, end: int) -> request_lines.
     log_start = end - request_lines.KEPT_DAYS * DAY_SECONDS
     if start < log_start:
         days, since = request_lines.KEPT_DAYS, clock.iso(log_start)
-        click.echo(f"The log keeps requests for {days} days: requests before {since} are not counted.", err=True)
+        click.echo(f"The log keeps requests for {days} days, so requests before {since} are not counted.", err=True)
     return request_lines.sum_stage(workspace_id, start, end)
 
 
