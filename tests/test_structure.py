@@ -77,7 +77,7 @@ def test_the_declaration_of_an_extension_imports_only_the_registry() -> None:
 def test_the_same_part_of_each_extension_has_the_same_name() -> None:
     for extension in enabled():
         declaration = import_module(f"chalicelib.extensions.{extension.name}.extension")
-        assert str(declaration.__doc__).startswith(f"The declaration of the {extension.name}: ")
+        assert str(declaration.__doc__).startswith(f"The {extension.name} extension: ")
         assert {*extension.functions} <= {"functions:functions"}
         assert {reference.partition(":")[0] for reference in extension.follows.values()} <= {"followers"}
         assert extension.hooks.get("removal", "removal:delete_all") == "removal:delete_all"

@@ -1,7 +1,7 @@
-"""The extension registry. An extension adds features to the specified service, and deleting its folder removes them.
+"""The extension registry, which core calls. An extension adds features to the specified service.
 
 An extension's `extension.py` declares its features. An extension is enabled if its folder exists and the stage lists it
-(`settings.extensions`). Core calls this module but imports no extension. Extensions do not import each other.
+(`settings.extensions`). Core imports no extension. Extensions do not import each other.
 
 A reference `"module:attribute"` is relative to the extension's folder and is imported on first use. Therefore, a
 function loads only the code that it uses, and hooks also work in functions that never import `app.py`.

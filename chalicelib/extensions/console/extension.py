@@ -1,9 +1,9 @@
-"""The declaration of the console: pages for people, and emails about conversations waiting for a person."""
+"""The console extension: pages for people, and emails about waiting conversations."""
 
 from chalicelib.extensions import Extension
 
 QUEUE = "notifications"
-"""The queue of the console's function. `queue` defines the messages; only senders and that function import it."""
+"""The notification function's queue. Only the senders and the function import the module `queue`."""
 
 EXTENSION = Extension(
     name="console",

@@ -1,4 +1,4 @@
-"""The declaration of the erasures extension, which deletes a person's records and signs a receipt."""
+"""The erasures extension: deletes a person's records in a workspace, and signs a receipt."""
 
 from chalicelib.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""The declaration of the history extension, which keeps an audit log, and the versions of agents and tools."""
+"""The history extension: an audit log, and the versions of agents and tools."""
 
 from chalicelib.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""The declaration of the reports extension: hourly counts of agents' activity, and daily usage of workspaces."""
+"""The reports extension: hourly counts of agents' activity, and workspaces' daily usage."""
 
 from chalicelib.extensions import Extension
 
