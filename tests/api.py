@@ -1,4 +1,4 @@
-"""An API client that calls the service as the gateway does: it passes an event through all middleware."""
+"""An API client that invokes the service with gateway events, so that each request passes through all middleware."""
 
 import json
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ class Answer(NamedTuple):
 
 
 class Api:
-    """A client of the API with one credential, or without a credential."""
+    """An API client with one credential or none."""
 
     def __init__(self, token: str | None = None) -> None:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -56,7 +56,7 @@ class Api:
         return Answer(response["statusCode"], parsed, received, text)
 
     def event(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> dict[str, Any]:
-        """Return the event that the gateway sends to the function for a request."""
+        """Return the Lambda event that the gateway creates for a request."""
         raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         sent = dict(self._headers) if raw is None else {"Content-Type": "application/json", **self._headers}
         event: dict[str, Any] = _converter.create_lambda_event(method, path, sent if headers is None else headers, raw)

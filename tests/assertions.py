@@ -1,4 +1,4 @@
-"""Checks of the error envelope, the stored items, and the log."""
+"""Helpers that check error envelopes, stored items and log lines."""
 
 import json
 import logging
@@ -11,7 +11,7 @@ from chalicelib import telemetry
 from tests import moto_tables
 from tests.api import Answer
 
-# Status -> the default error code.
+# HTTP status -> its default error code.
 CODES = {
     400: "INVALID",
     401: "UNAUTHORIZED",
@@ -37,9 +37,9 @@ def refused(
     platform: str | None = None,
     code: str | None = None,
 ) -> str:
-    """Assert the error envelope with this status, and issues for exactly these `paths`; return its message.
+    """Assert an error response with this status and one issue per path; return the error message.
 
-    The interaction route adds `appError`, and `platformName` if the agent is known (§4.3).
+    Interaction routes add `appError`, plus `platformName` if the agent is known (§4.3).
     """
     assert answer.status == status, answer.text
     assert answer.headers["content-type"] == "application/json"
@@ -48,16 +48,16 @@ def refused(
     expected = {"appError": error["message"], **({"platformName": platform} if platform else {})}
     assert added == (expected if interaction else {})
     issues = error.pop("issues", [])
-    assert ("limit" in error) == (status == 429), "only a 429 has the limit, with its use and remainder"
+    assert ("limit" in error) == (status == 429), "only a 429 contains the limit, the usage and the remainder"
     error.pop("limit", None)
     assert error == {"success": False, "message": error["message"], "code": code or CODES[status]}
     assert error["message"].endswith(".")
-    assert ("issues" in answer.json) == bool(issues), "an empty list of issues is omitted"
+    assert ("issues" in answer.json) == bool(issues), "an empty issue list is omitted"
     assert len(issues) <= _MOST_ISSUES
     assert [issue["path"] for issue in issues] == list(paths)
     for issue in issues:
         assert issue.keys() == {"path", "message"}
-        assert re.match(r"(must|is|has) ", issue["message"]), "a rule continues the member's name"
+        assert re.match(r"(must|is|has) ", issue["message"]), "the message must follow the member's name"
     if issues:
         assert error["message"] == f"{issues[0]['path'] or 'The body'} {issues[0]['message']}."
     return str(error["message"])
@@ -74,7 +74,7 @@ def canonical(value: Any) -> str:
 
 
 class Log(logging.Handler):
-    """A handler that captures every formatted log line of the process, with tracebacks."""
+    """A log handler that captures every formatted line of the process, including tracebacks."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -91,7 +91,7 @@ class Log(logging.Handler):
 
 @contextmanager
 def logged(level: int = logging.DEBUG) -> Iterator[Log]:
-    """Capture the log of the block. `level` applies to each logger that does not set its own level.
+    """Capture the log inside the block. `level` applies to loggers without a level of their own.
 
     The loggers of CAMS and Chalice do not propagate to the root logger, so the handler is added to each of them.
     """

@@ -11,15 +11,15 @@ def message(text: str, **members: Any) -> Body:
 
 
 def state_body(*texts: str, sender: str = "human", **members: Any) -> Body:
-    """Return a body that replaces a state with one turn per text. `members` are added to each message."""
+    """Return a body that replaces a state with one turn per text. `members` are merged into each message."""
     return {"turns": [{"from": sender, "messages": [message(text, **members)]} for text in texts]}
 
 
 def webhook_body(url: Any = "https://example.com/hooks", *events: str, **members: Any) -> Body:
-    """Return a webhook for these event types, by default for leads."""
+    """Return a webhook body for these event types. The default is lead events."""
     return {"webhook": {"url": url, "events": list(events or ["lead_captured"]), **members}}
 
 
 def lead_body(agent_id: str = "support", **members: Any) -> Body:
-    """Return a lead of this agent."""
+    """Return a lead body for this agent."""
     return {"lead": {"agentId": agent_id, **members}}

@@ -1,14 +1,16 @@
-"""A meter for the requests and capacity units that a block of code uses at any SDK client.
+"""A meter for the requests and capacity units that a block of code consumes through any DynamoDB client.
 
-The test engines report capacity wrongly, so it is computed from item sizes by DynamoDB's published rules:
+The test engines report wrong capacities, so the meter computes them from item sizes by DynamoDB's published rules:
 
 - A strongly consistent read costs 1 unit per 4 KB, an eventually consistent read half of that.
 - A write costs 1 unit per KB of the larger of the old and the new item.
 - A transaction doubles both.
-- Each index entry that is put, changed or deleted costs 1 write unit per KB; a changed index key costs two writes.
-- Sizes are rounded up per item, or per query over all its items. Projections and filters do not make a read cheaper.
+- Each index entry that is put, changed or deleted costs 1 write unit per KB. A changed index key costs two writes.
+- Sizes are rounded up per item, or once per query for all items together. Projections and filters do not reduce the
+  cost of a read.
 
-An operation without a rule raises an error. The meter reads the items before and after a write with a separate client.
+An operation without a cost rule raises an error. The meter reads the items before and after a write with a separate
+client.
 """
 
 import json
@@ -31,7 +33,7 @@ Item = dict[str, dict[str, Any]]
 _KEYED_READS = frozenset({"GetItem", "BatchGetItem", "TransactGetItems"})
 _RANGE_READS = frozenset({"Query", "Scan"})
 _WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
-# Parameters that narrow the result of a query, and the substitutes that they use.
+# Query parameters that narrow the result, and the parameters with their placeholders.
 _NARROWING = frozenset({"ProjectionExpression", "FilterExpression", "Select"})
 _SUBSTITUTES = ("ExpressionAttributeNames", "ExpressionAttributeValues")
 
@@ -56,21 +58,21 @@ class Meter:
 
     @property
     def total(self) -> int:
-        """The number of all requests."""
+        """Return the total number of requests."""
         return sum(self.requests.values())
 
 
 @contextmanager
 def metered(client: Any = None) -> Iterator[Meter]:
-    """Count all requests of a DynamoDB client inside the block. The default is the service's client.
+    """Count all requests of a DynamoDB client inside the block. The default client is the service's.
 
-    The client of a boto3 resource is its `meta.client`. A request that the SDK retries counts once. Raise ValueError
-    for an operation without a rule.
+    For a boto3 resource, pass its `meta.client`. A request that the SDK retries counts once. Raise ValueError for an
+    operation without a cost rule.
     """
     asked = client or storage.sdk_client("dynamodb")
     meter, events = Meter(), asked.meta.events
     recorder = _Recorder(meter, _plain(asked.meta.endpoint_url, asked.meta.region_name))
-    # Read the encoded request, because the values of a client and of a resource have the same form there.
+    # Read the encoded request, because its values look the same for clients and resources.
     events.register("before-call.dynamodb.*", recorder.before)
     events.register("after-call.dynamodb.*", recorder.after)
     try:
@@ -94,7 +96,7 @@ class _Place(NamedTuple):
     strong: bool = True
 
 
-class _Recorder(threading.local):  # each thread has one request at a time
+class _Recorder(threading.local):  # each thread sends one request at a time
     def __init__(self, meter: Meter, engine: Any) -> None:
         self._meter = meter
         self._engine = engine
@@ -103,14 +105,14 @@ class _Recorder(threading.local):  # each thread has one request at a time
         self._tables: dict[str, dict[str, Any]] = {}
 
     def before(self, params: dict[str, Any], model: Any, **_: Any) -> None:
-        """Store the request and the items that it replaces."""
+        """Remember the request and read the items that it replaces."""
         if model.name not in _KEYED_READS | _RANGE_READS | _WRITES:
             raise ValueError(f"There is no cost rule for {model.name}.")
         self._sent = json.loads(params["body"])
         self._old = [self._stored(place) for place in self._written(model.name)]
 
     def after(self, http_response: Any, parsed: dict[str, Any], model: Any, **_: Any) -> None:
-        """Add the cost of the request. A failed request counts as a request without units."""
+        """Add the cost of the request. A failed request is counted, but costs no units."""
         self._meter.add(requests=model.name)
         if http_response.status_code != 200:
             return
@@ -125,7 +127,7 @@ class _Recorder(threading.local):  # each thread has one request at a time
             self._meter.add(writes=doubled * _write_units(old, new) + index_units)
 
     def _bytes_read(self, operation: str, answer: dict[str, Any]) -> int:
-        """Return the bytes that a query or scan read. Repeat a narrowed request without the narrowing parameters."""
+        """Return how many bytes a query or scan read. Repeat a narrowed request without the narrowing parameters."""
         if not _NARROWING & self._sent.keys():
             return sum(map(size, answer["Items"]))
         wanted = {name: value for name, value in self._sent.items() if name not in _NARROWING}
@@ -136,7 +138,7 @@ class _Recorder(threading.local):  # each thread has one request at a time
         return sum(map(size, ask(**{name: value for name, value in wanted.items() if value != {}})["Items"]))
 
     def _written(self, operation: str) -> list[_Place]:
-        """Return the items that a request writes, or checks in a transaction."""
+        """Return the items that a request writes, or that a transaction checks."""
         if operation not in _WRITES:
             return []
         steps = [self._sent]
@@ -173,7 +175,7 @@ class _Recorder(threading.local):  # each thread has one request at a time
                 yield _write_units(before, after)
 
     def _entry(self, table: str, index: dict[str, Any], item: Item) -> Item:
-        """Return the index entry of an item. It is empty if the item lacks the index's key."""
+        """Return an item's index entry. The entry is empty if the item lacks the index key."""
         keys, projection = {one["AttributeName"] for one in index["KeySchema"]}, index["Projection"]
         if not keys <= set(item):
             return {}
@@ -182,7 +184,7 @@ class _Recorder(threading.local):  # each thread has one request at a time
 
 
 def size(item: Item) -> int:
-    """Return the size of an item in bytes: its names and values."""
+    """Return an item's size in bytes, including attribute names and values."""
     return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
 
 
@@ -209,7 +211,7 @@ def _number_size(content: str) -> int:
 
 
 def _read(operation: str, sent: dict[str, Any]) -> list[_Place]:
-    """Return the keys that a request reads."""
+    """Return the item keys that a request reads."""
     if operation == "GetItem":
         return [_Place(sent["TableName"], sent["Key"], _is_strong(sent))]
     if operation == "TransactGetItems":

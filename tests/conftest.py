@@ -1,7 +1,7 @@
-"""Shared fixtures: an empty engine with the template's tables, a workspace, and an API client per credential.
+"""Shared fixtures, such as an empty engine with the template's tables, a workspace, and an API client.
 
 Most tests run on moto in this process. Where moto differs from AWS, tests run on the local engine
-(`tests/reliability`). The environment is set before a module of CAMS is imported, as in a deployment.
+(`tests/reliability`). The environment is set before any CAMS module is imported, as in a deployment.
 """
 
 import os
@@ -47,9 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def fast_path(request: pytest.FixtureRequest) -> None:
-    """Skip a test that needs the fast path, without it."""
+    """Skip a test that needs the fast path if the path is disabled."""
     if request.config.getoption("plain_moto"):
-        pytest.skip("--plain-moto switches the fast path off")
+        pytest.skip("--plain-moto disables the fast path")
 
 
 @pytest.fixture
@@ -88,10 +88,10 @@ def api(workspace: workspaces.NewWorkspace) -> Api:
 
 @pytest.fixture
 def agent_id(api: Api) -> str:
-    """Create an agent of the workspace through v2, and return its id."""
+    """Create an agent in the workspace through the v2 API, and return its id."""
     _, is_old = restore_or_create("agent", lambda: api.post("/v2/agents/support", {"title": "Support"}))
     if is_old:
-        api.get("/v2/agents/support")  # a request caches the credential
+        api.get("/v2/agents/support")  # the first request caches the credential
     return "support"
 
 
@@ -118,13 +118,13 @@ def stop_clock(monkeypatch: pytest.MonkeyPatch) -> StopClock:
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses between attempts take no time."""
+    """Skip the pauses between attempts."""
     monkeypatch.setattr(clock, "sleep", lambda _: None)
 
 
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make each call of the clock return a later time, so that the order of creation is unambiguous."""
+    """Make each clock reading later than the last, so that the creation order is unambiguous."""
     real, last = clock.milliseconds, [0]
 
     def tick() -> int:

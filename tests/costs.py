@@ -1,6 +1,6 @@
-"""The costs of operations: docs/costs.csv has the counted ones, and docs/costs.md shows the most common operations.
+"""Operation costs: docs/costs.csv contains all measured costs, and docs/costs.md those of the most common operations.
 
-A test asserts the cost of an operation with `check`. If `CAMS_UPDATE_DOCS` is set, `check` writes the cost instead.
+Tests assert an operation's cost with `check`. If `CAMS_UPDATE_DOCS` is set, `check` writes the cost instead.
 """
 
 import csv
@@ -41,7 +41,7 @@ COMMON = (
 
 
 class Cost(NamedTuple):
-    """The requests to DynamoDB, the read units and the write units."""
+    """The number of DynamoDB requests, read units and write units."""
 
     requests: float
     reads: float
@@ -49,7 +49,7 @@ class Cost(NamedTuple):
 
 
 def check(operation: str, meter: Meter, count: int = 1) -> None:
-    """Fail unless an operation has its cost in the file. The meter counted `count` operations."""
+    """Fail unless the file contains this cost of the operation. The meter counted `count` operations."""
     counted = Cost(*(round(one / count, 2) for one in (meter.total, meter.reads, meter.writes)))
     costs = table()
     if generated_docs.is_update():
@@ -59,21 +59,21 @@ def check(operation: str, meter: Meter, count: int = 1) -> None:
 
 
 def table() -> dict[str, Cost]:
-    """Return the cost of each operation in the file."""
+    """Return the cost of each operation from the file."""
     with FILE.open(encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
     return {operation: Cost(*map(float, numbers)) for operation, *numbers in rows}
 
 
 def common() -> str:
-    """Return the table of the page: the costs of the most common operations."""
+    """Return the page's table, which contains the costs of the most common operations."""
     costs = table()
     rows = [[operation, *(f"{one:,g}" for one in costs[operation])] for operation in COMMON]
     return generated_docs.table([name.capitalize() for name in COLUMNS], rows)
 
 
 def _write(costs: dict[str, Cost]) -> None:
-    """Write the file and the table of the page."""
+    """Write the file and the page's table."""
     with FILE.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)

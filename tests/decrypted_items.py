@@ -1,6 +1,6 @@
-"""Every stored item with its encrypted attributes decrypted, as an owner of the keys can read it.
+"""All stored items with their encrypted attributes decrypted, as a holder of the keys could read them.
 
-A test fails if a binary attribute is not decrypted, unless the attribute is known to contain no record.
+A test fails on a binary attribute that cannot be decrypted, unless the attribute is known to contain no record.
 """
 
 import base64
@@ -23,7 +23,7 @@ Item = dict[str, dict[str, Any]]
 
 
 class DecryptedItem(NamedTuple):
-    """An item: its table without the prefix, its keys, and all its attributes as one text."""
+    """An item with its table name without the prefix, its keys, and all its attributes as one text."""
 
     table: str
     keys: list[str]
@@ -31,7 +31,7 @@ class DecryptedItem(NamedTuple):
 
 
 def items() -> list[DecryptedItem]:
-    """Yield each item of each table."""
+    """Return every item of every table."""
     held = moto_tables.items()
     return [_decrypted_item(name, item) for name in held for item in held[name]]
 
@@ -69,7 +69,7 @@ def _open(table: str, keys: list[str], name: str, sealed: bytes, item: Item) -> 
 
 
 def _open_pieces(keys: list[str]) -> str:
-    """Return the body of the stored response that a piece belongs to, joined from all pieces of its write."""
+    """Return the stored response body that a piece belongs to, joined from all pieces of the write."""
     writing = storage.split_key(keys[1])[0]
     rows = storage.query(stored_responses.PieceRow, keys[0], stored_responses.PieceRow.part.startswith(f"{writing}#"))
     sealed = b"".join(row.piece for row in rows)
@@ -78,7 +78,7 @@ def _open_pieces(keys: list[str]) -> str:
 
 
 def stream_records() -> Iterator[tuple[str, float, str]]:
-    """Yield each image of each stream record: its table, the Unix time of its change, and its text."""
+    """Yield the table, the Unix time of the change, and the text of each image in each stream record."""
     dynamodb, streams = boto3.client("dynamodb"), boto3.client("dynamodbstreams")
     for name, table in moto_tables.tables().items():
         if table.stream_shard is None:
@@ -94,7 +94,7 @@ def stream_records() -> Iterator[tuple[str, float, str]]:
 
 
 def messages() -> Iterator[tuple[str, str]]:
-    """Yield each message of each queue, including delayed and received messages."""
+    """Yield every message in every queue, including delayed messages and messages in flight."""
     for name, queue in sqs_backends["123456789012"]["eu-west-1"].queues.items():
         for message in queue._messages:
             yield name, message.body

@@ -1,4 +1,4 @@
-"""Functions that write rows outside a request, or interrupt a commit with another writer."""
+"""Functions that write rows outside requests, or run another writer just before a commit."""
 
 from collections.abc import Callable
 from typing import Any

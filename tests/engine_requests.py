@@ -1,7 +1,7 @@
-"""Functions that count or reject the requests of the service to its engine, or lose the responses.
+"""Functions that count the service's requests to its engine, reject them, or lose the responses.
 
-The functions work at the SDK's clients, below CAMS and PynamoDB. So they count unintended requests too, and an injected
-error takes the path of a real error.
+The functions hook into the SDK's clients, beneath CAMS and PynamoDB. They therefore also count unintended requests, and
+injected errors take the same path as real errors.
 """
 
 from collections import Counter
@@ -47,7 +47,7 @@ def lose_first_answer(operation_name: str) -> Iterator[None]:
             raise ReadTimeoutError(endpoint_url="the engine")
 
     events = storage.sdk_client("dynamodb").meta.events
-    events.register_last("before-send", lose)  # after moto, which responds at this event
+    events.register_last("before-send", lose)  # runs after moto's handler of this event, which responds
     try:
         with over_http():
             yield

@@ -1,4 +1,4 @@
-"""Functions that create an engine for a test, or empty it."""
+"""Functions that create or empty an engine for a test."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ def new_engine() -> Iterator[None]:
     """Run a new engine with the template's resources for the duration of the block."""
     with mock_aws():
         create_resources()
-        clear()  # inside another engine, the tables exist
+        clear()  # inside another engine, the tables already exist
         yield
         clear_caches()
 
@@ -31,7 +31,7 @@ def create_resources() -> None:
 
 
 def clear() -> None:
-    """Empty every table, stream, queue and cache."""
+    """Empty all tables, streams and queues, and clear all caches."""
     clear_caches()
     for table in moto_tables.tables().values():
         table.items.clear()
@@ -42,7 +42,7 @@ def clear() -> None:
 
 
 def clear_caches() -> None:
-    """Empty every cache that a process keeps across requests."""
+    """Clear every cache that a process keeps across requests."""
     auth.clear_cache()
     agents._known_agents.clear()
     workspaces._known_retention.clear()

@@ -2,8 +2,8 @@
 
     python -m tests.extension_trees [--only NAME | --without NAME] [--all-tests] [--rehearse] [PYTEST OPTIONS]
 
-`.ci/run` tests five copies, two at a time: without extensions, and with each extension alone. Each copy runs the quick
-tests that depend on extensions: comparisons of parts of the tree, the hooks of core, and the tests of the extension.
+`.ci/run` tests five copies, two at a time: one without extensions, and one for each extension. In each copy, it runs
+the quick tests that depend on extensions: comparisons of parts of the tree, core's hooks, and the extension's tests.
 
 `--all-tests` runs all other quick tests in each copy. `--without NAME` removes only one extension and runs all tests;
 `--without each` makes such a copy for each extension. `--rehearse` deploys each copy in the emulated account of
@@ -30,7 +30,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 _FOLDER = Path("chalicelib/extensions")
 _ENVIRONMENTS = (".venv", ".venv-engine", ".uv")
 _NONE, _EACH = "none", "each"
-# Tests of the operations, the OpenAPI document, the functions with their permissions, the alarms and the template.
+# Tests of the operations, the OpenAPI document, function permissions, the alarms and the template.
 _PARTS = (
     "tests/openapi/test_document.py",
     "tests/openapi/test_examples.py",
@@ -41,7 +41,7 @@ _PARTS = (
     "tests/deployment/test_rights.py",
     "tests/deployment/test_template.py",
 )
-# Tests of imports, tables, rows, deletions, costs and the operator's checks, to which extensions contribute.
+# Tests of imports, tables, rows, deletions, costs and operator checks, to all of which extensions contribute.
 _CORE = (
     *_PARTS,
     "tests/test_structure.py",
@@ -55,19 +55,19 @@ _CORE = (
     "tests/deployment/test_verify_functions.py",
     "tests/deployment/test_verify_resources.py",
 )
-# Extension -> its tests: the whole directory, unless it takes longer than half a minute.
+# Extension -> its test paths: the whole directory, unless it takes longer than half a minute.
 _OWN = {
     "console": tuple(
         f"tests/extensions/console/test_{name}.py" for name in ("agents", "conversations", "links", "rights")
     )
 }
 GATE = (*_CORE, *(path for paths in _OWN.values() for path in paths))
-"""The tests that the gate runs, besides the directories of extensions."""
+"""The tests that the gate runs in addition to the extensions' directories."""
 _AT_A_TIME = 2
 
 
 class _Tree(NamedTuple):
-    """A copy of the tree: its name, its extensions, and the tests that the gate runs in it."""
+    """A copy of the tree with its name, its extensions, and the tests that the gate runs in it."""
 
     name: str
     extensions: frozenset[str]
@@ -77,9 +77,9 @@ class _Tree(NamedTuple):
 def main() -> None:
     """Run the tests of each copy. Exit with 1 if a test fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", choices=(_NONE, *present()), help="one copy: the extension in it")
-    parser.add_argument("--without", choices=(_EACH, *present()), help="one copy: the only extension that it lacks")
-    parser.add_argument("--all-tests", action="store_true", help="all remaining quick tests")
+    parser.add_argument("--only", choices=(_NONE, *present()), help="test one copy with only this extension")
+    parser.add_argument("--without", choices=(_EACH, *present()), help="test one copy without this extension")
+    parser.add_argument("--all-tests", action="store_true", help="also run all other quick tests")
     parser.add_argument("--rehearse", action="store_true", help="also deploy each copy in an emulated account")
     arguments, options = parser.parse_known_args()
     if arguments.without or arguments.all_tests or arguments.rehearse:
@@ -95,7 +95,7 @@ def main() -> None:
 
 
 def _gate(only: str | None) -> Iterator[_Tree]:
-    """Yield the copies of the gate, the slowest copies first."""
+    """Yield the gate's copies, slowest first."""
     for name in [only] if only else [_NONE, *present()]:
         if name == _NONE:
             yield _Tree(name, frozenset(), _CORE)
@@ -109,7 +109,7 @@ def _without(chosen: str) -> Iterator[_Tree]:
 
 
 def _passes(tree: _Tree, options: list[str]) -> bool:
-    """Run the tests of the gate in one process, so that two copies use two processors. Print the output at the end."""
+    """Run the gate's tests in one process, so that two copies use two processors. Print the output at the end."""
     with _copied(tree) as directory:
         return _run(f"{tree.name}: tests", directory, "pytest", "-n", "0", *_QUICK, *tree.tests, *options, capture=True)
 
@@ -151,10 +151,10 @@ def _copy(tree: Path, extensions: frozenset[str]) -> None:
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(_ROOT / path, tree / path)
             shutil.copymode(_ROOT / path, tree / path)
-    # Some tests list the files that Git tracks.
+    # Create a Git repository, because some tests list the files that Git tracks.
     subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
     subprocess.run(["git", "add", "-A"], cwd=tree, check=True)
-    # The patterns in .gitignore match directories, but not symbolic links.
+    # The patterns in .gitignore match directories but not symbolic links.
     (tree / ".git" / "info" / "exclude").write_text("\n".join(_ENVIRONMENTS), encoding="utf-8")
     for environment in _ENVIRONMENTS:
         if (_ROOT / environment).exists():

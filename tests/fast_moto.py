@@ -1,21 +1,24 @@
 """The fast path of the tests, which bypasses parts of moto and the SDK.
 
-Most tests use this path, and it halves the time of the suite. `make test-long` runs all tests without the fast path
+Most tests use this path, which halves the suite's run time. `make test-long` runs all tests without the fast path
 (`pytest --plain-moto`), and `tests/contract` never uses it. The fast path bypasses:
 
-1. **HTTP.** A handler of botocore's `before-call` event passes the data operations of DynamoDB to moto's
-   `DynamoHandler`. The SDK does not sign, encode or send the request, and moto does not route it. The events after
-   `before-call` are skipped: `request-created`, `before-send`, `before-parse`, `response-received` and `needs-retry`.
-   A test that counts attempts, loses answers or repeats requests there runs inside `over_http()`. An error still passes
-   moto's serialiser and the SDK's parser. A test that moves the clock within a request has the fixture `fast_path`,
-   because the skipped events enforce the request's time limit; `--plain-moto` skips this test.
-2. **Concurrent requests.** A lock lets moto apply one data operation at a time, as an engine does.
-3. **Backups of transactions.** moto copies all tables before a transaction, and restores the copy after a failure. Here
-   the copy shares the items and stream records, and an update changes a copy of its item.
-4. **New tables.** The `engine` fixture empties the tables and queues of the last test (`kept_engine`).
-5. **Common records.** A workspace and its agent are created once per process. Later tests get the same rows and stream
-   records, with the same ids (`restore_or_create`).
-6. **Other HTTP clients.** moto builds 1,300 URL patterns at each start, for requests that the SDK does not send.
+1. **HTTP.** A handler of botocore's `before-call` event passes DynamoDB's data operations to moto's `DynamoHandler`.
+   The SDK does not sign, encode or send the request, and moto does not route it. The events after `before-call` are
+   skipped: `request-created`, `before-send`, `before-parse`, `response-received` and `needs-retry`. Tests that use
+   these events to count attempts, lose responses or repeat requests run inside `over_http()`. Errors still pass through
+   moto's serialiser and the SDK's parser. Tests that move the clock within a request use the fixture `fast_path`,
+   because the skipped events enforce the request's time limit; `--plain-moto` skips these tests.
+2. **Concurrent requests.** A lock makes moto apply one data operation at a time, as an engine does.
+3. **Transaction backups.** moto copies all tables before a transaction, and restores the copy if the transaction fails.
+   On the fast path, the copy shares the items and stream records with the tables, and updates change a copy of the
+   item.
+4. **New tables.** The `engine` fixture empties the previous test's tables and queues instead of creating new ones
+   (`kept_engine`).
+5. **Common records.** A workspace and its agent are created once per process. Later tests restore the same rows and
+   stream records with the same ids (`restore_or_create`).
+6. **Other HTTP clients.** On each start, moto builds 1,300 URL patterns for requests that the SDK does not send. The
+   fast path skips this.
 """
 
 import copy
@@ -141,7 +144,7 @@ def _error(model: Any, status: int, headers: Any, body: str | bytes) -> Any:
     parser = create_parser("json")
     parsed = parser.parse(received, model.output_shape)
     shape = model.service_model.shape_for_error_code(parsed["Error"]["Code"])
-    if shape is not None:  # its members, such as the reasons of a cancelled transaction
+    if shape is not None:  # its members, such as a cancelled transaction's reasons
         parsed.update(parser.parse(received, shape))
     return _parsed(status, headers, parsed)
 
@@ -151,7 +154,7 @@ def _parsed(status: int, headers: Any, parsed: dict[str, Any]) -> Any:
     return AWSResponse("", int(status), headers, None), {**parsed, "ResponseMetadata": metadata}
 
 
-# 3: backups of transactions. An update is the only operation that changes an item in place; nothing changes a record.
+# 3: transaction backups. Only updates change an item in place. Stream records are never changed.
 
 
 def _copy(table: Any, memo: Any) -> Any:
@@ -181,7 +184,7 @@ _cloud = mock_aws()
 
 @contextmanager
 def kept_engine() -> Iterator[None]:
-    """Run the process's engine inside the block. Its contents are those of the previous block."""
+    """Run the process's engine inside the block. The engine keeps the contents from the previous block."""
     _cloud.start(reset=False)
     if not tables():
         create_resources()
@@ -203,9 +206,9 @@ _saved: dict[str, _Saved] = {}
 
 
 def restore_or_create(name: str, make: Callable[[], T]) -> tuple[T, bool]:
-    """Return the result of `make`, and whether the result was restored from an earlier call.
+    """Return the result of `make`, and whether it was restored from an earlier call.
 
-    The result is restored only if the tables and items equal those before the first call. Caches are not restored.
+    The result is restored only if the tables and items are the same as before the first call. Caches are not restored.
     """
     if not _is_on:
         return make(), False

@@ -1,8 +1,9 @@
-"""Run each test in a large chunk of CPython's stack of frames.
+"""A pytest plugin that runs each test in a large chunk of CPython's frame stack.
 
-Since 3.11, CPython keeps frames in chunks of 16 KB. A call that crosses the end of a chunk maps memory for the next
-one, and its return unmaps it. A loop at such a depth takes twice as long, most of it in the kernel. The frame below is
-so large that CPython maps a chunk of two megabytes, which has room for all calls of a test.
+Since 3.11, CPython keeps frames in chunks of 16 KB. A call that does not fit into the current chunk maps memory for a
+new chunk, and its return unmaps the memory. A loop that makes such calls takes twice as long and spends most of the
+time in the kernel. The frame below is so large that CPython maps a chunk of two megabytes, which has room for all calls
+of a test.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from _pytest import runner
 
-_LARGE_FRAME = 100_000  # values of eight bytes
+_LARGE_FRAME = 100_000  # stack slots of eight bytes
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -24,5 +25,5 @@ _call_in_large_frame = FunctionType(_call.__code__.replace(co_stacksize=_LARGE_F
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Any:
-    """Run the test as pytest does, in a large frame."""
+    """Run the test as pytest does, but in a large frame."""
     return _call_in_large_frame(runner.pytest_runtest_protocol, item, nextitem)

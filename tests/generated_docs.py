@@ -1,6 +1,6 @@
-"""The generated parts of documents: the text between `<!-- name -->` and `<!-- end of name -->`.
+"""Generated parts of documents, which stand between `<!-- name -->` and `<!-- end of name -->`.
 
-A page is a path from the root of the repository, such as `docs/webhooks.md`.
+A page is a path relative to the repository root, such as `docs/webhooks.md`.
 """
 
 import os
@@ -13,11 +13,11 @@ ROOT = Path(__file__).parents[1]
 
 
 def check(page: str, name: str, text: str) -> None:
-    """Fail unless a part of a page equals this text. If `CAMS_UPDATE_DOCS` is set, write the text instead."""
+    """Fail unless the part of the page equals this text. If `CAMS_UPDATE_DOCS` is set, write the text instead."""
     if is_update():
         write(page, name, text)
     elif part(page, name) != text:
-        pytest.fail(f"`{name}` in {page} should be as follows. CAMS_UPDATE_DOCS=1 writes it.\n{text}")
+        pytest.fail(f"`{name}` in {page} is out of date; CAMS_UPDATE_DOCS=1 updates it. Expected:\n{text}")
 
 
 def is_update() -> bool:
@@ -26,7 +26,7 @@ def is_update() -> bool:
 
 
 def part(page: str, name: str) -> str:
-    """Return the text of a generated part of a page."""
+    """Return the text of a page's generated part."""
     return _split(page, name)[1]
 
 
@@ -37,7 +37,7 @@ def rows(page: str, name: str) -> list[list[str]]:
 
 
 def write(page: str, name: str, text: str) -> None:
-    """Replace a generated part of a page."""
+    """Replace a page's generated part."""
     before, _, after = _split(page, name)
     (ROOT / page).write_text(before + text + after, encoding="utf-8")
 
@@ -49,7 +49,7 @@ def table(heading: Sequence[str], cells: Iterable[Sequence[str]]) -> str:
 
 
 def _split(page: str, name: str) -> tuple[str, str, str]:
-    """Split a page into the text before a part, the part, and the text after it."""
+    """Split a page into the text before a generated part, the part itself, and the text after it."""
     before, start, rest = (ROOT / page).read_text(encoding="utf-8").partition(f"<!-- {name} -->\n")
     text, end, after = rest.partition(f"<!-- end of {name} -->")
     assert start and end, f"{page} has no part `{name}`"

@@ -7,7 +7,7 @@ A test that proves a guarantee has the marker `guarantee`, and counts its cases 
         ...
         count_cases(faults=12, states=24)
 
-A failure of a marked test breaks its guarantee. `CAMS_UPDATE_GUARANTEES=1 make test-all` updates the page if no
+If a marked test fails, its guarantee is broken. `CAMS_UPDATE_GUARANTEES=1 make test-all` updates the page if no
 guarantee is broken.
 """
 
@@ -30,7 +30,7 @@ COUNTED = {
 }
 BROKEN = "broken guarantees"
 
-# The first column of the page's table, in order.
+# Guarantee -> its text in the first column of the page's table, in order.
 GUARANTEES = {
     "whole": "A write is applied completely or not at all, wherever the process stops",
     "repeated": "A `POST`, `PUT` or `PATCH` with an `Idempotency-Key` takes effect once",
@@ -52,18 +52,18 @@ GUARANTEES = {
 
 
 class CaseCounter(Protocol):
-    """A function that adds to the figures of the test's guarantees."""
+    """A function that adds to the case counts of the test's guarantees."""
 
     def __call__(self, *, faults: int = 0, states: int = 0, requests: int = 0, tenants: int = 0) -> None: ...
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
-    config.addinivalue_line("markers", "guarantee(name): proves a guarantee of docs/guarantees.md")
+    config.addinivalue_line("markers", "guarantee(name): proves a guarantee in docs/guarantees.md")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Copy the guarantees of the test to its report, because a report does not contain markers."""
+    """Copy the test's guarantees to its report, because reports do not contain markers."""
     for marker in item.iter_markers("guarantee"):
         (name,) = marker.args
         assert name in GUARANTEES, f"{name} is not in GUARANTEES of tests/guarantees.py"
@@ -83,7 +83,7 @@ def count_cases(request: pytest.FixtureRequest) -> CaseCounter:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Print the table if a marked test ran. Print nothing for a partial run, whose table would be incomplete."""
+    """Print the table if a marked test ran. `make test` and `make test-rest` do not print the incomplete table."""
     if runs_part(config):
         return
     figures: dict[str, Counter[str]] = defaultdict(Counter)
@@ -101,7 +101,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def _add(report: Any, figures: dict[str, Counter[str]]) -> None:
-    # A test has three reports. Count the report of the call, and that of a failed setup or teardown.
+    # Each test has three reports. Count the call's report, plus the report of a failed setup or teardown.
     if getattr(report, "when", None) != "call" and not getattr(report, "failed", False):
         return
     properties = getattr(report, "user_properties", [])

@@ -1,9 +1,9 @@
-"""The import graph of `chalicelib`, with a node per package or extension.
+"""The import graph of `chalicelib`, with one node per package or extension.
 
-`python -m tests.import_graph` prints its figures.
+`python -m tests.import_graph` prints the size of the graph and its upward edges.
 
-Imports inside functions and under `TYPE_CHECKING` count. An upward edge closes a cycle: in any order of layers, it
-leads from a lower layer to a higher one.
+Imports inside functions and under `TYPE_CHECKING` count. An upward edge closes a cycle. In any order of layers, at
+least one edge of a cycle leads from a lower layer to a higher layer.
 """
 
 import ast
@@ -17,13 +17,13 @@ PACKAGE = Path(__file__).parent.parent / "chalicelib"
 
 
 def name_of(module: Path, package: Path = PACKAGE) -> str:
-    """Return a module's dotted name below the package. It is empty for the package itself."""
+    """Return a module's dotted name relative to the package. The name is empty for the package itself."""
     name = ".".join(module.relative_to(package).with_suffix("").parts)
     return name.removesuffix("__init__").removesuffix(".")
 
 
 def node_of(module: str) -> str:
-    """Return the node of a module: its package, or its extension. The registry of extensions is a separate node."""
+    """Return a module's node, which is its package or extension. The extension registry is a separate node."""
     package, _, below = module.partition(".")
     return f"{package}.{below.partition('.')[0]}" if package == "extensions" and below else package
 
@@ -35,7 +35,7 @@ def _names(package: Path) -> set[str]:
 
 @cache
 def imported_by(module: Path, package: Path = PACKAGE) -> set[str]:
-    """Return the dotted names of the package's modules that a module imports."""
+    """Return the dotted names of the package modules that a module imports."""
     known, found = _names(package), set()
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == package.name:
@@ -46,7 +46,7 @@ def imported_by(module: Path, package: Path = PACKAGE) -> set[str]:
 
 
 def graph(package: Path = PACKAGE) -> Graph:
-    """Return the nodes that each node imports."""
+    """Return which nodes each node imports."""
     edges: Graph = {}
     for module in package.rglob("*.py"):
         if node := node_of(name_of(module, package)):
@@ -56,7 +56,7 @@ def graph(package: Path = PACKAGE) -> Graph:
 
 
 def upward_edges(edges: Graph) -> set[tuple[str, str]]:
-    """Return the edges that close a cycle in a depth-first search, in alphabetical order."""
+    """Return the edges that close a cycle in an alphabetical depth-first search."""
     closing: set[tuple[str, str]] = set()
     done: set[str] = set()
 

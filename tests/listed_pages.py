@@ -6,7 +6,7 @@ from tests.api import Api
 
 
 def read_pages(api: Api, path: str, limit: int) -> list[list[Any]]:
-    """Return all pages of a bounded list. Follow `nextCursor` as long as `hasMore` is true."""
+    """Return all pages of a bounded list. Follow `nextCursor` until `hasMore` is false."""
     pages, cursor = [], ""
     while True:
         answer = api.get(f"{path}{'&' if '?' in path else '?'}limit={limit}{cursor}")

@@ -1,4 +1,4 @@
-"""Direct access to moto's tables, which checks and restores stored rows."""
+"""Direct access to moto's tables, with which tests check and restore stored rows."""
 
 import pickle
 from typing import Any
@@ -27,7 +27,7 @@ def snapshot() -> bytes:
 
 
 def restore(taken: bytes) -> None:
-    """Restore all tables and clear the caches that depend on them."""
+    """Restore all tables and clear the caches that were filled from them."""
     for name, held in pickle.loads(taken).items():
         tables()[name].items = held
     drop_history()
@@ -36,7 +36,7 @@ def restore(taken: bytes) -> None:
 
 
 def drop_history() -> None:
-    """Empty the streams, and moto's list of all records."""
+    """Empty the streams and moto's list of all stream records."""
     for table in tables().values():
         if table.stream_shard is not None:
             table.stream_shard.items.clear()

@@ -1,4 +1,4 @@
-"""Agents older than the changes of a test. Changes before an agent's creation are not counted."""
+"""Agents that are older than a test's changes, because changes before an agent's creation are not counted."""
 
 import pytest
 

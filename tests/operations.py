@@ -1,6 +1,6 @@
-"""Every operation of the API, with a valid body and path values, from `contract/routes.json`.
+"""All API operations with valid bodies and path values, from `contract/routes.json`.
 
-Tests of all operations use this module, and tests that need a record of some kind. A new operation needs a change here
+Tests use this module to send every operation or to create a record of any kind. A new operation needs a change here
 only if its path contains a new parameter or a new resource (`_RESOURCES`).
 """
 
@@ -28,10 +28,10 @@ STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
 MESSAGES = "POST /agents/{agent_id}/interact/{user_id}/messages"
 ANALYTICS = "POST /v2/agents/{agent_id}/analytics/{convo_id}"
 BODIES: dict[str, Any] = {name: one["body"] for name, one in ROUTES.items() if "body" in one}
-# The query parameters that an operation requires.
+# Operation -> its required query parameters.
 QUERIES = {name: one["query"] for name, one in ROUTES.items() if "query" in one}
 
-# The default values of the ids that callers choose.
+# Default values of caller-chosen ids.
 CHOSEN = {
     "agent_id": "support",
     "user_id": "ann",
@@ -41,7 +41,7 @@ CHOSEN = {
     "org_id": "acme",
     **extensions.joined("CHOSEN"),
 }
-# Path parameter -> the operation that creates its record, in the order of creation.
+# Path parameter -> the operation that creates the record, in creation order.
 CREATED_BY = {
     "agent_id": "POST /v2/agents/{agent_id}",
     "client_id": "POST /v2/clients/{client_id}",
@@ -56,10 +56,11 @@ CREATED_BY = {
     "delivery_id": "POST /v3/webhooks/{webhook_id}/test",
     **extensions.joined("CREATED_BY"),
 }
-# A request with one of these ids creates the record. All other records must exist and belong to the caller.
+# Operation -> the path parameters whose record it creates if missing. All other records must exist and belong to the
+# caller.
 CREATED_WHEN_NAMED = {name: {variable} for variable, name in CREATED_BY.items() if variable in CHOSEN}
 CREATED_WHEN_NAMED[MESSAGES] = {"user_id", "message_id"}  # the first message creates the conversation
-CREATED_WHEN_NAMED["POST /agents/{agent_id}/interact/{user_id}/visitor-tokens"] = {"user_id"}  # needs no conversation
+CREATED_WHEN_NAMED["POST /agents/{agent_id}/interact/{user_id}/visitor-tokens"] = {"user_id"}  # no conversation needed
 CREATED_WHEN_NAMED["PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages"] = {"message_id"}
 # A client and an organisation may refer to records that do not exist.
 for _name in ("POST /v2/clients/{client_id}", "PUT /v2/clients", "POST /v3/clients"):
@@ -67,7 +68,7 @@ for _name in ("POST /v2/clients/{client_id}", "PUT /v2/clients", "POST /v3/clien
 for _name in ("POST /v2/orgs/{org_id}", "PUT /v2/orgs", "POST /v3/orgs"):
     CREATED_WHEN_NAMED[_name] = {"org_id", "agent_id", "client_id"}
 
-# The resources in scopes. The resource of a v3 operation is the last of these in its path.
+# Resources that scopes name. The resource of a v3 operation is the last of these in its path.
 _RESOURCES = {
     "agents": "agents",
     "tools": "tools",
@@ -82,14 +83,14 @@ _RESOURCES = {
 
 
 def scope_of(name: str) -> str:
-    """Return the scope that opens a v3 operation."""
+    """Return the scope that permits a v3 operation."""
     method, path = name.split()
     (*_, resource) = [_RESOURCES[part] for part in path.split("/") if part in _RESOURCES]
     return f"{resource}:{'read' if method == 'GET' else 'write'}"
 
 
 def body_of(name: str, mark: str = "Sent", **ids: str) -> Any:
-    """Return a valid body of an operation, or None."""
+    """Return a valid body for an operation, or None if the operation has no body."""
     return _filled(BODIES.get(name), {**CHOSEN, **ids, "mark": mark})
 
 
@@ -104,7 +105,7 @@ def _filled(value: Any, words: dict[str, str]) -> Any:
 def send(
     name: str, headers: dict[str, str], ids: dict[str, str], mark: str = "sent", body: str | None = None
 ) -> Answer:
-    """Send an operation with these ids in its path and body. `body` is JSON that replaces the default body."""
+    """Send an operation with these ids in its path and body. The JSON `body` replaces the default body."""
     method, path = name.split()
     if body is None:
         body = json.dumps(BODIES[name]) if name in BODIES else ""
@@ -114,12 +115,12 @@ def send(
 
 
 def named(name: str) -> list[str]:
-    """Return the ids in the path and the body of an operation."""
+    """Return the names of the ids in an operation's path and body."""
     return sorted(set(re.findall(r"(?<=[{$])\w+_id", name + json.dumps(BODIES.get(name)))))
 
 
 def populate(headers: dict[str, str], mark: str, chosen: dict[str, str]) -> dict[str, str]:
-    """Create a record of every kind through the API, and return all ids, including generated ids."""
+    """Create a record of every kind through the API, and return all chosen and generated ids."""
     ids = {**chosen, "convo_id": chosen["user_id"], "message_id": chosen["user_id"], **extensions.joined("CHOSEN")}
     for variable, name in CREATED_BY.items():
         answer = send(name, headers, ids, mark)

@@ -1,4 +1,4 @@
-"""A directory of wheels that serves as the only index of pip and uv, so that tests need no network."""
+"""A directory of wheels that pip and uv use as their only index, so that tests need no network."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ def add_wheel(directory: Path, name: str, tag: str = "py3-none-any") -> str:
 
 
 def variables(directory: Path) -> dict[str, str]:
-    """Return environment variables that make pip search only `directory`, and give uv an empty cache."""
+    """Return environment variables that make pip search only `directory` and give uv an empty cache."""
     return {
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_NO_INDEX": "1",

@@ -1,4 +1,4 @@
-"""A person with records of every kind."""
+"""A person who has records of every kind."""
 
 import hashlib
 
@@ -10,7 +10,7 @@ ZARA = {"email": "zara@example.com", "userID": "zara"}
 
 
 def fill(api: Api, workspace_id: str, user: str) -> None:
-    """Create two conversations of a user, one with chunks, and analytics, a lead, an event and a stored response."""
+    """Create a user's conversations (one with chunks), analytics, a lead, an event and a stored response."""
     headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": f"key-{user}"}
     noise = hashlib.shake_256(user.encode()).hexdigest(150_000)
     turns = {"turns": [{"from": "human", "messages": [message(noise)]}]}

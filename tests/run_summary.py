@@ -1,4 +1,4 @@
-"""A pytest plugin that prints the last line of a run: result, cost, and the number of deselected tests."""
+"""A pytest plugin that ends a run with a line that shows the result, the cost and the number of deselected tests."""
 
 import resource
 import time
@@ -19,7 +19,7 @@ class RunSummary:
         self._of_workers = 0.0
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        """Count the tests that a marker or `-k` deselects, without long tests, which these runs never include."""
+        """Count the tests that a marker or `-k` deselects. Exclude long tests, which these runs never contain."""
         self._left += sum(item.get_closest_marker("long") is None for item in items)
 
     @pytest.hookimpl(tryfirst=True)
@@ -30,7 +30,7 @@ class RunSummary:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Add a worker's figures. Every worker deselects the same tests."""
+        """Add a worker's CPU seconds. The deselected tests are the same in every worker."""
         figures = getattr(node, "workeroutput", {})
         self._left = max(self._left, figures.get(_LEFT, 0))
         self._of_workers += figures.get(_CPU, 0.0)
@@ -47,7 +47,7 @@ class RunSummary:
 
 
 def summary_line(counts: dict[str, int], left: int, seconds: float, cpu_seconds: float) -> str:
-    """Return the summary. It is empty for a run without tests."""
+    """Return the summary line. It is empty for a run without tests."""
     broken, run = counts["failed"] + counts["error"], sum(counts.values())
     if not run:
         return ""
@@ -61,7 +61,7 @@ def summary_line(counts: dict[str, int], left: int, seconds: float, cpu_seconds:
 
 
 def _cpu_seconds(of_workers: float = 0.0) -> float:
-    """Return the CPU seconds of this process and its children, without workers, plus those that the workers report."""
+    """Return the CPU seconds of this process and its other children, plus those that the workers report."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = own.ru_utime + own.ru_stime

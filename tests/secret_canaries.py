@@ -1,7 +1,7 @@
-"""A workspace whose records are full of secrets, and all output of its use.
+"""A workspace whose records are full of secrets, and all output that its use produces.
 
 The fixture fills every text member of every record with a canary, including all passwords, keys and tokens. It then
-runs reads, writes and errors of every kind, and collects all output.
+performs reads and writes of every kind, provokes errors, and collects all output.
 """
 
 import logging
@@ -41,10 +41,11 @@ SECRET_MEMBERS = {
 
 
 class Observed(NamedTuple):
-    """All output of one workspace's use, and its secrets.
+    """A workspace's secrets, and all output that its use produces.
 
-    `log` has every logger at DEBUG, `root_log` only the root logger. `webhook_data` has the answers of the API
-    and the queue messages about webhooks; `posts` are the requests that an endpoint received.
+    `log` contains the output with every logger at DEBUG, and `root_log` with only the root logger at DEBUG.
+    `webhook_data` contains API responses and queue messages about webhooks. `posts` are the requests that an endpoint
+    received.
     """
 
     log: str
@@ -59,7 +60,7 @@ class Observed(NamedTuple):
 
 
 def filled(resource: str) -> Any:
-    """Return a record of the resource with a canary in every free text."""
+    """Return a resource body with a canary in every free-text member."""
     return canaries(document(resource, whole=True))
 
 
@@ -68,19 +69,19 @@ def canaries(value: Any) -> Any:
         return {name: canaries(inner) for name, inner in value.items()}
     if isinstance(value, list):
         return [canaries(inner) for inner in value]
-    if isinstance(value, str) and value.startswith("agent-key-"):  # a key has no spaces
+    if isinstance(value, str) and value.startswith("agent-key-"):  # a key must not contain spaces
         return f"{CANARY}-{value}"
     return f"{CANARY} {value}" if isinstance(value, str) and value.endswith("🐑") else value
 
 
-def shown(thing: Any) -> str:
-    """Every form in which a log line or a message could show an object."""
-    return f"{thing!r} {thing!s} {thing} {[thing]} { ({'in': thing}) }"
+def renderings(value: Any) -> str:
+    """Return all forms in which a log line or a message could contain an object."""
+    return f"{value!r} {value!s} {value} {[value]} { ({'in': value}) }"
 
 
 @pytest.fixture(scope="module")
 def observed() -> Iterator[Observed]:
-    """Collect the output that all tests of this module check. No test changes it."""
+    """Collect the output once for all tests of a module. The tests must not change it."""
     with new_engine():
         with logged() as log, at_debug("botocore"), at_debug("pynamodb"), pytest.MonkeyPatch.context() as patch:
             patch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
@@ -114,7 +115,7 @@ def observed() -> Iterator[Observed]:
 
 @contextmanager
 def at_debug(name: str) -> Iterator[None]:
-    """Set a logger that has its own level to DEBUG."""
+    """Set a logger's own level to DEBUG inside the block."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.DEBUG)
@@ -159,7 +160,7 @@ def use_resources(api: Api) -> dict[str, Any]:
 
 
 def subscribe(api: Api, url: str) -> Any:
-    """Create a webhook for all events; return the answered record."""
+    """Create a webhook for all events; return the record in the response."""
     members = {"url": url, "events": list(events.TYPES), "description": CANARY}
     return api.post("/v3/webhooks", {"webhook": members}).data
 
@@ -171,19 +172,19 @@ def use_webhooks(api: Api, stream: pipeline.Stream, hooks: list[Any]) -> dict[st
     records = stream.read()
     image = next(record["dynamodb"]["NewImage"] for record in records if "received" in record["dynamodb"]["NewImage"])
     pipeline.fan_out(records)
-    # An altered document cannot be decrypted, and goes to the dead-letter queue. It begins with layout and key.
+    # Alter a document after its header (layout and key), so that it cannot be decrypted and becomes a dead letter.
     sealed = image["received"]["B"]
     image["received"]["B"] = sealed[:8] + sealed[8:][::-1]
     pipeline.fan_out(records)
-    queued = pipeline.take(queue.SLOW)  # new hosts are slow
+    queued = pipeline.take(queue.SLOW)  # new hosts count as slow
     with refuse_operation("UpdateItem", "ResourceNotFoundException"):
-        queued.run()  # their outcomes are lost
+        queued.run()  # the outcomes cannot be stored
     queued.delete()
     pipeline.drain()
     rotated = api.post(f"{first}/rotate").data
     for path in (first, second):
-        api.post(f"{path}/test").data  # noqa: B018 - fails where it is no success
-    asked = [
+        api.post(f"{path}/test").data  # noqa: B018 - `data` fails unless the request succeeded
+    redeliveries = [
         api.post(f"{path}/deliveries/{api.get(f'{path}/deliveries').data[0]['id']}/redeliver")
         for path in (first, second)
     ]
@@ -195,7 +196,7 @@ def use_webhooks(api: Api, stream: pipeline.Stream, hooks: list[Any]) -> dict[st
         "changed": api.patch(first, {"webhook": {"description": f"{CANARY} changed"}}).data,
         "webhook": api.get(first).data,
         "webhooks": api.get("/v3/webhooks").data,
-        "asked": [one.data for one in asked],
+        "redeliveries": [answer.data for answer in redeliveries],
         "deliveries": deliveries,
         "delivery": [one.data for one in read if one.status == 200],
         "lead": api.get(f"/v3/leads/{lead.data['id']}").data,
@@ -206,7 +207,7 @@ def use_webhooks(api: Api, stream: pipeline.Stream, hooks: list[Any]) -> dict[st
 
 
 def client_errors(api: Api) -> Iterator[Answer]:
-    """Client errors of every kind; each request contains a secret."""
+    """Yield client errors of every kind. Each request contains a secret."""
     strict = copy(api)
     strict._headers = {**api._headers, "Prefer": "handling=strict"}
     routes: dict[str, Callable[[Any], Answer]] = {
@@ -228,7 +229,7 @@ def client_errors(api: Api) -> Iterator[Answer]:
     yield api.call("POST", "/v2/clients/ann", CANARY.encode(), {**api._headers, "Content-Type": "text/plain"})
     yield api.call("PATCH", "/v2/clients", CANARY.encode())
     yield api.post("/v2/agents/unknown%FF", {"SECRET_API_KEY": CANARY})
-    yield api.post("/v2/agents/support", {"SECRET_API_KEY": CANARY})  # too short
+    yield api.post("/v2/agents/support", {"SECRET_API_KEY": CANARY})  # the key is too short
     yield api.post("/v3/agents", {"agent": {"SECRET_API_KEY": f"cams_{CANARY * 4}"}})
     yield api.patch("/v3/tools/unknown", {"tool": {"serverUrlSecret": CANARY}})
     yield Api(api.get("/v2/agents/support").json["SECRET_API_KEY"]).post("/v2/clients/ann", {"name": CANARY})
@@ -247,7 +248,7 @@ def client_errors(api: Api) -> Iterator[Answer]:
 
 
 def service_errors(api: Api) -> Iterator[Answer]:
-    """Service errors; each request contains a secret."""
+    """Yield service errors. Each request contains a secret."""
     secret = {"dashboardPassword": CANARY}
     steps: dict[str, Callable[[], Answer]] = {
         "GetItem": lambda: api.post("/v2/clients/ann", secret),
@@ -285,7 +286,7 @@ def service_errors(api: Api) -> Iterator[Answer]:
 
 
 def copy_client(workspace_id: str, client_id: str, other: str) -> None:
-    """Copy the encrypted bytes of a client to another id, where they cannot be decrypted."""
+    """Copy a client's encrypted bytes to another id, where they cannot be decrypted."""
     dynamodb = storage.sdk_client("dynamodb")
     place = {"workspace": {"S": workspace_id}, "client_id": {"S": client_id}}
     item = dynamodb.get_item(TableName="cams-clients", Key=place)["Item"]

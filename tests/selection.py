@@ -1,15 +1,14 @@
-"""A pytest plugin that selects the tests of `make test`, which runs each behaviour once.
+"""A pytest plugin that selects the tests for `make test`, which tests each behaviour once.
 
 All other cases get the marker `whole`, and `make test-all` runs them:
 
-    @whole                                      deselects the test: a count, a sweep or a build
-    @each_value_once                            selects each value of each parameter of a matrix once
-    @one_of_each(lambda member: member.type)    selects the first case of each rule, a function of the parameters
-    @first_case                                 selects the first case
+    @whole                                      deselects the test, such as a count, a sweep or a build @each_value_once
+    selects each value of each parameter of a matrix once @one_of_each(lambda member: member.type)    selects the first
+    case for each result of the function @first_case                                 selects the first case
 
-`pytest.param(..., marks=whole)` deselects a single row of parameters.
+`pytest.param(..., marks=whole)` deselects a single parameter row.
 
-If a behaviour does not depend on the combination of its parameters, `zip_cycled` pairs them without a matrix.
+If a behaviour does not depend on combinations of parameters, `zip_cycled` combines their values without a matrix.
 """
 
 import inspect
@@ -25,8 +24,8 @@ each_value_once = pytest.mark.each_value_once
 
 
 def one_of_each(rule: Callable[..., Hashable]) -> pytest.MarkDecorator:
-    """Select the first case for each value of `rule`, a function of the test's parameters by name."""
-    # A mark treats a function as its only positional argument as the decorated test.
+    """Select the first case for each result of `rule`, which is called with the test's parameters by name."""
+    # A mark that is called with only a function would decorate that function.
     return pytest.mark.one_of_each(rule=rule)
 
 
@@ -34,21 +33,21 @@ first_case = one_of_each(lambda: None)
 
 
 def zip_cycled(*axes: Collection[Any]) -> list[tuple[Any, ...]]:
-    """Return a row for each value of the longest axis. The values of shorter axes repeat."""
+    """Return a row for each value of the longest axis. Values of shorter axes repeat cyclically."""
     return list(islice(zip(*map(cycle, axes), strict=False), max(map(len, axes))))
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the markers."""
     for line in (
-        "whole: part of a matrix, a sweep or a count; runs in `make test-all` only",
-        "each_value_once: `make test` runs each value of each parameter of the matrix once",
+        "whole: part of a matrix, a sweep or a count; runs only in `make test-all`",
+        "each_value_once: `make test` runs each parameter value of the matrix once",
         "one_of_each(rule): `make test` runs the first case of each rule",
     ):
         config.addinivalue_line("markers", line)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
+@pytest.hookimpl(tryfirst=True)  # runs before pytest deselects tests by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the cases that `make test` does not run."""
     tests = defaultdict(list)
@@ -77,7 +76,7 @@ def _all_but_first(rule: Callable[..., Hashable], cases: list[pytest.Function]) 
 
 
 def _all_but_diagonal(cases: list[pytest.Function]) -> Iterable[pytest.Function]:
-    """Return all cases except one for each value of the longest parameter. The values of shorter parameters repeat."""
+    """Return all cases except one per value of the longest parameter. Shorter parameters repeat their values."""
     axes = _axes(cases[0])
     values: list[list[tuple[int, ...]]] = [[] for _ in axes]
     places = []
@@ -102,6 +101,6 @@ def _axes(case: pytest.Function) -> list[list[str]]:
 
 
 def runs_part(config: pytest.Config) -> bool:
-    """Return whether this run is a part of `make test-all`: `make test` or `make test-rest`."""
+    """Return whether this run is a part of `make test-all`, which is `make test` or `make test-rest`."""
     chosen: Any = config.getoption("markexpr")
     return "whole" in chosen

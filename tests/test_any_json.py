@@ -1,6 +1,6 @@
-"""A member that accepts any JSON returns it unchanged in every form, list, response and event.
+"""Members that accept any JSON return the value unchanged in every form, list, response and event.
 
-The comparison is strict: 3 differs from 3.0, and 0.0 differs from -0.0. The contract's member table lists the members.
+The comparison is strict: 3 differs from 3.0, and 0.0 from -0.0. The contract's member table lists these members.
 """
 
 import json
@@ -29,7 +29,7 @@ from tests.webhooks.pipeline import Stream
 pytestmark = pytest.mark.guarantee("any")
 
 STATE = "/agents/support/interact/ann/state"
-# The maximum nesting depth, and the maximum number of digits of an integer.
+# Maximum nesting depth, and maximum number of digits in an integer.
 LEVELS, DIGITS = 200, 4_300
 
 AWKWARD = [
@@ -46,7 +46,7 @@ _anything = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=12,
 )
-# null is excluded, because it clears a member.
+# null is excluded, because it clears the member.
 values = (_awkward | _anything).filter(lambda value: value is not None)
 
 base_settings = settings(
@@ -69,11 +69,11 @@ IN_FIELDS = sorted(any_members("tool_field"))
 def test_no_other_member_accepts_any_json() -> None:
     elsewhere = {name: any_members(name) for name in TABLE["resources"]}
     assert {name for name, paths in elsewhere.items() if paths} == {"agent_v3", "tool_field", "state_out"}
-    assert elsewhere["state_out"] == {"actionMessages"}, "it is always empty"
+    assert elsewhere["state_out"] == {"actionMessages"}, "`actionMessages` is always empty"
 
 
 def placed(paths: list[str], value: Any) -> dict[str, Any]:
-    """Return an object with the value at each of these paths."""
+    """Return an object that contains the value at each of these paths."""
     whole: dict[str, Any] = {}
     for path in paths:
         _put(whole, path.split("."), value)
@@ -90,9 +90,9 @@ def _put(node: dict[str, Any], steps: list[str], value: Any) -> None:
     _put(inner[0] if is_list else inner, steps[1:], value)
 
 
-def is_equal(shown: dict[str, Any], written: dict[str, Any]) -> bool:
+def is_equal(response: dict[str, Any], written: dict[str, Any]) -> bool:
     """Return whether the response contains the written JSON unchanged."""
-    return canonical({name: shown.get(name) for name in written}) == canonical(written)
+    return canonical({name: response.get(name) for name in written}) == canonical(written)
 
 
 def agent_holds(api: Api, value: Any) -> int:
@@ -100,7 +100,7 @@ def agent_holds(api: Api, value: Any) -> int:
     path = "/v3/agents/support"
     assert is_equal(api.patch(path, {"agent": written}).data, written)
     assert is_equal(api.get(path).data, written)
-    # A write through the other form does not change these members.
+    # A write through the v2 API does not change these members.
     assert api.post("/v2/agents/support", {"description": canonical(value)[:20]}).status == 200
     assert is_equal(api.get("/v3/agents").data[0], written)
     return 3 * len(IN_AGENTS)
@@ -150,7 +150,7 @@ def state_holds(api: Api, value: Any, mid: str, stream: Stream) -> int:
 
 @pytest.fixture
 def holds(api: Api, agent_id: str) -> Any:
-    """Return a function that asserts that every such member stores a value, and that returns the number of checks."""
+    """Return a function that checks that every such member stores a value. It returns the number of checks."""
 
     mid = count()
 
@@ -163,7 +163,7 @@ def holds(api: Api, agent_id: str) -> Any:
 
 
 def test_unusual_values_are_stored_unchanged(holds: Any, count_cases: CaseCounter) -> None:
-    """All values are stored in one list. Falsy values, which code may take for absent ones, are also stored alone."""
+    """Store all values in one list. Also store falsy values alone, because code may mistake them for absent values."""
     count_cases(states=sum(holds(value) for value in [AWKWARD, *(value for value in AWKWARD if not value)]))
 
 
@@ -250,7 +250,7 @@ def test_a_deeply_nested_body_is_stored_completely(place: str, brackets: str, ap
 
 
 def test_the_numbers_of_every_body_are_finite() -> None:
-    """One check covers the whole body, because a type that checks each value would take ten times as long."""
+    """Check that one rule covers the whole body, because a type that checks each value would take ten times as long."""
     declared = [app.routes[one.path][one.method].view_function.operation for one in operations()]
     models = {one.resolve(one.body) for one in declared} - {None}
     assert len(models) > 10

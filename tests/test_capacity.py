@@ -1,4 +1,4 @@
-"""The capacity meter, which measures the costs of this service and of the services in the comparison."""
+"""The capacity meter, which measures the costs of this service and of the services that it is compared with."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -34,7 +34,7 @@ DESCRIPTION: dict[str, Any] = {
 
 @pytest.fixture
 def table() -> Iterator[Any]:
-    """Create a table that has one item of 6,018 bytes, and an index that projects all attributes."""
+    """Create a table with one item of 6,018 bytes and an index that projects all attributes."""
     with mock_aws():
         made = boto3.resource("dynamodb").create_table(**DESCRIPTION)
         made.put_item(Item={**KEY, "group": "g", "text": "x" * 6_000})
@@ -96,7 +96,7 @@ def test_an_operation_without_a_rule_raises_an_error(table: Any) -> None:
 
 @pytest.mark.engine
 def test_the_local_engine_is_metered(local_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    """Unlike moto, the engine rejects requests that are not signed with its own credentials."""
+    """Run the meter on the local engine, which unlike moto rejects requests that are signed with other credentials."""
     for name, value in local_engine.environment.items():
         monkeypatch.setenv(name, value)
     client = engine_fixture.client(local_engine, "dynamodb")

@@ -1,4 +1,4 @@
-"""The costs in docs/costs.csv equal the measured costs, and docs/costs.md shows the most common operations."""
+"""docs/costs.csv contains the measured costs, and docs/costs.md those of the most common operations."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests import costs, extensions, generated_docs
 from tests.capacity import metered
 from tests.test_requests_per_operation import CASES, Service, path_of, service  # noqa: F401 - the fixture
 
-# Case of test_requests_per_operation -> the operation's name in the file.
+# Case in test_requests_per_operation -> the operation's name in the file.
 SHOWN = {
     "agent read": "read an agent",
     "agent save": "change an agent",
@@ -79,9 +79,9 @@ SHOWN = {
 }
 
 
-@pytest.mark.skipif(not extensions.are_all_on(), reason="the file has the costs with all extensions")
+@pytest.mark.skipif(not extensions.are_all_on(), reason="the file contains the costs with all extensions")
 def test_the_file_has_the_counted_costs(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    # A change within the same second as the previous change would not update the times in the index.
+    # A change in the same second as the previous change would not update the times in the index.
     milliseconds = clock.milliseconds
     monkeypatch.setattr(clock, "milliseconds", lambda: milliseconds() + 5_000)
     for case in CASES:

@@ -1,4 +1,4 @@
-"""The documents cite only existing paths and names, and stay short."""
+"""Documents cite only existing paths and names, and stay short."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _EXTENSIONS = ROOT / "chalicelib/extensions"
 _SUFFIXES = {".css", ".html", ".js", ".json", ".lock", ".md", ".py", ".svg", ".toml", ".txt", ".yaml"}
 _PATH = re.compile(r"[\w.][\w./*-]*")
 _UNTRACKED = {".git", ".local", ".mypy_cache", ".pytest_cache", ".ruff_cache", "__pycache__", "build"}
-# Files that a run, a deployment or a reader creates.
+# Files that are not in the repository, because a run, a deployment or a reader creates them.
 _GENERATED = {"credentials.json", "build/prod", "build/prod/.chalice", "receiver.py"}
 
 
@@ -35,7 +35,7 @@ def paths() -> frozenset[str]:
 
 
 def looks_like_a_path(text: str) -> bool:
-    """Return whether a quoted text is a path: it has a file suffix, or begins with a directory in the repository."""
+    """Return whether a quoted text has a file suffix or begins with a directory in the repository."""
     if not _PATH.fullmatch(text) or text in _GENERATED:
         return False
     first, slash, _ = text.partition("/")
@@ -43,7 +43,7 @@ def looks_like_a_path(text: str) -> bool:
 
 
 def exists(path: str) -> bool:
-    """Return whether the repository contains the path, or a bare name such as `models.py` in any directory.
+    """Return whether the repository contains the path. A bare name such as `models.py` may be in any directory.
 
     A path in the folder of an absent extension counts as existing, because the documents still describe it.
     """
@@ -56,7 +56,7 @@ def exists(path: str) -> bool:
 
 
 def cited(document: str) -> Iterator[str]:
-    """Yield every path that a document cites: in backticks, in its map, and as a link target."""
+    """Yield every path that a document cites in backticks, in its map, or as a link target."""
     text = (ROOT / document).read_text(encoding="utf-8")
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -99,7 +99,7 @@ def test_a_link_to_a_section_leads_to_a_heading(document: str) -> None:
     assert [name for target, name in targets if name not in anchors(target)] == []
 
 
-@pytest.mark.skipif(not are_all_on(), reason="The documents name functions of all extensions.")
+@pytest.mark.skipif(not are_all_on(), reason="The documents name the functions of all extensions.")
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_a_name_with_underscores_is_in_the_code(document: str) -> None:
     prose = re.sub(r"^```.*?^```", "", (ROOT / document).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
@@ -119,7 +119,7 @@ def code_names() -> frozenset[str]:
 
 @pytest.mark.parametrize("document", EVERY_DOCUMENT)
 def test_a_module_that_a_document_runs_exists(document: str) -> None:
-    """Only modules after `-m` count, because `infra.cams` in text is the operator's command."""
+    """Check only modules after `-m`, because `infra.cams` in text is the operator's command."""
     text = " ".join((ROOT / document).read_text(encoding="utf-8").split())
     modules = {found.rstrip(".") for found in re.findall(r"-m ((?:infra|tests|benchmarks)[\w.]*)", text)}
     assert [one for one in sorted(modules) if not exists_as_module(one)] == []

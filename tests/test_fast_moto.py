@@ -1,4 +1,4 @@
-"""Tests cannot observe the fast path, which calls moto directly, shares backups and restores records."""
+"""The fast path behaves like plain moto, although it calls moto directly, shares backups and restores records."""
 
 from collections.abc import Callable
 from typing import Any
@@ -84,7 +84,7 @@ def test_a_direct_answer_equals_moto_s_answer_over_http(
 
 
 def _refuse(*_: Any) -> None:
-    raise AssertionError("a request over HTTP")
+    raise AssertionError("this request must go over HTTP")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""docs/guarantees.md lists every guarantee with its last result, and each guarantee has a test."""
+"""docs/guarantees.md lists every guarantee with its latest result, and every guarantee has a test."""
 
 import pytest
 

@@ -1,7 +1,10 @@
-"""No record of one workspace stops the stream and queue functions from working for another workspace.
+"""A workspace's malformed records do not stop stream and queue functions from serving other workspaces.
 
-One attribute or member of a record at a time is absent, has a wrong type, is huge, is not a number or is a time after
-the year 9999. The same batch contains a good record of another workspace, which is always processed.
+1. The fixture `records` reads the stream records of two workspaces that have a record of every kind.
+2. `mutations` copies the first workspace's records. In each copy, one attribute or member is absent, has a wrong type,
+   is huge, is not a number, or is a time after the year 9999.
+3. `check` sends the copies to a function in batches with the second workspace's good records. The rows and messages
+   that the function writes for the second workspace (`Effects`) must be the same as without malformed records.
 """
 
 import base64
@@ -41,7 +44,7 @@ from tests.webhooks import pipeline
 from tests.webhooks.conftest import inbox, stream  # noqa: F401 - the fixtures
 from tests.webhooks.pipeline import Inbox, Record, Stream
 
-LATE_ULID = "7zzzzzzzzzzzzzzzzzzzzzzzzz"  # a time in the year 10889
+LATE_ULID = "7zzzzzzzzzzzzzzzzzzzzzzzzz"  # a timestamp in the year 10889
 ABSENT = object()
 ATTRIBUTES: tuple[Any, ...] = (
     ABSENT, None, 7, {}, {"S": ""}, {"S": "text"}, {"S": "x" * 3_000}, {"S": "#" * 9}, {"S": LATE_ULID}, {"N": "7"},
@@ -59,7 +62,7 @@ EVENTS = ("agent_created", "agent_updated", "organisation_created", "client_crea
 
 
 class Effects:
-    """Records what functions write and send: row keys, message groups and dead letters."""
+    """A recorder of what functions write and send: row keys, message groups and dead letters."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.rows: set[tuple[str, ...]] = set()
@@ -96,8 +99,8 @@ class Effects:
 def records(
     stream: Stream, inbox: Inbox, workspace: NewWorkspace, other_workspace: NewWorkspace  # noqa: F811
 ) -> tuple[dict[str, list[Record]], dict[str, list[Record]]]:  # fmt: skip
-    """Return two workspaces' stream records by table: the creation and a change of a record of each kind."""
-    stream.read(*WATCHED)  # skip the creation of both workspaces
+    """Return two workspaces' stream records by table. Each workspace creates and changes every kind of record."""
+    stream.read(*WATCHED)  # skip the records of the workspaces' creation
     found = []
     for one in (workspace, other_workspace):
         api = Api(one.workspace_key)
@@ -122,7 +125,7 @@ def _of_table(records: list[Record], table: str) -> list[Record]:
 
 
 def mutations(record: Record) -> Iterator[tuple[str, Record]]:
-    """Yield wrong records, each with the path of its one wrong value."""
+    """Yield malformed copies of a record, each with the path of its only malformed value."""
     for value in (None, 7, "text", [], {}, {"dynamodb": {}}, {**record, "dynamodb": None}):
         yield "record", value
     for name in ("eventName", "eventSourceARN", "dynamodb"):
@@ -154,7 +157,7 @@ def _sealed(record: Record, image: str, name: str) -> Iterator[tuple[str, Record
 
 
 class _Sealed:
-    """A sealed attribute in an image, whose document can be replaced."""
+    """An encrypted attribute of an image, with methods that decrypt and replace its document."""
 
     def __init__(self, record: Record, image: str, name: str) -> None:
         self._record, self._place = record, (image, name)
@@ -197,7 +200,7 @@ def _changed(record: Record, path: tuple[str, ...], value: Any) -> Record:
 
 
 def distinct(records: list[Record]) -> list[Record]:
-    """Return one record for each combination of event and attributes."""
+    """Return one record per combination of event name and attributes."""
     found = {
         (one["eventName"], *sorted(one["dynamodb"].get("NewImage", {})), *sorted(one["dynamodb"].get("OldImage", {}))):
         one for one in records
@@ -222,12 +225,12 @@ def test_the_record_of_another_workspace_is_processed_beside_some_wrong_records(
 
 
 def check(name: str, records: Any, other: NewWorkspace, patch: pytest.MonkeyPatch, step: int) -> None:
-    """Pass every `step`-th wrong record to a function, in batches with the other workspace's good records."""
+    """Pass every `step`-th malformed record to a function, in batches with the other workspace's good records."""
     mine, others = records
     function, table = WATCHING[name], table_of(name)
     good = others[table]
     expected = _run(patch, function, good).of(other.workspace_id)
-    assert any(expected), "the good records have no effect"
+    assert any(expected), "processing the good records has no effect"
     cases = [one for record in distinct(mine[table]) for one in mutations(record)][::step]
     assert cases
     effects, half = Effects(patch), len(good) // 2
@@ -267,7 +270,7 @@ def test_a_message_is_processed_beside_wrong_messages(
     api: Api,
     inbox: Inbox,  # noqa: F811
 ) -> None:
-    """A function that receives several messages reports those that fail. They end in a dead-letter queue."""
+    """Check that a function reports each failed message of a batch, so that only these reach a dead-letter queue."""
     api.post("/v3/webhooks", webhook_body(inbox.url(), *EVENTS))
     assert api.post("/v2/agents/support", {"title": "Support"}).status == 200
     pipeline.fan_out(stream.read("agents"))
@@ -288,7 +291,7 @@ def test_a_message_is_processed_beside_wrong_messages(
         failed = {one["itemIdentifier"] for one in function({"Records": queued}, None)["batchItemFailures"]}
         assert str(len(TEXTS)) not in failed, name
     assert len(inbox.posts) == 1
-    # All other queue functions receive one message at a time.
+    # All other queue functions receive one message per invocation.
     for one in app.event_sources:
         if isinstance(one, SQSEventConfig) and one.name not in good:
             assert one.batch_size == 1
@@ -304,7 +307,7 @@ def reports(function: Function) -> bool:
 def test_records_of_a_wrong_form_that_are_stored_already_are_exported_and_counted(
     workspace: NewWorkspace, api: Api
 ) -> None:
-    """CSV exports show invalid times and lists as text. Recounts skip records without a valid creation time."""
+    """Check that CSV exports contain invalid values as text, and recounts skip invalid creation times."""
     assert api.post("/v2/agents/support", {"title": "Support"}).status == 200
     members = ("agentName", "name", "email", "phone", "channel", "createdAt")
     partition = parent_scoped_ids.partition(workspace.workspace_id, "support")

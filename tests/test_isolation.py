@@ -1,8 +1,8 @@
-"""The isolation matrix (§5): every route in `contract/routes.json` with every caller, in two workspaces.
+"""The isolation matrix (§5), which sends every route in `contract/routes.json` as every caller of two workspaces.
 
-Both use the same ids for an agent, a client, an organisation and a conversation, and each has further records.
-A rejected request changes nothing in any table. An accepted request neither returns nor changes data of the other
-workspace. The response for another workspace's record is the same as for an unknown record.
+Both workspaces use the same ids for an agent, a client, an organisation and a conversation. Each also has other
+records. A rejected request changes nothing in any table. An accepted request neither returns nor changes data of the
+other workspace. The response for another workspace's record is the same as for an unknown record.
 """
 
 import re
@@ -28,7 +28,7 @@ from tests.selection import first_case, one_of_each
 
 pytestmark = pytest.mark.guarantee("isolated")
 
-# §5: each credential's status on the routes of each row. A read-only token gets 200 only for GET.
+# §5: the status for each credential on each row's routes. A read-only token gets 200 only for GET.
 ROWS = ("v3", "edge", "visitor", "workspace")
 OPENS: dict[str, tuple[int, int, int, int]] = {
     "workspace key": (200, 200, 200, 200),
@@ -37,7 +37,7 @@ OPENS: dict[str, tuple[int, int, int, int]] = {
     "agent key": (403, 200, 200, 403),
     "visitor token": (403, 403, 200, 403),
 }
-# The bodies that a visitor token may send, where they differ from the body in the contract's route table.
+# Bodies that a visitor token may send, if they differ from the body in the contract's route table.
 BY_VISITOR = {STATE: '{"metadata": {"userName": "$mark"}}'}
 UNAUTHENTICATED = (401, 401, 401, 401)
 KINDS = (tokens.WORKSPACE, tokens.ACCESS, tokens.AGENT, tokens.VISITOR)
@@ -56,17 +56,17 @@ EXPECTED: dict[str, tuple[int, int, int, int]] = {
     **{f"{what} {kind}": UNAUTHENTICATED for what in ("unknown", "revoked", "expired") for kind in KINDS},
 }
 
-# The path values for which a caller may use only its own id.
+# Path parameters for which a caller may use only its own id.
 OWN = {**{one: set[str]() for one in OPENS}, "agent key": {"agent_id"}, "visitor token": {"agent_id", "user_id"}}
 
 Items = dict[str, list[dict[str, Any]]]
 
 
 class Tenant(NamedTuple):
-    """A workspace with a record of every kind, and its callers' headers.
+    """A workspace with a record of every kind, and the headers of its callers.
 
-    Both tenants have the same caller-chosen `ids`. `only` contains ids that the other tenant does not have.
-    `canaries` contains the tenant's texts, tokens and generated ids. No response to the other tenant contains one.
+    Both tenants have the same caller-chosen `ids`. `only` contains ids that the other tenant does not have. `canaries`
+    contains the tenant's texts, tokens and generated ids, none of which may reach the other tenant.
     """
 
     workspace_id: str
@@ -89,7 +89,7 @@ def stage() -> Iterator[Stage]:
     with new_engine():
         ours, theirs = tenant("canary-ours"), tenant("canary-theirs")
         for headers in (*ours.headers.values(), *theirs.headers.values()):
-            Api().call("GET", "/v3/agents", headers=headers)  # the first use of a credential is stored
+            Api().call("GET", "/v3/agents", headers=headers)  # stores the credential's first use
         yield Stage(ours, theirs, snapshot())
 
 
@@ -157,7 +157,7 @@ def items_of(tenant: Tenant) -> Items:
 
 
 def leaked(answer: Answer, tenant: Tenant, sent: dict[str, str]) -> list[str]:
-    """Return a tenant's canaries in a response's body and headers, except ids that the caller sent."""
+    """Return which canaries of a tenant a response's body and headers contain, except ids that the caller sent."""
     text = without_sent_ids(answer.text + repr(answer.headers), sent)
     return [one for one in tenant.canaries if one in text]
 
@@ -169,7 +169,7 @@ def without_sent_ids(text: str, sent: dict[str, str]) -> str:
 
 
 def normalised(answer: Answer, sent: dict[str, str]) -> tuple[int, str, dict[str, str]]:
-    """Return a response in which placeholders replace the sent ids and generated values."""
+    """Return a response with placeholders for the sent ids and generated values."""
     generated = r"(cams|whsec)_[\w+/=]+|[0-9a-z]{26,37}|(?<=\"mid\":\")[^\"]+"
     headers = {name: value for name, value in answer.headers.items() if name not in ("etag", "x-request-id")}
     return answer.status, re.sub(generated, "<generated>", without_sent_ids(answer.text, sent)), headers
@@ -215,7 +215,7 @@ def test_another_workspace_s_record_is_answered_like_an_unknown_one(
 ) -> None:
     now, start = clock.milliseconds(), clock.monotonic()
     monkeypatch.setattr(clock, "milliseconds", lambda: now)
-    monkeypatch.setattr(clock, "monotonic", lambda: start)  # a tool test's response contains its duration
+    monkeypatch.setattr(clock, "monotonic", lambda: start)  # the response of a tool test contains the duration
     ours, theirs = stage.ours, stage.theirs
     everything, protected = items(), items_of(ours)
     variables = named(name)
@@ -223,7 +223,7 @@ def test_another_workspace_s_record_is_answered_like_an_unknown_one(
     cases = {(caller, crossed): crossing_status(name, caller, crossed) for caller in OPENS for crossed in crossings}
 
     def cross(caller: str, crossed: frozenset[str]) -> None:
-        """Send ids of the other workspace, and then unknown ids; assert that the responses are equal."""
+        """Send another workspace's ids, then unknown ids, and assert that the responses are equal."""
         foreign = {one: ours.only[one] for one in crossed}
         unknown = {one: f"{value[:-4]}zzzz" for one, value in foreign.items()}
         answers = []
@@ -247,7 +247,7 @@ def test_another_workspace_s_record_is_answered_like_an_unknown_one(
 
 
 def crossing_status(name: str, caller: str, crossed: frozenset[str]) -> int:
-    """Return the expected status of a request whose `crossed` ids belong to another workspace or are unknown."""
+    """Return the expected status for `crossed` ids that belong to another workspace or are unknown."""
     status = expected_status(name, caller)
     if status == 200 and crossed & OWN[caller]:
         return 403

@@ -1,4 +1,4 @@
-"""The lock files pin every package with hashes, and the installed packages match them (`make lock` writes them)."""
+"""The lock files, which `make lock` writes, pin every package with hashes and match the installed packages."""
 
 import ast
 import os
@@ -32,7 +32,7 @@ def wanted(file: Path) -> list[Requirement]:
 
 
 def locked(file: Path) -> dict[str, set[str]]:
-    """Return the locked versions by package name. A package has two if no version supports every Python."""
+    """Return the locked versions by package name. A package has two versions if none supports every Python."""
     versions: dict[str, set[str]] = {}
     for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", file.read_text(encoding="utf-8"), re.MULTILINE):
         versions.setdefault(canonicalize_name(name), set()).add(version)
@@ -40,7 +40,7 @@ def locked(file: Path) -> dict[str, set[str]]:
 
 
 def imported(source: Path) -> list[str]:
-    """Return the modules that a source file imports absolutely."""
+    """Return the modules that a source file imports by absolute name."""
     found = []
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -54,7 +54,7 @@ def imported(source: Path) -> list[str]:
 @first_case
 def test_every_requirement_is_pinned_and_locked_at_that_version(name: str) -> None:
     lock = locked(LOCKS / f"{name}.lock")
-    # The service's environments also contain the requirements of its extensions.
+    # The service's environments also contain the extensions' requirements.
     files = extension_parts.requirements() if name in ("run", "dev", "bench") else []
     for requirement in [one for file in (LOCKS / f"{name}.txt", *files) for one in wanted(file)]:
         (pin,) = requirement.specifier
@@ -74,7 +74,7 @@ def test_every_locked_package_has_hashes_and_no_source_url(name: str) -> None:
 @pytest.mark.parametrize("larger", ["dev", "bench"])
 def test_every_lock_has_the_same_runtime_versions(larger: str) -> None:
     run, more = (locked(LOCKS / f"{name}.lock") for name in ("run", larger))
-    # A lock for fewer Python versions may contain only one of a package's two versions.
+    # A lock for fewer Python versions may contain only one of a package's versions.
     assert [name for name, versions in run.items() if not versions & more.get(name, set())] == []
 
 

@@ -1,7 +1,7 @@
-"""No log line contains a path value, whether a caller chose it (such as an email address) or it was generated.
+"""No log line contains a path value, neither a caller-chosen value, such as an email address, nor a generated id.
 
-Every operation runs with unique ids: without a fault, with unknown ids, with rows that do not decrypt, and with errors
-whose messages contain the request. The tests read everything that the process prints.
+Every operation runs with unique ids: without faults, with unknown ids, with rows that cannot be decrypted, and with
+errors whose messages contain the request. The tests read everything that the process prints.
 """
 
 import json
@@ -39,7 +39,7 @@ CANARY = "canary"
 
 @pytest.fixture
 def printed(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
-    """Return a function that reads the output since its last call. A root logger prints, too, as it does on Lambda."""
+    """Return a function that reads the output since its last call. The root logger prints too, as on Lambda."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(name)s %(message)s"))
     logging.getLogger().addHandler(handler)
@@ -82,7 +82,7 @@ FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 }
 
 
-# One module reports the errors of all operations, so each operation meets one fault.
+# One fault per operation suffices, because a single module reports the errors of all operations.
 @pytest.mark.parametrize(("name", "fault"), zip_cycled(GUARDED, [fault for fault in FAULTS if fault != "no fault"]))
 @one_of_each(lambda fault: fault)
 def test_no_line_of_an_operation_has_a_value_of_its_path(
@@ -109,7 +109,7 @@ def table_of(name: str) -> str:
     return name.rpartition("_")[2]
 
 
-# All stream functions by name.
+# Every stream function by name.
 WATCHING: dict[str, Callable[[Any, Any], Any]] = {
     one.name: getattr(import_module(one.handler_string.rpartition(".")[0]), one.name)
     for one in app.event_sources
@@ -120,7 +120,7 @@ WATCHED = sorted({table_of(name) for name in WATCHING})
 
 @pytest.fixture
 def records(api: Api, workspace: NewWorkspace, stream: Stream, inbox: Inbox) -> list[Any]:  # noqa: F811
-    """Return stream records for one record of each kind. A webhook endpoint subscribes to their events."""
+    """Return stream records for one record of each kind. A webhook endpoint is subscribed to their events."""
     api.post("/v3/webhooks", webhook_body(inbox.url(), "agent_created", "message_received", "client_created"))
     headers = {"Authorization": f"Bearer {workspace.workspace_key}"}
     populate(headers, "mark", CHOSEN)
@@ -184,5 +184,5 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
 
 
 def _fail_without_values(_: Any, operation: str, parameters: Any) -> Any:
-    """Raise an error without keys in its message, like DynamoDB and SQS."""
+    """Raise an error whose message contains no keys, as DynamoDB and SQS do."""
     raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "Access denied."}}, operation)

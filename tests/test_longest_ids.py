@@ -17,7 +17,7 @@ KINDS = "=+-@~:|,._9Az"
 
 
 def longest(last: str) -> str:
-    """Return an incompressible id of 128 characters that has characters of every kind and ends with `last`."""
+    """Return an incompressible id of 128 characters that contains characters of every kind and ends with `last`."""
     return KINDS + "".join(random.Random(last).choices(string.ascii_letters + string.digits + KINDS, k=114)) + last
 
 
@@ -26,7 +26,7 @@ AGENT, OTHER, ORG, CLIENT, CONVERSATION = map(longest, "abcde")
 
 @pytest.fixture
 def longest_ids(workspace: NewWorkspace, api: Api) -> Api:
-    """Create a workspace in which all caller-chosen ids have the maximum length."""
+    """Create a workspace whose caller-chosen ids all have the maximum length."""
     for agent in (AGENT, OTHER):
         assert api.post(f"/v2/agents/{agent}", {"title": "Support"}).status == 200
     assert api.post(f"/v2/orgs/{ORG}", {"name": "Acme", "widgetIDs": [AGENT, OTHER]}).status == 200
@@ -68,7 +68,7 @@ def test_a_cursor_with_such_an_id_continues_its_list(path: str, longest_ids: Api
 
 
 def follow(api: Api, path: str) -> Iterator[object]:
-    """Read a list with one record per page, and yield the records of all pages."""
+    """Read a list with one record per page, and yield all records."""
     joined, cursor = "&" if "?" in path else "?", ""
     for _ in range(20):
         answer = api.get(f"{path}{joined}limit=1{cursor}")
@@ -77,4 +77,4 @@ def follow(api: Api, path: str) -> Iterator[object]:
         if "nextCursor" not in answer.json:
             return
         cursor = "&cursor=" + answer.json["nextCursor"].replace("+", "%2B").replace("|", "%7C")
-    pytest.fail("The list does not end.")
+    pytest.fail("The list has too many pages.")

@@ -1,4 +1,4 @@
-"""The project's files agree on one version and one list of checks."""
+"""The project's files agree on one version number and one list of checks."""
 
 import re
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_each_package_of_core_has_a_folder_of_tests() -> None:
 
 
 def test_requirements_and_settings_of_tools_have_one_place() -> None:
-    """They are in `requirements/` and pyproject.toml. Only requirements.txt is separate, because Chalice reads it."""
+    """Check that they are in `requirements/` and pyproject.toml, apart from requirements.txt, which Chalice reads."""
     suffixes = (".txt", ".lock", ".in", ".ini", ".cfg", ".toml", ".json")
     assert {path.name for path in ROOT.iterdir() if path.suffix in suffixes} == {"requirements.txt", "pyproject.toml"}
 

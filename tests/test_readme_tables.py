@@ -1,4 +1,4 @@
-"""The README's tables of core and of the extensions match the code."""
+"""The README's tables of core and extensions match the code."""
 
 import json
 import re
@@ -16,7 +16,7 @@ ROUTES = json.loads((Path(__file__).parent / "contract" / "routes.json").read_te
 
 
 def rows(heading: str) -> dict[str, list[str]]:
-    """Return a table's rows without the header, by the text in the first cell."""
+    """Return a table's rows without the header, keyed by the text in the first cell."""
     lines = README.partition(f"\n{heading}")[2].partition("\n\n")[0].splitlines()[2:]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return {re.sub(r"\[(.*)\]\(.*\)", r"\1", first): others for first, *others in cells}
@@ -37,7 +37,7 @@ def test_the_table_of_core_has_every_resource_with_its_paths() -> None:
 
 
 def test_the_table_of_core_counts_the_operations() -> None:
-    """Operations without a resource, such as `/openapi.json`, are not counted."""
+    """Compare the counts, which exclude operations without a resource, such as `/openapi.json`."""
     described, table = document()["paths"], rows("| Core |")
     counts = {name: [0, 0] for name in table}
     for column, kind in enumerate(("specification", "additions")):

@@ -14,7 +14,7 @@ from chalicelib.workspaces import store as workspaces
 from tests.builders import lead_body, webhook_body
 from tests.contract.member_table import alone
 from tests.contract.wire_models import MODELS
-from tests.secret_canaries import CANARY, SECRET_MEMBERS, filled, shown
+from tests.secret_canaries import CANARY, SECRET_MEMBERS, filled, renderings
 from tests.storage.row_classes import row_classes
 
 pytestmark = pytest.mark.guarantee("secret")
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.guarantee("secret")
 def test_the_repr_of_a_request_body_shows_no_values(model: type[WireModel], record: dict[str, Any]) -> None:
     body = model.model_validate(record)
     assert CANARY in str(body.model_dump())
-    assert CANARY not in shown(body)
+    assert CANARY not in renderings(body)
 
 
 WIRE = {name: model for name, model in MODELS.items() if isinstance(model, type) and issubclass(model, WireModel)}
@@ -42,15 +42,15 @@ def test_the_repr_of_a_model_shows_only_member_names() -> None:
         record = filled(resource)
         parsed = model.model_validate(record)
         assert CANARY in str(parsed.model_dump()), resource
-        assert CANARY not in shown(parsed), resource
-        assert all(name in shown(parsed) for name in record), resource
+        assert CANARY not in renderings(parsed), resource
+        assert all(name in renderings(parsed) for name in record), resource
 
 
 def test_a_validation_error_does_not_show_the_value() -> None:
     for member in (member for secret in SECRET_MEMBERS.values() for member in secret):
         with pytest.raises(ValidationError) as caught:
             WIRE[member.resource].model_validate(alone(member, [CANARY]))
-        assert CANARY not in shown(caught.value), member.path
+        assert CANARY not in renderings(caught.value), member.path
 
 
 def test_the_repr_of_a_row_shows_only_its_key() -> None:
@@ -59,8 +59,8 @@ def test_the_repr_of_a_row_shows_only_its_key() -> None:
         for name in row.get_attributes():
             if name not in (kind._hash_keyname, kind._range_keyname):
                 row.attribute_values[name] = CANARY
-        assert "workspace" in shown(row), kind
-        assert CANARY not in shown(row), kind
+        assert "workspace" in renderings(row), kind
+        assert CANARY not in renderings(row), kind
 
 
 @pytest.mark.parametrize(
@@ -76,5 +76,5 @@ def test_the_repr_of_a_row_shows_only_its_key() -> None:
     ],
 )
 def test_the_repr_of_an_object_with_a_secret_shows_only_its_id(thing: Any, names: str) -> None:
-    assert names in shown(thing)
-    assert CANARY not in shown(thing)
+    assert names in renderings(thing)
+    assert CANARY not in renderings(thing)

@@ -1,7 +1,7 @@
 """The number of requests per operation, in one table.
 
 Requests to the database, KMS and the queues are counted at the SDK clients. The credential is cached, as in a warm
-process. Tests below the table count requests with a cold cache. For capacity, see `capacity.py`.
+process. The tests below the table count requests with a cold cache. For capacity units, see `capacity.py`.
 """
 
 import random
@@ -52,7 +52,7 @@ DELETION = TRANSACT if extensions.hooks("stage_deletion") else DELETE
 
 
 class Case(NamedTuple):
-    """An operation in a specific situation, and the requests that it sends."""
+    """An operation in a specific situation, and the number of requests that it sends."""
 
     id: str
     operation: str
@@ -63,12 +63,12 @@ class Case(NamedTuple):
 
 
 def large(seed: int) -> dict[str, Any]:
-    """Return a state that is too large for one item, even compressed."""
+    """Return a state that is too large for one item even when compressed."""
     return state_body(b64encode(random.Random(seed).randbytes(600_000)).decode())
 
 
 CASES = [
-    # Extensions come first, while the workspace has four agents.
+    # The cases of extensions come first, while the workspace has only four agents.
     *(Case(*one) for one in support.listed("COSTS")),
     # Agents
     Case("agent read", "GET /v3/agents/{agent_id}", {QUERY: 1}),
@@ -261,7 +261,7 @@ CASES += [Case(name, name, one["requests"], body_of(name)) for name, one in ROUT
 
 
 class Service(NamedTuple):
-    """The API of a populated workspace, and the path values of its records."""
+    """An API client for a populated workspace, and the path values of the workspace's records."""
 
     api: Api
     values: dict[str, str]
@@ -269,14 +269,14 @@ class Service(NamedTuple):
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    """Return one service for all cases. Each case writes different records."""
+    """Provide one service for all cases. Each case writes different records."""
     with new_engine():
         new = workspaces.create("Test")
         api = Api(new.workspace_key)
         for agent_id in ("support", "other", "busy"):
             assert api.post(f"/v2/agents/{agent_id}", {"title": agent_id}).status == 200
         for queue in (FAST, queues.MAINTENANCE):
-            queues._url(queue)  # each process caches the URL
+            queues._url(queue)  # each process looks the URL up only once
         tool = api.post(
             "/v3/agents/support/tools", {"tool": {"name": "Look up", "serverUrl": "https://127.0.0.1/"}}
         ).data
@@ -320,7 +320,7 @@ def service() -> Iterator[Service]:
 
 
 def test_every_operation_is_in_the_table() -> None:
-    """A new operation needs its cost in `contract/routes.json`, or a case in this module."""
+    """Require the cost of a new operation in `contract/routes.json` or a case in this module."""
     operations = {f"{method} {route}" for route, methods in app.routes.items() for method in methods}
     assert {case.operation for case in CASES} == {
         operation for operation in operations if not auth.is_open(operation.split()[1])
@@ -328,7 +328,7 @@ def test_every_operation_is_in_the_table() -> None:
 
 
 def path_of(case: Case, service: Service) -> str:
-    """Return the path of a case."""
+    """Return a case's path with the ids of the service's records."""
     route = case.operation.split()[1]
     path = route.format(**{**service.values, **case.values}) + case.query
     return path.format(**service.values)
@@ -352,7 +352,7 @@ def test_the_counted_pages_are_full(page: int, service: Service) -> None:
     assert len({one["ID"] for one in data}) == 20
 
 
-# With an `Idempotency-Key`: one request looks up the key, and the view's commit also stores the response
+# With an `Idempotency-Key`, one more request looks up the key. The operation's commit also stores the response.
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def test_a_large_answer_costs_one_more_request_per_write_and_read(service: Servi
     assert costs == [{GET: 1, BATCH: 1, TRANSACT: 1, WRITES: 1}, {GET: 1, BATCH: 1}]
 
 
-# Not in the table: processes whose cache has expired, and invalid requests
+# Requests outside the table: those of processes with an expired cache, and invalid requests
 
 
 def test_the_first_use_of_a_credential_costs_a_look_up_and_a_write(service: Service) -> None:

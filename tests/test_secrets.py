@@ -1,12 +1,11 @@
-"""No log line, error, `repr` or stored byte contains a secret. Only the intended responses contain it.
+"""No log line, error, `repr` or stored byte contains a secret. Only the intended responses contain secrets.
 
-The fixture fills every text member of every record with a canary, including all passwords, keys and tokens. It then
-runs reads, writes and errors of every kind, and collects all output. Identifiers and credential names are not secrets,
-because they are part of keys and lists.
+`secret_canaries` fills all records with canaries and collects all output. Identifiers and credential names do not count
+as secrets, because keys and lists contain them.
 
-Callers' secrets never appear in the log, whatever the log level and configuration, because documents are encrypted and
-tokens are hashed before they are sent. KMS returns the data key in plaintext, and botocore logs it at DEBUG. Therefore
-botocore's logger has its own level (`connection`), which a root logger at DEBUG does not change.
+Callers' secrets never appear in the log at any log level, because documents are encrypted and tokens are hashed before
+they are sent to the database. KMS returns the data key in plaintext, and botocore logs responses at DEBUG. Therefore
+the service sets a separate level for botocore's logger (`connection`), which a root logger at DEBUG does not change.
 """
 
 import zlib
@@ -24,7 +23,7 @@ from tests.secret_canaries import observed as observed
 pytestmark = pytest.mark.guarantee("secret")
 
 
-# The canaries reach their legitimate readers
+# Canaries reach their legitimate readers
 
 
 def test_a_read_returns_the_secret_members_of_an_agent(observed: Observed) -> None:
@@ -95,7 +94,7 @@ def test_webhook_payloads_reach_the_endpoint_and_the_delivery_reads(observed: Ob
     assert observed.webhook_data["dead_letters"]
 
 
-# The canaries appear nowhere else
+# Canaries appear nowhere else
 
 
 def test_only_the_creating_answer_contains_a_webhook_s_secret(observed: Observed) -> None:
@@ -104,7 +103,7 @@ def test_only_the_creating_answer_contains_a_webhook_s_secret(observed: Observed
 
 
 def test_lists_of_deliveries_and_queues_contain_no_event_content(observed: Observed) -> None:
-    for name in ("deliveries", "asked", "queued", "dead_letters"):
+    for name in ("deliveries", "redeliveries", "queued", "dead_letters"):
         assert observed.webhook_data[name]
         assert CANARY not in str(observed.webhook_data[name])
 
@@ -144,7 +143,7 @@ def test_no_stored_byte_contains_a_secret(observed: Observed, count_cases: CaseC
 
 
 def forms_of(value: bytes) -> tuple[bytes, ...]:
-    """Return the forms in which a secret could be stored without encryption."""
+    """Return all forms in which a secret could be stored without encryption."""
     return value, value.lower(), value[::-1], b64encode(value).rstrip(b"=")[:-1], value.hex().encode()
 
 
@@ -156,7 +155,7 @@ def test_no_stored_byte_contains_a_data_key(observed: Observed) -> None:
 
 
 def decompressed(attribute: dict[str, Any]) -> Iterator[bytes]:
-    """Yield an attribute's bytes, and all data that can be decompressed from any of its first 64 positions."""
+    """Yield an attribute's bytes, and all data that can be decompressed starting at any of the first 64 bytes."""
     ((kind, value),) = attribute.items()
     content = value if isinstance(value, bytes) else str(value).encode()
     yield content

@@ -1,4 +1,4 @@
-"""`make test` runs each behaviour once, and `make test-rest` runs all other tests. Runs end with a summary line."""
+"""`make test` tests each behaviour once, `make test-rest` runs all other tests, and both end with a summary line."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def test_list(value, kind): pass
 
 
 def passed(pytester: pytest.Pytester, marks: str) -> tuple[set[str], str]:
-    """Run the cases with these marks; return the names of the passed cases and the last output line."""
+    """Run the cases that match a marker expression; return the names of the passed cases and the last output line."""
     pytester.makepyfile(test_cases=CASES)
     pytester.makeini("[pytest]\nmarkers = long\n")
     ran = pytester.runpytest_inprocess("-v", "-p", "tests.selection", "-p", "tests.run_summary", "-m", marks)
@@ -43,7 +43,7 @@ def passed(pytester: pytest.Pytester, marks: str) -> tuple[set[str], str]:
 def test_the_quick_run_and_the_rest_together_run_all_tests(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # plugins take seconds to import
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # importing the plugins takes seconds
     quick, last = passed(pytester, QUICK)
     assert quick == {
         "test_alone",

@@ -1,4 +1,4 @@
-"""The structure rules in CONTRIBUTING.md, such as import layers, and one home for each sensitive operation."""
+"""The structure rules in CONTRIBUTING.md, such as import layers and a single home for each sensitive operation."""
 
 import ast
 import re
@@ -15,11 +15,11 @@ from tests import generated_docs
 from tests.import_graph import graph, imported_by, name_of, node_of, upward_edges
 
 ROOT = Path(__file__).parent.parent
-# The extensions' `deploy` folders are excluded, because they are not deployed with the service.
+# Exclude the extensions' `deploy` folders, because they are not deployed with the service.
 MODULES = sorted(one for one in (ROOT / "chalicelib").rglob("*.py") if "deploy" not in one.parts)
 
-# The layers, lowest first. Nodes in the same row do not import each other. A resource has `models` for the wire, a
-# `store` for the database, `routes`, and pure modules.
+# The layers, lowest first. Nodes in the same row do not import each other. A resource package contains `models` for the
+# API, a `store` for the database, `routes`, and pure modules.
 LEAVES = ("settings", "clock", "ids", "errors")
 RESOURCES = ("tools", "agents", "conversations", "leads", "analytics", "clients", "organisations", "workspaces")
 LAYERS = (
@@ -33,7 +33,7 @@ MODELS = {"models", "record", "voice", "nodes", "options", "forms"}
 
 
 def last(module: str) -> str:
-    """Return a module's name without its package."""
+    """Return a module's name without the package."""
     return module.rpartition(".")[2]
 
 
@@ -49,13 +49,13 @@ def test_the_import_graph_of_core_has_at_most_twenty_six_nodes() -> None:
 
 
 def test_the_table_of_packages_has_the_layers() -> None:
-    """The table lists packages from the top layer down, each with the first sentence of its docstring."""
+    """Compare the table, which lists the packages from the top layer down, with the packages' docstrings."""
     rows = [(f"`{node}`", first_sentence(node)) for layer in reversed(LAYERS) for node in layer]
     generated_docs.check("docs/architecture.md", "packages", generated_docs.table(["Package", "Contents"], rows))
 
 
 def first_sentence(node: str) -> str:
-    """Return the first sentence of a core docstring, without references to the specification."""
+    """Return the first sentence of a node's docstring, without references to the specification."""
     line = str(import_module(f"chalicelib.{node}").__doc__).partition("\n")[0]
     return re.sub(r" \(§[^)]*\)", "", line).partition(". ")[0].rstrip(".")
 
@@ -85,12 +85,12 @@ def test_the_same_part_of_each_extension_has_the_same_name() -> None:
 
 
 def strays(modules: Iterable[Path], is_stray: Callable[[Path, str], bool]) -> set[tuple[str, str]]:
-    """Return the forbidden imports of these modules."""
+    """Return the forbidden imports in these modules."""
     return {(name_of(one), other) for one in modules for other in imported_by(one) if is_stray(one, other)}
 
 
 def test_models_import_only_models_and_the_wire() -> None:
-    # Models may import two lists: the event types in the webhook catalogue, and the scopes.
+    # Models may import two lists, the event types of the webhook catalogue and the scopes.
     allowed, lists = MODELS | {"wire", "errors", "ids"}, {"webhooks.events", "credentials.scopes"}
     modules = [one for one in MODULES if one.stem in MODELS]
     assert not strays(modules, lambda _, other: last(other) not in allowed and other not in lists)
@@ -120,7 +120,7 @@ def test_other_modules_import_only_the_front_module_of_transcripts() -> None:
 
 
 HOMES = {
-    # The extensions' homes below compute with dates, but do not read a clock.
+    # The modules of extensions in this list compute with dates, but do not read a clock.
     "the time": (r"^(import|from) (time|datetime)\b", {"clock"}),
     "new identifiers": (r"^(import|from) (uuid|secrets)\b", {"ids"}),
     "the environment": (r"\benviron\b|\bgetenv\b", {"settings"}),
@@ -131,7 +131,7 @@ HOMES = {
     ),
     "translation of PynamoDB's errors": (r"pynamodb\.exceptions import(?!.*CancellationReason\n)", {"storage.client"}),
     "translation of pydantic's errors": (r"\.errors\(", {"http.bodies"}),
-    "CSV, which a spreadsheet may run": (r"^(import|from) csv\b", {"http.files"}),
+    "CSV, because spreadsheets may run formulas": (r"^(import|from) csv\b", {"http.files"}),
     "token recognition": (r"cams_\(|fullmatch\(token", {"credentials.tokens"}),
 }
 # Additional homes in extensions.
@@ -150,10 +150,10 @@ def test_a_sensitive_operation_has_one_home(operation: str) -> None:
 
 
 def test_only_a_list_of_all_workspaces_scans_a_table() -> None:
-    """A scan reads the items of all workspaces, so its cost would depend on the largest workspace."""
+    """Forbid other scans, because a scan reads the items of all workspaces."""
     modules = [*MODULES, *sorted((ROOT / "infra/operator").rglob("*.py"))]
     found = {one.relative_to(ROOT).as_posix() for one in modules if re.search(r"\bscan\(|\bScan\b", one.read_text())}
-    # The names of DynamoDB's read operations, the scan function, and its caller.
+    # The names of DynamoDB's read operations, the scan function, and the function's caller.
     assert found == {
         "chalicelib/storage/client.py", "chalicelib/storage/reads.py", "chalicelib/workspaces/store.py",
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Logs and metrics: JSON lines that an operator can search, without customer data or secrets."""
+"""Logs and metrics are JSON lines that an operator can search, without customer data or secrets."""
 
 import json
 import logging
@@ -23,14 +23,14 @@ Lines = Callable[[], list[Any]]
 
 @pytest.fixture
 def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
-    """Return a function that parses the lines printed since the last call. Each line must be JSON."""
+    """Return a function that parses the lines since its last call. Each line must be JSON."""
     return lambda: [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 def test_a_request_logs_one_line_with_its_route_status_and_cost(
     api: Api, agent_id: str, workspace: NewWorkspace, lines: Lines
 ) -> None:
-    api.post("/v3/agents/support/convos", {"conversation": {}})  # caches the workspace's retention
+    api.post("/v3/agents/support/convos", {"conversation": {}})  # this read caches the workspace's retention
     lines()
     answer = api.post(STATE, state_body("Hello"))
     (line,) = lines()

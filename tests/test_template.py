@@ -36,7 +36,7 @@ def test_the_template_declares_every_index_with_its_keys(described: dict[str, An
         for index in row._indexes.values():
             declared = {one["IndexName"]: one for one in described[row.Meta.table_name]["GlobalSecondaryIndexes"]}
             schema = index._get_schema()
-            keys = sorted(schema["key_schema"], key=lambda one: one["KeyType"])  # HASH, the partition key, comes first
+            keys = sorted(schema["key_schema"], key=lambda one: one["KeyType"])  # HASH before RANGE
             assert declared[index.Meta.index_name]["KeySchema"] == keys
             assert declared[index.Meta.index_name]["Projection"] == schema["projection"]
 
@@ -101,7 +101,7 @@ def test_a_message_goes_to_the_dead_letter_queue_after_its_attempts(waiting: str
         "deadLetterTargetArn": dead_letter_queue["QueueArn"],
         "maxReceiveCount": retry_policy.MAX_RECEIVES if waiting in (queue.FAST, queue.SLOW) else 10,
     }
-    # The maximum retention in SQS, so that an operator has time to react.
+    # SQS's maximum retention gives an operator the most time to react.
     assert dead_letter_queue["MessageRetentionPeriod"] == str(14 * 24 * 60 * 60)
 
 
@@ -111,7 +111,7 @@ def test_a_delivery_expires_with_the_retention_period_of_its_queue(engine: None)
 
 
 def attributes(name: str) -> dict[str, str]:
-    """Return a queue's attributes."""
+    """Return the attributes of a queue."""
     sqs = boto3.client("sqs")
     url = sqs.get_queue_url(QueueName=queues.name(name))["QueueUrl"]
     found: dict[str, str] = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
