@@ -1,4 +1,4 @@
-"""The command `adopt`: recreates a deleted stack around its tables and keys."""
+"""The `adopt` command, which recreates a deleted stack around its tables and keys."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def adopt(stage_name: str) -> None:
         arns = stack_import.keys(session.client, name, extensions)
     for logical_id in template.key_ids(extensions):
         if logical_id not in arns:
-            click.echo(f"    The key {logical_id} is gone; the deployment creates another. Keep an old public key.")
+            click.echo(
+                f"    The key {logical_id} no longer exists; the deployment creates another. Keep an old public key."
+            )
     with stage_lock.hold(session.client, name, f"adopt --stage {stage_name}"):
         with step("settings"):  # tables that were restored from backups lack their settings
             recovery.apply_settings(session.client("dynamodb"), name, extensions)

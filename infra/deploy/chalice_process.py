@@ -1,8 +1,9 @@
-"""Chalice's command line in a child process, with the changes that we make to its behaviour.
+"""Run Chalice's command line in a child process, with modified behaviour.
 
 The parent calls `run`. The child is `python -m infra.deploy.chalice_process`; it runs in `build/<stage>` and imports
-the app with the stage's environment variables. It ends when the parent dies or stops; otherwise it would create
-functions and an API next to those of the next deployment. The child imports no `chalicelib` of the checkout.
+the app with the stage's environment variables. The child exits when the parent dies or stops. Otherwise, it could
+create functions and an API alongside those of the next deployment. The child does not import `chalicelib` from the
+checkout.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from infra.local import lifeline
 
 _ROOT = Path(__file__).resolve().parents[2]
 _LOG = "chalice.log"
-# The sum is less than the time for which another command watches the lock of a stopped command (`stage_lock`).
+# The sum is shorter than the time for which another command watches a stopped command's lock (`stage_lock`).
 _BEAT_SECONDS, _LONGEST_SILENCE_SECONDS = 1.0, 3.0
 _EMPTY_APP = 'from chalice import Chalice\n\napp = Chalice(app_name="cams")\n'
 
 
 def directory(stage: str) -> Path:
-    """Return the directory in which Chalice deploys a stage."""
+    """Return the directory that Chalice deploys a stage from."""
     return _ROOT / "build" / stage
 
 
@@ -48,9 +49,9 @@ def prepare_deletion(stage: str) -> Path:
 def run(project: Path, verb: str, stage: str, **variables: str) -> str:
     """Run `chalice deploy` or `chalice delete` in a project; return the last line of its output.
 
-    `variables` extend the environment of the child. `deploy` needs `CAMS_PACKAGES_BUCKET` and `CAMS_PYTHON_VERSION`,
-    and its last line is the sentence of `FunctionUpdates.apply`. The whole output is in `chalice.log` of the project.
-    Raise ClickException with Chalice's error.
+    `variables` extend the child's environment. `deploy` requires `CAMS_PACKAGES_BUCKET` and `CAMS_PYTHON_VERSION`, and
+    its last output line is the summary from `FunctionUpdates.apply`. The complete output is written to `chalice.log` in
+    the project. Raise ClickException with Chalice's error.
     """
     log = project / _LOG
     command = [sys.executable, "-m", __name__, "--project-dir", str(project), verb, "--stage", stage]
@@ -58,7 +59,7 @@ def run(project: Path, verb: str, stage: str, **variables: str) -> str:
         process = subprocess.Popen(
             command,
             cwd=_ROOT,
-            # The app's guard runs `infra.deploy` instead of `chalice deploy`, except in this child.
+            # The app's guard replaces `chalice deploy` with `infra.deploy`, except in this child process.
             env={**os.environ, **variables, "CAMS_DEPLOYER": "1"},
             stdin=subprocess.PIPE,  # the lifeline
             stdout=output,
@@ -66,7 +67,7 @@ def run(project: Path, verb: str, stage: str, **variables: str) -> str:
         )
         try:
             code = _wait(process)
-        finally:  # after Ctrl-C: the lock of the stage is held until Chalice has ended
+        finally:  # after Ctrl-C: the stage lock is held until Chalice has exited
             process.kill()
             process.wait()
     if code:
@@ -112,20 +113,20 @@ def main() -> None:
 
 
 def _pin_runtime(runtime: str) -> None:
-    """Make Chalice deploy functions with this runtime. By default, Chalice chooses the Python that it runs on."""
+    """Make Chalice deploy functions with this runtime. By default, Chalice uses its own Python version."""
     from chalice.config import Config
 
     Config.lambda_python_version = property(lambda _: runtime)  # type: ignore[assignment,method-assign]
 
 
 def _handlers() -> dict[str, str]:
-    """Return the handler of each function with an event source by its deployed name."""
+    """Return the handlers of the functions with an event source, keyed by deployed function name."""
     app, stage = sys.modules["app"].app, sys.argv[sys.argv.index("--stage") + 1]
     return {f"{app.app_name}-{stage}-{source.name}": source.handler_string for source in app.event_sources}
 
 
 def _sentence(error: Exception) -> str:
-    """Return the SDK error that Chalice has wrapped, in one line."""
+    """Return the SDK error that Chalice has wrapped as one line of text."""
     cause = error
     while original := getattr(cause, "original_error", None):
         cause = original

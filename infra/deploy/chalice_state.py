@@ -1,11 +1,11 @@
 """Rebuild Chalice's record of a stage, `.chalice/deployed/<stage>.json`, from the account.
 
-Chalice finds functions and roles by name, but finds the API and the event source mappings only in this file. It writes
-the file at the end of a deployment, so the file is missing after a failed first deployment or on another machine.
-Chalice would then create a second API with another URL, and duplicate mappings, which invoke each function twice. It
-also never deletes the mapping of a stream that no longer exists. Therefore `reconcile` runs before Chalice, and ignores
-the old file, which may be missing, truncated or outdated. Chalice deletes the functions and roles that are in the file
-but not in the application, so `reconcile` adds those that the stage no longer needs.
+Chalice looks up functions and roles by name, but it knows the API and the event source mappings only from this file. It
+writes the file at the end of a deployment, so the file is missing after a failed first deployment or on another
+machine. Chalice would then create a second API with another URL, and duplicate mappings that invoke each function
+twice. It also never deletes the mapping of a stream that no longer exists. Therefore, `reconcile` rebuilds the file
+before Chalice runs. It ignores the old file, which may be missing, truncated or outdated. Chalice deletes the functions
+and roles that are in the file but not in the application, so `reconcile` adds those that the stage no longer needs.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from infra.deploy.sdk_errors import unless_missing
 
 Sdk = Callable[[str], Any]
 Resource = dict[str, str]
-"""One entry of the file."""
+"""An entry in the file."""
 
-# API Gateway accepts 5 GetResources in 2 seconds per account. A page of 500, the maximum, holds all resources of an
-# API; the default of 25 would need five requests.
+# API Gateway accepts five GetResources requests per account every two seconds. A page of 500 resources, the maximum,
+# contains the whole API; the default of 25 would require five requests.
 _LARGE_PAGES = {"PageSize": 500}
 
 
 def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs, functions: Collection[Function]) -> list[str]:
     """Write the file, and delete duplicate mappings and mappings to wrong event sources.
 
-    `functions` are the functions of the stage. Chalice deletes all others.
+    `functions` are the functions that the stage needs. Chalice deletes the stage's other functions.
 
-    Return one line of text for each deleted mapping, for each leftover that Chalice deletes, and for each other API.
+    Return a line of text for each deleted mapping, each leftover that Chalice will delete, and each additional API.
     """
     resources: list[Resource] = []
     deleted: list[str] = []
@@ -68,7 +68,7 @@ def copy_to_project(project: Path, stage: str) -> None:
 
 
 def copy_from_project(project: Path, stage: str) -> None:
-    """Copy the file that Chalice has written back from the project."""
+    """Copy the file that Chalice has written from the project to the checkout."""
     written = _path(project / ".chalice", stage)
     _replace(_path(stages.CHALICE_DIRECTORY, stage), written.read_text(encoding="utf-8"))
 
@@ -91,13 +91,13 @@ def api_id(stage: str) -> str | None:
 
 
 def find_api(gateway: Any, stage: str, function_arn: str) -> str:
-    """Return the id of the API that invokes the function, empty if there is none."""
+    """Return the id of the API that invokes the function, or an empty string if there is none."""
     entries, _ = _find_apis(gateway, stage, function_arn)
     return entries[0]["rest_api_id"] if entries else ""
 
 
 def place(stage: str) -> tuple[str, str] | None:
-    """Return the region and the account of the last deployment from this machine, or None if they are unknown."""
+    """Return the region and account of the last deployment from this machine, or None if they are unknown."""
     try:
         content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
         arn = next(resource["lambda_arn"] for resource in content["resources"] if "lambda_arn" in resource)
@@ -112,7 +112,7 @@ def _path(chalice: Path, stage: str) -> Path:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file so that an interruption leaves the old one or the new one."""
+    """Replace a file atomically: an interruption leaves either the old or the new file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".new")
     temporary.write_text(text, encoding="utf-8")
@@ -122,18 +122,18 @@ def _replace(path: Path, text: str) -> None:
 def _find_leftovers(
     sdk: Sdk, stage: str, name: str, functions: Collection[Function]
 ) -> tuple[list[Resource], list[str]]:
-    """Return the entries of leftovers under Chalice's names, and a line of text for each."""
+    """Return an entry with Chalice's name for each leftover, and a line of text for each leftover."""
     resources, lines = [], []
     for role, arn in leftovers.roles(sdk, stage, name, functions).items():
         entry = "default-role" if role == name else f"{role.removeprefix(f'{name}-')}_role"
         resources.append({"name": entry, "resource_type": "iam_role", "role_arn": arn, "role_name": role})
-        lines.append(f"{role}: a role that the stage does not need; Chalice deletes it")
+        lines.append(f"{role}: the stage does not need this role; Chalice deletes it")
     for function, arn in leftovers.functions(sdk, stage, name, functions).items():
         for mapping in event_sources.list_mappings(sdk("lambda"), function):
             _delete_mapping(sdk("lambda"), mapping)
         entry = function.removeprefix(f"{name}-")
         resources.append({"name": entry, "resource_type": "lambda_function", "lambda_arn": arn})
-        lines.append(f"{function}: a function that the stage does not need; Chalice deletes it")
+        lines.append(f"{function}: the stage does not need this function; Chalice deletes it")
     return resources, lines
 
 
@@ -168,7 +168,7 @@ def _mapping_resource(function: Function, name: str, function_arn: str, mapping:
 
 
 def locate_api(sdk: Sdk, stage: str, name: str) -> Resource | None:
-    """Find the stage's API in the account. Return its entry, or None. `name` is the name of the stack."""
+    """Find the stage's API in the account. Return its entry, or None if there is no API. `name` is the stack name."""
     arn = _find_function(sdk, name)
     entries, _ = _find_apis(sdk("apigateway"), stage, arn) if arn else ([], [])
     return entries[0] if entries else None
@@ -190,7 +190,7 @@ def _find_function(sdk: Sdk, function: str) -> str | None:
 def _find_apis(gateway: Any, stage: str, function_arn: str) -> tuple[list[Resource], list[str]]:
     """Return the entry of the oldest API that invokes the function, and a line of text for each other API.
 
-    The name of an API does not contain its stage, so only the function identifies the API.
+    API names do not contain the stage, so an API is identified by its function.
     """
     pages = gateway.get_paginator("get_rest_apis").paginate(PaginationConfig=_LARGE_PAGES)
     named = [api for page in pages for api in page["items"] if api["name"] == APPLICATION]
@@ -206,7 +206,7 @@ def _find_apis(gateway: Any, stage: str, function_arn: str) -> tuple[list[Resour
         for one in ids[:1]
     ]
     lines = [
-        f"{one}: another API of stage {stage}, which deployments do not update; delete it with "
+        f"{one}: an additional API of stage {stage}, which deployments do not update; delete it with "
         f"`aws apigateway delete-rest-api --rest-api-id {one}`"
         for one in ids[1:]
     ]
@@ -214,7 +214,7 @@ def _find_apis(gateway: Any, stage: str, function_arn: str) -> tuple[list[Resour
 
 
 def _invokes(gateway: Any, api_id: str, function_arn: str) -> bool:
-    """Return whether a method of the API invokes exactly this function, not one with a longer name."""
+    """Return whether an API method invokes exactly this function, not a function with a longer name."""
     paginator = gateway.get_paginator("get_resources")
     pages = paginator.paginate(restApiId=api_id, embed=["methods"], PaginationConfig=_LARGE_PAGES)
     methods = [

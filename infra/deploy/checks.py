@@ -1,4 +1,4 @@
-"""The checks that run before a deployment changes anything. Each failure is a sentence that names the remedy."""
+"""Checks that run before a deployment changes anything. Each error message names the remedy."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from infra.tables import declared, list_names, resolve
 Sdk = Callable[[str], Any]
 
 _STAGE_NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
-# The lowest and the highest version that Chalice runs on.
+# The lowest and highest Python versions that Chalice runs on.
 _PYTHON_VERSIONS = ((3, 10), (3, 14))
 
 
 class NotReady(click.ClickException):
-    """A check failed; nothing has been changed."""
+    """A check failed, and the stage has not been changed."""
 
 
 def validate_stage_name(_: click.Context, __: click.Parameter, value: str) -> str:
-    """Return the value of the option `--stage`. Resource names contain it; `local` is reserved for the local run.
+    """Return the value of `--stage`. Resource names contain the value; `local` is reserved for local runs.
 
     Raise NotReady, because BadParameter would print the usage of `infra.deploy` instead of `chalice deploy`.
     """
@@ -60,7 +60,7 @@ def validate_stage_name(_: click.Context, __: click.Parameter, value: str) -> st
 
 
 def run_all(session: Session, name: str, stage_name: str) -> None:
-    """Run every check, those that call AWS last. `name` is the name of the stack. Raise NotReady if one fails."""
+    """Run all checks, with AWS calls last. `name` is the stack name. Raise NotReady if a check fails."""
     _check_python()
     _check_packages()
     require_cloud(session)
@@ -91,8 +91,8 @@ def _check_limits(settings: stage.Settings, stage_name: str) -> None:
 def require_cloud(session: Session) -> None:
     """Raise NotReady unless the session has a region and a valid endpoint that is not on this machine.
 
-    A shell that has sourced the environment of the local run has such an endpoint. The rehearsal sets
-    CAMS_DEPLOY_TO_EMULATOR to deploy to one on purpose.
+    A shell that has sourced the local run's environment has an endpoint on this machine. The deployment rehearsal sets
+    CAMS_DEPLOY_TO_EMULATOR because it deploys to such an endpoint on purpose.
     """
     require_region(session)
     is_rehearsal = os.environ.get("CAMS_DEPLOY_TO_EMULATOR") == "1"
@@ -108,7 +108,7 @@ def require_cloud(session: Session) -> None:
 
 
 def _is_url(text: str) -> bool:
-    """Return whether the SDK accepts the text as an endpoint."""
+    """Return whether the SDK accepts the text as an endpoint URL."""
     try:
         return bool(is_valid_uri(text))
     except ValueError:
@@ -118,7 +118,7 @@ def _is_url(text: str) -> bool:
 def _is_loopback(host: str) -> bool:
     host = host.removesuffix(".")
     with suppress(OSError):
-        host = inet_ntoa(inet_aton(host))  # every notation that C libraries accept, such as 127.1
+        host = inet_ntoa(inet_aton(host))  # accepts the same notations as C libraries, such as 127.1
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -128,14 +128,14 @@ def _is_loopback(host: str) -> bool:
 
 
 def require_region(session: Session) -> str:
-    """Return the region of the session. Raise NotReady if it is not set: it has no default."""
+    """Return the session's region. Raise NotReady if no region is set, because there is no default."""
     if not session.region_name:
         raise NotReady(sdk_errors.NO_REGION)
     return str(session.region_name)
 
 
 def require_own_region(session: Session, name: str) -> None:
-    """Raise NotReady if the roles of the stage serve another region: role names are unique per account."""
+    """Raise NotReady if another region uses the stage's roles, because role names are unique per account."""
     region, iam = require_region(session), session.client("iam")
     for role in (f"{name}-{function.name}" for function in declared_functions()):
         others = {arn.split(":", 5)[3] for arn in _policy_resources(iam, role)} - {region, "", "*"}
@@ -147,7 +147,7 @@ def require_own_region(session: Session, name: str) -> None:
 
 
 def _policy_resources(iam: Any, role: str) -> list[str]:
-    """Return the ARNs in the policy of a role."""
+    """Return the ARNs in a role's policy."""
     resources_of_statements = [statement["Resource"] for statement in policies.deployed_statements(iam, role)]
     listed = (one if isinstance(one, list) else [one] for one in resources_of_statements)
     return [resource for resources in listed for resource in resources if resource.startswith("arn:")]
@@ -219,5 +219,5 @@ def _existing_tables(dynamodb: Any, name: str) -> list[str]:
 
 
 def stack_name(stage_name: str) -> str:
-    """Return the name of the stack, and the prefix of every resource name of the stage: `cams-prod`."""
+    """Return the stack name, such as `cams-prod`. It is also the prefix of the stage's resource names."""
     return f"{APPLICATION}-{stage_name}"

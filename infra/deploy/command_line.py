@@ -1,4 +1,4 @@
-"""Parts shared by the commands: the option `--stage`, and a line with the duration of each step."""
+"""Shared parts of the commands: the `--stage` option, and a line with the duration of each step."""
 
 from __future__ import annotations
 

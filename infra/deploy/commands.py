@@ -1,4 +1,4 @@
-"""The group of commands. `python -m infra.deploy` and the targets of the Makefile call it."""
+"""The command group that `python -m infra.deploy` and the Makefile targets call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from infra.deploy.verify_command import verify
 
 
 class Commands(click.Group):
-    """Report SDK errors and interruptions in one line."""
+    """A command group that reports SDK errors and interruptions in one line."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command."""
@@ -29,7 +29,7 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def deployment() -> None:
-    """Deploy CAMS to the account that the SDK's environment points at, or destroy a deployed stage."""
+    """Deploy CAMS to the AWS account of the current credentials, or destroy a deployed stage."""
 
 
 deployment.add_command(adopt)

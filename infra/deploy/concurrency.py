@@ -1,8 +1,8 @@
-"""The concurrency settings of a stage, scaled to the account's limit of concurrent executions.
+"""A stage's concurrency settings, scaled to the account's limit on concurrent executions.
 
-All functions of an account share its concurrent executions: usually 1,000 in a region, but 10 in a new account. If the
-queues may invoke more functions than that, Lambda throttles the invocation after the message has been received. Each
-receive counts, so after ten throttled receives an intact message is moved to the dead-letter queue.
+All functions in an account share its concurrent executions: usually 1,000 per region, but 10 in a new account. If the
+queues could start more invocations than that, Lambda would throttle invocations after receiving their messages. Each
+receive counts, so an intact message would be moved to the dead-letter queue after ten throttled receives.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 from infra.deploy.functions import declared_functions
 from infra.deploy.stage import RESERVED, Settings, extensions, merge
 
-# `functions` has the values for this account.
+# Concurrent executions of the account size that the values in `functions` assume.
 _FULL_SIZE = 1_000
-# AWS's minimum of a queue's MaximumConcurrency.
+# AWS's minimum for a queue's MaximumConcurrency.
 _MIN_OF_QUEUE = 2
-# AWS rejects a reservation that leaves fewer unreserved executions.
+# AWS rejects a reservation that leaves fewer executions unreserved.
 _MIN_UNRESERVED = 100
 MINIMUM = 10
-"""Four for the API: a page of the console and what it loads. Four for the two queues of deliveries, AWS's minimum. Two
-for the streams and the other queues, whose invocations are short."""
+"""Four executions for the API: a console page and the requests that it makes. Four for the two delivery queues, because
+AWS's minimum per queue is two. Two for the streams and the other queues, whose invocations are short."""
 RECOMMENDED = 100
 _QUOTA = "L-B99A9384"
 
@@ -29,19 +29,19 @@ _QUOTA = "L-B99A9384"
 def available_executions(awslambda: Any, current: Settings) -> int:
     """Return the concurrent executions of the account that other applications' functions do not reserve.
 
-    `current` contains the deployed settings of the stage: the next deployment may reuse the executions that the last
-    one reserved.
+    `current` contains the stage's deployed settings: the next deployment can reuse the executions that the last
+    deployment reserved.
     """
     unreserved = awslambda.get_account_settings()["AccountLimit"]["UnreservedConcurrentExecutions"]
     return int(unreserved) + sum(reservations(current).values())
 
 
 def problem(settings: Settings, executions: int) -> str:
-    """Return a sentence if the API would lack executions or AWS would reject a reservation, otherwise an empty text."""
+    """Return an error if the API lacks executions or AWS would reject a reservation, otherwise an empty string."""
     if executions < MINIMUM:
         return (
             f"The account has {executions} concurrent executions for this stage, which needs at least {MINIMUM}: "
-            f"remove reservations of other functions, or request more with `{_request()}`."
+            f"remove other functions' reservations, or request more with `{_request()}`."
         )
     remaining = executions - sum(reservations(settings).values())
     if reservations(settings) and remaining < _MIN_UNRESERVED:
@@ -54,7 +54,7 @@ def problem(settings: Settings, executions: int) -> str:
 
 
 def warning(executions: int) -> str:
-    """Return a sentence if the account is small, otherwise an empty text."""
+    """Return a warning if the account's limit is low, otherwise an empty string."""
     if executions >= RECOMMENDED:
         return ""
     return (
@@ -64,7 +64,7 @@ def warning(executions: int) -> str:
 
 
 def with_defaults(settings: Settings, executions: int) -> dict[str, Any]:
-    """Add the throttle and the reserved concurrency of an account with this many concurrent executions."""
+    """Add the default throttle and reserved concurrency for an account with this number of executions."""
     own = settings.get("lambda_functions", {})
     missing = {
         function.name: _scaled(function.reserved_concurrency, executions)
@@ -73,23 +73,23 @@ def with_defaults(settings: Settings, executions: int) -> dict[str, Any]:
     }
     if executions - sum(reservations(settings).values()) - sum(missing.values()) < _MIN_UNRESERVED:
         missing = {}
-    # If each request took 0.5 s, like the longest, the requests would use half of the concurrent executions.
+    # If every request took 0.5 s, like the slowest, the requests would use half the concurrent executions.
     throttle = dict.fromkeys(("rate", "burst"), min(_FULL_SIZE, executions))
     functions = {name: {RESERVED: value} for name, value in missing.items()}
     return merge({"throttle": throttle, "lambda_functions": functions}, settings)
 
 
 def reservations(settings: Settings) -> dict[str, int]:
-    """Return the reserved concurrency of each function that has one."""
+    """Return the reserved concurrency of each function that sets it."""
     functions: Mapping[str, Any] = settings.get("lambda_functions", {})
     values = {name: one.get(RESERVED) for name, one in functions.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def mapping_settings(settings: Settings, executions: int) -> dict[str, dict[str, Any]]:
-    """Return the settings of event source mappings that depend on the account, by function.
+    """Return the account-dependent settings of the event source mappings, keyed by function.
 
-    A queue invokes a function no more often than its reserved concurrency, because Lambda would throttle the rest.
+    A queue's concurrency does not exceed the function's reserved concurrency, because Lambda would throttle the excess.
     """
     limits = reservations(settings)
     scaled: dict[str, dict[str, Any]] = {}
@@ -105,7 +105,7 @@ def mapping_settings(settings: Settings, executions: int) -> dict[str, dict[str,
 
 
 def _scaled(value: int, executions: int) -> int:
-    """Return a concurrency of `functions` for an account of another size."""
+    """Return a concurrency from `functions`, scaled to the account's size."""
     return max(_MIN_OF_QUEUE, min(value, value * executions // _FULL_SIZE))
 
 

@@ -1,4 +1,4 @@
-"""The command `deploy`: creates or updates a stage."""
+"""The `deploy` command, which creates or updates a stage."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from infra.package import build, wheels
 
 
 class Plan(NamedTuple):
-    """The input of a deployment: the operator's settings, all settings, and the concurrent executions for the stage."""
+    """The input to a deployment: the operator's settings, all settings, and the stage's concurrent executions."""
 
     own: stage.Settings
     settings: stage.Settings
@@ -47,29 +47,29 @@ class Plan(NamedTuple):
 
     @property
     def extensions(self) -> tuple[str, ...]:
-        """The extensions of the stage."""
+        """The stage's extensions."""
         return stage.extensions(self.settings)
 
     @property
     def functions(self) -> tuple[Function, ...]:
-        """The functions of the stage."""
+        """The stage's functions."""
         return declared_functions(self.extensions)
 
 
 @click.command()
 @stage_option
-@click.option("--delete-data", multiple=True, metavar="EXTENSION", help="Delete that of an extension that is off now.")
+@click.option("--delete-data", multiple=True, metavar="EXTENSION", help="Delete the data of this disabled extension.")
 def deploy(stage_name: str, delete_data: tuple[str, ...]) -> None:
-    """Create or update a stage. Idempotent: after a failure, run it again."""
+    """Create or update a stage. The command is idempotent: after a failure, run it again."""
     if not run(stage_name, delete_data):
-        click.echo("\nThe stage has not passed a verification yet, so it is verified now:")
+        click.echo("\nThe stage has not passed verification yet, so verification runs now:")
         verify_command.start(Session(), stage_name)
 
 
 def run(stage_name: str, delete_data: Collection[str] = ()) -> bool:
-    """Deploy a stage and print each step; return whether it has ever passed its verification.
+    """Deploy a stage and print each step; return whether the stage has ever passed verification.
 
-    `delete_data` names extensions that are switched off together with their data.
+    `delete_data` lists the disabled extensions whose data is deleted.
     """
     session, name = Session(), checks.stack_name(stage_name)
     with step("checks"):
@@ -85,7 +85,7 @@ def run(stage_name: str, delete_data: Collection[str] = ()) -> bool:
             deployed = deployed_settings.read(session.client, name)
     with stage_lock.hold(session.client, name, f"deploy --stage {stage_name}"):
         if deployed_settings.read(session.client, name) != deployed:
-            raise checks.NotReady(f"Another run has just changed stage {stage_name}: run the command again.")
+            raise checks.NotReady(f"Another command has just changed stage {stage_name}: run the command again.")
         return _deploy(session, name, stage_name, plan, parameters, delete_data)
 
 
@@ -102,7 +102,7 @@ def _deploy(
         cloudformation, per_credential = session.client("cloudformation"), limits.requests_per_credential(settings)
         limited = {"RequestsPerCredential": str(per_credential)}
         parameters = {**limited, **operator_parameters, **layouts.parameters(layout)}
-        # The deployed functions use the resources of extensions that are switched off until they are replaced.
+        # Until the deployed functions are replaced, they use the resources of disabled extensions.
         disabled = extension_data.disabled_extensions(cloudformation, name, plan.extensions)
         unused = stack.removed_resources(cloudformation, name, plan.extensions)
         extensions_of_both = stack.extensions_parameter([*plan.extensions, *disabled])
@@ -146,7 +146,7 @@ def _deploy(
         if per_credential:
             stack.apply(cloudformation, name, stage_name, {**limited, "ApiId": api_id})
     click.echo(f"\nStage {stage_name} is deployed at {url}")
-    click.echo("The operator's commands need this environment, for example to create the first workspace:\n")
+    click.echo("The operator commands need these environment variables, for example to create the first workspace:\n")
     for key in ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY", "CAMS_STORED_LAYOUT", "CAMS_EXTENSIONS"):
         click.echo(f"  export {key}={variables[key]}")
     click.echo(f"  export AWS_DEFAULT_REGION={checks.require_region(session)}")
@@ -158,9 +158,9 @@ def _deploy(
 
 
 def _plan(awslambda: Any, stage_name: str, deployed: deployed_settings.DeployedSettings) -> Plan:
-    """Return the input of the deployment; print the settings that are kept and those that change.
+    """Return the input to the deployment; print the settings that are kept and those that change.
 
-    Raise NotReady if the stage would not work with these settings, or in this account.
+    Raise NotReady if the stage would not work with these settings or in this account.
     """
     configured = stage.read(stage_name)
     own = deployed_settings.combine(deployed, configured)
@@ -188,7 +188,7 @@ def _plan(awslambda: Any, stage_name: str, deployed: deployed_settings.DeployedS
 
 
 def _stage_project(stage_name: str, settings: stage.Settings, python: str) -> tuple[Path, bool]:
-    """Build the trimmed project, with Chalice's record of the stage. Return it, and whether it is compiled."""
+    """Build the trimmed project with Chalice's record of the stage. Return the project, and whether it is compiled."""
     project = chalice_process.directory(stage_name)
     try:
         has_bytecode = build.stage(

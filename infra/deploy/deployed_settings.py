@@ -1,10 +1,10 @@
 """The settings of the deployed stage, read from the account.
 
 Settings that `.chalice/config.json` does not mention keep their deployed values, so a stage can be deployed from any
-clone. The first step of a deployment writes the operator's settings into the stack's parameter `OperatorSettings`, so
-the next deployment completes an interrupted one. An adopted stack lacks the parameter, so its settings are read from
-the functions. The limits are not, because an operator's limits cannot be distinguished from those that follow from the
-account's size. A restored stage takes over the settings of the stage that its tables come from.
+clone. The first step of a deployment writes the operator's settings to the stack parameter `OperatorSettings`, so that
+the next deployment can complete an interrupted one. An adopted stack lacks the parameter, so its settings are read from
+the functions. Limits are not read, because the operator's limits cannot be distinguished from limits that are derived
+from the account's size. A restored stage inherits the settings of the stage that its tables come from.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from infra.deploy.stage import RESERVED, Settings, is_generated, merge, without_
 Sdk = Callable[[str], Any]
 
 _PARAMETER = "OperatorSettings"
-# The limit of CloudFormation.
+# CloudFormation's limit for a parameter value.
 _PARAMETER_BYTES = 4096
 _LIMITS = ("throttle", "lambda_functions")
-# The stack has a parameter for each.
+# Settings with their own stack parameters.
 _NOTIFICATIONS = ("alarms_email", "monthly_budget")
-# This table is restored with every stage, and always contains records.
+# Every restored stage has this table, and the table always contains records.
 _ORIGIN_TABLE = "keyring"
 _READABLE = (
     "environment_variables",
@@ -53,7 +53,8 @@ class DeployedSettings:
     """The settings of the deployed stage, in the form of `.chalice/config.json`.
 
     `current` contains the settings of the functions and the API; it is empty if the stage has no functions. `own`
-    contains the operator's settings, which a deployment keeps. `origin` is the stack that a restored `own` comes from.
+    contains the operator's settings, which a deployment keeps. For a restored stage, `origin` is the stack that `own`
+    comes from.
     """
 
     current: Settings = field(default_factory=dict)
@@ -62,7 +63,7 @@ class DeployedSettings:
 
 
 def read(sdk: Sdk, name: str) -> DeployedSettings:
-    """Return the settings of the stage with the stack `name`, such as `cams-prod`."""
+    """Return the deployed settings of the stage whose stack is `name`, such as `cams-prod`."""
     current = _current(sdk, name)
     own = _own(sdk, name, current)
     if current or own:
@@ -72,7 +73,7 @@ def read(sdk: Sdk, name: str) -> DeployedSettings:
 
 
 def reservations(awslambda: Any, name: str) -> dict[str, dict[str, int]]:
-    """Return the deployed functions that have reserved concurrency, as in `lambda_functions`."""
+    """Return the deployed functions' reserved concurrency, in the form of `lambda_functions`."""
     functions = {}
     for function in declared_functions():
         found = unless_missing(awslambda.get_function_concurrency, FunctionName=function.deployed_name(name))
@@ -83,9 +84,10 @@ def reservations(awslambda: Any, name: str) -> dict[str, dict[str, int]]:
 
 
 def combine(deployed: DeployedSettings, configured: Settings) -> dict[str, Any]:
-    """Return the settings to deploy: the operator's, and every deployed setting that they do not mention.
+    """Return the settings to deploy: the configured settings, plus every deployed setting that they do not mention.
 
-    An empty variable is removed. Chalice, which reads `.chalice/config.json` first, fails for a variable that is null.
+    An empty string removes a variable. Null cannot be used, because Chalice reads `.chalice/config.json` first and
+    fails if a variable is null.
     """
     settings = without_null(merge(deployed.own, configured))
     if variables := settings.pop("environment_variables", {}):
@@ -94,9 +96,10 @@ def combine(deployed: DeployedSettings, configured: Settings) -> dict[str, Any]:
 
 
 def describe(deployed: DeployedSettings, configured: Settings, settings: Settings) -> list[str]:
-    """Return a line with the names of the settings that are kept, and a line for each setting that changes.
+    """Return a line that lists the kept settings, plus a line for each changed setting.
 
-    `configured` are the settings of `.chalice/config.json`, `settings` those to deploy with all defaults.
+    `configured` contains the settings from `.chalice/config.json`. `settings` contains all settings to deploy,
+    including defaults.
     """
     lines = changes(deployed.current, settings)
     mentioned = _flat(configured, keep_null=True)
@@ -107,12 +110,12 @@ def describe(deployed: DeployedSettings, configured: Settings, settings: Setting
 
 
 def _is_mentioned(path: tuple[str, ...], mentioned: Mapping[tuple[str, ...], Any]) -> bool:
-    """Return whether the operator's settings have the path, or a path above it that is null."""
+    """Return whether the operator's settings contain the path or a null parent of the path."""
     return path in mentioned or any(path[: len(one)] == one for one, value in mentioned.items() if value is None)
 
 
 def changes(current: Settings, settings: Settings) -> list[str]:
-    """Return a line for each deployed setting that a deployment of `settings` changes; none for a new stage."""
+    """Return a line for each deployed setting that `settings` would change, or an empty list for a new stage."""
     if not current:
         return []
     before, after = _flat(current), _comparable(_flat(settings))
@@ -120,12 +123,12 @@ def changes(current: Settings, settings: Settings) -> list[str]:
 
 
 def parameters(own: Settings) -> dict[str, str]:
-    """Return the parameter of the stack that holds the operator's settings. Raise NotReady if they are too long."""
+    """Return the stack parameter for the operator's settings. Raise NotReady if the settings are too long."""
     kept = {name: value for name, value in own.items() if name not in _NOTIFICATIONS}
     text = json.dumps(kept, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     if (size := len(text.encode())) > _PARAMETER_BYTES:
         raise NotReady(
-            f"The settings of the stage have {size} bytes as JSON, and CloudFormation stores {_PARAMETER_BYTES}: "
+            f"The stage's settings have {size} bytes as JSON, but CloudFormation stores at most {_PARAMETER_BYTES}: "
             "shorten the environment variables."
         )
     return {_PARAMETER: text}
@@ -141,7 +144,7 @@ def _comparable(flat: Mapping[tuple[str, ...], Any]) -> dict[tuple[str, ...], An
 
 
 def _paths(before: Mapping[tuple[str, ...], Any], after: Mapping[tuple[str, ...], Any]) -> list[tuple[str, ...]]:
-    # An empty value is the same as an absent one: 0, false and "".
+    # Empty values (0, false and "") are equivalent to missing values.
     return [path for path in {**before, **after} if (before.get(path) or None) != (after.get(path) or None)]
 
 
@@ -159,7 +162,7 @@ def _text(value: Any) -> str:
 
 
 def _flat(settings: Settings, keep_null: bool = False) -> dict[tuple[str, ...], Any]:
-    """Return the settings by path, such as `("throttle", "rate")`."""
+    """Return the settings keyed by path, such as `("throttle", "rate")`."""
     flat: dict[tuple[str, ...], Any] = {}
     for key, value in settings.items():
         if isinstance(value, dict):
@@ -170,7 +173,7 @@ def _flat(settings: Settings, keep_null: bool = False) -> dict[tuple[str, ...], 
 
 
 def _current(sdk: Sdk, name: str) -> dict[str, Any]:
-    """Return the settings of the functions and the API, or an empty object if there is no function behind the API."""
+    """Return the settings of the functions and the API, or an empty object if the API function does not exist."""
     configuration = unless_missing(sdk("lambda").get_function_configuration, FunctionName=name)
     if not configuration:
         return {}
@@ -196,19 +199,19 @@ def _current(sdk: Sdk, name: str) -> dict[str, Any]:
 
 
 def _extensions(variables: Mapping[str, str]) -> list[str]:
-    """Return the extensions of a deployed function. A function of an earlier version has all extensions."""
+    """Return a deployed function's extensions. Functions from earlier versions have all extensions."""
     listed = variables.get("CAMS_EXTENSIONS", ",".join(present()))
     return [name for name in listed.split(",") if name]
 
 
 def _tags(awslambda: Any, arn: str) -> dict[str, str]:
-    """Return the tags of a function without those of Chalice and of AWS."""
+    """Return a function's tags, except the tags that Chalice and AWS set."""
     tags: dict[str, str] = awslambda.list_tags(Resource=arn)["Tags"]
     return {key: value for key, value in tags.items() if key != "aws-chalice" and not key.startswith("aws:")}
 
 
 def _notifications(sdk: Sdk, name: str) -> dict[str, Any]:
-    """Return the settings that have separate parameters (`operator_email`)."""
+    """Return the settings that have separate stack parameters (`operator_email`)."""
     stored = stack.parameters_of(sdk("cloudformation"), name, ("AlarmsEmail", "MonthlyBudget"))
     settings = {"alarms_email": stored.get("AlarmsEmail"), "monthly_budget": int(stored.get("MonthlyBudget") or 0)}
     return {key: value for key, value in settings.items() if value}
@@ -237,7 +240,7 @@ def _throttle(gateway: Any, name: str, function_arn: str) -> dict[str, int]:
 
 
 def _origin(dynamodb: Any, name: str) -> str:
-    """Return the stack whose tables were restored into this stack, otherwise an empty text."""
+    """Return the stack whose tables were restored into this stack, or an empty string if there is none."""
     found = unless_missing(dynamodb.describe_table, TableName=f"{name}-{_ORIGIN_TABLE}") or {}
     arn: str = found.get("Table", {}).get("RestoreSummary", {}).get("SourceTableArn", "")
     return arn.rpartition("/")[2].removesuffix(f"-{_ORIGIN_TABLE}")

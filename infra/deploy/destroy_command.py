@@ -1,4 +1,4 @@
-"""The command `destroy`: removes a stage."""
+"""The `destroy` command, which removes a stage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from infra.deploy.functions import declared_functions
 @click.command()
 @stage_option
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--delete-data", is_flag=True, help="Also delete tables, stack and, after 30 days, the key.")
+@click.option("--delete-data", is_flag=True, help="Also delete the tables, the stack and, after 30 days, the key.")
 def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
     """Delete the API, the functions and their queues. Keep the tables and the key by default."""
     session, name = Session(), checks.stack_name(stage_name)

@@ -1,4 +1,4 @@
-"""The custom domains of an API. An operator maps them (docs/operate.md), and they outlive the stage."""
+"""Custom domains of an API. Operators map the domains (docs/operate.md), which outlive the stage."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 
 def require_unmapped(gateway: Any, api_id: str) -> None:
-    """Raise ClickException if a domain is mapped to the API: API Gateway does not delete such an API."""
+    """Raise ClickException if a domain is mapped to the API, because API Gateway would reject its deletion."""
     for domain, base_path in _list_mappings(gateway, api_id):
         raise click.ClickException(
             f"The domain {domain} is mapped to this API, and API Gateway deletes no API with a mapping: run `aws "
@@ -18,7 +18,7 @@ def require_unmapped(gateway: Any, api_id: str) -> None:
 
 
 def _list_mappings(gateway: Any, api_id: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the base path of each mapping to the API."""
+    """Yield the domain name and base path of each mapping to the API."""
     for page in gateway.get_paginator("get_domain_names").paginate():
         for domain in page.get("items", ()):
             name = domain["domainName"]

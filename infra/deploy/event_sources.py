@@ -1,7 +1,7 @@
-"""The event source mappings of the functions, and the settings that Chalice cannot express.
+"""The functions' event source mappings, and the mapping settings that Chalice cannot express.
 
-Chalice cannot express filters, retries, bisecting, the on-failure destination and concurrency. It updates only batch
-size and batching window, so the settings made here survive its deployments.
+Chalice cannot express filters, retries, bisecting, on-failure destinations or concurrency. Chalice updates only the
+batch size and the batching window, so settings that are applied here survive its deployments.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from infra.deploy.function import Function
 from infra.deploy.policies import Outputs, stream_output
 
 _STABLE_TIMEOUT_SECONDS = 600
-# Lambda may list a new mapping a little later.
+# Lambda may list a new mapping with a delay.
 _LISTED_WITHIN_SECONDS = 30
 _POLL_SECONDS = 0.5
 _TRANSITIONAL_STATES = ("Creating", "Enabling", "Disabling", "Updating")
@@ -27,7 +27,7 @@ def configure(
 ) -> int:
     """Apply the settings of `functions` to every mapping that differs. Return the number of changed mappings.
 
-    `scaled` contains the settings that depend on the size of the account, by function (`concurrency`).
+    `scaled` contains the settings that depend on the account's size, keyed by function (`concurrency`).
 
     Raise ClickException unless each function has exactly one mapping, to its own event source.
     """
@@ -45,7 +45,7 @@ def configure(
 
 
 def event_source_arn(function: Function, name: str, outputs: Outputs) -> str:
-    """Return the ARN of the function's stream or queue. Empty if the stack has no output for the stream."""
+    """Return the ARN of the function's stream or queue, or an empty string if the stack has no output for it."""
     if function.stream:
         return outputs.get(stream_output(function.stream), "")
     prefix = outputs["TablesArn"].replace(":dynamodb:", ":sqs:").partition("table/")[0]
@@ -74,7 +74,7 @@ def wait_until_stable(awslambda: Any, uuid: str) -> None:
 
 
 def matches(actual: Any, settings: Any) -> bool:
-    """Return whether a mapping's description contains these settings. AWS adds members and omits empty ones."""
+    """Return whether a mapping's description contains these settings. AWS adds members and omits empty members."""
     if isinstance(settings, dict):
         return all(matches((actual or {}).get(key), value) for key, value in settings.items())
     return bool(actual == settings or (not actual and settings == []))
@@ -93,7 +93,7 @@ def _only_mapping(awslambda: Any, function: Function, name: str, outputs: Output
 
 
 def declared_settings(function: Function, outputs: Outputs, scaled: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the settings of a function's mapping. `scaled` is as in `configure`."""
+    """Return a function's mapping settings. `scaled` has the same form as in `configure`."""
     settings = {**function.mapping_settings, **scaled.get(function.name, {})}
     if function.stream:
         settings["DestinationConfig"] = {"OnFailure": {"Destination": outputs["DeadDeliveriesQueueArn"]}}

@@ -1,7 +1,7 @@
-"""Removal of the data of an extension that is switched off: its tables, queues, keys and rows.
+"""Removal of a disabled extension's data: its tables, queues, keys and rows.
 
-`ROWS` in an extension's `deploy/data.py` declares its rows in core's tables. A deployment fails if it would leave data
-behind, because no erasure would reach that data. It deletes the data if the operator asks for it.
+`ROWS` in an extension's `deploy/data.py` declares its rows in core's tables. A deployment fails if it would orphan
+data, because erasures would no longer reach that data. The deployment deletes the data if the operator requests it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _MESSAGES = tuple(f"ApproximateNumberOfMessages{state}" for state in ("", "NotVi
 
 
 def disabled_extensions(cloudformation: Any, name: str, extensions: Collection[str]) -> list[str]:
-    """Return the extensions of the stack `name` that are not among these extensions."""
+    """Return the extensions of the stack `name` that `extensions` does not include."""
     if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
         return []
     return sorted({*stack.extensions(cloudformation, name)} - {*extensions})
 
 
 def check(sdk: Sdk, name: str, stage_name: str, extensions: Collection[str], deleted: Collection[str]) -> None:
-    """Raise NotReady if a deployment with these extensions would leave data behind. Ignore the `deleted` extensions."""
+    """Raise NotReady if a deployment with these extensions would orphan data. Ignore the `deleted` extensions."""
     off = disabled_extensions(sdk("cloudformation"), name, extensions)
     for extension in deleted:
         if extension not in off:
@@ -58,7 +58,7 @@ def _has_data(problem: str, extension: str, stage_name: str) -> str:
 
 
 def delete(sdk: Sdk, name: str, extension: str) -> None:
-    """Delete the rows, tables and keys of an extension; the keys after 30 days. Idempotent."""
+    """Delete an extension's rows and tables, and its keys after 30 days. The function is idempotent."""
     dynamodb, outputs = sdk("dynamodb"), stack.outputs(sdk("cloudformation"), name)
     for table, key in _rows(dynamodb, name, extension):
         dynamodb.delete_item(TableName=table, Key=key)
@@ -79,8 +79,8 @@ def _delete_table(dynamodb: Any, table: str) -> None:
 
 
 def _find_data(sdk: Sdk, name: str, resource: Mapping[str, Any]) -> str:
-    """Return the name of a table with records or of a queue with messages, or an empty text if there is no data."""
-    with sdk_errors.ignore(*sdk_errors.MISSING):  # an interrupted deployment has deleted it
+    """Return the name of a table with records or a queue with messages, or an empty string if there is no data."""
+    with sdk_errors.ignore(*sdk_errors.MISSING):  # an interrupted deployment deleted it
         if resource["Type"] == "AWS::DynamoDB::Table":
             table = resolve(resource["Properties"]["TableName"], name)
             return f"The table {table}" if sdk("dynamodb").scan(TableName=table, Limit=1)["Items"] else ""
@@ -93,13 +93,13 @@ def _find_data(sdk: Sdk, name: str, resource: Mapping[str, Any]) -> str:
 
 
 def _own_resources(extension: str) -> dict[str, Any]:
-    """Return the resources that only this extension declares, by their logical ids."""
+    """Return the resources that only this extension declares, keyed by logical id."""
     core = template([])["Resources"]
     return {key: resource for key, resource in template([extension])["Resources"].items() if key not in core}
 
 
 def _rows(dynamodb: Any, name: str, extension: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the table and the key of each row of an extension in a table of core."""
+    """Yield the table and key of each extension row in core's tables."""
     rows = [row for module in modules("data", [extension]) for row in module.ROWS]
     for table, attribute, prefix in rows:
         schema = dynamodb.describe_table(TableName=f"{name}-{table}")["Table"]["KeySchema"]

@@ -1,8 +1,8 @@
-"""The setting `extensions` of a stage, and the cost of an extension.
+"""The stage setting `extensions`, and the price of an extension.
 
     "extensions": ["console", "history"]
 
-Without it, a stage has all extensions that are present in `chalicelib/extensions`.
+Without this setting, a stage has all extensions that are present in `chalicelib/extensions`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from infra.deploy.stage import Settings
 
 
 def problems(settings: Settings, stage_name: str) -> Iterator[str]:
-    """Yield a sentence for each extension of the stage that is not present. `setting_types` checks the type."""
+    """Yield an error for each configured extension that is not present. `setting_types` checks the type."""
     for name in settings.get("extensions", ()):
         if name not in present():
             known = ", ".join(present()) or "an empty list, because there is none"
@@ -23,7 +23,7 @@ def problems(settings: Settings, stage_name: str) -> Iterator[str]:
 
 
 def describe_disabled(extensions: Collection[str]) -> list[str]:
-    """Return a line for each extension that is off, with the monthly price that it would add to an idle stage."""
+    """Return a line for each disabled extension, with the monthly price that it would add to an idle stage."""
     base = idle_price.of_stage(extensions).dollars
     return [
         f"extension {name} is off: if enabled, it costs "

@@ -1,4 +1,4 @@
-"""A function of the service with its permissions and its event source, as core and the extensions declare it."""
+"""A Lambda function with its permissions and event source, as core and the extensions declare it."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 APPLICATION = "cams"
-"""The application's name in `app.py`. Chalice starts every resource name with it."""
+"""The application's name in `app.py`. Chalice prefixes every resource name with it."""
 
 API = "api_handler"
-"""Chalice's name of the function behind the API."""
+"""Chalice's name for the function behind the API."""
 
 DEAD_LETTER_QUEUE = "deliveries-dead"
-"""The on-failure destination of the streams, and the dead-letter queue of the deliveries."""
+"""The on-failure destination for streams, and the dead-letter queue for deliveries."""
 
 READ_KEYRING = {"keyring": "GetItem"}
-"""The permission of a function that decrypts documents."""
+"""The permission that a function needs to decrypt documents."""
 
 PARTIAL_FAILURES = ["ReportBatchItemFailures"]
-"""FunctionResponseTypes of a function that reports the failed records of a batch."""
+"""FunctionResponseTypes for a function that reports failed records in a batch."""
 
-# Lambda retries a failing batch until its records have this age. The stream keeps them for 24 hours, so an operator has
-# the 18 hours after the dead letter to replay them (`infra.cams redrive-streams`). The number of attempts has no limit:
-# AWS does not document the time between two of them, so a number would not bound the length of an outage.
+# Lambda retries a failing batch until its records reach this age. The stream keeps records for 24 hours, so an operator
+# has 18 hours after the dead letter to replay them (`infra.cams redrive-streams`). The number of attempts is unlimited.
+# AWS does not document the time between attempts, so a limit would not correspond to an outage duration.
 _MAX_RECORD_AGE_SECONDS = 6 * 60 * 60
 _UNLIMITED = -1
 _FILTERS = "FilterCriteria"
@@ -35,10 +35,10 @@ class Function:
     """A function, its permissions and its event source.
 
     `tables` maps a table or index to the permitted DynamoDB actions, separated by spaces. `sends_to` lists queues.
-    `keys` maps the output of the stack with the ARN of a key to the permitted KMS action; `keyring` in `tables` permits
-    to decrypt. `sends_mail` permits to send with SES. `stream` names the table whose stream invokes the function,
-    `queue` the queue. `mapping_settings` are arguments of UpdateEventSourceMapping. `reserved_concurrency` is the
-    default of a large account (`limits`).
+    `keys` maps stack outputs with key ARNs to the permitted KMS action; `keyring` in `tables` also grants permission to
+    decrypt. `sends_mail` grants permission to send email with SES. `stream` names the table whose stream invokes the
+    function; `queue` names the queue that invokes it. `mapping_settings` are arguments of UpdateEventSourceMapping.
+    `reserved_concurrency` is the default for a large account (`limits`).
     """
 
     name: str
@@ -54,16 +54,16 @@ class Function:
     sends_mail: bool = False
 
     def deployed_name(self, name: str) -> str:
-        """Return the function's name in the account. `name` is the stack's, such as `cams-prod`."""
+        """Return the function's name in the account. `name` is the stack name, such as `cams-prod`."""
         return name if self.name == API else f"{name}-{self.name}"
 
     @property
     def sends_to_itself(self) -> bool:
-        """Whether the function continues its work by messages to the queue that invokes it."""
+        """Whether the function continues its work by sending messages to the queue that invokes it."""
         return self.queue in self.sends_to
 
     def with_rights(self, tables: Mapping[str, str] | None = None, sends_to: Iterable[str] = ()) -> Function:
-        """Return the function with further permissions."""
+        """Return the function with additional permissions."""
         rights = {table: set(actions.split()) for table, actions in self.tables.items()}
         for table, actions in (tables or {}).items():
             rights[table] = rights.get(table, set()).union(actions.split())
@@ -71,9 +71,9 @@ class Function:
         return replace(self, tables=joined, sends_to=tuple(dict.fromkeys([*self.sends_to, *sends_to])))
 
     def merge(self, other: Function) -> Function:
-        """Return a function that reads a stream for two extensions, with the permissions and the filters of both."""
+        """Return a function that reads a stream for two extensions, with the permissions and filters of both."""
         filters = [one.mapping_settings[_FILTERS]["Filters"] for one in (self, other)]
-        # Lambda passes a record that matches one of the filters, and without a filter all records.
+        # Lambda passes records that match any of the filters, or all records if there is no filter.
         patterns = [] if [] in filters else [one for listed in filters for one in listed]
         return replace(
             self.with_rights(other.tables, other.sends_to),
@@ -83,13 +83,13 @@ class Function:
 
 
 def stream_settings(parallelization: int = 1, event_filter: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the settings of the mapping from a stream to a function."""
+    """Return the event source mapping settings for a stream."""
     return {
         # Bisecting isolates a failing record, so that the other records of its batch are processed.
         "BisectBatchOnFunctionError": True,
         "MaximumRetryAttempts": _UNLIMITED,
         "MaximumRecordAgeInSeconds": _MAX_RECORD_AGE_SECONDS,
-        # The records of one item stay in order for every factor.
+        # Records for the same item stay in order with any parallelization factor.
         "ParallelizationFactor": parallelization,
         _FILTERS: {"Filters": [{"Pattern": json.dumps(event_filter)}] if event_filter else []},
     }
@@ -103,7 +103,7 @@ def follow(
     memory_mb: int = 256,
     event_filter: Mapping[str, Any] | None = None,
 ) -> Function:
-    """Return the function `follow_<table>`, which follows the stream of a table for core and the extensions."""
+    """Return the function `follow_<table>`, which follows a table's stream for core and the extensions."""
     return Function(
         f"follow_{table}",
         memory_mb=memory_mb,

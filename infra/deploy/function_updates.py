@@ -1,9 +1,9 @@
-"""Function updates during a deployment: one upload of the package, then all functions in parallel.
+"""Function updates during a deployment: one package upload, then parallel updates of all functions.
 
 Chalice uploads the package once per function, and updates the functions one at a time. The event handlers in this
-module make `CreateFunction` take the code from a bucket, and hold the updates back until Chalice has finished. A
-function that already has the code and the settings is not updated. `apply` also changes the handlers of functions,
-because Chalice never does.
+module make `CreateFunction` take the code from a bucket, and defer function updates until Chalice has finished.
+Functions that already have the code and settings are not updated. `apply` also updates function handlers, because
+Chalice never does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from botocore.handlers import BUILTIN_HANDLERS
 
 Parameters = dict[str, Any]
 
-# Lambda accepts 15 calls a second that change functions; each update takes a second or more.
+# Lambda accepts 15 function changes per second, and each update takes at least a second.
 _UPDATES_AT_ONCE = 8
 _RETRIES = Config(retries={"mode": "standard", "max_attempts": 10})
 _FIRST_POLL_SECONDS = 0.1
@@ -33,7 +33,7 @@ _CONTEXT = "cams_function"
 
 
 class FunctionUpdates:
-    """The updates of one deployment. `bucket` is the one of the stack for packages."""
+    """The function updates of one deployment. `bucket` is the stack's package bucket."""
 
     def __init__(self, session: Session, bucket: str) -> None:
         self._awslambda, self._s3 = session.client("lambda", config=_RETRIES), session.client("s3")
@@ -46,7 +46,7 @@ class FunctionUpdates:
         self._first_version_change = 0.0
 
     def register(self) -> None:
-        """Handle the calls of every SDK session that is created after this one."""
+        """Register the event handlers for all SDK sessions that are created later."""
         BUILTIN_HANDLERS.extend(
             [
                 ("provide-client-params.lambda.CreateFunction", self._create),
@@ -58,9 +58,9 @@ class FunctionUpdates:
         )
 
     def apply(self, handlers: Mapping[str, str]) -> str:
-        """Update every function that differs; return a sentence with the figures. Raise ClickException.
+        """Update every function that differs; return a one-line summary. Raise ClickException on failure.
 
-        `handlers` has the handler of each function by its deployed name, such as `chalicelib.functions.deliver`.
+        `handlers` maps deployed function names to handlers, such as `chalicelib.functions.deliver`.
         """
         for name, deployed in self._deployed.items():
             if name in handlers and handlers[name] != deployed["Handler"]:
@@ -128,10 +128,10 @@ class FunctionUpdates:
             raise click.ClickException(f"Lambda could not update the function {name}: {reason}")
 
     def _wait(self, name: str) -> Parameters:
-        """Wait until no update of a function is running. Return its configuration."""
+        """Wait until a function has no update in progress. Return its configuration."""
         deadline, pause = time.monotonic() + _TIMEOUT_SECONDS, _FIRST_POLL_SECONDS
         while True:
-            # GetFunction, because its limit is 100 calls a second.
+            # GetFunction has a higher limit: 100 calls per second.
             configuration: Parameters = self._awslambda.get_function(FunctionName=name)["Configuration"]
             if configuration.get("LastUpdateStatus") != "InProgress" or time.monotonic() > deadline:
                 return configuration
@@ -140,7 +140,7 @@ class FunctionUpdates:
 
 
 def _has(deployed: Parameters, settings: Parameters) -> bool:
-    """Return whether a function has these settings. Lambda omits an empty setting, or returns it with empty members."""
+    """Return whether a function has these settings. Lambda omits empty settings or returns them with empty members."""
     return all(_compact(value) == _compact(deployed.get(name)) for name, value in settings.items())
 
 
@@ -150,5 +150,5 @@ def _compact(setting: Any) -> Any:
 
 
 def _answer(context: Parameters, **_: Any) -> tuple[AWSResponse, Parameters]:
-    """Return a response to a call that is held back, in place of Lambda. Chalice then does not wait for the update."""
+    """Return a response to a deferred call in place of Lambda, so that Chalice does not wait for the update."""
     return AWSResponse("", 200, {}, None), {**context[_CONTEXT], "LastUpdateStatus": "Successful"}

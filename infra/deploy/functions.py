@@ -1,8 +1,8 @@
-"""The functions of core: permissions, memory, timeout and event source. `declared_functions` adds the extensions'.
+"""Core's functions: permissions, memory, timeout and event source. `declared_functions` adds the extensions'.
 
-The table holds everything about a function that Chalice does not know. `policies` generates the IAM policies from it,
-`stage` the function settings, `event_sources` the settings of the event source mappings. Tables and queues have the
-names of `infra/template.yaml`, without the prefix.
+The table contains everything about a function that Chalice does not know. From it, `policies` generates IAM policies,
+`stage` generates function settings, and `event_sources` generates mapping settings. Tables and queues have the same
+names as in `infra/template.yaml`, without the prefix.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ _CORE = (
         },
         sends_to=("deliveries", "maintenance"),
     ),
-    # Tools are in the same table, and have no events.
+    # The same table contains tools, which have no events.
     _fan_out("agents", event_filter={"dynamodb": {"Keys": {"item": {"S": [{"prefix": "agent#"}]}}}}),
-    # Most writes of a conversation contain no received message, or are TTL deletions. The filter drops them.
+    # Most conversation writes are TTL deletions or contain no received message. The filter drops these writes.
     _fan_out(
         "conversations",
         parallelization=4,
@@ -103,12 +103,12 @@ _CORE = (
     _fan_out("clients"),
     _fan_out("organisations"),
     _fan_out("leads", event_filter={"eventName": ["INSERT"]}),
-    # This function moves the deliveries for a slow host to the slow queue. They never come back.
+    # This function moves deliveries to slow hosts to the slow queue. They are never moved back.
     _deliver("deliver", "deliveries", sends_to=("deliveries-slow", DEAD_LETTER_QUEUE), max_concurrency=200),
-    # The bulkhead: hanging receivers occupy at most 50 concurrent executions of the account.
+    # Bulkhead: unresponsive receivers occupy at most 50 of the account's concurrent executions.
     _deliver("deliver_slow", "deliveries-slow", sends_to=(DEAD_LETTER_QUEUE,), max_concurrency=50),
-    # The filter drops the parts of conversations. The memory, which is also a share of a processor, is needed to unseal
-    # the others.
+    # The filter drops conversation parts. Decrypting the other records requires this memory size, which determines the
+    # CPU share.
     follow(
         "conversations",
         {},
@@ -116,7 +116,7 @@ _CORE = (
         memory_mb=512,
         event_filter={"dynamodb": {"Keys": {"item": {"S": ["conversation"]}}}},
     ),
-    # The timeout is shorter than the delay of a recount, so that no count is written after a newer one.
+    # The timeout is shorter than the recount delay, so that no count overwrites a newer count.
     Function(
         "maintain",
         memory_mb=512,
@@ -136,17 +136,17 @@ _CORE = (
         },
         sends_to=("maintenance", "deliveries", "deliveries-slow"),
         queue="maintenance",
-        # All counts of a month write its row.
+        # All counts for a month update the same row.
         mapping_settings={"ScalingConfig": {"MaximumConcurrency": 10}, "FunctionResponseTypes": PARTIAL_FAILURES},
     ),
 )
 
 
 def declared_functions(extensions: Iterable[str] | None = None) -> tuple[Function, ...]:
-    """Return the functions of core and of these extensions, by default of all that are present.
+    """Return the functions of core and these extensions, by default of all extensions that are present.
 
-    Two declarations with one name are merged, so that two extensions can follow one stream. A permission for a function
-    of a disabled extension has no effect.
+    Two declarations with the same name are merged, so that two extensions can follow the same stream. Permissions that
+    refer to a disabled extension's function have no effect.
     """
     merged: dict[str, Function] = {}
     declarations = extension_parts.modules("functions", extensions)

@@ -1,8 +1,8 @@
-"""The gateway responses of API Gateway, in the service's error envelope.
+"""API Gateway's gateway responses, in the service's error envelope.
 
-API Gateway itself responds when a request does not reach the function, or when the function returns no response.
-Chalice uploads the whole API at every deployment, which resets these responses, so `put` runs after each deployment.
-Until then, clients see API Gateway's default responses for some seconds. No response echoes any part of the request.
+API Gateway itself responds when a request does not reach the function, or when the function returns no response. Each
+Chalice deployment uploads the whole API and resets these responses, so `put` runs afterwards. Until then, clients see
+API Gateway's default responses for a few seconds. Gateway responses never echo any part of the request.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from chalicelib import errors
 
 @dataclass(frozen=True)
 class GatewayResponse:
-    """One gateway response. Without a `status`, the response keeps the status that API Gateway chose."""
+    """A gateway response. Without a `status`, the response keeps the status that API Gateway chose."""
 
     status: int | None
     code: str
@@ -28,7 +28,7 @@ class GatewayResponse:
 
     @classmethod
     def from_error(cls, error: type[errors.ApiError]) -> GatewayResponse:
-        """Return the response with which the service itself reports this error."""
+        """Return the response that the service itself would send for this error."""
         return cls(error.STATUS_CODE, error.code, error.sentence)
 
 
@@ -69,20 +69,21 @@ RESPONSES: dict[str, GatewayResponse] = {
     "AUTHORIZER_CONFIGURATION_ERROR": _failure(500),
     "AUTHORIZER_FAILURE": _failure(500),
     "DEFAULT_5XX": _failure(None),
-    # Includes an unknown route called with a bearer token: API Gateway parses the token as a signature, and sends 403.
+    # This type includes unknown routes that are called with a bearer token: API Gateway parses the token as a signature
+    # and responds with 403.
     "DEFAULT_4XX": GatewayResponse(None, errors.Invalid.code, "The request is not valid, or there is no such route."),
 }
-"""Keyed by API Gateway's response type. The two defaults apply to all other types."""
+"""The responses, keyed by API Gateway response type. The two defaults apply to all other types."""
 
 
-# Any page may read them: API Gateway cannot set it for single routes, a page with a visitor token has to know why its
-# request failed, and they contain no data of a workspace.
+# Pages of any origin may read these responses: API Gateway cannot set this header per route, a page with a visitor
+# token must learn why its request failed, and the responses contain no workspace data.
 _CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After,X-Request-Id"}
 
 
 def put(sdk: Callable[..., Any], api_id: str, stage: str) -> int:
     """Put every response that differs, and redeploy the stage. Return the number of changed responses."""
-    # API Gateway allows one CreateDeployment in five seconds per account, and Chalice has just called it.
+    # API Gateway allows one CreateDeployment call per account every five seconds, and Chalice has just made one.
     gateway = sdk("apigateway", config=Config(retries={"mode": "standard", "max_attempts": 10}))
     changed = outdated(gateway, api_id)
     for response_type, request in changed.items():
@@ -93,7 +94,7 @@ def put(sdk: Callable[..., Any], api_id: str, stage: str) -> int:
 
 
 def outdated(gateway: Any, api_id: str) -> dict[str, dict[str, Any]]:
-    """Return the arguments of PutGatewayResponse for each missing or different response of the API, by type."""
+    """Return PutGatewayResponse arguments for each missing or different response of the API, keyed by type."""
     current = {one["responseType"]: one for one in gateway.get_gateway_responses(restApiId=api_id, limit=500)["items"]}
     declared = {response_type: _to_request(response) for response_type, response in RESPONSES.items()}
     return {
@@ -104,7 +105,7 @@ def outdated(gateway: Any, api_id: str) -> dict[str, dict[str, Any]]:
 
 
 def _to_request(response: GatewayResponse) -> dict[str, Any]:
-    """Return the arguments of PutGatewayResponse. A header value is a context variable or a quoted literal."""
+    """Return the arguments of PutGatewayResponse. Header values are context variables or quoted literals."""
     literals = {**response.headers, **_CORS}
     headers = {"X-Request-Id": "context.requestId", **{name: f"'{text}'" for name, text in literals.items()}}
     envelope = {"success": False, "message": response.message, "code": response.code}

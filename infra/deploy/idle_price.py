@@ -1,4 +1,4 @@
-"""The price of an idle stage per month in dollars, at the list prices of us-east-1 as of 2025."""
+"""An idle stage's monthly price in dollars, at the us-east-1 list prices of 2025."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 from infra.deploy import template
 from infra.deploy.functions import declared_functions
 
-# Dollars for a key, a metric of an alarm and a custom metric a month, and for a request to a queue.
+# Dollars per month for a key, an alarm metric and a custom metric, and dollars per queue request.
 KEY, ALARM_METRIC, CUSTOM_METRIC, _QUEUE_REQUEST = 1.00, 0.10, 0.30, 0.40 / 1e6
-# Lambda reads an idle queue with five connections, each of which waits for 20 seconds.
+# Lambda polls an idle queue with five connections, and each poll waits for 20 seconds.
 _POLLERS, _SECONDS_OF_POLL, _SECONDS_OF_MONTH = 5, 20, 30 * 24 * 60 * 60
 _POLLING = _POLLERS * _SECONDS_OF_MONTH / _SECONDS_OF_POLL * _QUEUE_REQUEST
 
 
 class IdlePrice(NamedTuple):
-    """The numbers of those resources of a stage that cost money even when idle."""
+    """The counts of stage resources that cost money even when they are idle."""
 
     keys: int
     alarms: int
@@ -25,12 +25,12 @@ class IdlePrice(NamedTuple):
 
     @property
     def polling(self) -> float:
-        """The dollars for Lambda's requests to empty queues."""
+        """The price of Lambda's requests to empty queues, in dollars."""
         return self.queues * _POLLING
 
     @property
     def dollars(self) -> float:
-        """The sum. The check of the stage has one custom metric."""
+        """The total price in dollars. The stage's self-check publishes one custom metric."""
         return self.keys * KEY + self.metrics * ALARM_METRIC + CUSTOM_METRIC + self.polling
 
 

@@ -1,7 +1,7 @@
-"""The stored layout that the functions write: the newest that both this version and the deployed functions read.
+"""The stored layout that functions write: the newest layout that this version and the deployed functions can read.
 
-While a deployment replaces the functions, old and new ones run side by side. The environment of each function lists the
-layouts that it reads. A stack parameter records the layout that was last written; it remains with the tables.
+While a deployment replaces the functions, old and new functions run side by side. Each function's environment lists the
+layouts that it reads. A stack parameter records the last written layout and is kept with the tables.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from infra.deploy.sdk_errors import unless_missing
 
 VARIABLE, READABLE_VARIABLE = "CAMS_STORED_LAYOUT", "CAMS_READABLE_LAYOUTS"
 _PARAMETERS = ("StoredLayout", "StoredLayoutVersion")
-# Before deployments recorded layouts, every function read and wrote this one.
+# The layout that all functions used before deployments recorded layouts.
 _FIRST = "2"
 
 
 def choose(sdk: Callable[[str], Any], name: str, stage: str) -> int:
-    """Return the layout to write. Raise NotReady if this version cannot read the records that the stage has written."""
+    """Return the layout to write. Raise NotReady if this version cannot read the stage's records."""
     deployed = list(_deployed(sdk("lambda"), name))
     parameters = stack.parameters_of(sdk("cloudformation"), name, _PARAMETERS)
     written = int(parameters.get("StoredLayout") or (_FIRST if deployed else CURRENT))
@@ -34,12 +34,13 @@ def choose(sdk: Callable[[str], Any], name: str, stage: str) -> int:
             f"Stage {stage} has records of layout {written}, but version {__version__} reads only {known}: deploy "
             f"version {first} {'or a later one instead' if written > CURRENT else 'first'}."
         )
-    # Never less than `written`: otherwise a deployment would accept an earlier version that cannot read the records.
+    # The layout is never older than `written`: otherwise, a deployment would accept an earlier version that cannot read
+    # the records.
     return max({written}.union(set(READABLE).intersection(*deployed)))
 
 
 def parameters(layout: int) -> dict[str, str]:
-    """Return the parameters of the stack that record the layout."""
+    """Return the stack parameters that record the layout."""
     return dict(zip(_PARAMETERS, (str(layout), READABLE[layout]), strict=True))
 
 
@@ -51,12 +52,12 @@ def recorded(layout: int) -> dict[str, str]:
 
 
 def variables(layout: int) -> dict[str, str]:
-    """Return the environment variables of the functions: the layout that they write, and those that they read."""
+    """Return the functions' environment variables: the layout that they write, and the layouts that they read."""
     return {VARIABLE: str(layout), READABLE_VARIABLE: ",".join(map(str, READABLE))}
 
 
 def next_step(layout: int, stage: str) -> str:
-    """Return a sentence for the operator if the stage still writes an older layout, otherwise an empty text."""
+    """Return a notice for the operator if the stage still writes an older layout, otherwise an empty string."""
     if layout == CURRENT:
         return ""
     return (

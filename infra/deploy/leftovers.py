@@ -1,8 +1,8 @@
-"""The leftovers of a stage: functions and roles that the stage no longer needs.
+"""A stage's leftovers: functions and roles that the stage no longer needs.
 
-Leftovers come from an earlier version, or from an extension that is now off. They also come from a plain `chalice
-deploy` that failed halfway: Chalice then has no record of the role and the first function that it created. Chalice's
-tags and policy names identify leftovers, which are then handed to Chalice for deletion.
+Leftovers come from an earlier version, or from an extension that is now disabled. They also come from a plain `chalice
+deploy` that failed halfway: Chalice then has no record of the role and the first function that it created. Leftovers
+are identified by Chalice's tags and policy names, and passed to Chalice for deletion.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Sdk = Callable[[str], Any]
 
 
 def functions(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> dict[str, str]:
-    """Return the ARN of each function of the stage that is not `needed`, by its deployed name."""
+    """Return the ARNs of the stage's functions that are not `needed`, keyed by deployed name."""
     awslambda = sdk("lambda")
     return {
         function["FunctionName"]: function["FunctionArn"]
@@ -26,7 +26,7 @@ def functions(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> 
 
 
 def roles(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> dict[str, str]:
-    """Return the ARN of each role of the stage that no needed function uses, by its name.
+    """Return the ARNs of the stage's roles that no needed function uses, keyed by role name.
 
     A role that another function uses does not belong to the stage, even if its name and its policy match.
     """
@@ -58,7 +58,7 @@ def _is_of_stage(awslambda: Any, arn: str, stage: str) -> bool:
 
 
 def _is_of_chalice(iam: Any, role: dict[str, Any]) -> bool:
-    """Return whether only functions may assume the role, and its only policy is inline and has the role's name."""
+    """Return whether only Lambda may assume the role, and its only policy is inline and has the role's name."""
     trusted = [statement.get("Principal") for statement in role["AssumeRolePolicyDocument"]["Statement"]]
     if trusted != [{"Service": "lambda.amazonaws.com"}]:
         return False

@@ -1,13 +1,13 @@
-"""The limits of a stage, which protect the account from the stage and the callers from each other.
+"""A stage's limits, which protect the account from the stage and callers from each other.
 
-An operator sets them in the stage of `.chalice/config.json` (docs/operate.md):
+Operators set the limits per stage in `.chalice/config.json` (docs/operate.md):
 
     "throttle": {"rate": 1000, "burst": 1000},
     "requests_per_credential": 0,
     "lambda_functions": {"deliver": {"reserved_concurrency": 200}, "deliver_slow": {"reserved_concurrency": 50}}
 
-The throttle is a setting of the API's stage, which Chalice cannot express. The limit per credential is an AWS WAF rule
-in `infra/template.yaml`. Chalice reserves the concurrency. `concurrency` computes the defaults.
+The throttle is an API stage setting that Chalice cannot express. The limit per credential is an AWS WAF rule in
+`infra/template.yaml`. Chalice reserves the concurrency. `concurrency` computes the defaults.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from infra.deploy.functions import declared_functions
 from infra.deploy.stage import Settings
 
 _THROTTLE = ("rate", "burst")
-# The limits of AWS: the highest default rate of an account, which is lower in some regions; of a rate rule; and of a
-# queue's concurrency.
+# AWS limits: the default request rate of an account (lower in some regions), the limit of a rate-based rule, and the
+# concurrency of a queue.
 _THROTTLES = range(1, 10_000 + 1)
 _REQUESTS = range(10, 2_000_000_000 + 1)
 _CONCURRENCIES = range(2, 1_000 + 1)
 
 
 def problems(settings: Settings, stage_name: str) -> Iterator[str]:
-    """Yield a sentence for each setting that AWS would reject."""
+    """Yield an error for each setting that AWS would reject."""
     yield from _throttle_problems(settings.get("throttle", {}), stage_name)
     requests = settings.get("requests_per_credential", 0)
     if not _is_number(requests) or (requests and requests not in _REQUESTS):
@@ -61,7 +61,7 @@ def _concurrency_problems(functions: Any, stage_name: str) -> Iterator[str]:
 
 
 def _reserved_problems(function: Function, value: Any, stage_name: str) -> Iterator[str]:
-    """Yield a sentence for an invalid reserved concurrency, which also limits the function's queue."""
+    """Yield an error for an invalid reserved concurrency, which also limits the function's queue."""
     valid = value is None or (_is_number(value) and (value in _CONCURRENCIES if function.queue else value > 0))
     if not valid:
         allowed = "a whole number from 2 to 1000" if function.queue else "a whole number from 1"
@@ -70,7 +70,7 @@ def _reserved_problems(function: Function, value: Any, stage_name: str) -> Itera
 
 
 def unknown_functions(settings: Settings, functions: Iterable[Function]) -> list[str]:
-    """Return the names in `lambda_functions` without a function, such as those of a disabled extension."""
+    """Return the names in `lambda_functions` that match no function, such as names from a disabled extension."""
     return sorted(settings.get("lambda_functions", {}).keys() - {function.name for function in functions})
 
 
@@ -80,7 +80,7 @@ def requests_per_credential(settings: Settings) -> int:
 
 
 def throttle(gateway: Any, api_id: str, stage_name: str, settings: Settings) -> bool:
-    """Set the throttle of the API's stage. Return whether it was different."""
+    """Set the API stage's throttle. Return whether the throttle has changed."""
     limit = settings["throttle"]
     current = gateway.get_stage(restApiId=api_id, stageName=stage_name).get("methodSettings", {}).get("*/*", {})
     if (current.get("throttlingRateLimit"), current.get("throttlingBurstLimit")) == (limit["rate"], limit["burst"]):

@@ -1,7 +1,7 @@
-"""The log groups and the alarms of the stack, generated from the table of functions. docs/operate.md explains them.
+"""The stack's log groups and alarms, generated from the function table. docs/operate.md explains them.
 
-Only failures of the service raise an alarm. A workspace's failing receiver does not: a metric and the lists of
-deliveries show its failures. In names, `${Name}` is a template parameter, the name of the stack.
+Only service failures raise an alarm. A workspace's failing receiver raises no alarm: its failures appear in a metric
+and in the delivery lists. In names, `${Name}` is the template parameter with the stack name.
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ from infra import extension_parts
 from infra.deploy.function import API, APPLICATION, Function
 
 Resources = dict[str, dict[str, Any]]
-"""Resources of a template by their logical id."""
+"""Template resources, keyed by logical id."""
 
 NAME = "${Name}"
 _LOG_RETENTION_DAYS = 30
 _MINUTE, _FIVE_MINUTES = 60, 300
 _SUM: dict[str, Any] = {"Statistic": "Sum", "Period": _FIVE_MINUTES}
 _LATE_MS, _FAN_OUT_LATE_MS, _LATE_SECONDS = 300_000, 60_000, 300
-# Most requests take less than 0.1 s, the most expensive ones 0.5 s of CPU, and a cold start a second or two.
+# Most requests take less than 0.1 s, the most expensive requests use 0.5 s of CPU time, and a cold start takes one or
+# two seconds.
 _SLOW_MS = 3_000
 _DOC = "See docs/operate.md, section Alarms."
 REDRIVE = "Then run `aws sqs start-message-move-task`: docs/operate.md, section Dead letters."
-"""The last sentence of the alarm for a dead-letter queue whose messages can be repeated."""
+"""The last sentence of the alarms for dead-letter queues whose messages can be redriven."""
 _REDRIVE_STREAMS = "python -m infra.cams redrive-streams"
-# The name and the first sentence of an alarm, by the prefixes of its functions.
+# The name and first sentence of each alarm, keyed by the prefixes of its functions.
 _LATE_BY_PREFIX = {
-    "follow_conversations": ("TalliesLate", "Counts of conversations take more than five minutes to follow changes."),
+    "follow_conversations": ("TalliesLate", "Conversation counts lag behind changes by more than five minutes."),
 }
 _DEAD_LETTERS = {
     "DeadDeliveries": f"Webhooks or stream records are dead letters. Run `{_REDRIVE_STREAMS}` today. {REDRIVE}",
-    "DeadMaintenance": f"A deletion, a recount, an expiry or a part of a fan-out has failed. {REDRIVE}",
+    "DeadMaintenance": f"A deletion, a recount, an expiry or part of a fan-out has failed. {REDRIVE}",
 }
 
 
@@ -45,13 +46,13 @@ def log_groups(functions: Iterable[Function]) -> Resources:
 
 
 def log_group(function: str) -> dict[str, Any]:
-    """Return the log group of a function. Lambda would create it on first use, without a retention period."""
+    """Return a function's log group. Otherwise, Lambda would create a log group without a retention period."""
     properties = {"LogGroupName": {"Fn::Sub": f"/aws/lambda/{function}"}, "RetentionInDays": _LOG_RETENTION_DAYS}
     return {"Type": "AWS::Logs::LogGroup", "Condition": "IsServing", "Properties": properties}
 
 
 def alarms(functions: Iterable[Function], extensions: Iterable[str] | None = None) -> Resources:
-    """Return the alarms. Each notifies the topic `AlarmsTopic` when it changes its state."""
+    """Return the alarms. Each alarm notifies the topic `AlarmsTopic` when its state changes."""
     declarations = extension_parts.modules("functions", extensions)
     late = [
         _late_readers(declaration.LATE_ALARM, declaration.FUNCTIONS)
@@ -83,21 +84,22 @@ def _service_alarms() -> Resources:
     return {
         "ApiFailing": _alarm(
             "ApiFailing",
-            f"The API answers requests with 5xx. {_DOC}",
+            f"The API responds to requests with 5xx errors. {_DOC}",
             {**_metric("AWS/ApiGateway", "5XXError", stage), **_SUM},
             threshold=5,
         ),
         "ApiSlow": _alarm(
-            "ApiSlow", f"One of 100 requests takes 3 seconds or more. {_DOC}", latency, threshold=_SLOW_MS, periods=3
+            "ApiSlow", f"One in 100 requests takes 3 seconds or more. {_DOC}", latency, threshold=_SLOW_MS, periods=3
         ),
-        # Metrics without dimensions cover all functions of the region, which share the account's concurrency limit.
+        # Metrics without dimensions cover all functions in the region, which share the account's concurrency limit.
         "FunctionsThrottled": _alarm(
             "FunctionsThrottled",
             f"Lambda throttles invocations at the account's concurrency limit. {_DOC}",
             {**_metric("AWS/Lambda", "Throttles"), **_SUM},
             threshold=1,
         ),
-        # All tables of the region: a query cannot select some of them. Without a query, 48 metrics would be needed.
+        # The query covers all tables in the region, because a query cannot select individual tables. An alarm without a
+        # query would need 48 metrics.
         "DatabaseThrottled": _alarm(
             "DatabaseThrottled",
             f"DynamoDB throttles requests. {_DOC}",
@@ -105,10 +107,10 @@ def _service_alarms() -> Resources:
             threshold=100,
             periods=3,
         ),
-        # The check is the only source of its metric, so a check that does not run notifies the topic, too.
+        # Only the self-check publishes this metric, so missing data means that the self-check does not run.
         "PartsBroken": _alarm(
             "PartsBroken",
-            f"An event source mapping or a key does not work, or the check of them does not run. {_DOC}",
+            f"An event source mapping or a key does not work, or the self-check does not run. {_DOC}",
             {**_metric({"Ref": "Name"}, "brokenParts"), "Statistic": "Maximum", "Period": _FIVE_MINUTES},
             threshold=1,
             periods=3,
@@ -118,7 +120,7 @@ def _service_alarms() -> Resources:
 
 
 def _function_alarms(functions: Iterable[Function]) -> Resources:
-    """Return the alarms on functions of core. A function that fails also makes its stream late."""
+    """Return the alarms on core functions. A failing function also delays its stream."""
     events, deliveries = (
         [function for function in functions if function.name.startswith(prefix)] for prefix in ("fan_out_", "deliver")
     )
@@ -133,14 +135,14 @@ def _function_alarms(functions: Iterable[Function]) -> Resources:
     return {
         **_late(
             "EventsLate",
-            "Changes take over a minute to become events.",
+            "Changes take more than a minute to become events.",
             _metrics(events, "IteratorAge"),
             _FAN_OUT_LATE_MS,
         ),
         **{name: alarm for alarms in late for name, alarm in alarms.items()},
-        # The metric omits the messages of workspaces that cause a backlog: the queues are fair.
+        # Because the queues are fair queues, this metric omits messages from workspaces that cause a backlog.
         **_late("DeliveriesLate", "Webhooks wait for more than five minutes.", queues, _LATE_SECONDS),
-        # The alarm covers only failures of the functions. An unreachable receiver is an outcome, which the ledger
+        # The alarm covers only function failures. An unreachable receiver is a delivery outcome that the ledger
         # records.
         "DeliveriesFailing": _alarm(
             "DeliveriesFailing",
@@ -152,7 +154,7 @@ def _function_alarms(functions: Iterable[Function]) -> Resources:
 
 
 def _dead_letter_alarms(descriptions: Mapping[str, str]) -> Resources:
-    """Return an alarm for each dead-letter queue. The resource of the queue has the alarm's name with `Queue`."""
+    """Return an alarm for each dead-letter queue. The queue's logical id is the alarm's name plus `Queue`."""
     metric = "ApproximateNumberOfMessagesVisible"
     return {
         name: _alarm(
@@ -166,12 +168,12 @@ def _dead_letter_alarms(descriptions: Mapping[str, str]) -> Resources:
 
 
 def _late_readers(alarm: tuple[str, str], functions: Iterable[Function]) -> Resources:
-    """Return the alarm with this name and first sentence on the functions that read a stream."""
+    """Return an alarm on the functions that read a stream, with this name and first sentence."""
     return _late(*alarm, _metrics([function for function in functions if function.stream], "IteratorAge"), _LATE_MS)
 
 
 def _late(name: str, description: str, metrics: list[dict[str, Any]], threshold: int) -> Resources:
-    """Return an alarm that rings after 3 late minutes of 15. A minute without an invocation has no value."""
+    """Return an alarm that fires after 3 late minutes out of 15. A minute without an invocation has no data point."""
     combined = {**_combined("MAX", "Maximum", metrics, _MINUTE), "DatapointsToAlarm": 3}
     return {name: _alarm(name, f"{description} {_DOC}", combined, threshold=threshold, periods=15)}
 
@@ -200,9 +202,10 @@ def _alarm(
 
 
 def _combined(expression: str, statistic: str, metrics: list[dict[str, Any]], period: int) -> dict[str, Any]:
-    """Return one value for several metrics. The expression ignores a metric without data.
+    """Combine several metrics into one value. The expression ignores metrics without data.
 
-    `FILL` would add a value to the newest minute, whose metrics are not complete: the alarm could stay in OK.
+    `FILL` would add a value to the newest minute, whose metrics are incomplete, so the alarm could stay in the OK
+    state.
     """
     ids = [f"m{number}" for number in range(len(metrics))]
     stats = [{"Metric": metric, "Period": period, "Stat": statistic} for metric in metrics]
@@ -219,7 +222,7 @@ def _metric(namespace: Any, name: str, dimensions: dict[str, Any] | None = None)
 
 
 def _metrics(functions: Iterable[Function], name: str) -> list[dict[str, Any]]:
-    """Return a metric of each of these functions."""
+    """Return a metric for each of these functions."""
     names = [function.deployed_name(NAME) for function in functions]
     return [_metric("AWS/Lambda", name, {"FunctionName": {"Fn::Sub": deployed}}) for deployed in names]
 

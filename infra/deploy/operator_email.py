@@ -1,9 +1,9 @@
-"""Two settings of a stage in `.chalice/config.json`: the email address for alarms, and the account's budget.
+"""Two stage settings in `.chalice/config.json`: the email address for alarms, and the account's budget.
 
     "alarms_email": "ops@example.com",
     "monthly_budget": 200
 
-The stack keeps both, so a deployment from another machine needs neither.
+The stack stores both settings, so deployments from other machines do not have to set them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import click
 from infra.deploy import stack, stage
 
 _EMAIL, _BUDGET = "AlarmsEmail", "MonthlyBudget"
-# The statuses of a stack that no deployment has updated yet.
+# Statuses of a stack that no deployment has updated yet.
 _NEW = (None, *stack.NEVER_CREATED, "CREATE_COMPLETE", "IMPORT_COMPLETE")
 # SNS accepts only a plain address, without a display name, quotes or comments.
 _ADDRESS = re.compile(r"[^\s@\"'(),:;<>\[\\\]]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
 
 
 def problems(settings: stage.Settings, stage_name: str) -> Iterator[str]:
-    """Yield a sentence for each invalid setting."""
+    """Yield an error for each invalid setting."""
     email, budget = settings.get("alarms_email", ""), settings.get("monthly_budget", 0)
     if email and not _is_address(email):
         yield f"alarms_email of stage {stage_name} is {email!r}: use one address, such as ops@example.com."
@@ -36,9 +36,10 @@ def problems(settings: stage.Settings, stage_name: str) -> Iterator[str]:
 
 
 def parameters(cloudformation: Any, name: str, settings: stage.Settings) -> dict[str, str]:
-    """Return the stack parameters that follow from the settings.
+    """Return the stack parameters for these settings.
 
-    The first deployment asks for an address if it runs in a terminal and neither the settings nor the stack have one.
+    The first deployment asks for an address if it runs in a terminal and neither the settings nor the stack has an
+    address.
     """
     chosen = {}
     if "alarms_email" in settings:
@@ -51,10 +52,10 @@ def parameters(cloudformation: Any, name: str, settings: stage.Settings) -> dict
 
 
 def notice(sdk: Callable[[str], Any], name: str) -> str:
-    """Return a sentence that names the recipient of alarms and how to confirm the subscription."""
+    """Return a notice that names the alarm recipient and explains how to confirm the subscription."""
     email = _email(sdk("cloudformation"), name)
     if not email:
-        return 'Alarms notify nobody: set "alarms_email" of the stage in .chalice/config.json, and deploy again.'
+        return 'Alarms have no recipient: set "alarms_email" of the stage in .chalice/config.json, and deploy again.'
     topic = stack.outputs(sdk("cloudformation"), name)["AlarmsTopicArn"]
     pages = sdk("sns").get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic)
     subscribed = [
@@ -63,7 +64,7 @@ def notice(sdk: Callable[[str], Any], name: str) -> str:
         for subscription in page["Subscriptions"]
         if subscription["Endpoint"].lower() == email.lower()
     ]
-    # AWS deletes a subscription that is not confirmed within days, and CloudFormation does not create it again.
+    # AWS deletes subscriptions that are not confirmed within a few days, and CloudFormation does not recreate them.
     if any(subscription["SubscriptionArn"].startswith("arn:") for subscription in subscribed):
         return f"Alarms go to {email}."
     return (

@@ -1,7 +1,7 @@
-"""The IAM policy of each function, generated from `functions`: named actions on named resources.
+"""The functions' IAM policies, generated from `functions`: named actions on named resources.
 
-A resource ends with `*` only if AWS generates the rest of its name or a condition limits it: the log streams of a log
-group, the streams of a table for `ListStreams`, which accepts no stream ARN, and SES identities.
+A resource ends with `*` only if AWS generates the rest of its name or a condition limits it: log streams, SES
+identities, and table streams for `ListStreams`, which does not accept stream ARNs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from infra.deploy.function import DEAD_LETTER_QUEUE, Function
 from infra.deploy.sdk_errors import unless_missing
 
 Outputs = Mapping[str, str]
-"""The outputs of the stack, by name."""
+"""The stack outputs, keyed by name."""
 
 _STREAM_ACTIONS = ("DescribeStream", "GetRecords", "GetShardIterator")
 _QUEUE_ACTIONS = ("DeleteMessage", "GetQueueAttributes", "ReceiveMessage")
@@ -21,9 +21,9 @@ _SEND_ACTIONS = ("GetQueueUrl", "SendMessage")
 
 
 def policy(function: Function, name: str, outputs: Outputs, sender: str = "") -> dict[str, Any]:
-    """Return the policy document of a function's role. `name` is the stack's, such as `cams-prod`.
+    """Return the policy document for a function's role. `name` is the stack name, such as `cams-prod`.
 
-    `sender` is the From address of emails. Without it, no function may send mail.
+    `sender` is the From address of emails. Without a sender, no function may send email.
     """
     tables = outputs["TablesArn"]
     partition, region, account = _parse_arn(tables)
@@ -50,14 +50,14 @@ def policy(function: Function, name: str, outputs: Outputs, sender: str = "") ->
 
 
 def deployed_statements(iam: Any, role: str) -> list[dict[str, Any]]:
-    """Return the statements of the policy that Chalice puts into a role, or an empty list if there is no such role."""
+    """Return the statements of the policy that Chalice puts into a role, or an empty list if the role is missing."""
     response = unless_missing(iam.get_role_policy, RoleName=role, PolicyName=role)
     statements: list[dict[str, Any]] = response["PolicyDocument"]["Statement"] if response else []
     return statements
 
 
 def stream_output(table: str) -> str:
-    """Return the name of the stack output that holds the ARN of a table's stream."""
+    """Return the name of the stack output that contains a table's stream ARN."""
     return f"{table.title()}Stream"
 
 
@@ -66,6 +66,6 @@ def _allow(service: str, actions: Any, resource: str) -> dict[str, Any]:
 
 
 def _parse_arn(arn: str) -> tuple[str, str, str]:
-    """Partition, region and account of an ARN."""
+    """Return the partition, region and account of an ARN."""
     _, partition, _, region, account, _ = arn.split(":", 5)
     return partition, region, account

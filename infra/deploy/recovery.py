@@ -1,7 +1,8 @@
 """Restore a stage's tables to a restore point, as the tables of a new stage.
 
 DynamoDB restores into new tables, so the live stage stays in service. A restored table contains the items and indexes,
-but not the settings. Both stages use one KMS key: the documents stay encrypted with the data keys in the keyring table.
+but not the settings. Both stages use the same KMS key, because the documents stay encrypted with the data keys in the
+keyring table.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ _POLL_SECONDS = 2.0
 
 
 def moment(dynamodb: Any, source: str, at: str, extensions: Collection[str] | None = None) -> datetime:
-    """Return the time `at` (ISO 8601 with a time zone), or for `latest` the last second that all tables can restore.
+    """Return the time `at` (ISO 8601 with a time zone). For `latest`, return the latest second to restore to.
 
-    `source` is the name of the stack. Raise NotReady if a table of core or of these extensions cannot be restored.
+    `source` is the stack name. Raise NotReady if a table of core or these extensions cannot be restored.
     """
     windows = [
         dynamodb.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"][
@@ -33,7 +34,7 @@ def moment(dynamodb: Any, source: str, at: str, extensions: Collection[str] | No
         for name, _ in _tables(source, extensions)
     ]
     if any(window["PointInTimeRecoveryStatus"] != "ENABLED" for window in windows):
-        raise NotReady(f"A table of {source} has no point-in-time recovery: nothing can be restored.")
+        raise NotReady(f"A table of {source} has no point-in-time recovery: the stage cannot be restored.")
     latest: datetime = min(window["LatestRestorableDateTime"] for window in windows)
     if at == _LATEST:
         return latest.replace(microsecond=0)
@@ -42,10 +43,10 @@ def moment(dynamodb: Any, source: str, at: str, extensions: Collection[str] | No
     except ValueError:
         chosen = datetime.min
     if chosen.tzinfo is None:
-        raise NotReady("AT must be a time with its time zone, such as 2026-11-22T09:30:00+00:00, or `latest`.")
+        raise NotReady("AT must be a time with a time zone, such as 2026-11-22T09:30:00+00:00, or `latest`.")
     earliest: datetime = max(window["EarliestRestorableDateTime"] for window in windows)
     if not earliest <= chosen <= latest:
-        raise NotReady(f"{source} can be restored to moments from {earliest.isoformat()} to {latest.isoformat()}.")
+        raise NotReady(f"{source} can be restored to any time from {earliest.isoformat()} to {latest.isoformat()}.")
     return chosen
 
 
@@ -72,7 +73,7 @@ def restore(
 
 
 def apply_settings(dynamodb: Any, target: str, extensions: Collection[str] | None = None) -> None:
-    """Set what a restored table lacks: stream, TTL, point-in-time recovery, deletion protection. Idempotent."""
+    """Set what restored tables lack: streams, TTL, point-in-time recovery and deletion protection."""
     for name, properties in _tables(target, extensions):
         table = dynamodb.describe_table(TableName=name)["Table"]
         changes: list[dict[str, Any]] = []
@@ -89,7 +90,7 @@ def apply_settings(dynamodb: Any, target: str, extensions: Collection[str] | Non
 
 
 def _tables(name: str, extensions: Collection[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and the declared properties of each table of a stack."""
+    """Yield each stack table's name and declared properties."""
     for properties in declared("AWS::DynamoDB::Table", extensions):
         yield table_name(properties, f"{name}-"), properties
 
@@ -100,13 +101,13 @@ def _check_origin(table: dict[str, Any], source: str, when: datetime) -> None:
         raise NotReady(f"The table {table['TableName']} exists and was not restored from {source}: choose another TO.")
     if summary["RestoreDateTime"] != when:
         raise NotReady(
-            f"The table {table['TableName']} was restored to another moment: choose another TO, or continue with "
+            f"The table {table['TableName']} was restored to another time: choose another TO, or continue with "
             f"AT={summary['RestoreDateTime'].isoformat()}."
         )
 
 
 def _enable_recovery(dynamodb: Any, name: str, specification: dict[str, Any]) -> None:
-    """Enable point-in-time recovery. Repeat the request while DynamoDB still sets up the backups of the new table."""
+    """Enable point-in-time recovery. Retry the request while DynamoDB is still setting up backups for the new table."""
     while True:
         try:
             dynamodb.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=specification)
@@ -118,6 +119,6 @@ def _enable_recovery(dynamodb: Any, name: str, specification: dict[str, Any]) ->
 
 
 def _wait_until_active(dynamodb: Any, name: str) -> None:
-    """Wait until the table is active, without a limit: restoring a large table takes hours."""
+    """Wait without a time limit until the table is active, because restoring a large table takes hours."""
     while dynamodb.describe_table(TableName=name)["Table"]["TableStatus"] != "ACTIVE":
         time.sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Lambda's recursive loop detection, which is switched off for some functions.
+"""Lambda's recursive loop detection, which is disabled for some functions.
 
 A function that has more work than fits into one invocation sends the rest to its own queue. Lambda treats this chain as
 an error: after about 16 invocations it stops invoking the function, and the message becomes a dead letter.
@@ -14,13 +14,13 @@ from botocore.exceptions import ClientError
 from infra.deploy.function import Function
 
 _ALLOW = "Allow"
-# Lambda's response to a call that a region does not support has the code of a missing permission. A few regions
-# support neither the detection nor its calls.
+# If a region does not support a call, Lambda responds with the error code for a missing permission. A few regions
+# support neither loop detection nor its API calls.
 _UNKNOWN_CALL = "Unable to determine service/operation name"
 
 
 def allow(awslambda: Any, name: str, functions: Iterable[Function]) -> None:
-    """Switch the detection off for each function that sends to its own queue. `name` is the stack's."""
+    """Disable loop detection for each function that sends to its own queue. `name` is the stack name."""
     for function in functions:
         deployed = function.deployed_name(name)
         if function.sends_to_itself and not is_allowed(awslambda, deployed):

@@ -1,4 +1,4 @@
-"""The command `restore`: creates a new stage from another stage's data at a restore point."""
+"""The `restore` command, which creates a new stage from another stage's data at a restore point."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from infra.deploy.command_line import stage_option, step
 
 @click.command()
 @stage_option
-@click.option("--at", required=True, metavar="TIME", help="A time with its time zone in ISO 8601, or `latest`.")
+@click.option("--at", required=True, metavar="TIME", help="An ISO 8601 time with a time zone, or `latest`.")
 @click.option("--to", "target", required=True, callback=checks.validate_stage_name, metavar="STAGE", help="A new one.")
 def restore(stage_name: str, at: str, target: str) -> None:
     """Restore a stage to a point in time, as a new stage with the same key. The source keeps running."""
@@ -38,6 +38,6 @@ def restore(stage_name: str, at: str, target: str) -> None:
                 stack.import_resources(cloudformation, name, target, parameters, tables)
         with step("sample"):
             sample_process.run(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"], extensions)
-    # The new stage takes over the deployed settings of the other one (`deployed_settings`).
+    # The new stage inherits the source stage's deployed settings (`deployed_settings`).
     deploy_command.run(target)
     click.echo(f"Check the new stage with `make verify STAGE={target}`.")

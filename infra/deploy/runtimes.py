@@ -1,8 +1,8 @@
-"""The Python versions that the functions may run on, and the dates on which Lambda ends them.
+"""The Python versions that the functions may run on, and the dates on which Lambda ends support for them.
 
-The dates are those of AWS's page "Building Lambda functions with Python"
-(https://docs.aws.amazon.com/lambda/latest/dg/lambda-python.html). A test compares them with the ones in cfn-lint, and
-fails 90 days before each date. Then remove the version here, and choose a later default for new stages.
+The dates come from AWS's page "Building Lambda functions with Python"
+(https://docs.aws.amazon.com/lambda/latest/dg/lambda-python.html). A test compares the dates with those in cfn-lint, and
+fails 90 days before each date. When the test fails, remove the version here and choose a later default for new stages.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ RUNTIMES = {
     "3.13": Runtime(date(2029, 6, 30), date(2029, 7, 31), date(2029, 8, 31)),
     "3.14": Runtime(date(2029, 6, 30), date(2029, 7, 31), date(2029, 8, 31)),
 }
-# No version is supported for longer. 3.14 ends on the same day, and fewer machines have it to compile the package.
+# No version is supported for longer. Support for 3.14 ends on the same day, and fewer machines have Python 3.14 to
+# compile the package.
 DEFAULT = "3.13"
 _DAYS_TO_WARN = 365
 
 
 def version(settings: Mapping[str, Any]) -> str:
-    """Return the Python version of the functions."""
+    """Return the functions' Python version."""
     return str(settings.get("python_version") or DEFAULT)
 
 
 def problems(settings: Mapping[str, Any], stage: str) -> Iterator[str]:
-    """Yield a sentence if Lambda or this version of CAMS does not support the Python version of the stage."""
+    """Yield an error if Lambda or this version of CAMS does not support the stage's Python version."""
     if version(settings) not in RUNTIMES:
         known = ", ".join(RUNTIMES)
         yield (
@@ -47,7 +48,7 @@ def problems(settings: Mapping[str, Any], stage: str) -> Iterator[str]:
 
 
 def warning(settings: Mapping[str, Any], stage: str, today: date) -> str:
-    """Return a sentence if Lambda ends the Python version of the stage within a year, otherwise an empty text."""
+    """Return a warning if support for the stage's Python version ends within a year, otherwise an empty string."""
     chosen = version(settings)
     end = RUNTIMES[chosen]
     if (end.deprecated - today).days > _DAYS_TO_WARN:

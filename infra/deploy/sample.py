@@ -1,7 +1,7 @@
-"""Decrypt a sample of each table of a stage: `python -m infra.deploy.sample`, in the environment of the stage.
+"""Decrypt a sample from each table of a stage: `python -m infra.deploy.sample` in the stage's environment.
 
-Print for each table the number of records read, and of attributes decrypted, by name. Fail with one sentence if an
-attribute does not decrypt.
+For each table, print the number of records read, and how often each attribute was decrypted. Exit with a one-sentence
+error if an attribute cannot be decrypted.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from chalicelib.storage import ConditionFailed, encryption, keyring, layouts, ro
 from infra.deploy import sdk_errors
 from infra.tables import declared, table_name
 
-# The sampled parts of a table, by the hash of the partition key, so that no single partition fills the sample.
+# Number of scan segments per table. Segments divide the keys by their hash, so no single partition fills the sample.
 _SEGMENTS = 10
-# Each part is read until this number of its records has a sealed attribute, and up to this number of megabytes.
+# Each segment is read until this number of its records has a sealed attribute, up to this number of pages of 1 MB.
 _RECORDS, _PAGES = 20, 8
-# The wrapped keys of the keyring, and the parts of a long sealed response.
+# The keyring's wrapped keys, and the pieces of long sealed responses.
 _NOT_SEALED = ("wrapped", "piece")
 
 Item = dict[str, dict[str, Any]]
@@ -46,7 +46,7 @@ def main() -> None:
         except layouts.UnknownLayout:
             sys.exit(f"A newer version has stored a record of {name}: restore with that version.")
         except ConditionFailed:
-            sys.exit(f"A conversation of {name} lacks a part of its transcript.")
+            sys.exit(f"A conversation in {name} lacks part of its transcript.")
         except errors.Unavailable as error:
             sys.exit(f"A record of {name} cannot be decrypted: {error.message}")
         except (BotoCoreError, ClientError) as error:

@@ -19,7 +19,7 @@ def run(name: str, key_arn: str, extensions: Collection[str]) -> None:
     command = [sys.executable, "-m", "infra.deploy.sample"]
     done = subprocess.run(command, cwd=stage.ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"The check of the sample ended with {done.returncode}."]
-        raise click.ClickException(lines[-1])  # in a traceback, the last line is the error
+        lines = done.stderr.strip().splitlines() or [f"The sample check exited with status {done.returncode}."]
+        raise click.ClickException(lines[-1])  # the last line of a traceback is the error
     for line in done.stdout.splitlines():
         click.echo(f"    {line}")

@@ -1,4 +1,4 @@
-"""Errors of the AWS SDK: expected ones can be ignored, all others become one sentence for the operator."""
+"""AWS SDK errors: expected errors can be ignored, and all others become one sentence for the operator."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MISSING = {
     "QueueDoesNotExist",
     "ResourceNotFoundException",
 }
-"""The codes with which services report that a resource does not exist."""
+"""The error codes with which AWS services report a missing resource."""
 NO_REGION = "No region: set AWS_DEFAULT_REGION, or set AWS_PROFILE to a profile that has one."
 _NO_CREDENTIALS = (
     CredentialRetrievalError,
@@ -57,7 +57,7 @@ def code(error: ClientError) -> str:
 
 @contextmanager
 def ignore(*codes: str) -> Iterator[None]:
-    """Suppress an error with one of these codes. The error ends the block."""
+    """Suppress errors with one of these codes. A suppressed error still ends the block."""
     try:
         yield
     except ClientError as error:
@@ -73,7 +73,7 @@ def unless_missing(call: Callable[..., dict[str, Any]], **arguments: str) -> dic
 
 
 def sentence(error: BotoCoreError | ClientError) -> str:
-    """Return the error in one line."""
+    """Return the error as one line of text."""
     text = " ".join(str(error).split()).rstrip(".")
     error_code = code(error) if isinstance(error, ClientError) else ""
     if isinstance(error, NoRegionError):
@@ -85,5 +85,5 @@ def sentence(error: BotoCoreError | ClientError) -> str:
     if isinstance(error, (ConnectionError, HTTPClientError)):
         return f"AWS cannot be reached: check the network, the region and AWS_ENDPOINT_URL. ({text})"
     if error_code in _DENIED:
-        return f"The credentials lack a permission: add it, then repeat. ({text})"
+        return f"The credentials lack a permission: add it, then try again. ({text})"
     return f"{text}."

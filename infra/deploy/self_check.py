@@ -1,7 +1,7 @@
-"""The function that checks the event source mappings and the keys of a stage every five minutes.
+"""A function that checks a stage's event source mappings and keys every five minutes.
 
-A disabled mapping, or a key that is about to be deleted, produces no metric. CloudFormation creates the function from
-the text of this module (`monitoring`), so it imports nothing of the project.
+Disabled mappings and keys pending deletion produce no metrics. CloudFormation creates the function from this module's
+source code (`self_check_resources`), so the module imports nothing from the project.
 """
 
 import json
@@ -11,13 +11,13 @@ from typing import Any
 
 import boto3
 
-# The last result of a mapping whose function failed. It is ignored, because it stays for days if the stream is quiet,
-# and other alarms watch failing functions. All other results mean that the mapping cannot invoke its function.
+# The last result of a mapping whose function failed. This result is ignored, because it persists for days on a quiet
+# stream, and other alarms cover failing functions. All other problems mean that the mapping cannot invoke its function.
 _FAILED_CALL = "PROBLEM: Function call failed"
 
 
 def check(event: Any, context: Any) -> list[str]:
-    """Log the number of broken parts as the metric `brokenParts`, and a sentence for each. Return the sentences."""
+    """Log a message for each broken part, and their count as the metric `brokenParts`. Return the messages."""
     problems = mapping_problems(boto3.client("lambda"), os.environ["FUNCTIONS"].split())
     problems += key_problems(boto3.client("kms"), os.environ["KEYS"].split())
     metric = {"Namespace": os.environ["NAME"], "Dimensions": [[]], "Metrics": [{"Name": "brokenParts"}]}
@@ -27,7 +27,7 @@ def check(event: Any, context: Any) -> list[str]:
 
 
 def mapping_problems(client: Any, functions: list[str]) -> list[str]:
-    """Return a sentence for each function without an enabled mapping, or whose mapping cannot invoke it."""
+    """Return a message for each function whose mapping is missing, disabled or unable to invoke it."""
     pages = client.get_paginator("list_event_source_mappings").paginate()
     mappings = {one["FunctionArn"].split(":")[6]: one for page in pages for one in page["EventSourceMappings"]}
     problems = []
@@ -42,6 +42,6 @@ def mapping_problems(client: Any, functions: list[str]) -> list[str]:
 
 
 def key_problems(client: Any, keys: list[str]) -> list[str]:
-    """Return a sentence for each key that cannot be used."""
+    """Return a message for each key that cannot be used."""
     states = {key: client.describe_key(KeyId=key)["KeyMetadata"]["KeyState"] for key in keys}
     return [f"The key {key} is {state}." for key, state in states.items() if state != "Enabled"]

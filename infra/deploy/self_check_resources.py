@@ -16,9 +16,9 @@ _ENCRYPTION_KEY = "EncryptionKey"
 
 
 def build(functions: Iterable[Function], keys: Iterable[str]) -> Resources:
-    """Return the resources, for these functions and the keys with these logical ids.
+    """Return the resources that check these functions and the keys with these logical ids.
 
-    They are independent of the package, so that the check works without it.
+    The resources do not depend on the package, so the self-check also works without it.
     """
     arns = [_key_arn(logical_id) for logical_id in keys]
     target = {"Id": "check", "Arn": {"Fn::GetAtt": ["Check", "Arn"]}}
@@ -59,7 +59,7 @@ def _function(functions: Iterable[Function], keys: list[dict[str, Any]]) -> dict
 def _role(keys: list[dict[str, Any]]) -> dict[str, Any]:
     log = "arn:${AWS::Partition}:logs:${AWS::Region}:${AWS::AccountId}:log-group:/aws/lambda/"
     statements = [
-        # IAM cannot restrict this permission to the mappings of some functions.
+        # IAM cannot restrict this permission to the mappings of specific functions.
         {"Effect": "Allow", "Action": "lambda:ListEventSourceMappings", "Resource": "*"},
         {"Effect": "Allow", "Action": "kms:DescribeKey", "Resource": keys},
         {

@@ -20,8 +20,8 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-_TEXTS = (_are_texts, 'an object whose values are texts, such as {"NAME": "value"}')
-_LIST = (_is_list, "a list of texts")
+_TEXTS = (_are_texts, 'an object whose values are strings, such as {"NAME": "value"}')
+_LIST = (_is_list, "a list of strings")
 _TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "environment_variables": _TEXTS,
     "tags": _TEXTS,
@@ -30,15 +30,15 @@ _TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "subnet_ids": _LIST,
     "security_group_ids": _LIST,
     "lambda_architecture": (_is_text, "a text"),
-    "python_version": (_is_text, 'a text, such as "3.13"'),
+    "python_version": (_is_text, 'a string, such as "3.13"'),
     "xray": (lambda value: isinstance(value, bool), "true or false"),
 }
-# A deployment replaces these, so an operator's value would have no effect.
+# Deployments overwrite these settings, so an operator's value would have no effect.
 _DECLARED = ("lambda_memory_size", "lambda_timeout", "iam_policy_file")
 
 
 def problems(settings: Settings, stage_name: str) -> Iterator[str]:
-    """Yield a sentence without the value, which may be a secret, for each setting of a wrong type or without effect."""
+    """Yield an error for each setting with a wrong type or no effect, without the value, which may be a secret."""
     functions = settings.get("lambda_functions")
     own = functions.items() if isinstance(functions, dict) else ()
     for place, part in [("", settings), *((f"lambda_functions.{name}.", one) for name, one in own)]:

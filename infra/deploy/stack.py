@@ -1,7 +1,7 @@
-"""The CloudFormation stack of `template`: create, update, reduce to its data, delete, read its outputs.
+"""The CloudFormation stack for `template`: create, update, reduce to its data, delete, and read outputs.
 
-A stack is created without deletion protection of its tables, so that a failed creation rolls back completely: protected
-tables would survive the rollback and block the next attempt. An update then enables the protection. A complete stack
+A stack is created without deletion protection on its tables, so that a failed creation rolls back completely. Protected
+tables would survive the rollback and block the next attempt. A later update enables the protection. A complete stack
 has termination protection against accidental deletion.
 """
 
@@ -19,13 +19,13 @@ from botocore.exceptions import ClientError, WaiterError
 from chalicelib.extensions import present
 from infra.deploy import sdk_errors, template
 
-# CloudFormation itself gives up earlier.
+# CloudFormation itself times out earlier.
 _TIMEOUT_SECONDS = 3600
 _FIRST_POLL_SECONDS = 0.1
 _LONGEST_POLL_SECONDS = 2.0
 _DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 _UPDATABLE = (*_DONE, "UPDATE_ROLLBACK_COMPLETE")
-# The parameters that a later operation on the stack keeps, unless it sets another value.
+# The parameters that keep their values in later stack operations, unless an operation sets them.
 _EXTENSIONS = "Extensions"
 _KEPT = (
     "KeyArn",
@@ -37,15 +37,15 @@ _KEPT = (
     _EXTENSIONS,
 )
 _USED_BY_FUNCTIONS = ("AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::KMS::Key", "AWS::KMS::Alias")
-# A parameter that is empty has no output.
+# An empty parameter would have no output.
 _NO_EXTENSION = "none"
 IDENTIFIERS = {
     "AWS::DynamoDB::Table": "TableName",
     "AWS::KMS::Key": "KeyId",
     "AWS::KMS::Alias": "AliasName",
 }
-"""The property that identifies a resource for an import, by resource type."""
-# The check of the stage has a role. CloudFormation requires this for the previous template, too.
+"""The property that identifies a resource in an import, keyed by resource type."""
+# The stage's self-check has a role. CloudFormation requires this capability for the previous template, too.
 _CAPABILITIES = ["CAPABILITY_IAM"]
 NEVER_CREATED = ("ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS")
 """The statuses of a stack without resources."""
@@ -68,16 +68,16 @@ def blocking_reason(state: str | None, name: str) -> str | None:
             f"The rollback of the stack {name} failed ({state}): run "
             f"`aws cloudformation continue-update-rollback --stack-name {name}`."
         )
-    return f"The stack {name} cannot be updated ({state}): look at its events, delete the stack, then repeat."
+    return f"The stack {name} cannot be updated ({state}): check its events, delete the stack, then try again."
 
 
 def create(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, str]) -> None:
-    """Create the stack, with the defaults of its other parameters. Raise ClickException on failure.
+    """Create the stack with the defaults for all other parameters. Raise ClickException on failure.
 
-    If two processes create it at the same time, CloudFormation refuses the second.
+    If two processes create it at the same time, CloudFormation rejects the second request.
     """
     if status(cloudformation, name) in NEVER_CREATED:
-        # A failed creation has been rolled back: the stack is empty and can only be deleted.
+        # After a failed creation has been rolled back, the stack is empty and can only be deleted.
         delete(cloudformation, name)
     with _reported_conflicts(name):
         cloudformation.create_stack(**_request(name, stage, parameters, protected=False))
@@ -93,8 +93,8 @@ def apply(
 ) -> dict[str, str]:
     """Update the stack to the template; return its outputs. Raise ClickException on failure.
 
-    The stack keeps its API, and the parameters in `_KEPT`, unless `parameters` contains them. It also keeps the
-    resources `unused`.
+    The stack keeps its parameter `ApiId` and the parameters in `_KEPT`, unless `parameters` contains them. It also
+    keeps the `unused` resources.
     """
     parameters = {**parameters_of(cloudformation, name, ("ApiId", *_KEPT)), **parameters}
     _update(cloudformation, **_request(name, stage, parameters, unused=unused))
@@ -105,7 +105,8 @@ def apply(
 def removed_resources(cloudformation: Any, name: str, extensions: Collection[str]) -> dict[str, Any]:
     """Return the deployed tables, queues and keys that the stack would not have with these extensions.
 
-    The functions that are deployed use them. A mapping of their declarations by logical id; empty without a stack.
+    The deployed functions still use these resources. The result maps logical ids to declarations, and is empty if there
+    is no stack.
     """
     if status(cloudformation, name) in (None, *NEVER_CREATED):
         return {}
@@ -120,10 +121,10 @@ def removed_resources(cloudformation: Any, name: str, extensions: Collection[str
 
 
 def disassociate_api(cloudformation: Any, name: str) -> None:
-    """Remove the association of the web ACL with the API, if there is one; the template and the rest stay as they are.
+    """Remove the web ACL's association with the API, if there is one. Everything else stays unchanged.
 
-    AWS WAF deletes a web ACL only after its associations, and documents no deletion of an association without its API.
-    So this comes before the deletion of the API.
+    AWS WAF deletes a web ACL only after its associations. It does not document how to delete an association whose API
+    no longer exists, so this runs before the API is deleted.
     """
     parameters = {
         parameter["ParameterKey"]: parameter
@@ -138,7 +139,7 @@ def disassociate_api(cloudformation: Any, name: str) -> None:
 
 
 def retain_data_only(cloudformation: Any, name: str, stage: str, *, protected: bool = True) -> None:
-    """Delete every resource except tables and key. They stay in the stack for a later deployment."""
+    """Delete every resource except the tables and key, which stay in the stack for a later deployment."""
     kept = parameters_of(cloudformation, name, _KEPT)
     _update(cloudformation, **_request(name, stage, kept, serving=False, protected=protected))
     cloudformation.update_termination_protection(StackName=name, EnableTerminationProtection=protected)
@@ -147,11 +148,11 @@ def retain_data_only(cloudformation: Any, name: str, stage: str, *, protected: b
 def import_resources(
     cloudformation: Any, name: str, stage: str, parameters: Mapping[str, str], existing: Mapping[str, str]
 ) -> None:
-    """Create the stack around resources that exist already. Raise ClickException.
+    """Create the stack around existing resources. Raise ClickException on failure.
 
-    `existing` has the identifier of each resource by its logical id. CloudFormation imports only what the template of
-    the change contains, with a deletion policy each, and accepts no outputs. A later update adds the rest. The policy
-    is always Retain: RetainExceptOnCreate would delete the data if the import is rolled back.
+    `existing` maps logical ids to resource identifiers. In an import, the template may contain only the imported
+    resources, each with a deletion policy, and no outputs. A later update adds the rest. The policy is always Retain,
+    because RetainExceptOnCreate would delete the data if the import were rolled back.
     """
     if status(cloudformation, name) in NEVER_CREATED:
         delete(cloudformation, name)
@@ -183,19 +184,19 @@ def import_resources(
 
 
 def delete(cloudformation: Any, name: str) -> None:
-    """Delete the stack. The deletion policy of the template retains tables and key."""
+    """Delete the stack. The template's deletion policies retain the tables and the key."""
     cloudformation.delete_stack(StackName=name)
     _wait(cloudformation, name)
 
 
 def outputs(cloudformation: Any, name: str) -> dict[str, str]:
-    """Return the outputs of the stack by name, or an empty mapping if the stack does not exist."""
+    """Return the stack outputs by name, or an empty mapping if the stack does not exist."""
     description = _describe(cloudformation, name) or {}
     return {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", ())}
 
 
 def parameters_of(cloudformation: Any, name: str, names: Collection[str]) -> dict[str, str]:
-    """Return the values of these parameters, without those that the stack lacks."""
+    """Return the values of these parameters, omitting parameters that the stack lacks."""
     parameters = (_describe(cloudformation, name) or {}).get("Parameters", ())
     return {
         parameter["ParameterKey"]: parameter["ParameterValue"]
@@ -205,7 +206,7 @@ def parameters_of(cloudformation: Any, name: str, names: Collection[str]) -> dic
 
 
 def extensions(cloudformation: Any, name: str) -> tuple[str, ...]:
-    """Return the extensions that the stack has resources for: all, if an earlier version created it."""
+    """Return the extensions that the stack has resources for, or all if an earlier version created the stack."""
     recorded = parameters_of(cloudformation, name, (_EXTENSIONS,)).get(_EXTENSIONS, "")
     return _parse_extensions(recorded)
 
@@ -220,7 +221,7 @@ def _parse_extensions(parameter: str) -> tuple[str, ...]:
 
 
 def list_users(cloudformation: Any, key_arn: str) -> list[str]:
-    """Return the stacks that use the key of another stack, because its tables were restored into them."""
+    """Return the stacks that use another stack's key, because the other stack's tables were restored into them."""
     pages = cloudformation.get_paginator("describe_stacks").paginate()
     return [
         stack["StackName"]
@@ -246,7 +247,8 @@ def _request(
     whole = template.build(_parse_extensions(values[_EXTENSIONS]))
     whole["Resources"] = {**(unused or {}), **whole["Resources"]}
     if values.get("MonthlyBudget", "0") == "0":
-        # CloudFormation rejects a resource type that the region lacks, even if the resource's condition is false.
+        # CloudFormation rejects a resource type that the region does not support, even if the resource's condition is
+        # false.
         del whole["Resources"]["Budget"]
     return {
         "StackName": name,
@@ -273,7 +275,7 @@ def _conflict(name: str) -> str:
 
 @contextmanager
 def _reported_conflicts(name: str) -> Iterator[None]:
-    """Raise one sentence if another process has begun an operation since the checks."""
+    """Report an operation that another process has started since the checks as a one-sentence error."""
     try:
         yield
     except ClientError as error:
@@ -302,7 +304,7 @@ def _first_failure(cloudformation: Any, name: str) -> str:
         event for event in events if event["ResourceStatus"].endswith("_FAILED") and event.get("ResourceStatusReason")
     ]
     if not failures:
-        return "see the events of the stack."
+        return "see the stack's events."
     return f"{failures[-1]['LogicalResourceId']}: {failures[-1]['ResourceStatusReason']}"
 
 

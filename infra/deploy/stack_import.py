@@ -1,8 +1,8 @@
-"""Import the tables and keys that a deleted stack has left into a new stack of the same name.
+"""Import a deleted stack's remaining tables and keys into a new stack with the same name.
 
-When CloudFormation deletes a stack, it retains tables and keys, but deletes the aliases of the keys. The functions,
-roles and API belong to Chalice, and stay. Keys are found in the policies of the roles; if there are no roles, by alias,
-or by the tags that CloudFormation added.
+When CloudFormation deletes a stack, it retains tables and keys, but deletes the key aliases. Chalice manages the
+functions, roles and API, so they remain. Keys are found in the role policies or, if there are no roles, by alias or by
+the tags that CloudFormation added.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ ENCRYPTION = "EncryptionKey"
 
 
 def tables(dynamodb: Any, name: str, extensions: Collection[str] | None = None) -> dict[str, str]:
-    """Return the names of the stage's tables by their logical id. Raise NotReady if one is missing.
+    """Return the names of the stage's tables, keyed by logical id. Raise NotReady if one is missing.
 
-    `name` is the name of the stack. A deployment would recreate a missing table without its records.
+    `name` is the stack name. A deployment would recreate a missing table without its records.
     """
     declared = {
         logical_id: table_name(one["Properties"], f"{name}-")
@@ -35,7 +35,7 @@ def tables(dynamodb: Any, name: str, extensions: Collection[str] | None = None) 
     }
     missing = sorted({*declared.values()} - list_names(dynamodb))
     if len(missing) == len(declared):
-        raise NotReady(f"There are no tables of {name} in this account and region.")
+        raise NotReady(f"{name} has no tables in this account and region.")
     if missing:
         raise NotReady(
             f"These tables of {name} are missing: {', '.join(missing)}. Restore them from their last backups, or use "
@@ -45,7 +45,7 @@ def tables(dynamodb: Any, name: str, extensions: Collection[str] | None = None) 
 
 
 def keys(sdk: Sdk, name: str, extensions: Collection[str] | None = None) -> dict[str, str]:
-    """Return the ARN of each remaining key, by its logical id. Raise NotReady if the data cannot be decrypted."""
+    """Return the ARNs of the remaining keys, keyed by logical id. Raise NotReady if the data cannot be decrypted."""
     used, arns = _keys_in_use(sdk("iam"), name), dict[str, str]()
     for logical_id, (_, alias) in _aliases(name, extensions).items():
         candidates = [used.get(logical_id) or alias, *_tagged_keys(sdk("kms"), name, logical_id)]
@@ -62,7 +62,7 @@ def keys(sdk: Sdk, name: str, extensions: Collection[str] | None = None) -> dict
                 f"is scheduled, then `aws kms enable-key --key-id {key}`, and repeat."
             )
     if ENCRYPTION not in arns:
-        raise NotReady(f"No key of {name} is left in this account and region: its records cannot be decrypted.")
+        raise NotReady(f"{name} has no keys left in this account and region: its records cannot be decrypted.")
     return arns
 
 
@@ -74,7 +74,7 @@ def import_stack(sdk: Sdk, name: str, stage_name: str, arns: Mapping[str, str], 
     for logical_id, arn in arns.items():
         key = arn.rpartition("/")[2]
         if _is_owned(cloudformation, key):
-            if logical_id == ENCRYPTION:  # the stage was restored with the key of another stage, which still exists
+            if logical_id == ENCRYPTION:  # the stage was restored with another stage's key, which still exists
                 parameters["KeyArn"] = arn
             continue
         existing[logical_id] = key
@@ -85,7 +85,7 @@ def import_stack(sdk: Sdk, name: str, stage_name: str, arns: Mapping[str, str], 
 
 
 def _aliases(name: str, extensions: Collection[str] | None) -> dict[str, tuple[str, str]]:
-    """Return each key alias's logical id and name, by the key's logical id."""
+    """Return each key alias's logical id and name, keyed by the key's logical id."""
     resources = template.build(extensions)["Resources"]
     return {
         one["Properties"]["TargetKeyId"]["Ref"]: (
@@ -113,7 +113,7 @@ def _tagged_keys(kms: Any, name: str, logical_id: str) -> Iterator[str]:
     tags_of_stack = {("aws:cloudformation:stack-name", name), ("aws:cloudformation:logical-id", logical_id)}
     for page in kms.get_paginator("list_keys").paginate():
         for key in page["Keys"]:
-            with ignore("AccessDeniedException"):  # keys of other owners, such as those that AWS manages
+            with ignore("AccessDeniedException"):  # keys with other owners, such as AWS managed keys
                 tags = kms.list_resource_tags(KeyId=key["KeyId"])["Tags"]
                 if tags_of_stack <= {(tag["TagKey"], tag["TagValue"]) for tag in tags}:
                     yield key["KeyId"]
@@ -127,8 +127,8 @@ def _describe(kms: Any, key: str) -> dict[str, Any] | None:
 def _is_owned(cloudformation: Any, key: str) -> bool:
     """Return whether the key belongs to an existing stack.
 
-    CloudFormation lists the resources of a deleted stack for 90 days, including retained keys. Each stack is therefore
-    looked up by its id: a new stack may have the same name.
+    CloudFormation lists a deleted stack's resources for 90 days, including retained keys. Each stack is therefore
+    looked up by its id, because a new stack may have the same name.
     """
     resources = []
     with ignore("ValidationError"):  # the key belongs to no stack

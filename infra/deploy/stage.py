@@ -1,7 +1,7 @@
-"""The settings of a stage, and the configuration that Chalice deploys it with.
+"""A stage's settings, and the configuration that Chalice deploys it with.
 
-The operator's settings are in `.chalice/config.json`, which a deployment only reads. It generates Chalice's
-configuration and a policy file for each function in `build/<stage>/.chalice`, and runs Chalice there.
+The operator's settings are in `.chalice/config.json`, which a deployment only reads. The deployment generates Chalice's
+configuration and a policy file per function in `build/<stage>/.chalice`, and runs Chalice there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from infra.deploy.policies import Outputs, policy, stream_output
 ROOT = Path(__file__).resolve().parents[2]
 CHALICE_DIRECTORY = ROOT / ".chalice"
 Settings = Mapping[str, Any]
-"""The settings of one stage, as in `.chalice/config.json`."""
+"""The settings of one stage, in the form of `.chalice/config.json`."""
 RESERVED = "reserved_concurrency"
 """Chalice's setting for reserved concurrency."""
 
@@ -40,7 +40,7 @@ _POLICY_FILE = "iam_policy_file"
 
 
 def read(stage: str) -> dict[str, Any]:
-    """Return the operator's settings of a stage. Like Chalice, use the settings for all stages as defaults.
+    """Return the operator's settings for a stage. Like Chalice, use the settings for all stages as defaults.
 
     Raise ClickException if the file is malformed.
     """
@@ -51,9 +51,9 @@ def read(stage: str) -> dict[str, Any]:
     stages = config.get("stages", {}) if isinstance(config, dict) else None
     own = stages.get(stage, {}) if isinstance(stages, dict) else None
     if not isinstance(own, dict):
-        raise click.ClickException(f'.chalice/{_CONFIG} is no object such as {{"stages": {{"{stage}": {{}}}}}}.')
+        raise click.ClickException(f'.chalice/{_CONFIG} has no object such as {{"stages": {{"{stage}": {{}}}}}}.')
     if config.get("app_name", APPLICATION) != APPLICATION:
-        raise click.ClickException(f'.chalice/{_CONFIG} has another "app_name": set it to "{APPLICATION}".')
+        raise click.ClickException(f'.chalice/{_CONFIG} has the wrong "app_name": set it to "{APPLICATION}".')
     of_all = {key: value for key, value in config.items() if key not in ("version", "app_name", "stages")}
     return merge(of_all, own)
 
@@ -82,19 +82,19 @@ def is_generated(variable: str) -> bool:
 
 
 def extensions(settings: Settings) -> tuple[str, ...]:
-    """Return the extensions of a stage. Without the setting, a stage has all that are present."""
+    """Return a stage's extensions. Without the setting, a stage has all extensions that are present."""
     return tuple(sorted(settings.get("extensions", present())))
 
 
 def architecture(settings: Settings) -> str:
-    """Return the processor architecture of the functions."""
+    """Return the functions' processor architecture."""
     return str(settings.get("lambda_architecture") or "x86_64")
 
 
 def variables(name: str, outputs: Outputs, extensions: Collection[str] | None = None) -> dict[str, str]:
     """Return the environment variables of the functions and of the operator's commands.
 
-    `extensions` are those of the stage, by default all that are present.
+    `extensions` are the stage's extensions, by default all that are present.
     """
     streams = (function.stream for function in declared_functions(extensions) if function.stream)
     return {
@@ -108,9 +108,9 @@ def variables(name: str, outputs: Outputs, extensions: Collection[str] | None = 
 def generate(
     directory: Path, stage: str, name: str, settings: Settings, outputs: Outputs, variables: Mapping[str, str]
 ) -> None:
-    """Write the configuration and the policy files into `.chalice` of the project `directory`.
+    """Write the configuration and the policy files to `.chalice` in the project `directory`.
 
-    `variables` are the generated environment variables; `name` is the stack's, such as `cams-prod`.
+    `variables` are the generated environment variables; `name` is the stack name, such as `cams-prod`.
     """
     target = directory / ".chalice"
     target.mkdir(parents=True, exist_ok=True)
@@ -132,7 +132,7 @@ def generate(
         "api_gateway_stage": stage,
         "api_gateway_endpoint_type": "REGIONAL",
         "minimum_compression_size": _MINIMUM_COMPRESSION_BYTES,
-        # Chalice derives permissions from the calls in app.py, which makes none.
+        # Chalice would derive permissions from AWS calls in app.py, which makes no such calls.
         "autogen_policy": False,
         "environment_variables": environment,
         "lambda_functions": functions,

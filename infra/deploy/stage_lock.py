@@ -1,8 +1,9 @@
-"""The lock of a stage: only one command at a time changes the stage, from any machine.
+"""The stage lock, which lets only one command at a time change the stage, from any machine.
 
-The lock is an item of the stage's table `idempotency`, written with a condition. No index contains it, so exports,
-erasures and reports never read it. Its holder renews it each second. A killed holder cannot delete it: the next command
-watches it for some seconds, and takes it over if it is not renewed. No clocks are compared.
+The lock is an item in the stage's table `idempotency`, written with conditional writes. No index contains it, so
+exports, erasures and reports never read it. Its holder renews the lock every second. A killed holder cannot delete its
+lock, so the next command watches the lock for a few seconds and takes it over if it is not renewed. The protocol does
+not compare clocks.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Sdk = Callable[..., Any]
 
 _RENEWAL_SECONDS = 1.0
 _WATCH_SECONDS = 5.0
-# A lock that is neither renewed nor taken over expires by the table's TTL.
+# A lock that is neither renewed nor taken over expires through the table's TTL.
 _SECONDS_TO_LIVE = 24 * 3600
 _NOT_HELD = {
     "ConditionExpression": "attribute_not_exists(#request)",
@@ -45,7 +46,7 @@ _RENEWED = {"UpdateExpression": "ADD renewals :one SET expires_at = :expiry"}
 
 @contextmanager
 def hold(sdk: Sdk, name: str, command: str) -> Iterator[None]:
-    """Hold the lock of a stage during the block. `name` is the name of the stack; waiting users see `command`.
+    """Hold the stage lock during the block. `name` is the stack name; waiting users see `command`.
 
     Raise ClickException if another command holds the lock. A stage without tables is not locked.
     """
@@ -84,7 +85,7 @@ def _acquire(dynamodb: Any, lock: dict[str, Any], owner: str, command: str, name
     while not _write(dynamodb.put_item, **put, **_NOT_HELD):
         seen = dynamodb.get_item(**lock, ConsistentRead=True).get("Item")
         if not seen:
-            continue  # released since
+            continue  # the holder has released the lock
         click.echo(f"  {seen['holder']['S']} still runs or was interrupted; watching it for {_WATCH_SECONDS:.0f} s.")
         current = _watch(dynamodb, lock, seen)
         values = {":owner": seen["owner"], ":renewals": seen["renewals"]}
@@ -94,12 +95,13 @@ def _acquire(dynamodb: Any, lock: dict[str, Any], owner: str, command: str, name
             return  # the response to this process's write was lost
         if current and current != seen:
             raise click.ClickException(
-                f"Another command is changing {name}: {current['holder']['S']}. Wait until it has ended, then repeat."
+                f"Another command is changing {name}: {current['holder']['S']}. "
+                "Wait until it has finished, then repeat."
             )
 
 
 def _watch(dynamodb: Any, lock: dict[str, Any], seen: Any) -> Any:
-    """Poll the lock until it changes, or for some seconds. Return it."""
+    """Poll the lock until it changes, for at most a few seconds. Return the lock."""
     deadline = time.monotonic() + _WATCH_SECONDS
     while (current := dynamodb.get_item(**lock, ConsistentRead=True).get("Item")) == seen:
         if time.monotonic() > deadline:
@@ -109,17 +111,17 @@ def _watch(dynamodb: Any, lock: dict[str, Any], seen: Any) -> Any:
 
 
 def _holder(command: str) -> str:
-    """Describe this process to a person who waits for it."""
+    """Describe this process to users who are waiting for it."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a container's user has no name
+    except (KeyError, OSError):  # the user of a container may have no name
         user = "unknown"
     started = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     return f"`{command}` of {user} on {socket.gethostname()} (process {os.getpid()}, since {started})"
 
 
 def _renew(dynamodb: Any, lock: dict[str, Any], owner: str, ended: threading.Event) -> None:
-    """Renew the lock until the event is set. End the process if another command has taken the lock over."""
+    """Renew the lock until the event is set. Exit the process if another command has taken over the lock."""
     while not ended.wait(_RENEWAL_SECONDS):
         values = {":owner": {"S": owner}, ":one": {"N": "1"}, ":expiry": _expiry()}
         try:
@@ -127,7 +129,7 @@ def _renew(dynamodb: Any, lock: dict[str, Any], owner: str, ended: threading.Eve
         except (BotoCoreError, ClientError):
             continue  # an outage, or the table is being deleted
         if not renewed and not ended.is_set():
-            # Chalice, a child process, ends with this one.
+            # Chalice runs in a child process, which exits together with this process.
             sys.stderr.write("Error: Another command has taken over, because this one did not answer for a while.\n")
             os._exit(1)
 

@@ -1,7 +1,7 @@
 """The current stream of each table.
 
-Disabling and enabling a stream, or restoring its table, creates a stream with a new ARN. The stack's output keeps the
-ARN from the last time that CloudFormation changed the table.
+Re-enabling a stream or restoring its table creates a stream with a new ARN. The stack output keeps the ARN from the
+last time that CloudFormation changed the table.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Delete a stage's data: its tables, its keys and the stack. Empty its bucket of packages.
+"""Delete a stage's data: its tables, keys and stack. Empty its package bucket.
 
-Point-in-time recovery makes DynamoDB keep a system backup of each deleted table for 35 days. KMS deletes the key after
-30 days; until then the deletion can be cancelled. A key that another stage uses is kept. The stack is deleted last, so
-an interrupted deletion can be repeated.
+Because of point-in-time recovery, DynamoDB keeps a system backup of each deleted table for 35 days. KMS deletes the key
+after 30 days; until then the deletion can be cancelled. A key that another stage uses is kept. The stack is deleted
+last, so an interrupted deletion can be repeated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ENCRYPTION_KEY = "EncryptionKey"
 
 
 def delete_data(sdk: Callable[[str], Any], name: str) -> None:
-    """Delete the tables, the keys unless shared, and the stack `name`. Deletion protection must be off. Idempotent."""
+    """Delete the tables, the unshared keys and the stack `name`. Deletion protection must be off."""
     cloudformation = sdk("cloudformation")
     for properties in declared("AWS::DynamoDB::Table"):
         with sdk_errors.ignore(*sdk_errors.MISSING):  # an interrupted run has deleted it
@@ -32,7 +32,7 @@ def delete_data(sdk: Callable[[str], Any], name: str) -> None:
 
 def empty_packages(sdk: Callable[[str], Any], name: str) -> None:
     """Delete every package in the bucket of the stack `name`, because CloudFormation deletes only an empty bucket."""
-    # The stack of an earlier version has no such bucket, nor has a stack that was reduced to its data.
+    # Stacks from earlier versions and stacks that were reduced to their data have no such bucket.
     bucket = stack.outputs(sdk("cloudformation"), name).get("PackagesBucket")
     pages = sdk("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket) if bucket else ()
     for package in (item for page in pages for item in page.get("Contents", ())):
@@ -40,7 +40,7 @@ def empty_packages(sdk: Callable[[str], Any], name: str) -> None:
 
 
 def schedule_key_deletion(kms: Any, key: str) -> None:
-    """Schedule the deletion of a key in KMS, unless it is scheduled already."""
+    """Schedule a key's deletion in KMS, unless it is already scheduled."""
     with sdk_errors.ignore("KMSInvalidStateException"):
         kms.schedule_key_deletion(KeyId=key, PendingWindowInDays=_KEY_DELETION_DAYS)
 

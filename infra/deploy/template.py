@@ -1,4 +1,4 @@
-"""The whole CloudFormation template: the declared resources with log groups and alarms (`monitoring`) and a check."""
+"""The complete CloudFormation template: declared resources, log groups, alarms (`monitoring`) and self-check."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def build(extensions: Collection[str] | None = None) -> dict[str, Any]:
 
 
 def key_ids(extensions: Collection[str] | None = None) -> list[str]:
-    """Return the logical ids of the keys. The stack output `<logical id>Arn` contains the ARN of a key."""
+    """Return the keys' logical ids. The stack output `<logical id>Arn` contains the key's ARN."""
     resources = extension_parts.template(extensions)["Resources"]
     return [logical_id for logical_id, resource in resources.items() if resource["Type"] == "AWS::KMS::Key"]
 
@@ -34,5 +34,5 @@ def body(template: dict[str, Any]) -> str:
 
 
 def declared(kind: str, extensions: Collection[str] | None = None) -> list[dict[str, Any]]:
-    """Return the properties of all resources with one type, such as `AWS::Logs::LogGroup`, unresolved."""
+    """Return the unresolved properties of all resources of one type, such as `AWS::Logs::LogGroup`."""
     return [resource["Properties"] for resource in build(extensions)["Resources"].values() if resource["Type"] == kind]

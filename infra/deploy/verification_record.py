@@ -1,7 +1,7 @@
-"""The record that a stage has passed its verification, so that a deployment knows whether to begin one.
+"""The record that a stage has passed verification. Deployments start a verification if it is missing.
 
-The record is an item in the table `idempotency`, like the lock (`stage_lock`). It contains the id of the API: a stage
-that was destroyed and deployed again has another API, and is verified again.
+The record is an item in the table `idempotency`, like the lock (`stage_lock`). It contains the API id. A stage that was
+destroyed and deployed again has another API, so it is verified again.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any
 
 
 def is_recorded(dynamodb: Any, name: str, api_id: str) -> bool:
-    """Return whether the stage with the stack `name` and this API has passed a verification."""
+    """Return whether the stage with the stack `name` and this API has passed verification."""
     item = dynamodb.get_item(TableName=_table(name), Key=_key(name), ConsistentRead=True).get("Item", {})
     return bool(item.get("api") == {"S": api_id})
 
 
 def record(dynamodb: Any, name: str, api_id: str) -> None:
-    """Record that the stage with this API has passed a verification."""
+    """Record that the stage with this API has passed verification."""
     dynamodb.put_item(TableName=_table(name), Item={**_key(name), "api": {"S": api_id}})
 
 

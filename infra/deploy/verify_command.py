@@ -1,4 +1,4 @@
-"""The command `verify`: checks a deployed stage. `infra.verify` does the work, in the environment of the stage."""
+"""The `verify` command, which runs `infra.verify` in a deployed stage's environment."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from infra.deploy.command_line import stage_option
 
 @click.command()
 @stage_option
-@click.option("--only", multiple=True, metavar="CHECK", help="Run this check only, such as mappings; repeatable.")
-@click.option("--url", metavar="URL", help="The address of the API behind a domain of your own.")
+@click.option("--only", multiple=True, metavar="CHECK", help="Run only this check, such as mappings; repeatable.")
+@click.option("--url", metavar="URL", help="The address of the API behind a custom domain.")
 @click.option("--patience", metavar="SECONDS", help="Seconds to wait for the functions, 600 by default.")
 def verify(stage_name: str, only: tuple[str, ...], url: str | None, patience: str | None) -> None:
     """Check a deployed stage, and use it in a temporary workspace, which is removed. Exit with 1 if a check fails."""
@@ -28,7 +28,7 @@ def verify(stage_name: str, only: tuple[str, ...], url: str | None, patience: st
 
 
 def start(session: Session, stage_name: str, *options: str) -> None:
-    """Replace this process by the checks, whose exit code and Ctrl-C are then those of the command.
+    """Replace this process with the checks, so that the command has their exit code and handling of Ctrl-C.
 
     Raise ClickException if the stage is not deployed.
     """

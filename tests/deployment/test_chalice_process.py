@@ -114,6 +114,6 @@ def test_the_error_of_the_sdk_is_inside_the_errors_of_chalice() -> None:
 
     error = Wrapped(Wrapped(ClientError({"Error": {"Code": "AccessDeniedException", "Message": "Denied."}}, "Create")))
     assert chalice_process._sentence(error) == (
-        "The credentials lack a permission: add it, then repeat. (An error occurred (AccessDeniedException) when "
+        "The credentials lack a permission: add it, then try again. (An error occurred (AccessDeniedException) when "
         "calling the Create operation: Denied)"
     )

@@ -156,10 +156,10 @@ def test_a_setting_without_effect_is_reported() -> None:
     ("text", "sentence"),
     [
         ("{", ".chalice/config.json cannot be read: "),
-        ("[]", ".chalice/config.json is no object such as "),
-        ('{"stages": []}', ".chalice/config.json is no object such as "),
-        ('{"stages": {"prod": null}}', ".chalice/config.json is no object such as "),
-        ('{"app_name": "other", "stages": {}}', '.chalice/config.json has another "app_name": set it to "cams".'),
+        ("[]", ".chalice/config.json has no object such as "),
+        ('{"stages": []}', ".chalice/config.json has no object such as "),
+        ('{"stages": {"prod": null}}', ".chalice/config.json has no object such as "),
+        ('{"app_name": "other", "stages": {}}', '.chalice/config.json has the wrong "app_name": set it to "cams".'),
     ],
 )
 def test_a_malformed_file_is_reported(text: str, sentence: str) -> None:

@@ -234,7 +234,9 @@ def test_settings_that_the_account_cannot_tell_are_kept_and_not_printed() -> Non
 
 
 def test_settings_that_are_too_long_for_the_stack_are_refused() -> None:
-    with pytest.raises(checks.NotReady, match="have 5034 bytes as JSON, and CloudFormation stores 4096: shorten"):
+    with pytest.raises(
+        checks.NotReady, match="have 5034 bytes as JSON, but CloudFormation stores at most 4096: shorten"
+    ):
         deployed_settings.parameters({"environment_variables": {"A": "ä" * 2500}})
 
 

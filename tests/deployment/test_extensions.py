@@ -30,8 +30,8 @@ def test_a_stage_has_all_extensions_unless_it_lists_some() -> None:
         (["moons"], None),
         ([], None),
         (["suns"], "extensions of stage prod has 'suns', which does not exist: use moons, tides."),
-        ("moons", "extensions of stage prod has the wrong type: use a list of texts."),
-        ([1], "extensions of stage prod has the wrong type: use a list of texts."),
+        ("moons", "extensions of stage prod has the wrong type: use a list of strings."),
+        ([1], "extensions of stage prod has the wrong type: use a list of strings."),
     ],
 )
 def test_an_extension_that_does_not_exist_is_named(listed: Any, problem: str | None) -> None:

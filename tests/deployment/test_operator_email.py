@@ -79,7 +79,7 @@ def test_enter_skips_the_question(deployed: dict[str, str], answers: list[str]) 
 def test_without_a_terminal_nothing_is_asked(deployed: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     assert parameters_for({}) == {"AlarmsEmail": ""}
-    assert notice().startswith('Alarms notify nobody: set "alarms_email"')
+    assert notice().startswith('Alarms have no recipient: set "alarms_email"')
 
 
 def test_a_deployed_address_is_kept_without_a_question(deployed: dict[str, str], answers: list[str]) -> None:

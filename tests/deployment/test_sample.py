@@ -109,7 +109,7 @@ def test_a_transcript_without_one_of_its_chunks_is_found(
     chunk = next(item for item in items()["cams-conversations"] if "part" in item)
     key = {name: chunk[name] for name in ("conversation", "item")}
     storage.sdk_client("dynamodb").delete_item(TableName=ConversationRow.Meta.table_name, Key=key)
-    assert failure(capsys) == "A conversation of cams-conversations lacks a part of its transcript."
+    assert failure(capsys) == "A conversation in cams-conversations lacks part of its transcript."
 
 
 def test_a_key_that_kms_refuses_is_an_error_in_one_line(

@@ -35,7 +35,7 @@ def client_error(code: str, message: str, operation: str) -> ClientError:
          "AWS cannot be reached: check the network, the region and AWS_ENDPOINT_URL. (Read timeout on endpoint URL: "
          '"http://127.0.0.1:9/")'),
         (client_error("AccessDenied", _DENIED, "CreateRole"),
-         f"The credentials lack a permission: add it, then repeat. ({_PREFIX} (AccessDenied) when calling the "
+         f"The credentials lack a permission: add it, then try again. ({_PREFIX} (AccessDenied) when calling the "
          f"CreateRole operation: {_DENIED})"),
         (client_error("LimitExceeded", "Too many\nroles.", "CreateRole"),
          f"{_PREFIX} (LimitExceeded) when calling the CreateRole operation: Too many roles."),

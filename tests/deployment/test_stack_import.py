@@ -265,7 +265,7 @@ def test_keys_are_found_by_alias_or_by_tag(created: dict[str, str]) -> None:
 
 
 def test_without_any_key_one_sentence_says_so(created: dict[str, str]) -> None:
-    with pytest.raises(NotReady, match=r"^No key of cams-prod is left in this account and region"):
+    with pytest.raises(NotReady, match=r"^cams-prod has no keys left in this account and region"):
         stack_import.keys(boto3.client, NAME)
 
 

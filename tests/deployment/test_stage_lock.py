@@ -55,7 +55,7 @@ def test_the_second_command_stops_and_names_the_first(dynamodb: Any, monkeypatch
         pass
     first, _, last = failed.value.message.partition(" (process ")
     assert first == "Another command is changing cams-dev: `deploy --stage dev` of ann on laptop"
-    assert last.endswith("UTC). Wait until it has ended, then repeat.")
+    assert last.endswith("UTC). Wait until it has finished, then repeat.")
     assert time.monotonic() - started < 1.0  # the second command watches at most until the next renewal
     assert items(dynamodb) == []
 
