@@ -1,1 +1,1 @@
-"""Tests of clients that are generated from the OpenAPI document: linters, generators, and the README's tour."""
+"""Tests of the clients that are generated from the OpenAPI document: linters, generators, and the README tour."""

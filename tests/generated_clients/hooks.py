@@ -1,4 +1,4 @@
-"""Hooks of schemathesis that keep its generated requests from disturbing the run under test."""
+"""Schemathesis hooks that keep generated requests from disturbing the run under test."""
 
 import re
 from itertools import count
@@ -14,8 +14,8 @@ _numbers = count()
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """Keep requests from repeating an idempotency key and from ending the run's workspace key."""
-    # If the case tests a missing credential, changing it would add the credential again.
+    """Keep requests from reusing an idempotency key and from expiring the run's workspace key."""
+    # If the case tests a missing credential, changing the case would add the credential again.
     if not case.operation.schema.is_security_param_negated(case):
         _make_key_unique(case)
     is_valid = case.meta.generation.mode.is_positive
@@ -24,10 +24,10 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
 
 
 def _make_key_unique(case: Any) -> None:
-    """Add a number to a valid key.
+    """Append a number to a valid idempotency key.
 
-    The service replays a request whose key was already used. schemathesis would report this as an error if the record
-    was deleted since, or if the replay ignores an invalid header.
+    The service replays the response if a key was already used. Schemathesis would report the replay as an error if the
+    record has since been deleted, or if the replay ignores an invalid header.
     """
     key = (case.headers or {}).get(_KEY)
     if key is not None and _VALID_KEY.fullmatch(key):
@@ -36,7 +36,7 @@ def _make_key_unique(case: Any) -> None:
 
 
 def _keep_old_key(body: dict[str, Any]) -> None:
-    """Make the overlap at least a day. After the overlap, all requests of the run would be refused."""
+    """Make the overlap at least a day, because all of the run's requests would be rejected after the overlap."""
     overlap = body.get("overlapSeconds")
     if type(overlap) in (int, float) and overlap in range(_DAY):
         body["overlapSeconds"] = _DAY

@@ -1,8 +1,8 @@
-"""A user's program with the installed Python client, against a run of the service.
+"""A customer's program that uses the installed Python client with a run of the service.
 
     python python_client.py <function> <address>
 
-The program reads the workspace key from the variable `CAMS_KEY`, and fails at the first wrong result.
+The program reads the workspace key from the environment variable `CAMS_KEY`, and fails at the first wrong result.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ FAST = Retries(base=0.01)
 
 
 def pages() -> None:
-    """Check that each of 1,000 leads is listed once, with ten requests for pages of 100."""
+    """Check that listing 1,000 leads in pages of 100 takes ten requests and returns each lead once."""
     with Client(ADDRESS, KEY) as client:
         save_agent.sync(client, "pages", body=models.AgentV2(title="Pages"))
     created, listed, read = asyncio.run(_create_and_list(1_000))
@@ -71,7 +71,7 @@ def pages() -> None:
 
 
 async def _create_and_list(number: int) -> tuple[set[object], Counter[object], int]:
-    """The ids of new leads, how often each is listed, and the number of pages."""
+    """Create and list leads; return the created ids, the listed ids with their counts, and the number of pages."""
     requested: list[httpx.URL] = []
 
     async def note(answer: httpx.Response) -> None:
@@ -98,14 +98,14 @@ async def _create_and_list(number: int) -> tuple[set[object], Counter[object], i
 
 
 class Sent(NamedTuple):
-    """A request that reached the proxy."""
+    """A request that has reached the proxy."""
 
     method: str
     key: str | None
 
 
 class Proxy(ThreadingHTTPServer):
-    """Forwards requests to the service. Each entry of `faults` disturbs one request."""
+    """Forwards requests to the service. Each entry in `faults` disturbs one request."""
 
     daemon_threads = True
 
@@ -121,7 +121,7 @@ class Proxy(ThreadingHTTPServer):
 
 
 class _Passing(BaseHTTPRequestHandler):
-    """The fault `lost` drops the response, and `cut` drops half of it. `503` responds without the service."""
+    """The fault `lost` drops the response, `cut` drops half of it, and `503` responds without calling the service."""
 
     server: Proxy
 
@@ -163,7 +163,7 @@ def serving(server: ThreadingHTTPServer) -> Iterator[None]:
 
 
 def retries() -> None:
-    """Check that repeated writes take effect once, and that requests with a final response are sent only once."""
+    """Check that retried writes take effect once, and that requests with a final response are sent only once."""
     proxy = Proxy()
     with serving(proxy), Client(proxy.address, KEY, retries=FAST) as client:
         save_agent.sync(client, "retries", body=models.AgentV2(title="Retries"))
@@ -214,7 +214,7 @@ def _test_that_a_change_is_repeated(client: Client, proxy: Proxy) -> None:
     proxy.faults = ["lost"]
     change = models.AgentIn(agent=models.AgentV3(title="Changed"))
     changed = change_agent.sync_detailed(client, "retries", body=change, if_match=tag)
-    assert changed.parsed.data.title == "Changed"  # without the idempotency key, the repeat would get a 412
+    assert changed.parsed.data.title == "Changed"  # without the idempotency key, the retry would get a 412
     assert changed.headers["Idempotency-Replayed"] == "true"
     try:
         read_agent.sync(client, "retries", if_none_match=changed.etag)
@@ -294,7 +294,7 @@ def _test_the_pauses() -> None:
 
 
 def refusal(call: object) -> type[ApiError]:
-    """Return the class of the error that a call raises."""
+    """Make a call that must raise an API error; return the error's class."""
     assert callable(call)
     try:
         call()
@@ -329,7 +329,7 @@ class _Receiving(BaseHTTPRequestHandler):
 
 
 def webhooks() -> None:
-    """Check that the client verifies webhooks of the service and refuses all other requests."""
+    """Check that the client verifies the service's webhooks and rejects all other requests."""
     receiver = _Receiver()
     with serving(receiver), Client(ADDRESS, KEY) as client:
         url = f"http://127.0.0.1:{receiver.server_port}/"
@@ -371,7 +371,7 @@ def _test_forgeries(body: bytes, headers: dict[str, str], secret: str) -> None:
 
 
 def signature(body: bytes, headers: dict[str, str], secret: str) -> str:
-    """Return the signature of a body. The function is implemented from the standard alone."""
+    """Return a body's signature. The implementation follows the standard alone."""
     values = {name.lower(): value for name, value in headers.items()}
     signed = f"{values['webhook-id']}.{values['webhook-timestamp']}.".encode() + body
     key = base64.b64decode(secret.removeprefix("whsec_"))

@@ -1,4 +1,7 @@
-"""Linters, generators and schemathesis find no errors in the OpenAPI document. The clients run the README's tour."""
+"""Linters, generators and schemathesis find no errors in the OpenAPI document.
+
+The generated clients run the README tour.
+"""
 
 import json
 import os
@@ -21,12 +24,12 @@ pytestmark = [pytest.mark.engine, whole]
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 SCRIPTS = Path(sys.executable).parent
-# This is the exact number of generated models. Another model is a component without a name, or a copy. The numbers are:
-# 119 models for all operations not in this list; v3 operations on conversations (9), messages (6), visitor tokens (4)
-# and erasures (5); listing and creating clients and organisations, and listing and changing leads (9); templates of
-# agents (3); the test of a tool (6); reports (3); the list and deletion of analytics (4); usage (3); history and
-# versions (6); the enumerations of query parameters (4); and three differences between schemas: a tool's name is
-# required in a template (1) and never null in a change (1), and the list of channels is closed (1).
+# The exact number of generated models. An additional model is an unnamed component or a copy. The total consists of 119
+# models for all operations not in this list; v3 operations on conversations (9), messages (6), visitor tokens (4) and
+# erasures (5); listing and creating clients and organisations, and listing and changing leads (9); templates of agents
+# (3); the test of a tool (6); reports (3); the list and deletion of analytics (4); usage (3); history and versions (6);
+# the enumerations of query parameters (4); and three differences between schemas: a tool's name is required in a
+# template (1) and never null in a change (1), and the list of channels is closed (1).
 MOST_MODELS = 119 + 9 + 6 + 4 + 5 + 9 + 3 + 6 + 3 + 4 + 3 + 6 + 4 + 3
 
 needs_generator = pytest.mark.skipif(
@@ -35,7 +38,7 @@ needs_generator = pytest.mark.skipif(
 
 
 def ran(*command: Any, cwd: Path, **environment: str) -> str:
-    """Return the output of a command that must succeed."""
+    """Run a command that must succeed; return its output."""
     done = subprocess.run(
         [str(one) for one in command],
         cwd=cwd,
@@ -48,7 +51,7 @@ def ran(*command: Any, cwd: Path, **environment: str) -> str:
 
 
 def new_key(run: Run) -> str:  # noqa: F811
-    """Return the key of a new workspace of the run."""
+    """Create a workspace in the run; return its key."""
     code = "from chalicelib.workspaces import store; print(store.create('Clients').workspace_key)"
     return ran(sys.executable, "-c", code, cwd=ROOT, **run.environment).strip()
 
@@ -63,7 +66,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def node() -> None:
-    """Install the locked packages for Node.js; skip the test without Node.js."""
+    """Install the locked Node.js packages; skip the test if Node.js is missing."""
     if shutil.which("npm") is None:
         pytest.skip("NOT TESTED with redocly, spectral and openapi-typescript: Node.js 20.19 or newer is missing.")
     installed = MODULES / ".package-lock.json"
@@ -127,7 +130,7 @@ def test_the_generated_typescript_client_compiles_and_runs_the_tour(
 
 @pytest.mark.long
 def test_schemathesis_finds_nothing_in_a_run(run: Run, tmp_path: Path) -> None:  # noqa: F811
-    """schemathesis runs with its default settings, except that its cases are the same in every run."""
+    """Schemathesis runs with its default settings, except that its cases are the same in every run."""
     headers = ("--header", f"Authorization: Bearer {new_key(run)}")
     found = ran(
         *(

@@ -1,4 +1,4 @@
-"""The Python client as a user gets it: its wheel is installed in a separate environment and used with a local run."""
+"""The Python client as a customer gets it: the wheel is installed in a new environment and used with a local run."""
 
 import email
 import re
@@ -32,7 +32,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the interpreter of an environment with only the wheel and its dependencies in the locked versions."""
+    """Return the interpreter of an environment that contains only the wheel and its locked dependencies."""
     folder = tmp_path_factory.mktemp("installed")
     found = folder / "bin" / "python"
     for line in (
@@ -69,7 +69,7 @@ def test_every_code_of_an_error_has_a_class(python: Path) -> None:
 
 def test_the_modules_by_hand_and_the_operations_have_no_type_errors(wheel: Path) -> None:
     found = mypy("cams_client", cwd=wheel.parents[1])
-    # Generated models contain redundant casts, and variables with two types.
+    # Generated models contain redundant casts, and variables that have two types.
     assert not [line for line in found.splitlines() if "error:" in line and not line.startswith("cams_client/models/")]
     assert "checked" in found
 
@@ -86,7 +86,7 @@ def test_a_script_of_a_user_has_no_type_errors(python: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", [".", ".."])
 def test_a_segment_that_http_removes_from_a_path_is_refused(name: str, python: Path) -> None:
-    """Otherwise, the deletion of the conversation `..` would delete its agent."""
+    """If the client sent `..`, deleting a conversation with this id would delete its agent."""
     code = f"""
 from cams_client import Client
 from cams_client.api.conversations import delete_conversation
@@ -111,7 +111,7 @@ def test_a_filter_by_a_flag_takes_a_bool(python: Path, tmp_path: Path) -> None:
 
 
 def mypy(*arguments: object, cwd: Path) -> str:
-    """Return the output of mypy."""
+    """Run mypy; return its output."""
     line = [sys.executable, "-m", "mypy", "--strict", "--python-version", "3.11", *map(str, arguments)]
     return subprocess.run(line, cwd=cwd, capture_output=True, text=True).stdout
 

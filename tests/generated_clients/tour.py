@@ -1,9 +1,9 @@
-"""The README's tour with the client that openapi-python-client generates.
+"""The README tour with the client that openapi-python-client generates.
 
     PYTHONPATH=<the generated package> python tour.py <address>
 
-The script reads the workspace key from the variable `CAMS_KEY`, and fails at the first response that differs from the
-tour.
+The script reads the workspace key from the environment variable `CAMS_KEY`, and fails at the first response that
+differs from the tour.
 """
 
 import os
@@ -79,7 +79,7 @@ assert isinstance(taken, Error)
 assert taken.code == "EMAIL_TAKEN"
 
 read = read_organisation.sync_detailed("acme", client=client)
-read.parsed.data.name = "Acme & Sons"  # the record as the API returned it, with its read-only members
+read.parsed.data.name = "Acme & Sons"  # the record as the API returned it, including its read-only members
 for status in (200, 412):
     answer = save_organisation.sync_detailed(
         "acme", client=client, body=read.parsed.data, if_match=read.headers["ETag"]

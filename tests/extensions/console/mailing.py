@@ -1,4 +1,4 @@
-"""Notifications as in the cloud: the stream, the queue with its delays, and the mails that SES accepts."""
+"""Notifications as in the cloud: the stream, the queue with its delays, and the emails that SES accepts."""
 
 import email
 from collections.abc import Sequence
@@ -19,18 +19,21 @@ from tests.followers import follow
 from tests.webhooks.pipeline import Record, Stream
 
 SENDER, CONSOLE = "CAMS <notifications@cams.test>", "https://cams.test/prod/console"
-# The address of the client who wants mails.
+# The address of the client who has enabled notifications.
 BO = "bo@acme.test"
-# The visibility timeout of the queue, after which the message of a crashed process is received again.
+# The queue's visibility timeout. Afterwards, a crashed process's message is received again.
 AGAIN_MILLISECONDS = 360_000
 
 
 class Crash(BaseException):
-    """The process ends here."""
+    """The simulated process crashes here."""
 
 
 class Mailing:
-    """The stream, the queue and the function. `pass_time` is the only clock; messages wait in order of time."""
+    """The stream, the queue and the function. `pass_time` is the only clock.
+
+    Messages are sorted by the time they become visible.
+    """
 
     def __init__(self, patch: pytest.MonkeyPatch, pass_time: PassTime) -> None:
         patch.setenv("CAMS_MAIL_SENDER", SENDER)
@@ -62,17 +65,17 @@ class Mailing:
         storage.sdk_client("ses", attempts=1).verify_email_identity(EmailAddress="notifications@cams.test")
 
     def records(self) -> list[Record]:
-        """Return the changes of conversations since the last call."""
+        """Return the conversation changes since the last call."""
         return [
             one for one in self.stream.read("conversations") if one["dynamodb"]["Keys"]["item"]["S"] == "conversation"
         ]
 
     def feed(self, *records: Record) -> None:
-        """Run the function of the stream."""
+        """Run the stream function."""
         follow("conversations", records)
 
     def run(self, seconds: int) -> None:
-        """Let time pass, and run the function for each message as soon as it is visible."""
+        """Advance the clock, and run the function for each message as soon as the message is visible."""
         end = clock.milliseconds() + seconds * 1000
         while due := sorted(one for one in self.queued if one[0] <= end):
             at, text = due[0]
@@ -92,28 +95,28 @@ class Mailing:
         return functions.notify_people({"Records": [{"messageId": "one", "body": text}]}, None)
 
     def happen(self, seconds: int = handoff_notices.DELAY_SECONDS) -> None:
-        """Run the stream once, and the queue for some seconds."""
+        """Run the stream function once, and process the queue for some seconds."""
         self.feed(*self.records())
         self.run(seconds)
 
     @property
     def mails(self) -> list[EmailMessage]:
-        """The mails that SES has accepted, oldest first."""
+        """The emails that SES has accepted, oldest first."""
         return [email.message_from_string(one, policy=default) for one in self.raw_mails]
 
     @property
     def raw_mails(self) -> list[str]:
-        """The mails in the form in which SES receives them."""
+        """The emails in the form that SES receives."""
         return [one.raw_data for one in ses_backends["123456789012"]["eu-west-1"].sent_messages]
 
     @property
     def recipients(self) -> list[str]:
-        """The recipient of each mail; moto also lists the recipients in the headers."""
+        """The recipient of each email. moto also lists the recipients in the headers."""
         return [one.destinations[0] for one in ses_backends["123456789012"]["eu-west-1"].sent_messages]
 
 
 def text_of(mail: EmailMessage, kind: str = "plain") -> str:
-    """Return the plain text or the HTML of a mail."""
+    """Return an email's plain text or HTML."""
     part = mail.get_body((kind,))
     assert part is not None
     return cast(str, part.get_content())
@@ -126,17 +129,17 @@ def request_person(api: Api, name: str, agent: str = "support", **metadata: Any)
 
 
 def take_over(api: Api, name: str, agent: str = "support") -> None:
-    """Take over a conversation as a person."""
+    """Take over a conversation as a person would."""
     body = {"metadata": {"state": "human-chatting"}}
     assert api.post(f"/agents/{agent}/interact/{name}/state", body).status == 200
 
 
 def settings(through: str | None = "email", condition: str | None = "all") -> dict[str, Any]:
-    """Return the member with the notification settings."""
+    """Return the client member that contains the notification settings."""
     return {"notificationsSettings": {"notifyThrough": through, "notifyIf": condition}}
 
 
 def notice_rows() -> list[dict[str, Any]]:
-    """Return the stored rows of notifications."""
+    """Return the stored notification rows."""
     found = storage.sdk_client("dynamodb").scan(TableName="cams-workspaces")["Items"]
     return [one for one in found if "listed_at" in one]

@@ -1,4 +1,4 @@
-"""A row for each route of the console: who may use the route, and the fields of a successful request."""
+"""One row per console route: who may use the route, and the fields of a successful request."""
 
 import html
 import re
@@ -17,14 +17,17 @@ from tests.extensions.console.conftest import PASSWORD
 
 CANARY = "canary-5b1c"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-# Who may use a route: all callers, all sessions, the people of the organisation, its administrators, or operators.
+# Who may use a route: all callers, all sessions, people in the organisation, its administrators, or operators.
 ALL, OWN, PERSON, ADMIN, OPERATOR = "all", "own", "person", "admin", "operator"
 
 Route = tuple[str, str]
 
 
 class Row(NamedTuple):
-    """Who may use a route, its query, and whether it shows the canary. For a form: its page and the typed values."""
+    """Who may use a route, its query, and whether its page shows the canary.
+
+    For a form: its page and the typed values.
+    """
 
     who: str
     query: str = ""
@@ -73,7 +76,7 @@ ROWS: dict[Route, Row] = {
     ("POST", f"{_HOOK}/deliveries/{{delivery_id}}"): Row(OPERATOR, page=_HOOK),
     ("GET", f"{_HOME}/account"): Row(OWN, shows=False),
     ("POST", f"{_HOME}/account"): Row(OWN, page=f"{_HOME}/account", typed={"notify": "on"}),
-    # A link in a mail opens these routes without a session.
+    # Links in emails open these routes without a session.
     ("GET", _UNSUBSCRIBE): Row(ALL, shows=False),
     ("POST", _UNSUBSCRIBE): Row(ALL, page=_UNSUBSCRIBE),
     ("POST", f"{_HOME}/sign-out"): Row(OWN, page=f"{_HOME}/overview"),
@@ -90,7 +93,7 @@ if has("history"):
         ("GET", f"{_VERSION}/text"): Row(PERSON),
         ("POST", _VERSION): Row(PERSON, page=_VERSION),
     }
-# These routes store nothing: the test of a tool, the form of the first page, and a link that names no client.
+# These routes store nothing: a tool test, the form on the first page, and a link that names no client.
 UNSTORED = {("POST", f"{_AGENT}/tools/{{tool_id}}"), ("POST", "/console"), ("POST", _UNSUBSCRIBE)}
 MAY = {PERSON: {ALL, OWN, PERSON}, ADMIN: {ALL, OWN, PERSON, ADMIN}, OPERATOR: {ALL, PERSON, ADMIN, OPERATOR}}
 
@@ -103,7 +106,7 @@ class World(NamedTuple):
     ids: dict[str, str]
 
     def path(self, route: str) -> str:
-        """Return the path of a route to the records of the organisation `acme`."""
+        """Return a route's path, with the record ids of the organisation `acme`."""
         return re.sub(r"{(\w+)}", lambda found: self.ids[found[1]], route)
 
     def browser(self, email: str) -> Browser:
@@ -116,7 +119,7 @@ class World(NamedTuple):
 
 
 def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
-    """Create two organisations; the records of one organisation contain the canary or another mark."""
+    """Create two organisations; one organisation's records contain the canary or another mark."""
     people: dict[str, dict[str, Any]] = {
         "kim": {"orgId": "acme", "name": mark},
         "pat": {"orgId": "acme"},
@@ -161,7 +164,7 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
 
 
 def fields(world: World, route: str, row: Row, owner: Browser) -> dict[str, str]:
-    """Return the fields that the browser of an authorised person sends for a form."""
+    """Return the fields that an authorised person's browser sends for a form."""
     page = (
         owner.open(world.path(row.page).removeprefix(owner.home)) if row.page != "/console" else Api().get("/console")
     )
@@ -173,7 +176,7 @@ def fields(world: World, route: str, row: Row, owner: Browser) -> dict[str, str]
 
 
 def requests(world: World, owner: Browser) -> dict[Route, bytes | None]:
-    """Return the body of a successful request to each route; None stands for a page."""
+    """Return the body of a successful request to each route, or None for a page."""
     return {
         (method, route): None if method == "GET" else urlencode(fields(world, route, row, owner)).encode()
         for (method, route), row in ROWS.items()
@@ -192,7 +195,7 @@ def send(world: World, at: Route, body: bytes | None, cookie: str, **headers: st
 
 
 def signed(body: bytes, cookie: str) -> bytes:
-    """Return a form with the secret of the cookie's session."""
+    """Return a form that contains the secret from the cookie's session."""
     token = cookie.partition("=")[2]
     return urlencode(
         {**dict(parse_qsl(body.decode(), keep_blank_values=True)), "form": session_store.form_token(token)}

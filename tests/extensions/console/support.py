@@ -1,4 +1,4 @@
-"""The console in the tests of core: its queue function with messages, and the rows of its mails."""
+"""The console in the core tests: its queue function with messages, and the rows of its emails."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFu
 
 
 def add_rows(workspace_id: str) -> None:
-    """Store the rows of a mail."""
+    """Store the rows of an email."""
     notices.claim(None, workspace_id, "ann", clock.milliseconds())
     assert allowance.take(workspace_id)
 
@@ -39,7 +39,7 @@ def run_functions() -> None:
 
 
 def _notify_people(patch: pytest.MonkeyPatch) -> None:
-    """Let two conversations request a person; the first has metadata that is too long for the index."""
+    """Request a person in two conversations, the first of which has metadata that is too long for the index."""
     patch.setenv("CAMS_MAIL_SENDER", "cams@example.com")
     patch.setenv("CAMS_CONSOLE_URL", "https://example.com/console")
     storage.sdk_client("ses", attempts=1).verify_email_identity(EmailAddress="cams@example.com")
@@ -61,7 +61,7 @@ def _notify_people(patch: pytest.MonkeyPatch) -> None:
 
 
 def _change_a_person() -> None:
-    """Change a person; the commit requires that the administrator's rights have not changed."""
+    """Change a person in a commit that requires the administrator's rights to be unchanged."""
     new = workspaces.create("Console")
     api, browser = Api(new.workspace_key), Browser(new.workspace_id)
     administrator = {"email": "bo@acme.test", "dashboardPassword": "correct horse", "isOrgAdmin": True}

@@ -1,4 +1,4 @@
-"""Agents in the console: the form, errors at its fields, concurrent editors, and tools."""
+"""Agents in the console: the form, field errors, concurrent editors, and tools."""
 
 import html
 import json
@@ -42,14 +42,14 @@ def signed_in(browser: Browser, workspace_api: Api) -> Browser:
 
 
 def stored(api: Api) -> Any:
-    """Return the agent as the workspace key reads it, without the time of its last change."""
+    """Return the agent from the API without the time of its last change."""
     agent = api.get(f"/v3{AGENT}").data
     agent.pop("lastModified")
     return agent
 
 
 def filled(page: Answer) -> dict[str, str]:
-    """Return the fields that a browser sends for an agent's form if the person changes nothing."""
+    """Return the fields that a browser sends for an unchanged agent form."""
     form = page.text.partition(f'action="{page_action(page)}"')[2].partition("</form>")[0]
     fields = {}
     for part in form.split("<")[1:]:
@@ -63,7 +63,7 @@ def filled(page: Answer) -> dict[str, str]:
 
 
 def page_action(page: Answer) -> str:
-    """Return the address of an agent's form."""
+    """Return the address that an agent form submits to."""
     return next(one.partition('"')[0] for one in page.text.split('action="') if one.partition('"')[0].endswith(AGENT))
 
 
@@ -199,7 +199,7 @@ def test_secrets_are_on_no_page(signed_in: Browser, workspace_api: Api) -> None:
 
 
 def deep(value: Any, levels: int) -> Any:
-    """Return a value in nested lists."""
+    """Return a value inside nested lists."""
     for _ in range(levels):
         value = [value]
     return value

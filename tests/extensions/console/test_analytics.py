@@ -1,4 +1,4 @@
-"""Analytics and leads in the console: the selection, the pages that show it, and the files."""
+"""Analytics and leads in the console: the selection, the pages, and the downloadable files."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ TODAY = clock.iso(clock.seconds())[:10]
 
 @pytest.fixture
 def signed_in(browser: Browser, workspace_api: Api, workspace: NewWorkspace) -> Browser:
-    """Return the client's browser, and store counts and leads of their agent and of another agent."""
+    """Return the client's browser, and store counts and leads for the client's agent and for another agent."""
     for agent_id, number in (("support", 7), ("other", 999)):
         count(workspace.workspace_id, agent_id, TODAY, 0, "NL", conversations=number, messages=12 * number, seconds=70)
         count(workspace.workspace_id, agent_id, "2026-01-31", 23, "NL", conversations=number)
@@ -62,7 +62,7 @@ def test_an_unfinished_period_is_compared_with_as_much_of_the_one_before(
 
 
 def points(page: str) -> list[int]:
-    """Return the number of points of each line on the page."""
+    """Return the number of points in each line of the page's charts."""
     return [part.partition('"')[0].count(",") for part in page.split('class="line" points="')[1:]]
 
 
@@ -84,7 +84,7 @@ def test_pages_say_when_they_show_only_the_first_agents(
     operator.start_session(key=workspace.workspace_key)
     workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["gone", "support", "other"]})
     sessions.clear_cache()
-    # An operator sees two agents. The organisation contains three ids, and the first agent does not exist.
+    # An operator sees two agents. The organisation lists three agent ids, of which the first does not exist.
     for most, by_operator, by_person in ((1, 1, 0), (2, None, 1), (3, None, None)):
         monkeypatch.setattr(overview, "MAX_AGENTS", most)
         for browser, count_on_page in ((operator, by_operator), (signed_in, by_person)):
@@ -104,7 +104,8 @@ def test_days_begin_where_the_time_zone_says(signed_in: Browser) -> None:
 def test_days_have_their_own_date_where_they_begin_at_the_nearest_hour(zone: str, signed_in: Browser) -> None:
     page = signed_in.open(f"/analytics?from=2026-02-01&to=2026-02-03&tz={zone}").text
     assert f"1 Feb – 3 Feb, {zone}" in page
-    assert ("nearest to midnight" in page) == (zone not in ("UTC", "Australia/Lord_Howe"))  # in summer, 11 hours
+    # In summer, Lord Howe Island is exactly 11 hours ahead of UTC.
+    assert ("nearest to midnight" in page) == (zone not in ("UTC", "Australia/Lord_Howe"))
     assert [day for day in ("31 Jan", "1 Feb", "2 Feb", "3 Feb", "4 Feb") if f">{day}<" in page] == [
         "1 Feb", "2 Feb", "3 Feb",
     ]  # fmt: skip

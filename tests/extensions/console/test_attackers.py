@@ -1,7 +1,7 @@
-"""Every route of the console rejects people who may not use it, even with a valid form.
+"""Every console route rejects people who may not use it, even if they send a valid form.
 
-`ROWS` contains a row for each route, so a new route without a row fails. Requests of authorised people prove the rows:
-each page shows the canary of its records, and each form changes something.
+`ROWS` contains a row for each route, so a new route without a row fails. Authorised requests verify the rows: each page
+shows the canary in its records, and each form changes something.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ from tests.moto_tables import items, restore, snapshot
 
 @pytest.fixture
 def world(workspace: NewWorkspace, workspace_api: Api) -> World:
-    """Create two organisations; the records of one organisation contain the canary."""
+    """Create two organisations; one organisation's records contain the canary."""
     return restore_or_create("records of the console", lambda: build(workspace, workspace_api))[0]
 
 
@@ -71,7 +71,7 @@ def test_who_may_use_a_route_sees_its_records_or_changes_something(world: World)
     assert not wrong
 
 
-# Other people, who send a valid form with their own session's secret, and the routes that they may use.
+# Other people, who send a valid form with the secret from their own session, and the routes that they may use.
 PEOPLE = {
     "a person of the organisation": ("pat@acme.test", PERSON),
     "an administrator": ("ada@acme.test", ADMIN),
@@ -218,7 +218,7 @@ def test_a_forged_form_is_refused(
 
 
 def _count(world: World) -> list[int]:
-    """Return the number of records that a repeated form could add twice."""
+    """Return how many records exist of the kinds that a repeated form could add twice."""
     hook = world.ids["webhook_id"]
     lists = ("/v3/clients", "/v3/tokens", f"/v3/webhooks/{hook}/deliveries", "/v3/agents/support/convos/ann/messages")
     return [len(world.api.get(f"{path}?limit=100").data) for path in lists]

@@ -1,4 +1,4 @@
-"""Browsers and proxies store no page of the console, but store its assets for a year."""
+"""Browsers and proxies do not store console pages, but store the console's assets for a year."""
 
 import pytest
 

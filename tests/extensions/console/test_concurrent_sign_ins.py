@@ -1,4 +1,4 @@
-"""Two processes of the service count sign-in attempts on an engine with real concurrency."""
+"""Two service processes count sign-in attempts on an engine with real concurrency."""
 
 import time
 from collections import Counter

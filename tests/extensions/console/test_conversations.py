@@ -1,4 +1,4 @@
-"""Conversations in the console: the list, the transcript, and the actions of a person."""
+"""Conversations in the console: the list, the transcript, and a person's actions."""
 
 import html
 from typing import Any

@@ -1,4 +1,4 @@
-"""The cost of each page, and the maximum size of the overview."""
+"""The cost of each console page, and the maximum size of the overview."""
 
 import html
 
@@ -38,7 +38,7 @@ PAGES = {
 def signed_in(
     browser: Browser, workspace_api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> Browser:
-    """Return the client's browser, and store 100 conversations, 60 leads and 180 days of counts."""
+    """Return the client's browser, and store 100 conversations, 60 leads, and counts for 180 days."""
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
     for number in range(100):
         text = f"Message {number} says what a visitor would like to know."

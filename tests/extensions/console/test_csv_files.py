@@ -1,4 +1,4 @@
-"""No cell in a file of leads or analytics is a spreadsheet formula."""
+"""No cell in a leads file or an analytics file is a spreadsheet formula."""
 
 from chalicelib import clock, extensions
 from chalicelib.workspaces.store import NewWorkspace

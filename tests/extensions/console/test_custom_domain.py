@@ -1,4 +1,4 @@
-"""The links on pages follow the path of the request, whatever the address of the deployment."""
+"""The links on pages follow the request's path, whatever the deployment's address."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""`make demo`: its plan, the data that it writes, and the counts and lists of the API afterwards."""
+"""`make demo`: its plan, the data that it writes, and the counts and lists that the API then returns."""
 
 from collections import Counter
 from datetime import datetime, timezone
@@ -79,7 +79,7 @@ def test_there_is_something_of_everything(visits: list[Visit]) -> None:
 
 
 class InProcess:
-    """Sends the requests of the demonstration without a server."""
+    """Sends the demonstration's requests without a server."""
 
     def __init__(self, workspace: NewWorkspace) -> None:
         self.workspace_id, self._api = workspace.workspace_id, Api(workspace.workspace_key)
@@ -90,7 +90,7 @@ class InProcess:
 
 
 def expected(visits: list[Visit]) -> dict[str, int]:
-    """Return the totals of visits, calculated from the plan alone."""
+    """Return the totals for some visits, calculated from the plan alone."""
     talking = talks(visits)
     return {
         "loads": sum(1 + len(visit.again) for visit in visits),
@@ -114,7 +114,7 @@ def reports(api: Api) -> Any:
 
 
 def stored() -> dict[str, Any]:
-    """Return the content of the tables, without encrypted attributes, which differ at every write."""
+    """Return the tables' content without encrypted attributes, which differ on every write."""
     database, items = storage.sdk_client("dynamodb"), {}
     for table in TABLES:
         pages = database.get_paginator("scan").paginate(TableName=table)
@@ -153,7 +153,7 @@ WAITING = ("requested_chat", "human-chatting")
 
 @pytest.fixture
 def pipeline(workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
-    """Return the pipeline with a stopped clock, so that no hour ends during a test."""
+    """Return the pipeline; the clock is stopped, so that no hour ends during a test."""
     return Pipeline(monkeypatch)
 
 
@@ -164,7 +164,7 @@ def test_the_api_counts_what_was_planned(workspace: NewWorkspace, pipeline: Pipe
     assert fill.is_filled(service)
     compare(api, visits)
     once, answered = stored(), reports(api)
-    pipeline.run()  # the hours that the streams count again
+    pipeline.run()  # these are the hours that the streams recount
     assert reports(api) == answered
     assert CliRunner().invoke(cams, ["tallies", "recount"]).exit_code == 0
     assert reports(api) == answered

@@ -1,4 +1,4 @@
-"""The document about the console lists its settings."""
+"""docs/console.md lists the console's settings."""
 
 import re
 from pathlib import Path

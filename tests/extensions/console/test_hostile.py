@@ -1,4 +1,4 @@
-"""No page of the console contains tags from hostile texts in its records, its query or its form."""
+"""No console page contains tags from hostile texts in its records, query or form."""
 
 from html.parser import HTMLParser
 from urllib.parse import urlencode
@@ -21,7 +21,7 @@ TAGS = frozenset(("img", "iframe", "style", "base", "object", "embed", "meta"))
 
 
 class TagParser(HTMLParser):
-    """Collects the tags that only unescaped text can create, and all texts."""
+    """Collects a page's texts, and the tags that only unescaped text can create."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ QUERY = ("q", "tag", "state", "agent", "origin", "from", "to", "by", "tz", "days
     "queries", [[QUERY], pytest.param([(name,) for name in QUERY], marks=whole)], ids=["all", "each"]
 )
 def test_no_page_makes_tags_of_its_query(queries: list[tuple[str, ...]], world: World) -> None:
-    """A page whose first value is invalid shows an error, so each value is also alone in a query."""
+    """A page shows an error at the first invalid value, so each value is also sent alone in a query."""
     owner, wrong = world.browser(""), []
     for names in queries:
         for (method, route), row in ROWS.items():

@@ -1,4 +1,4 @@
-"""A stored text that is not an identifier never becomes part of a key."""
+"""Stored text that is not an identifier never becomes part of a key."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Every page and form rejects every kind of unauthorised request, and such requests change nothing."""
+"""Every console page and form rejects every kind of unauthorised request, and such requests change nothing."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-# The link in a mail contains an encrypted token (`test_unsubscribe`).
+# This link in an email contains an encrypted token (`test_unsubscribe`).
 _UNSUBSCRIBE = "/console/{workspace}/unsubscribe/{token}"
 OPEN = {"/console", "/console/{workspace}", "/console/assets/{name}", _UNSUBSCRIBE}
 
@@ -30,7 +30,7 @@ class Place(NamedTuple):
     route: str
 
     def path(self, workspace_id: str) -> str:
-        """Return an address of the route, with the ids of the records in `workspace_api`."""
+        """Return the route's address, with the ids of the records in `workspace_api`."""
         values = {"workspace": workspace_id, "agent_id": "support", "convo_id": "ann", "client_id": "bo", "name": "x"}
         return re.sub(r"{(\w+)}", lambda found: values.get(found[1], "unknown"), self.route)
 
@@ -60,7 +60,7 @@ def signed_in(browser: Browser, workspace_api: Api) -> Browser:
 
 
 def leads_to_sign_in(answer: Answer, workspace_id: str) -> bool:
-    """Return whether the response only leads to the sign-in page."""
+    """Return whether the response only redirects to the sign-in page."""
     return (answer.status, answer.headers.get("location"), answer.text) == (303, f"/console/{workspace_id}", "")
 
 

@@ -1,4 +1,4 @@
-"""Every link on a page or in a mail works with the longest ids, and without the other extensions."""
+"""Every link on a page or in an email works with the longest ids, and without the other extensions."""
 
 import html
 import os
@@ -42,7 +42,7 @@ def test_every_link_of_a_page_works(
 
 
 def links(answer: Answer, here: str) -> list[str]:
-    """Return the paths that a page of the console links to."""
+    """Return the paths that a console page links to."""
     found = [html.unescape(one) for one in re.findall(r'<a [^>]*href="([^"]*)"', answer.text)]
     return [urlsplit(here).path + one if one.startswith("?") else one.partition("#")[0] for one in found]
 
@@ -80,9 +80,9 @@ def test_the_link_to_end_mails_works_for_every_length(workspace: NewWorkspace, a
 @whole
 @pytest.mark.parametrize("other", [name for name in extensions.present() if name != "console"])
 def test_every_link_works_with_one_other_extension(other: str) -> None:
-    """The test runs in a separate process, because an extension is on or off for the life of a process.
+    """The test runs in a separate process, because extensions are switched on or off for a process's lifetime.
 
-    `make test-extensions` runs the tests of this module with the console alone.
+    `make test-extensions` runs this module's tests with only the console.
     """
     environment = {**os.environ, "CAMS_EXTENSIONS": f"console,{other}"}
     test = f"{__file__}::{test_every_link_of_a_page_works.__name__}"

@@ -1,4 +1,4 @@
-"""The content of a mail about a waiting conversation, the target of its link, and the stored rows."""
+"""The content of an email about a waiting conversation, the target of its link, and the stored rows."""
 
 import html as html_parser
 import re
@@ -40,7 +40,7 @@ def test_hostile_names_stay_text_on_one_line(mailing: Mailing, workspace_api: Ap
     assert len(shown) == 3 and max(map(len, shown)) < 130
 
 
-# Names that mail programs would turn into links, directly or after normalisation.
+# Names that email programs would turn into links, directly or after normalisation.
 LINKS = (
     "https://evil.example", "evil.example", "www.evil.example/pay?x=1", "ann@evil.example", "mailto:ann@evil.example",
     "HTTP://2130706433/", "javascript:alert(1)", "//evil.example", "\\\\evil\\share", "tel:0900123", "evil.example.",
@@ -50,7 +50,7 @@ LINKS = (
     "evil.\u0301example", "elpmaxe.live\u202e", "evil..example", "evil.\nexample", "192.0.2.1", "evil\u2488example",
     "Pay at evil.example/x or ann@evil.example now", "x" * 97 + ".evil.example",
 )  # fmt: skip
-# An address in the widest sense: words joined by a dot, a colon or an `@`, or a word with a slash.
+# A pattern for addresses in the widest sense: words joined by a dot, a colon or an `@`, or a word with a slash.
 LINK = re.compile(r"\S+[.:@\u3002]\S|[/\\\\@]")
 
 
@@ -116,7 +116,7 @@ def test_the_link_of_a_mail_arrives_signed_in(mailing: Mailing, workspace_api: A
     mailing.happen()
     (path,) = re.findall(r"/convos/support/ann", text_of(mailing.mails[0]))
     browser.start_session(email=BO, password=PASSWORD)
-    cookie, browser.cookie = browser.cookie, ""  # a cross-site link sends no strict cookie
+    cookie, browser.cookie = browser.cookie, ""  # browsers send no strict cookie with a cross-site link
     assert "refresh" in browser.open(path, **{"Sec-Fetch-Site": "cross-site"}).text
     browser.cookie = cookie
     assert "Ann" in browser.open(path, **{"Sec-Fetch-Site": "same-origin"}).text

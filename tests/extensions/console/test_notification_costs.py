@@ -1,4 +1,4 @@
-"""Notifications cost nothing for other changes, and a fixed number of requests per mail."""
+"""Each email costs a fixed number of requests. Changes that cause no email cost nothing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Crashes, SES errors, damaged records and concurrent processes neither lose a mail nor send it twice at once."""
+"""Crashes, SES errors, corrupt records and concurrent processes neither lose an email nor send it twice at once."""
 
 import re
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ from tests.api import Api
 from tests.extensions.console.mailing import Crash, Mailing, request_person, take_over, text_of
 from tests.selection import whole
 
-# The position of the mail in the calls of a notification.
+# Index of the call that sends the email, among all calls for one notification.
 SEND = 10
 
 
 @contextmanager
 def crashing(at: int, after: bool) -> Iterator[list[str]]:
-    """Crash before or after a call of the SDK, counted from 0; yield the list of calls."""
+    """Crash before or after an SDK call, counted from 0; yield the list of calls."""
     calls: list[str] = []
     call = BaseClient._make_api_call
 
@@ -45,7 +45,7 @@ def crashing(at: int, after: bool) -> Iterator[list[str]]:
 
 
 def calls_of_a_notification(mailing: Mailing) -> list[str]:
-    """Return the calls between a request and its mail."""
+    """Return the SDK calls between a request for a person and the email."""
     with crashing(-1, after=False) as calls:
         mailing.run(handoff_notices.DELAY_SECONDS)
     return calls
@@ -63,7 +63,8 @@ def test_a_crash_loses_no_mail_and_sends_none_twice_at_once(
         mailing.run(handoff_notices.DELAY_SECONDS)
     assert mailing.failures == 1, calls
     mailing.run(3_600)
-    # If it is unknown whether a mail was sent, it is sent again after the interval if the conversation still waits.
+    # If it is unknown whether an email was sent, the service sends it again after the interval if the conversation
+    # still waits.
     is_unknown = (at, after) == (SEND, True) or (at, after) == (SEND + 1, False)
     assert len(mailing.mails) == (2 if is_unknown else 1), calls
     times = mailing.sent_at
@@ -165,7 +166,7 @@ def test_of_two_processes_at_the_same_mail_one_sends_it(
     find_waiting, others = inbox.find_waiting, [text]
 
     def overtaken(*arguments: Any) -> Any:
-        """Run the other process between the reads of the first process and its claim."""
+        """Run the other process after the first process reads and before it claims."""
         if others:
             mailing.invoke(others.pop())
         return find_waiting(*arguments)

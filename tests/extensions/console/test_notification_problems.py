@@ -1,4 +1,4 @@
-"""The explanations on console pages for mails that do not arrive."""
+"""The explanations on console pages for emails that do not arrive."""
 
 import re
 from typing import Any
@@ -15,7 +15,7 @@ from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
 from tests.extensions.console.mailing import BO, Mailing, request_person, settings, text_of
 
-# The texts on a page about mails that do not arrive.
+# The page texts about emails that do not arrive.
 PROBLEMS: dict[str, dict[str, Any]] = {
     "The last mail was rejected": {},
     "complete email address": {"email": "bø@acme.test"},
@@ -24,7 +24,7 @@ PROBLEMS: dict[str, dict[str, Any]] = {
 
 
 def problem_of(page: str) -> list[str]:
-    """Return the text at the notification field."""
+    """Return the text next to the notification field."""
     return re.findall('<p class="error" id="wrong-notify">(.*)</p>', page)
 
 

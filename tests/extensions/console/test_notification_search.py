@@ -1,4 +1,4 @@
-"""The search for waiting conversations: a flood at other agents hides no conversation, and each search ends."""
+"""The search for waiting conversations: a flood for other agents hides no conversation, and each search ends."""
 
 import re
 from typing import Any
@@ -17,7 +17,7 @@ from tests.extensions.console.mailing import Mailing, request_person, take_over,
 
 
 def flood(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> None:
-    """Let Ann request a person, then more visitors of another organisation than a request examines."""
+    """Let Ann request a person, followed by more visitors of another organisation than one request examines."""
     monkeypatch.setattr(inbox, "_PORTION", 2)
     monkeypatch.setattr("chalicelib.conversations.filtered_lists.MAX_EXAMINED", 4)
     request_person(workspace_api, "ann")
@@ -36,7 +36,7 @@ def test_many_other_conversations_that_wait_hide_none(
 
 @pytest.fixture
 def flooded(mailing: Mailing, workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Mailing:
-    """Let Ann request a person, then more visitors of another organisation than a search examines."""
+    """Let Ann request a person, followed by more visitors of another organisation than one search examines."""
     monkeypatch.setattr(inbox, "_MAX_EXAMINED", 4)
     flood(workspace_api, monkeypatch, pass_time)
     return mailing

@@ -1,4 +1,4 @@
-"""The time between a request for a person and its mail, and the requests that share a mail."""
+"""The delay between a request for a person and its email, and the requests that share an email."""
 
 import random
 import re

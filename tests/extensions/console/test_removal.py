@@ -1,4 +1,4 @@
-"""The deletion of a workspace deletes the rows of its mails."""
+"""Deleting a workspace deletes the rows of its emails."""
 
 from chalicelib.extensions.console import removal
 from chalicelib.workspaces.store import NewWorkspace

@@ -1,4 +1,4 @@
-"""The rights to change a person, and the limits of an agent, with forms of the console."""
+"""The rights that console forms require to change a person, and the limits of an agent."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ SUPERIOR = {
     "dashboardPassword": "the password of Top",
     "isOrgAdmin": True,
 }
-# The content of the superior's form, and each change of it.
+# The content of the superior's form, and each change to the form.
 FORM = {"name": "Top", "email": "top@acme.test", "isOrgAdmin": "on"}
 CHANGES: dict[str, dict[str, str]] = {
     "nothing": {},
@@ -38,7 +38,7 @@ CHANGES: dict[str, dict[str, str]] = {
 
 @pytest.fixture
 def admin(browser: Browser, workspace_api: Api) -> Browser:
-    """Return the browser of an administrator who may open two pages."""
+    """Return the browser of an administrator who may open only two pages."""
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True, "canAccess": ["/convos", "/settings"]})
     workspace_api.post("/v2/clients/top", SUPERIOR)
     browser.start_session(email="bo@acme.test", password=PASSWORD)
@@ -46,7 +46,7 @@ def admin(browser: Browser, workspace_api: Api) -> Browser:
 
 
 def form_of(client: Document) -> dict[str, str]:
-    """Return the pages that are checked in the form of a client."""
+    """Return the pages that are checked in a client's form."""
     allowed = client.get("canAccess")
     return {f"canAccess.{page}": "on" for page in pages.NAVIGATION if allowed is None or page in allowed}
 

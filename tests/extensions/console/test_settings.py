@@ -1,4 +1,4 @@
-"""Settings in the console: organisations, people, own notifications, webhooks, tokens and the required rights."""
+"""Settings in the console: organisations, people, notifications, webhooks, tokens and the required rights."""
 
 import re
 from typing import Any
@@ -21,7 +21,7 @@ OWN = {"name": "Acme Travel", "squarePhotoURL": "", "preferredLanguage": "", "da
 
 @pytest.fixture
 def admin(browser: Browser, workspace_api: Api) -> Browser:
-    """Return the browser of an administrator whose organisation may edit itself; another organisation also exists."""
+    """Return the browser of an administrator who may edit their organisation; another organisation also exists."""
     workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "canSelfEdit": True})
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     workspace_api.post("/v2/clients/kim", {"orgId": "acme", "name": "Kim", "dashboardPassword": CANARY})
@@ -34,24 +34,24 @@ def admin(browser: Browser, workspace_api: Api) -> Browser:
 
 @pytest.fixture
 def operator(workspace: NewWorkspace, workspace_api: Api) -> Browser:
-    """Return the browser of an operator."""
+    """Return an operator's browser."""
     found = Browser(workspace.workspace_id)
     found.start_session(key=workspace.workspace_key)
     return found
 
 
 def client(api: Api, client_id: str) -> Any:
-    """Return a client as the workspace key reads it."""
+    """Return a client from the API."""
     return api.get(f"/v2/clients/{client_id}").data
 
 
 def secret(page: Answer) -> dict[str, str]:
-    """Return the secret in the forms of a page."""
+    """Return the secret in a page's forms."""
     return {"form": page.text.partition('name="form" value="')[2].partition('"')[0]}
 
 
 def opened(page: Answer) -> dict[str, str]:
-    """Return the pages that are checked in the form of a client."""
+    """Return the pages that are checked in a client's form."""
     return dict.fromkeys(re.findall(r'name="(canAccess\.[^"]*)" type="checkbox" checked', page.text), "on")
 
 

@@ -35,7 +35,7 @@ def test_signing_out_ends_the_session(browser: Browser) -> None:
 
 
 def attempt(workspace: NewWorkspace, fields: dict[str, str], address: str) -> None:
-    """Try to sign in with wrong fields."""
+    """Try to sign in with these fields."""
     with pytest.raises(sessions.WrongSignIn):
         sessions.sign_in(workspace.workspace_id, fields, address)
 

@@ -1,4 +1,4 @@
-"""The limits of sign-in attempts: the attempts that share a counter, and the cost of an attempt."""
+"""Limits on sign-in attempts: the attempts that share a counter, and the cost of an attempt."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -25,12 +25,12 @@ from tests.moto_tables import items, snapshot
 
 ADDRESS, BROWSER_ADDRESS = "203.0.113.7", "127.0.0.1"
 UNKNOWN_WORKSPACE = "01hzzzzzzzzzzzzzzzzzzzzzzz"
-# Emails that look like a joined key. When `#` joined the parts, ten attempts locked out an address and an email.
+# Emails that look like a joined key. While `#` joined the parts, ten attempts locked out both an address and an email.
 JOINED = ("bo@acme.test#203.0.113.7", "with a key#203.0.113.7", "key and address", '"bo@acme.test","203.0.113.7"')
 
 
 def outcome(workspace_id: str, fields: dict[str, str], address: str = ADDRESS) -> str:
-    """Try to sign in; return the name of the error, or an empty text for a session."""
+    """Try to sign in; return the error's name, or an empty text if a session starts."""
     try:
         sessions.sign_in(workspace_id, fields, address)
     except (sessions.WrongSignIn, TooManyAttempts) as error:
@@ -45,7 +45,7 @@ def fail(workspace: NewWorkspace, count: int, address: str = ADDRESS, first: int
 
 
 def store_failures(count: int, address: str = ADDRESS) -> None:
-    """Store the counter of an address as after this number of failed attempts."""
+    """Store an address's counter as if this number of attempts had failed."""
     row = session_store._failures(sessions._network(address))
     row.tried = count
     put_now(row)
@@ -144,7 +144,7 @@ def test_failures_count_across_workspaces_emails_and_keys(workspace: NewWorkspac
 def test_a_right_password_is_refused_if_the_failures_are_used_up_at_the_same_time(
     workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An attacker cannot get more attempts by sending all of them at once."""
+    """An attacker cannot get more attempts by sending all attempts at once."""
     of_client = session_store.of_client
 
     def fail_first(*arguments: Any) -> Any:
@@ -154,7 +154,7 @@ def test_a_right_password_is_refused_if_the_failures_are_used_up_at_the_same_tim
     monkeypatch.setattr(session_store, "of_client", fail_first)
     before = len(items()["cams-workspaces"])
     assert outcome(workspace.workspace_id, {"email": "bo@acme.test", "password": PASSWORD}) == "TooManyAttempts"
-    assert len(items()["cams-workspaces"]) == before  # no session
+    assert len(items()["cams-workspaces"]) == before  # no session starts
 
 
 def test_a_flood_in_parallel_has_no_more_failures(workspace: NewWorkspace) -> None:
@@ -184,7 +184,7 @@ def test_known_and_unknown_emails_cost_the_same(browser: Browser, workspace_api:
 
 
 def test_known_and_unknown_emails_cost_the_same_in_a_new_process(browser: Browser, workspace_api: Api) -> None:
-    """The first attempt always loads the data key, even without a client to decrypt."""
+    """The first attempt always loads the data key, even if there is no client to decrypt."""
     costs = []
     for email in ("bo@acme.test", "nobody@acme.test"):
         clear_caches()
@@ -195,7 +195,7 @@ def test_known_and_unknown_emails_cost_the_same_in_a_new_process(browser: Browse
 
 
 def test_what_still_costs_more_with_a_known_email(browser: Browser, workspace_api: Api) -> None:
-    """A client above 4 KB costs more, and so does one that an older data key encrypts."""
+    """A client above 4 KB costs more, and so does a client that is encrypted with an older data key."""
     workspace_api.post("/v2/clients/bo", {"name": "".join(map(chr, range(0x4E00, 0x4E00 + 15_000)))})
     with metered() as meter:
         assert browser.sign_in("bo@acme.test", "wrong").status == 401
@@ -216,7 +216,7 @@ def test_the_rows_of_attempts_expire_with_their_window(workspace: NewWorkspace) 
 
 
 def test_no_counter_has_the_hash_of_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The counters share the table of credentials, and callers choose the counted texts."""
+    """The counters share a table with the credentials, and callers choose the counted texts."""
     hashed: list[str] = []
     monkeypatch.setattr(tokens, "fingerprint", lambda text: hashed.append(text) or "hash")
     session_store._row("address", "203.0.113.7")

@@ -1,4 +1,4 @@
-"""No page of the console exceeds 1 MB, whatever its records and forms contain; truncated texts can be downloaded."""
+"""No console page exceeds 1 MB, whatever its records and forms contain. Truncated texts can be downloaded."""
 
 import html
 import json
@@ -20,7 +20,7 @@ from tests.moto_tables import restore, snapshot
 from tests.selection import first_case, one_of_each
 
 MB = 1_000_000
-# The maximum size of a Lambda response, as a JSON string.
+# Maximum size of a Lambda response, as a JSON string.
 LAMBDA = 6 * 1024 * 1024
 # The characters that expand most in HTML, in JSON and in UTF-8.
 GROWING = ("'", '"', "<", "é", "😀", "\n", "\x01", "a")
@@ -31,13 +31,13 @@ NESTED: Any = json.loads("[" * 150 + "1" + "]" * 150)
 
 
 def huge(size: int, characters: str = "'") -> str:
-    """Return a text of at most this many bytes that repeats these characters."""
+    """Return a text that repeats these characters and has at most this many bytes."""
     return (characters * (size // len(characters.encode()) + 1))[: size // len(characters.encode())]
 
 
 @pytest.fixture
 def world(workspace: NewWorkspace, workspace_api: Api) -> World:
-    """Create records of the maximum size that the API stores."""
+    """Create records of the maximum size that the API accepts."""
     return restore_or_create("large records", lambda: _create_records(workspace, workspace_api))[0]
 
 
@@ -83,7 +83,7 @@ def _create_records(workspace: NewWorkspace, api: Api) -> World:
 
 
 def conversations() -> Iterator[tuple[str, list[Any]]]:
-    """Return the conversations that a visitor can write, by id."""
+    """Return large conversations that a visitor can write, by id."""
     for number, character in enumerate(GROWING):
         size = {"\x01": 300_000, '"': 950_000, "\n": 950_000, "é": 1_500_000, "😀": 1_500_000}.get(character, 1_950_000)
         yield f"one-{number}", [{"text": huge(size, character)}]
@@ -128,7 +128,7 @@ def test_a_conversation_opens_whatever_a_visitor_wrote(
 
 
 def forms(world: World, at: Route, row: Row, owner: Browser) -> list[bytes | None]:
-    """Forms that a page shows again, because another save was first or a rule is violated; or that are too large."""
+    """Forms that are too large, or that a page shows again because another save came first or a rule is violated."""
     if at[0] == "GET":
         return [None]
     form = fields(world, at[1], row, owner)
@@ -162,7 +162,7 @@ def test_no_page_exceeds_a_megabyte(world: World) -> None:
             restore(before)
             sessions.clear_cache()
     assert not {one for one in statuses if one >= 500}
-    # The pages must reach their maximum size, or the records test nothing.
+    # The pages must reach their maximum size; otherwise, the records test nothing.
     assert sizes[f"{('GET', AGENT)} 200"] > 300_000
     assert sizes[f"{('POST', AGENT)} 412"] > 350_000
     assert sizes[f"{('GET', ORGANISATION)} 200"] > 200_000
@@ -227,7 +227,7 @@ def test_a_lead_that_is_cut_can_be_downloaded(world: World, workspace: NewWorksp
 
 
 def test_a_form_saves_no_part_of_a_text(world: World, workspace_api: Api) -> None:
-    """A form that is saved unchanged does not change the parts of a text that the form omits."""
+    """Saving an unchanged form leaves the omitted parts of a text unchanged."""
     browser = world.browser("")
     paths = {"agents": "/agents/support", "orgs": "/settings/orgs/acme", "clients": "/settings/orgs/acme/clients/kim"}
     records = {"agents": "/v2/agents/support", "orgs": "/v2/orgs/acme", "clients": "/v2/clients/kim"}

@@ -1,4 +1,4 @@
-"""The texts of the pages: every language has the same keys, and each rule that a form can break has a text."""
+"""The page texts: every language has the same keys, and each rule that a form can break has a text."""
 
 import json
 import re
@@ -26,7 +26,7 @@ CONSOLE = Path(rendering.__file__).parent
 TEXTS = {one: json.loads((CONSOLE / "texts" / f"{one}.json").read_text("utf-8")) for one in rendering.LANGUAGES}
 # The modules with models that forms edit.
 MODULES = (record, voice, nodes, options, clients, organisations, workspaces)
-# Values that together break every rule of the models.
+# Values that together break every rule in the models.
 VALUES: list[Any] = ["", "?", "x" * 5_000, 1, -1, 1.5, 10**20, -(10**20), True, None, [], [1], [""], {}, {"?": 1}, [{}]]
 
 
@@ -52,7 +52,7 @@ def test_a_template_uses_no_text_that_does_not_exist() -> None:
 
 
 def broken_rules(module: ModuleType) -> Iterator[str]:
-    """Yield the rules of a module's models that the values break."""
+    """Yield the rules in a module's models that the values break."""
     models = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, WireModel)]
     for model, value in product(models, VALUES):
         for name in [*model.model_fields, "unknown"]:

@@ -1,4 +1,4 @@
-"""The unsubscribe link in a mail: its question, its effect, and the rejection of forged links."""
+"""The unsubscribe link in an email: its question, its effect, and the rejection of forged links."""
 
 import base64
 import re
@@ -22,7 +22,7 @@ ONE_CLICK = b"List-Unsubscribe=One-Click"
 
 @pytest.fixture
 def link(workspace: NewWorkspace, workspace_api: Api) -> str:
-    """Return the path of the unsubscribe link in a mail to a client who wants mails."""
+    """Return the path of the unsubscribe link in an email to a client who has enabled notifications."""
     for client in ("bo", "kim"):
         assert workspace_api.post(f"/v2/clients/{client}", {"orgId": "acme", **settings()}).status == 200
     return path(workspace.workspace_id, unsubscribe_token.token(workspace.workspace_id, "bo"))
@@ -33,7 +33,7 @@ def path(workspace_id: str, token: str) -> str:
 
 
 def send(method: str, link: str, content_type: str = FORM, body: bytes = ONE_CLICK) -> Answer:
-    """Send a request without a cookie, as a mail program does."""
+    """Send a request without a cookie, as an email program does."""
     if method == "GET":
         return Api().call("GET", link, None, {})
     return Api().call(method, link, body, {"Content-Type": content_type})
@@ -52,7 +52,7 @@ def test_the_link_of_a_mail_ends_mails(
     mailing.happen()
     (mail,) = mailing.mails
     assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
-    # The raw header, because mail programs do not decode it.
+    # Check the raw header, because email programs do not decode it.
     (found,) = re.findall(r"^List-Unsubscribe: <https://cams\.test/prod(/console/.*)>\r?$", mailing.raw_mails[0], re.M)
     assert send("POST", found).status == 200
     request_person(workspace_api, "bob")

@@ -1,4 +1,4 @@
-"""Versions of an agent in the console; the history extension keeps them."""
+"""Agent versions in the console; the history extension stores them."""
 
 import pytest
 

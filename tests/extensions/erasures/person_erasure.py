@@ -1,4 +1,4 @@
-"""Helpers that start, run and read a person's erasure."""
+"""Helpers that create, run and read a person's erasure."""
 
 import re
 from typing import Any
@@ -52,6 +52,6 @@ NOTHING = dict.fromkeys(COUNTS, 0)
 
 
 def left(text: str) -> list[decrypted_items.DecryptedItem]:
-    """Return the items that contain a text, except where it is part of a random id or of Base64."""
+    """Return the items that contain a text, except inside random ids and Base64."""
     found = re.compile(rf"(?<![0-9A-Za-z+/]){re.escape(text)}")
     return [one for one in decrypted_items.items() if found.search(one.text)]

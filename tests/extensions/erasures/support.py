@@ -1,4 +1,4 @@
-"""The erasures in the tests of core."""
+"""The erasures extension in the core tests."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ QUEUES = (QUEUE,)
 
 
 def cost_values(api: Api) -> dict[str, str]:
-    """Return the id of an erasure."""
+    """Return an erasure's id."""
     queues._url(QUEUE)  # each process caches the URL
     return {"erasure_id": api.post("/v3/erasures", {"erasure": {"userID": "user-8"}}).data["id"]}
 
@@ -64,12 +64,12 @@ def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFu
 
 
 def reach_limits(patch: pytest.MonkeyPatch) -> None:
-    """Make every creation exceed its limit."""
+    """Make every request that creates an erasure exceed its limit."""
     patch.setattr(store, "MAX_RUNNING", 0)
 
 
 def run_functions() -> None:
-    """Erase a person with records of every kind, including an event and a stored response in pieces."""
+    """Erase a person who has records of every kind, including an event and a stored response in several pieces."""
     from tests.test_requests_per_operation import large
 
     new, stream = workspaces.create("Erased"), pipeline.Stream()
@@ -91,7 +91,10 @@ def run_functions() -> None:
 
 
 def _erasures(world: Any) -> Any:
-    """Return all erasures, and assert that each has a slot. Messages are not checked, because they are sent first."""
+    """Return all erasures, and assert that each has a slot.
+
+    Messages are not checked, because they are sent before the commit.
+    """
     rows = store.list_all(world.workspace.workspace_id)
     begun = [row for row in rows if row.item.startswith("erasure#")]
     assert {row.slot for row in begun} == {row.item for row in rows if row not in begun}

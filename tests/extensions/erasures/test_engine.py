@@ -1,4 +1,4 @@
-"""An erasure on the local engine, which implements transactions, scans and indexes differently from moto."""
+"""An erasure on the local engine, which implements transactions, scans and indexes differently than moto does."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A canary test: after an erasure, no table and no queue of the workspace contains the person's data."""
+"""A canary test: after an erasure, none of the workspace's tables and queues contain the person's data."""
 
 import base64
 import json
@@ -37,7 +37,7 @@ def marked(text: str) -> bool:
 
 
 def kinds() -> set[str]:
-    """Return the kinds of items that contain the person: the table, plus the sort-key prefix for conversations."""
+    """Return the kinds of items that contain the person's data: tables, with sort-key prefixes for conversations."""
     found = [one for one in decrypted_items.items() if marked(one.text)]
     return {
         " ".join([one.table, *one.keys[1:]][: 1 + (one.table == "conversations")]).partition("#")[0] for one in found
@@ -53,16 +53,16 @@ def plant(api: Api, user: str, email: str, phone: str, words: str) -> None:
     """Store all the data that a workspace can hold about a person, with two agents."""
     for agent in ("support", "sales"):
         assert api.post(f"/v2/agents/{agent}", {"title": agent}).status == 200
-    # A long conversation with the person's id. It has chunks, and separate items for received messages.
+    # A long conversation under the person's id. It has chunks, and separate items for received messages.
     long = [{"from": "human", "messages": [message(f"{words} {number} {NOISE[number * 500 : number * 500 + 500]}")]}
             for number in range(600)]  # fmt: skip
     with_key(api, f"/agents/support/interact/{user}/state", {"turns": long}, f"long {user}")
-    # The first added message writes the index, whose item keys contain the conversation id.
+    # The first appended message writes the message index, whose item keys contain the conversation id.
     added = {"messages": [{**message(words), "from": "human"}]}
     with_key(api, f"/agents/support/interact/{user}/messages", added, f"added {user}")
     with_key(api, f"/v3/agents/support/convos/{user}/messages", added, f"added v3 {user}")
     with_key(api, f"/agents/support/interact/{user}/visitor-tokens", {"token": {}}, f"visitor {user}")
-    # A visitor's token is issued before the conversation exists. The conversation then waits for a person in the inbox.
+    # A visitor token is issued before the conversation exists. The conversation then waits for a person in the inbox.
     other = f"visitor-of-{words[-4:]}"
     issued = api.post(f"/agents/sales/interact/{other}/visitor-tokens", {"token": {}}).data["token"]
     visitor = Api(issued)
@@ -79,7 +79,7 @@ def plant(api: Api, user: str, email: str, phone: str, words: str) -> None:
     with_key(api, f"/v3/agents/sales/convos/{other}/assign", assigned, f"assigned {user}")
     named = {"conversation": {"userPhone": phone, "title": words}}
     with_key(api, "/v3/agents/sales/convos", named, f"created {user}")
-    # Conversations with other ids, each with the person in a different metadata member.
+    # Conversations with other ids, each with the person's data in a different metadata member.
     for name, value in (("userID", user), ("userEmail", email), ("userPhone", phone)):
         body = {**state_body(words), "metadata": {name: value}}
         with_key(api, f"/agents/sales/interact/{name}-of-{words[-4:]}-{len(value)}/state", body, f"{name} {user}")
@@ -101,7 +101,7 @@ def plant_neighbour(api: Api) -> None:
 
 
 def items_of(workspace: NewWorkspace) -> list[str]:
-    """Return a workspace's items, except credentials that record their last use."""
+    """Return a workspace's items, except credential rows that record their last use."""
     return sorted(
         repr(item)
         for items in moto_tables.items().values()
@@ -124,7 +124,7 @@ def planted(api: Api, other_workspace: NewWorkspace, stream: pipeline.Stream, in
         plant(api, USER, EMAIL, PHONE, WORDS)
         pipeline.fan_out(stream.read())
         held = pipeline.take()
-        held.run()  # at most ten messages of at most 40 events; the others stay in the queue
+        held.run()  # delivers at most ten messages of at most 40 events; the rest stay in the queue
         held.delete()
     moto_tables.drop_history()
     plant(Api(other_workspace.workspace_key), USER, EMAIL, PHONE, WORDS)
@@ -145,7 +145,7 @@ def test_the_streams_keep_a_person_until_the_receipt_says(
     until = datetime.fromisoformat(receipt["streamsUntil"].replace("Z", "+00:00")).timestamp()
     assert len(times) > 20
     assert max(times) + DAY <= until
-    # The streams also contain the removals, which cause no events.
+    # The streams also contain the deletions, which cause no events.
     records = stream.read()
     removals = [one for one in records if one["eventName"] == "REMOVE"]
     assert len(removals) > 10
@@ -168,7 +168,7 @@ def test_a_person_is_found_nowhere_after_their_erasure(
     assert [(one.table, one.keys, one.text[:300]) for one in left] == []
     assert [one for one in decrypted_items.messages() if marked(one[1])] == []
     assert not marked(json.dumps(found))
-    # The same person in the other workspace stays, and so does another person in this workspace.
+    # The person's data in the other workspace is kept, and so is the other person's data in this workspace.
     assert items_of(other_workspace) == others
     assert of_neighbour() == neighbour
     counts = found["receipt"]["counts"]
@@ -181,7 +181,7 @@ def test_a_person_is_found_nowhere_after_their_erasure(
         "answers": 15,
     }
     assert counts["events"] > 600
-    # Queued deliveries find their events gone, and post nothing about the person.
+    # The events of queued deliveries no longer exist, so these deliveries post nothing about the person.
     posted = len(inbox.posts)
     assert pipeline.drain() > 0
     assert not any(marked(one.text.decode()) for one in inbox.posts[posted:])

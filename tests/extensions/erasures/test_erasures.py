@@ -1,4 +1,4 @@
-"""Erasures over HTTP: which records belong to the person, and how many erasures may run.
+"""Erasures over HTTP: which records belong to the person, and how many erasures may run at the same time.
 
 `test_erased_person` shows that none of the person's data remains.
 """
@@ -66,7 +66,7 @@ def test_a_person_may_be_the_name_of_a_member() -> None:
 def test_an_id_that_is_also_another_text_erases_nobody_else(
     api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, user: str
 ) -> None:
-    """A visitor may choose an id that equals an agent's id, a channel, a sender or another person's name."""
+    """A visitor may choose an id that equals an agent id, a channel, a sender or another person's name."""
     assert api.post("/v3/leads", lead_body(name="anna", email="anna@example.com")).status == 200
     payload = {"agentId": "support", "convoId": "other", "messageContent": "anna", "from": "human"}
     ledger.save_events(
@@ -79,7 +79,7 @@ def test_an_id_that_is_also_another_text_erases_nobody_else(
 def test_a_kept_answer_that_does_not_name_its_conversation_is_erased(
     api: Api, agent_id: str, pass_time: PassTime
 ) -> None:
-    """Stored responses of the message routes contain only the messages."""
+    """Stored responses from the message routes contain only the messages, and do not name the conversation."""
     headers = {**api._headers, "Content-Type": "application/json"}
     for user in ("zara", "yvette"):
         body = {**state_body("Hello"), "metadata": {"userEmail": f"{user}@example.com"}}

@@ -1,4 +1,4 @@
-"""The signed receipt of an erasure."""
+"""The signed receipt for an erasure."""
 
 import base64
 import hashlib

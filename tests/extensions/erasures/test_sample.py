@@ -1,4 +1,4 @@
-"""The sample that a restored stage decrypts includes an erasure's search."""
+"""The restore check decrypts a sample of records, which includes an erasure's search."""
 
 import pytest
 

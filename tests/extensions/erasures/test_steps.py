@@ -54,7 +54,7 @@ def test_an_erasure_that_runs_out_of_time_is_continued_by_the_queue(
         functions.erase({"Records": taken}, None)
         running.append(read(api, erasure_id)["counts"])
         pass_time(90)
-    assert rounds > 70  # two searches, with one page for each of the 32 event partitions
+    assert rounds > 70  # there are two searches, with one page for each of the 32 event partitions
     assert running == sorted(running, key=lambda counts: sum(counts.values()))
     assert read(api, erasure_id)["receipt"]["counts"] == COUNTS
 
@@ -91,7 +91,7 @@ def test_the_second_search_waits_and_finds_what_was_being_written(
     erasure_id = begin(api, **ZARA)
     functions.erase({"Records": take("erasures")}, None)
     assert read(api, erasure_id)["counts"] == {**COUNTS, "answers": 0}
-    # A request in flight saves a lead, and a change that was still in the stream becomes an event.
+    # An in-flight request saves a lead, and a change that was still in the stream becomes an event.
     assert api.post("/v3/leads", lead_body(email="zara@example.com")).status == 200
     payload = {"agentId": "support", "convoId": "by-mail-of-zara", "messageContent": "Late"}
     ledger.save_events(
@@ -110,7 +110,7 @@ def test_the_second_search_waits_and_finds_what_was_being_written(
 def test_a_message_that_was_being_added_leaves_no_index(
     api: Api, filled: None, workspace: NewWorkspace, pass_time: PassTime
 ) -> None:
-    """The index items are written before the commit, which fails because the conversation is gone."""
+    """The index items are written before the commit, which fails because the conversation no longer exists."""
     begin(api, **ZARA)
     functions.erase({"Records": take("erasures")}, None)
     place = MessageIndexRow(
@@ -178,7 +178,7 @@ def test_the_index_of_stored_responses_has_every_item_once_in_16_partitions(
 def test_a_stored_response_is_found_on_any_page_of_the_index(
     api: Api, filled: None, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Items of the same request share an index sort key, so a page may end between them."""
+    """Items that one request wrote share an index sort key, so a page may end between them."""
     monkeypatch.setattr(kinds, "_PAGE", 1)
     assert erase(api, pass_time, **ZARA)["receipt"]["counts"] == COUNTS
     assert left("zara") == []
@@ -228,7 +228,7 @@ def test_of_two_invocations_for_one_erasure_the_slower_one_stops(
 
 
 class Died(BaseException):
-    """Simulates a process crash."""
+    """The simulated process crashed."""
 
 
 @contextmanager
@@ -266,7 +266,7 @@ def test_an_erasure_that_dies_after_any_request_is_continued_and_counts_once(
             while waiting:
                 try:
                     functions.erase({"Records": waiting}, None)
-                except Died:  # the queue makes the message visible again
+                except Died:  # the queue delivers the message again
                     is_complete = False
                     waiting = [*waiting, *take("erasures")]
                 else:
@@ -295,7 +295,7 @@ def test_a_record_that_cannot_be_decrypted_does_not_stop_an_erasure(
 def test_many_conversations_of_a_person_are_removed_in_bounded_steps(
     slow: str, api: Api, agent_id: str, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If an invocation runs out of time within a page or in the final clearing, the next one continues there."""
+    """If an invocation runs out of time within a page or in the final clean-up, the next invocation continues there."""
     for number in range(25):
         body = {**state_body("Hello"), "metadata": {"userEmail": "zara@example.com"}}
         assert api.post(f"/agents/support/interact/{number}/state", body).status == 200
@@ -303,7 +303,7 @@ def test_many_conversations_of_a_person_are_removed_in_bounded_steps(
     real, passed = leftovers.clear, [0]
 
     def clear(conversation: str) -> None:
-        """Advance the clock by eight seconds per call, either during the deletion or after it."""
+        """Advance the clock by eight seconds per call, during or after the deletion."""
         real(conversation)
         is_deletion = passed[0] < 25 if slow == "delete" else passed[0] >= 25
         passed[0] += 1

@@ -1,4 +1,4 @@
-"""When an operator deletes a workspace, its erasures are deleted, too."""
+"""When an operator deletes a workspace, its erasures are deleted as well."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The history in the tests of core: an agent and a tool with an earlier version."""
+"""The history in the core tests: an agent and a tool with an earlier version."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ NUMBER = "1795000000000"
 _NEVER = 4_000_000_000
 
 CHOSEN = {"number": NUMBER}
-# How often the examples change a record before they read its version. Each change is one millisecond later.
+# How many times the examples change a record before they read its version. Each change is one millisecond later.
 _CHANGES = {"agents": 2, "tools": 1}
 PATH_VALUES = {"number": lambda path: NOW * 1000 + _CHANGES[path.split("/")[2]]}
 _RESTORE = "POST /v3/{}/versions/{{number}}/restore"
@@ -47,7 +47,7 @@ COSTS: list[tuple[Any, ...]] = [
 
 
 def cost_values(api: Api) -> dict[str, str]:
-    """Change an agent and a tool; return the tool's id and the number of each first version."""
+    """Change an agent and a tool; return the tool's id and the version number of each first version."""
     stream, tools = pipeline.Stream(), "/v3/agents/busy/tools"
     tool_id = api.post(tools, {"tool": {"name": "Kept"}}).data["id"]
     for title in ("Kept", "Changed"):
@@ -70,12 +70,12 @@ def populate(workspace_id: str, ids: Mapping[str, str], mark: str) -> None:
 
 
 def clear_caches() -> None:
-    """Clear the cached start of the history."""
+    """Clear the cached start time of the history."""
     coverage.clear_cache()
 
 
 def run_functions() -> None:
-    """Record a change to each resource, and an agent version that is older than the history."""
+    """Record a change to each kind of resource, and an agent version that is older than the history."""
     storage.delete_many([coverage.CoverageRow(coverage.KEY, coverage.KEY)])
     new, stream = workspaces.create("Kept"), pipeline.Stream()
     api = Api(new.workspace_key)

@@ -15,7 +15,7 @@ from tests.extensions.console.browser import Browser
 def test_sessions_of_the_console_are_no_keys_but_name_who_made_a_change(
     history: History, workspace: NewWorkspace, api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The credentials table also contains sessions and sign-in attempts."""
+    """The credentials table also stores sessions and sign-in attempts."""
     api.post("/v2/agents/support", {"title": "One"})
     api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
     api.post("/v2/clients/bo", {"orgId": "acme", "email": "bo@x.test", "dashboardPassword": "the right one"})

@@ -39,7 +39,7 @@ def test_an_erasure_removes_the_versions_that_have_the_person(history: History, 
 def test_a_change_long_after_an_erasure_does_not_bring_a_version_back(
     history: History, api: Api, pass_time: PassTime
 ) -> None:
-    """An erasure keeps the agent itself. A change extends the retention of the replaced version if it still exists."""
+    """An erasure keeps the agent itself. A later change extends the replaced version's retention if it still exists."""
     pass_time(0)
     api.post("/v2/agents/support", {"title": "Support", "description": "ann@x.test"})
     history.keep()
@@ -57,7 +57,10 @@ def test_a_change_long_after_an_erasure_does_not_bring_a_version_back(
 def test_an_erasure_removes_the_changes_of_a_member_with_the_name_of_the_person(
     history: History, api: Api, pass_time: PassTime
 ) -> None:
-    """A newer client may use an email address as a member name. Credential names stay, to identify who acted."""
+    """A newer client may use an email address as a member name.
+
+    Credential names are kept, to identify who made a change.
+    """
     pass_time(0)
     token = api.post("/v3/tokens", {"token": {"name": "ann@x.test", "scopes": ["agents:write"]}}).data["token"]
     api.post("/v2/agents/support", {"title": "Support", "visitors": {"Ann@x.test": {"since": 1}}})

@@ -1,4 +1,4 @@
-"""The history lists who changed which members and when, without values. It keeps versions of agents and tools."""
+"""The history lists who changed which members and when, without values. It stores versions of agents and tools."""
 
 import tracemalloc
 
@@ -62,7 +62,7 @@ def test_paths_are_those_of_the_members_that_differ() -> None:
 
 
 def test_the_paths_below_a_long_name_need_little_memory() -> None:
-    """Otherwise the stream function would run out of memory, and Lambda would retry the batch repeatedly."""
+    """With unbounded memory, the stream function would crash, and Lambda would retry the batch repeatedly."""
     after = {"a" * 100_000: {"b": {f"{number}": number for number in range(1_000)}}}
     tracemalloc.start()
     try:
@@ -265,7 +265,7 @@ def test_a_version_of_a_release_without_history_is_kept_when_it_is_replaced(
 ) -> None:
     with storage.unit_of_work():
         agents.create(workspace.workspace_id, "support", {"title": "One"})
-    history.records()  # discarded, because that release kept no history
+    history.records()  # discarded, because that release recorded no history
     api.patch("/v3/agents/support", {"agent": {"title": "Two"}})
     second, original = history.versions("agents/support")
     assert (original["by"], original["changed"], by(second)) == (None, [], ("workspace", "first key"))
@@ -274,7 +274,7 @@ def test_a_version_of_a_release_without_history_is_kept_when_it_is_replaced(
 
 
 def test_a_version_of_a_time_without_history_is_kept_when_it_is_replaced(history: History, api: Api) -> None:
-    """The history is turned off and on again, and its table is deleted in between."""
+    """The history is switched off and on again, and its table is deleted in between."""
     api.post("/v2/agents/other", {"title": "Before"})
     history.keep()
     table = storage.sdk_client("dynamodb").scan(TableName=HistoryRow.Meta.table_name)["Items"]

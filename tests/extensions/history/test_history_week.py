@@ -1,4 +1,4 @@
-"""The history of a random week. Its stream batches are repeated, shuffled, bisected and interrupted."""
+"""The history of a random week. Its stream batches are redelivered, shuffled, bisected and interrupted."""
 
 import random
 from collections import Counter
@@ -29,7 +29,7 @@ class Expected(NamedTuple):
     resource: str
     operation: str
     by: str
-    changed: tuple[str, ...] | None  # None for creations, whose members are not compared
+    changed: tuple[str, ...] | None  # None for creations, because their members are not compared
 
 
 class Week:
@@ -191,7 +191,7 @@ def _compare(
 
 
 def _as_expected(change: Record) -> Expected:
-    # Only top-level names are compared, because a rotation moves all signing secrets.
+    # Only top-level member names are compared, because a rotation moves all signing secrets.
     changed = () if change["operation"] == "create" else {one.split(".")[0] for one in change["changed"]}
     members = tuple(sorted(changed))
     return Expected(change["at"], change["resource"], change["operation"], change["by"]["name"], members)
@@ -208,7 +208,7 @@ def _everything(api: Api) -> list[Record]:
 
 
 def _keep_all(records: list[Record], chance: random.Random, patch: pytest.MonkeyPatch) -> int:
-    """Deliver the records in random order, a fifth of them twice; bisect failing batches. Return the fault count."""
+    """Deliver the records in random order, 20 % of them twice; bisect failing batches. Return the number of faults."""
     save, faults = storage.save_many, Counter[str]()
 
     def fails_sometimes(rows: Any) -> None:

@@ -1,4 +1,4 @@
-"""The reports in the tests of core: their queue function with a message, and changes to count."""
+"""The reports in the core tests: their queue function with a message, and changes to count."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -39,7 +39,7 @@ def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFu
 
 
 def fill_agent(workspace_id: str, agent_id: str) -> None:
-    """Record a change that is counted for an agent."""
+    """Record a change that the reports count for an agent."""
     counts.record_changes([CountedChange(storage.join_key(workspace_id, agent_id), ids.new_id(), {"loads": 1}, {})])
 
 
@@ -60,7 +60,7 @@ def run_functions() -> None:
         assert api.post("/v3/leads", lead_body(name="Ann")).status == 200
         for table in ("analytics", "leads", "conversations"):
             follow(table, stream.read(table))
-        hourly = requests[0]  # all requests are for the same hour
+        hourly = requests[0]  # all recount requests are for the same hour
         _count(hourly)
         assert api.get("/v3/agents/support/analytics").data["totals"]["loads"] == 1
         hour = messages.parse(hourly, [RecountHour])

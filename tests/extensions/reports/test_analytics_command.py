@@ -104,7 +104,7 @@ def test_a_year_fits_eighty_columns() -> None:
     ],
 )
 def test_no_number_is_cut(now: int, before: int, shown: tuple[str, ...]) -> None:
-    """A truncated number would look like a smaller number."""
+    """A truncated number would look like another, smaller number."""
     series = [entry(number * DAY, *[1] * 7) for number in range(31)]
     report = {"series": series, "totals": entry(0, *[now] * 7, averageSeconds=2_592_000)}
     text = draw({**report, "previous": entry(0, *[before] * 7)}, {"origin": [{"value": "x", **report}]})

@@ -1,4 +1,4 @@
-"""The costs of counting, and of reading reports and usage."""
+"""The cost of counting, and of reading reports and usage."""
 
 import random
 from collections.abc import Callable
@@ -42,7 +42,7 @@ SAMPLE = 200
 
 
 def changes(chance: random.Random, number: int, start: int, agent: str) -> list[CountedChange]:
-    """Return page loads of one hour, from 60 countries, 30 languages, 5 browsers, 6 platforms and 4 channels."""
+    """Return page loads from one hour, with 60 countries, 30 languages, 5 browsers, 6 platforms and 4 channels."""
     kinds = {"country": 60, "language": 30, "browser": 5, "platform": 6, "origin": 4}
     return [
         CountedChange(
@@ -56,7 +56,7 @@ def changes(chance: random.Random, number: int, start: int, agent: str) -> list[
 
 
 def store_days(workspace_id: str, events: int) -> None:
-    """Store the counts of all agents for `DAYS` days, with `events` events per agent in 30 days."""
+    """Store counts for all agents over `DAYS` days, with `events` events per agent in 30 days."""
     chance, today = random.Random(events), clock.seconds() // 86_400 * 86_400
     per_hour = events / 30 / 24
     for day in range(DAYS):
@@ -83,9 +83,9 @@ def store_days(workspace_id: str, events: int) -> None:
 
 
 def store_worst_days(workspace_id: str) -> None:
-    """Store the largest possible counts: up to a million per hour, for all values that are counted separately.
+    """Store the largest possible counts: up to a million per hour, for every value that is counted separately.
 
-    The values have the maximum length. The numbers are random, so they do not compress.
+    The values have the maximum length. The counts are random, so they do not compress.
     """
     chance, today = random.Random(1), clock.seconds() // 86_400 * 86_400
 
@@ -111,7 +111,7 @@ def store_worst_days(workspace_id: str) -> None:
 
 
 def rows_of_day(agent: str, start: int, number: int, until: int) -> list[DayRow]:
-    """Return the rows of a day whose first `until` hours are counted, with `number` changes each."""
+    """Return the rows for a day whose first `until` hours are counted, with `number` changes per hour."""
     by_hour, groups = {}, {name: {} for name in hours.DIMENSIONS}
     for hour in range(until):
         sums = hours.add_up(
@@ -170,16 +170,16 @@ def test_a_read_costs_as_documented_however_much_was_counted(
 
 
 def changes_of_an_hour(agent: str, number: int, day: int) -> list[CountedChange]:
-    """Return changes of the hour that begins `day` days after `START`."""
+    """Return changes from the hour that begins `day` days after `START`."""
     return changes(random.Random(1), number, START + day * 86_400, agent)
 
 
 def cost_of_an_hour(
     agent: str, pending: list[CountedChange], day: int, at: Callable[[int], None], wanted: list[str]
 ) -> Meter:
-    """Return the cost of counting these changes on a day that already has 12 counted hours.
+    """Return the cost of counting these changes on a day for which 12 hours are already counted.
 
-    `at` sets the clock to a number of seconds after `START`. `wanted` receives the recount requests.
+    `at` sets the clock to a number of seconds after `START`. The recount requests are appended to `wanted`.
     """
     start = START + day * 86_400
     for row in rows_of_day(agent, start, min(len(pending), SAMPLE), 12):
@@ -207,7 +207,7 @@ def test_counting_costs_as_documented(
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))
     for day, number in enumerate((1, 5, 20, 50, 100, 300, 1_000)):
         meter = cost_of_an_hour(agent, changes_of_an_hour(agent, number, day), day, fixed, wanted)
-        # The target is at most 1.2 write units per change, if an hour has at least a hundred changes.
+        # The target is at most 1.2 write units per change if an hour contains at least a hundred changes.
         assert meter.writes / number <= 1.2 or number < 100
         if number in COUNTED:
             check(COUNTED[number], meter, number)

@@ -1,4 +1,4 @@
-"""Report counts equal a recount of the raw changes, even if batches and requests fail or are repeated."""
+"""Report counts equal a recount of the raw changes, even if batches and requests fail or are redelivered."""
 
 import base64
 import random
@@ -37,14 +37,14 @@ CHANNELS = {
     "country": ("NL", "DE", "BE", "FR", None),
     "browser": ("Firefox", "Safari", None),
     "platform": ("iOS", "Android", "other", None),
-    # More values than the 20 per hour that are counted separately. Some are more frequent than others.
+    # Some hours contain more than the 20 values that are counted separately. Some values are more frequent than others.
     "language": (*(f"{number:02}" for number in range(30) for _ in range(1 + 40 // (number + 1))), None),
 }
 ZONES = ("UTC", "Europe/Amsterdam", "America/New_York")
 
 
 class Raw(NamedTuple):
-    """A change: its table, stream record, time in seconds, value in each dimension, and counts."""
+    """A raw change: its table, stream record, time in seconds, value in each dimension, and counts."""
 
     table: str
     record: Record
@@ -54,7 +54,7 @@ class Raw(NamedTuple):
 
 
 Counted = tuple[Counter[str], int | None]
-"""The counts of an interval, and its `averageSeconds`, or None if it has no conversations."""
+"""An interval's counts, and its `averageSeconds`, or None if the interval contains no conversations."""
 
 
 @pytest.mark.guarantee("tallied")
@@ -105,7 +105,7 @@ def _compare(
 
 
 def _keep_in_memory(patch: pytest.MonkeyPatch) -> None:
-    """Keep change rows in memory by key, because moto takes hours for a partition of this size."""
+    """Store change rows in a dictionary by key, because moto takes hours for a partition of this size."""
     kept: dict[str, dict[str, Any]] = defaultdict(dict)
 
     def save(rows: Sequence[Any]) -> None:
@@ -166,7 +166,7 @@ def _counted(sums: Counter[str]) -> Counted:
 
 
 def _by_value(changes: Sequence[Raw], dimension: str) -> dict[str, list[Raw]]:
-    """Return the changes by value. For each hour, all but the 20 most frequent values are added to `other`."""
+    """Group the changes by value. For each hour, all but the 20 most frequent values are grouped as `other`."""
     of_hours: dict[int, dict[str, list[Raw]]] = defaultdict(lambda: defaultdict(list))
     for one in changes:
         of_hours[one.second // HOUR][one.places.get(dimension) or "unknown"].append(one)
@@ -189,7 +189,7 @@ def _tally(changes: Sequence[Raw], chance: random.Random) -> None:
     """Deliver changes in batches; redeliver a failed batch in halves."""
     for table in TABLES:
         records = [one.record for one in changes if one.table == table]
-        size = max(100, len(records) // 5)  # few batches, because moto is slow to count an hour
+        size = max(100, len(records) // 5)  # there are few batches, because counting an hour is slow in moto
         pending = [records[start : start + size] for start in range(0, len(records), size)]
         while pending:
             batch = pending.pop(chance.randrange(len(pending)))
@@ -212,7 +212,7 @@ def _count(texts: list[str], chance: random.Random) -> None:
 def _inject(
     patch: pytest.MonkeyPatch, chance: random.Random, faults: Counter[str], requested: Callable[[str], None]
 ) -> None:
-    """Make writes, requests and messages fail at random, with a chance of 1/60 at each point."""
+    """Make writes, requests and messages fail at random, with a probability of 1/60 at each point."""
 
     def fail(place: str, share: float = 1 / 60) -> None:
         if chance.random() < share:

@@ -1,4 +1,4 @@
-"""The counts of an agent that reuses a deleted agent's id. Changes that are older than the agent do not count."""
+"""The counts of an agent that reuses a deleted agent's id. Changes that are older than the agent are not counted."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from tests.extensions.reports.test_reports import REPORT, STATE, Pipeline, count
 from tests.followers import follow
 
 NEW = counted(conversations=1, messages=2, interactions=1, leads=1, loads=1, newVisitors=1, averageSeconds=0)
-# How many seconds the id stays unused: it is reused within the hour of the deletion, or later.
+# How many seconds the id stays unused: it is reused within the same hour as the deletion, or later.
 FREE = [0, 2 * SECONDS]
 
 
@@ -40,7 +40,7 @@ def use(api: Api, visitor: str) -> None:
 
 
 def recreate(api: Api, pass_time: PassTime, free: int = 0) -> None:
-    """Delete the agent, complete its cascading delete, and create an agent with the same id."""
+    """Delete the agent, complete the cascading delete, and create an agent with the same id."""
     assert api.delete("/v3/agents/support").status == 200
     second_run(pass_time)
     pass_time(free)
@@ -104,7 +104,7 @@ def test_late_changes_of_the_deleted_agent_make_no_rows(
 
 
 def test_a_change_in_the_second_of_the_creation_counts(api: Api, pipeline: Pipeline, pass_time: PassTime) -> None:
-    """The clock of the process that makes the change may be a second behind."""
+    """The clock of the process that makes the change may be up to a second behind."""
     recreate(api, pass_time)
     pass_time(-1)
     use(api, "ann")
@@ -116,7 +116,7 @@ def test_a_change_in_the_second_of_the_creation_counts(api: Api, pipeline: Pipel
 def test_the_last_change_that_the_cascade_waits_for_does_not_count(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, pass_time: PassTime
 ) -> None:
-    """A process that has cached the deleted agent may write for 86 of the 90 seconds that the cascade waits."""
+    """A process that has cached the deleted agent may write for 86 seconds. The cascade waits for 90 seconds."""
     deleted_at = clock.milliseconds()
     recreate(api, pass_time)
     tag = ids.id_at(deleted_at + 86_000, 0)
@@ -129,7 +129,7 @@ def test_the_last_change_that_the_cascade_waits_for_does_not_count(
 def test_a_late_delivery_of_an_event_of_the_deleted_agent_does_not_count(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, pass_time: PassTime
 ) -> None:
-    """A delivery may wait for up to four days. Its outcome is newer than the agent, but its event is older."""
+    """A delivery may wait up to four days. Its outcome is newer than the new agent, but its event is older."""
     old_event = ids.new_id()
     recreate(api, pass_time)
     for event_id in (old_event, ids.new_id()):
@@ -201,7 +201,7 @@ def test_a_caller_cannot_choose_the_time_of_creation(api: Api, agent_id: str, pi
 
 
 def save_agent(workspace: NewWorkspace, agent_id: str, **members: Any) -> None:
-    """Store agent members that the service itself never stores."""
+    """Store agent members that the service itself would never store."""
     row = agents.read(workspace.workspace_id, agent_id)
     row.seal({**row.open(), **members})
     put_now(row)

@@ -1,4 +1,4 @@
-"""Reports count each change from the streams exactly once, and read only the tallies."""
+"""Reports count each stream change exactly once, and read only the tallies."""
 
 import csv
 import io
@@ -53,7 +53,7 @@ class Pipeline:
         patch.setattr(queues, "send", capture)
 
     def run(self) -> None:
-        """Deliver all stream records, and process count requests until none is left."""
+        """Deliver all stream records, and process count requests until none are left."""
         for table in _TABLES:
             follow(table, self.stream.read(table))
         while self.requests:
@@ -74,7 +74,7 @@ def pipeline(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 
 
 def counted(**numbers: int) -> dict[str, int]:
-    """Return the counts of an entry. All other counts are 0."""
+    """Return an entry's counts. All counts that are not passed are 0."""
     return {**dict.fromkeys(hours.REPORTED, 0), **numbers}
 
 
@@ -123,7 +123,10 @@ def test_everything_that_happens_is_counted_once(api: Api, pipeline: Pipeline) -
     ids=["later", "earlier", "floats", "integers"],
 )
 def test_times_beyond_all_numbers_stop_no_stream(api: Api, pipeline: Pipeline, first: float, last: float) -> None:
-    """Callers, including visitors, choose message times. A record that cannot be counted would block its shard."""
+    """Callers, including visitors, choose message times.
+
+    A record that the function cannot count would block its shard.
+    """
     assert api.post(STATE.format("ann"), {"turns": [message(first), message(last)]}).status == 200
     pipeline.run()
     totals = api.get(REPORT).data["totals"]
@@ -202,7 +205,7 @@ def test_a_report_of_too_many_agents_is_refused(api: Api, agent_id: str, monkeyp
 
 
 def test_a_report_by_a_dimension_is_of_fewer_days_of_agents(api: Api, agent_id: str) -> None:
-    """A grouped report reads ten times as much data per day, within the same timeout of 29 seconds."""
+    """A grouped report reads ten times as much data per day, but has the same timeout of 29 seconds."""
     for number in range(5):
         assert api.post(f"/v2/agents/a{number}", {}).status == 200
     year = f"from={clock.seconds() - 365 * 24 * 3_600}&interval=month"
@@ -267,7 +270,7 @@ def test_a_count_after_the_deletion_of_the_agent_writes_nothing(api: Api, pipeli
 def test_a_month_of_days_costs_two_requests_whatever_was_counted(
     api: Api, workspace: NewWorkspace, agent_id: str, most: int
 ) -> None:
-    """Every hour of two months has random counts below `most`, which do not compress."""
+    """Every hour in two months has random counts below `most`. Random counts do not compress."""
     now, chance, total = clock.seconds(), random.Random(most), 0
     for day in range(62):
         text = clock.iso(now - day * 24 * 3_600)[:10]
@@ -287,7 +290,7 @@ def test_a_month_of_days_costs_two_requests_whatever_was_counted(
 def test_a_change_of_another_time_stops_no_stream_and_does_not_count(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, moment: int | None
 ) -> None:
-    """Imports keep the version tags in their file, so a change may have any timestamp."""
+    """Imports keep the version tags from their file, so a change may have any timestamp."""
     second = clock.seconds() + 3 * 86_400 if moment is None else moment - 1 if moment else 0
     agent = storage.join_key(workspace.workspace_id, "support")
     own = [(second, 1), (clock.seconds(), 2)]
@@ -304,7 +307,7 @@ def test_an_imported_workspace_begins_at_zero(
     pass_time: PassTime,
     tmp_path: Path,
 ) -> None:
-    """Even changes from the last hour do not count, although an import keeps the version tags in its file."""
+    """Even changes from the last hour are not counted, although an import keeps the version tags from its file."""
     pass_time(-3_600)
     load, turns = {"record": "load", "countryCode": "NL"}, [message(1_000), message(1_010, "bot")]
     assert api.post("/v2/agents/support/analytics/ann", load).status == 200
@@ -334,7 +337,7 @@ def operate(*command: str) -> None:
 def test_a_change_costs_at_most_1_2_write_units(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Count 300 page loads of one hour, from 20 countries and 3 browsers, every quarter of an hour."""
+    """Count 300 page loads from one hour, with 20 countries and 3 browsers, every 15 minutes."""
     agent = storage.join_key(workspace.workspace_id, create_old_agent(api, "sales"))
     start = clock.seconds() // 3_600 * 3_600
     changes = [

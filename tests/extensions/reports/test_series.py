@@ -1,4 +1,4 @@
-"""Series: a period's intervals in a time zone, across both clock changes; groups; the previous period."""
+"""Series: a period's intervals in a time zone across both clock changes, groups, and the previous period."""
 
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
@@ -28,7 +28,7 @@ def period(start: str, end: str, zone: str = "UTC") -> ReportPeriod:
 
 
 def lengths(one: ReportPeriod, interval: str) -> list[int]:
-    """Return the length of each interval in hours."""
+    """Return each interval's length in hours."""
     starts = [*one.intervals(interval), one.end]
     return [(after - start) // HOUR for start, after in pairwise(starts)]
 
@@ -44,7 +44,7 @@ def lengths(one: ReportPeriod, interval: str) -> list[int]:
         ("2026-03-28", "2026-03-28T05:00", AMSTERDAM, [5]),
         # Summer time begins at midnight, so the day begins at 1:00.
         ("2026-04-23", "2026-04-26", "Africa/Cairo", [24, 23, 24]),
-        # The zone skips a day, because it moved across the date line.
+        # The zone skips a day, because it moved across the International Date Line.
         ("2011-12-29", "2012-01-01", "Pacific/Apia", [24, 24]),
     ],
 )
@@ -90,7 +90,7 @@ def test_days_of_other_zones_begin_at_the_nearest_hour() -> None:
     "zone", [KOLKATA, "Asia/Kathmandu", "Australia/Lord_Howe", "America/St_Johns", AMSTERDAM, "UTC"]
 )
 def test_a_month_of_any_zone_has_its_days_and_the_month_before(zone: str) -> None:
-    """A period from midnight to midnight contains no hour of the day before."""
+    """A period from midnight to midnight contains no hour of the previous day."""
     for month in range(1, 12):
         day, end = datetime(2026, month, 1), datetime(2026, month + 1, 1)
         one = ReportPeriod.covering(local(day.isoformat(), zone), local(end.isoformat(), zone), ZoneInfo(zone))

@@ -28,7 +28,7 @@ DAY = 24 * 60 * 60
 
 
 class Counting:
-    """Captures count requests, and processes them."""
+    """Captures count requests, and processes them later."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.requests: list[str] = []
@@ -56,7 +56,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
 
 @pytest.fixture
 def two_days(workspace: NewWorkspace, agent_id: str, api: Api, counting: Counting) -> int:
-    """Store usage on two days for two of three agents; return the start of the second day in seconds."""
+    """Store usage on two days for two of three agents; return the second day's start in Unix seconds."""
     for name in ("a", "z"):
         create_old_agent(api, name)
     today = clock.seconds() // DAY * DAY
@@ -96,7 +96,7 @@ def test_everything_that_is_used_is_counted_once_on_its_day(
     today = clock.seconds() // DAY * DAY
     assert entries[0] == {"agentId": "support", "days": [{"from": today, **expected}], "totals": expected}
     assert entries[1]["totals"] == {**NONE, "deliveries": 1}
-    # Reports do not contain deliveries.
+    # Reports do not include deliveries.
     report = api.get("/v3/agents/support/analytics?by=origin").data
     assert "deliveries" not in report["totals"]
     assert [one["value"] for one in report["groups"]] == ["unknown", "web-chat"]

@@ -15,7 +15,7 @@ from tests.workspaces.workspace_rows import of
 
 
 def test_nothing_is_counted_after_a_deletion(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Changes without an agent are counted 15 minutes later, without a check that an agent still exists."""
+    """Changes without an agent are counted 15 minutes later, without checking that an agent still exists."""
     requests: list[str] = []
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: requests.extend(texts))
     agent = storage.join_key(workspace.workspace_id, counts.NO_AGENT)
@@ -34,7 +34,7 @@ def test_nothing_is_counted_after_a_deletion(workspace: NewWorkspace, monkeypatc
 def test_a_deletion_waits_until_the_last_deliveries_are_counted(
     workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A delivery may last until its timeout, and its stream record then waits for the batching window."""
+    """A delivery may last until its timeout. Its stream record then waits for the batching window."""
     agent = storage.join_key(workspace.workspace_id, counts.NO_AGENT)
     timeout = max(one.timeout_seconds for one in declared_functions() if one.name in ("deliver", "deliver_slow"))
     pauses: list[float] = []
