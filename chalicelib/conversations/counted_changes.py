@@ -1,6 +1,6 @@
 """The counts that a conversation change adds to its agent's analytics, computed from the stream record alone.
 
-Conversations are counted when they begin, and handoffs when the state becomes `requested_chat`. Messages and
+A conversation is counted when it begins, and a handoff when the state becomes `requested_chat`. Messages and
 interactions are counted when they are first received (`new_messages`), together with the seconds that they add to the
 conversation's duration. Deletions are not counted.
 """
@@ -14,9 +14,9 @@ from chalicelib.storage import Document, images
 
 
 class CountedChange(NamedTuple):
-    """The counts that a change adds, and its dimension values, both by name.
+    """The counts that a change adds and its dimension values, each keyed by name.
 
-    `agent` is the agent's partition key. `version_tag` is the tag of the write, which also contains the write time.
+    `agent` is the agent's partition key. `version_tag` is the row's version tag, which contains the write time.
     `caused_at` is the Unix time of an earlier change that caused this change, or None.
     """
 
@@ -28,18 +28,18 @@ class CountedChange(NamedTuple):
 
 
 _HANDOFF = "requested_chat"
-# Callers choose message times, so these are clamped to numbers that a float represents exactly.
+# Callers choose message timestamps, so they are clamped to values that a float represents exactly.
 _MAX_SECONDS = 30 * 24 * 60 * 60
-_LAST_MOMENT = 10**15
+_MAX_TIMESTAMP = 10**15
 _CONTENT = ("turns", "summary", "metadata")
-_MAX_CACHED = 10_000  # the maximum batch size
-_cache: dict[int, tuple[dict[str, Any], "CountedChange | None"]] = {}  # by record identity
+_MAX_CACHED = 10_000  # maximum records per batch
+_cache: dict[int, tuple[dict[str, Any], "CountedChange | None"]] = {}  # keyed by the record's `id()`
 
 
 def from_record(record: dict[str, Any]) -> CountedChange | None:
     """Return a stream record's counted change, or None if it adds nothing or comes from an import.
 
-    The change is computed once for all followers of a batch. Raise UnknownLayout for a newer release's layout.
+    The followers of a batch share each result. Raise UnknownLayout if a newer release stored the record.
     """
     cached = _cache.get(id(record))
     if cached is None or cached[0] is not record:
@@ -88,5 +88,5 @@ def _seconds(metadata: Document) -> int:
     first, last = metadata.get("firstMessageTS"), metadata.get("lastMessageTS")
     if first is None or last is None:
         return 0
-    start, end = (min(max(moment, -_LAST_MOMENT), _LAST_MOMENT) for moment in (first, last))
+    start, end = (min(max(timestamp, -_MAX_TIMESTAMP), _MAX_TIMESTAMP) for timestamp in (first, last))
     return int(min(max(end - start, 0), _MAX_SECONDS))

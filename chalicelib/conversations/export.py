@@ -1,6 +1,6 @@
-"""Exports an agent's conversations as text, in pages: NDJSON with whole transcripts, or CSV for spreadsheets.
+"""Exports an agent's conversations in pages of text: NDJSON with full transcripts, or CSV for spreadsheets.
 
-The concatenated pages form one file, so only the first page of a CSV export contains column names.
+The concatenated pages form one file, so only the first page of a CSV export contains the column names.
 """
 
 import json
@@ -13,17 +13,17 @@ from chalicelib.conversations.rows import ConversationRow
 from chalicelib.conversations.state import State
 from chalicelib.http import files
 
-# Maximum bytes of a page as an escaped JSON string, the form in which Lambda returns it. One conversation always fits.
+# Maximum page size in bytes, as the escaped JSON string that Lambda returns. A single conversation always fits.
 _MAX_PAGE = 5_900_000
-# After this many bytes of JSON turns, no further conversation is read for a page. CSV rows contain only part of the
-# turns.
+# A page reads no further conversation after this many bytes of JSON turns. The page size alone would not limit the
+# reads, because CSV rows contain only part of the turns.
 _MAX_READ = 6_000_000
 _DESCRIPTION = ("title", "state", "userID", "userName", "userEmail", "userPhone", "origin", "tags", "chatAssignedTo")
 _COLUMNS = ("ID", "created", "lastModified", *_DESCRIPTION, "messagesNum", "interactionsNum", "transcript")
 
 
 class ExportPage(NamedTuple):
-    """A page of an export: its text, the number of conversations read for it, and the position of the last one."""
+    """An export page: its text, the number of conversations that were read, and the last conversation's position."""
 
     text: str
     conversations: int
@@ -31,9 +31,9 @@ class ExportPage(NamedTuple):
 
 
 def page(entries: list[ConversationRow], form: str) -> ExportPage:
-    """Return a page with the conversations for these index entries: as many as fit, but at least one.
+    """Return a page with as many of these entries' conversations as fit, but at least one.
 
-    Deleted conversations are omitted. Costs one request per 20 conversations, and one for each long conversation.
+    Deleted conversations are omitted. This costs one request per 20 conversations, plus one for each long conversation.
     """
     texts: list[str] = []
     size = read = 0
@@ -52,7 +52,7 @@ def page(entries: list[ConversationRow], form: str) -> ExportPage:
 
 
 def heading(form: str) -> str:
-    """Return the first line of a file, which precedes the conversations. It is empty for NDJSON."""
+    """Return the heading of an export file: the column names for CSV, or an empty text for NDJSON."""
     return files.heading(form, _COLUMNS)
 
 

@@ -1,7 +1,7 @@
-"""Conversation lists for people: an agent's conversations with filters, and the inbox of waiting conversations.
+"""Filtered conversation lists: an agent's conversations, and the inbox of waiting conversations.
 
-Filters apply to metadata, which is sealed, so a list unseals index entries one at a time. A request does a
-bounded amount of work. The next request continues after the last examined entry.
+Filters apply to metadata, which is encrypted, so a list decrypts index entries one at a time. Each request examines a
+limited number of entries, and the next request continues after the last of them.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,10 +11,10 @@ from chalicelib.conversations import listing
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.http import pages
 
-# Maximum index entries per request, and entries per query. The first query reads only one page.
+# Maximum index entries per request, and per query. The first query of a request reads only one page.
 MAX_EXAMINED = 500
 PORTION = 100
-# Maximum entries per request whose metadata is too long for the index. Each is read with its turns.
+# Maximum entries per request whose metadata is too long for the index, because each requires reading a whole row.
 MAX_LONG = 20
 _LOWEST = "0"  # sorts before every ULID
 
@@ -25,8 +25,8 @@ def of_agent(
     """Yield an agent's conversations that were created at or after `since` and before `until`, newest first.
 
     An entry's record is its row, or None if the conversation was deleted. Both times are Unix seconds; None means
-    unbounded. This costs one request for the first `limit` entries, one per 100 further entries, and another for each
-    batch that contains long entries.
+    unbounded. This costs one request for the first `limit` entries, plus one per 100 further entries. Each batch that
+    contains long entries costs one more request.
     """
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
@@ -38,12 +38,12 @@ def of_agent(
 def entries_of_agent(
     workspace_id: str, agent_id: str, since: int | None, until: int | None, cursor: str | None, limit: int
 ) -> list[ConversationRow]:
-    """Return up to `limit` of the entries that `of_agent` lists, without reading long metadata. Costs one request."""
+    """Return up to `limit` of `of_agent`'s entries, without reading long metadata. This costs one request."""
     return _created(storage.join_key(workspace_id, agent_id), since, _latest(until, cursor), limit)
 
 
 def inbox(workspace_id: str, cursor: str | None, limit: int) -> Iterator[pages.Examined]:
-    """Yield a workspace's waiting conversations, latest activity first. Costs the same as `of_agent`."""
+    """Yield a workspace's waiting conversations, most recently active first. This costs as much as `of_agent`."""
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
         condition = ConversationRow.activity <= before
@@ -72,7 +72,7 @@ def _examine(
     start: str,
     portion: int,
 ) -> Iterator[pages.Examined]:
-    """Yield the entries at and after the position `start`, until a per-request limit is reached."""
+    """Yield the entries from the position `start` on, until a per-request limit is reached."""
     examined = long = 0
     while True:
         entries = fetch(start, portion + 1)
@@ -93,5 +93,5 @@ def _affordable(entries: list[ConversationRow], limit: int) -> list[Conversation
 
 
 def _before(position: str | None) -> str:
-    """Return the highest text that sorts before a position, where None is the position after all entries."""
+    """Return the highest sort key below a position. None stands for a position above all sort keys."""
     return ids.highest_before(position) if position else ids.HIGHEST

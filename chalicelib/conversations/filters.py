@@ -1,4 +1,4 @@
-"""Filters for conversation lists, from the query of a request."""
+"""Filters for conversation lists, read from the query string."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ _SEARCHED_MEMBERS = ("userName", "userEmail", "userPhone", "title", "lastMessage
 
 
 class Filters(NamedTuple):
-    """The conditions that a listed conversation satisfies.
+    """Conditions that every listed conversation satisfies.
 
     It was created at or after `since` and before `until`, and last active at or after `active_since`. All times are
     Unix seconds; None means unbounded. `equal` maps metadata members to required values. `text` is case-folded.
@@ -27,7 +27,7 @@ class Filters(NamedTuple):
 
     @classmethod
     def from_request(cls) -> "Filters":
-        """Return the filters in the query of the request. An absent filter matches every conversation."""
+        """Return the filters from the request's query string. A missing filter matches every conversation."""
         members = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "userID": "userID"}
         values = {member: parameters.text(name) for name, member in members.items()}
         equal = {member: value for member, value in values.items() if value is not None}
@@ -48,5 +48,5 @@ class Filters(NamedTuple):
 
 
 def is_inbox() -> bool:
-    """Return whether the query has `inbox=true`. Raise Invalid for a value other than true and false."""
+    """Return whether the query string contains `inbox=true`. Raise Invalid if the value is neither true nor false."""
     return bool(parameters.flag("inbox"))

@@ -1,8 +1,8 @@
-"""Core's follower of the conversations stream. It sends tasks that update tallies and delete leftovers.
+"""Core's stream follower for the conversations table. It sends tasks that update tallies and delete leftovers.
 
-A stream record identifies the quarter hour of a created or deleted conversation. Lambda reads each shard once a minute,
-or when it has 10,000 records, so changes in the same quarter hour need only one recount. The queue delays a recount
-until the index contains the change. A tally is an absolute number, so repeated recounts are harmless.
+Each created or deleted conversation belongs to the quarter hour of its creation. Lambda collects a shard's records for
+up to a minute, or up to 10,000 records, so changes to the same quarter hour share one recount. The queue delays a
+recount until the index contains the change. Repeated recounts are harmless, because each writes an absolute number.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ RECOUNT_DELAY_SECONDS = 30
 
 
 class _Tasks(NamedTuple):
-    """The tasks that a record requires."""
+    """Tasks that a stream record requires."""
 
     recount: tasks.RecountQuarter | None
     clear: tasks.ClearLeftovers | None
@@ -40,7 +40,7 @@ def _recount(record: dict[str, Any]) -> tasks.RecountQuarter | None:
 
 
 def _clear(record: dict[str, Any]) -> tasks.ClearLeftovers | None:
-    """Return the clearing task if a caller or TTL deleted a conversation, otherwise None."""
+    """Return the clean-up task if a caller or TTL deleted a conversation, otherwise None."""
     keys = record["dynamodb"]["Keys"]
     is_deleted = record["eventName"] == "REMOVE" and keys["item"]["S"] == CONVERSATION_ITEM
     return tasks.ClearLeftovers(str(keys["conversation"]["S"])) if is_deleted else None
@@ -52,7 +52,7 @@ def _write(tasks_of_records: list[_Tasks]) -> None:
 
 
 def _send(optional_tasks: Iterable[tasks.Task | None], delay_seconds: int) -> None:
-    """Send each task once. A task's first member is an agent or conversation partition key."""
+    """Send each distinct task once. A task's first member is the partition key of an agent or a conversation."""
     for workspace_id, of_workspace in groupby(
         sorted({task for task in optional_tasks if task}), lambda task: storage.split_key(task[0])[0]
     ):

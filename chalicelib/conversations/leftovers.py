@@ -2,7 +2,7 @@
 
 A deletion removes the conversation's own item and its chunks. TTL removes only the conversation's own item. The stream
 reports both, and 90 seconds later a task deletes the remaining items. By then, every request that read the conversation
-has finished, so no append can write further index items. The items of a new conversation with the same id are kept.
+has finished, so no append can still write index items. If a new conversation has the same id, its items are kept.
 """
 
 import math
@@ -21,7 +21,7 @@ _SKEW_MILLISECONDS = 10_000  # the maximum clock skew between two processes
 
 
 class ConversationPartRow(storage.Row):
-    """An item in a conversation's partition, other than its own item. `writing` is a chunk's write id."""
+    """An item in a conversation's partition, except the conversation's own item. `writing` is a chunk's write id."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -32,12 +32,12 @@ class ConversationPartRow(storage.Row):
 
     @property
     def write_id(self) -> str:
-        """Return the ULID of the write that stored the part. For new messages, the sort key contains it."""
+        """Return the ULID of the write that stored the part. For new messages, it is read from the sort key."""
         return self.writing or storage.split_key(self.item)[1]
 
 
 def resume(task: tasks.ClearLeftovers, seconds: float) -> None:
-    """Clear a conversation for up to `seconds`, then send a task for the remaining parts."""
+    """Delete a conversation's leftovers for up to `seconds`, then send a task for the remaining ones."""
     after = clear(task.conversation, task.after or CONVERSATION_ITEM, clock.monotonic() + seconds)
     if after is not None:
         tasks.send(storage.split_key(task.conversation)[0], [task._replace(after=after)])
@@ -46,9 +46,9 @@ def resume(task: tasks.ClearLeftovers, seconds: float) -> None:
 def clear(conversation: str, after: str = CONVERSATION_ITEM, end: float = math.inf) -> str | None:
     """Delete the parts of the conversation with this partition key, unless the conversation exists.
 
-    If it exists, delete only the parts of an earlier conversation with the same key. Begin after the sort key `after`,
-    and stop at the monotonic time `end`. Return the last sort key if parts may remain, otherwise None. Costs one
-    request per MB, and up to three per 50 parts. Raise ConditionFailed if a part has changed.
+    If it exists, delete only the parts of an earlier conversation with the same key. Start after the sort key `after`,
+    and stop when the monotonic clock reaches `end`. Return the last sort key if parts may remain, otherwise None. This
+    costs one request per MB, plus up to three per 50 parts. Raise ConditionFailed if a part has changed.
     """
     parts = storage.iterate(ConversationPartRow, conversation, ConversationPartRow.item > after)
     while batch := [*islice(parts, _BATCH)]:
@@ -71,7 +71,7 @@ def _delete(conversation: str, batch: list[ConversationPartRow]) -> None:
 
 
 def _delete_earlier(conversation: str, batch: list[ConversationPartRow]) -> None:
-    """Delete the parts of an earlier conversation, which were written before the current one began.
+    """Delete the parts that an earlier conversation wrote before the current conversation began.
 
     The current conversation keeps its index items, even for replaced chunks, because appends need them.
     """

@@ -1,7 +1,7 @@
-"""Lists an agent's conversations, newest first, from an eventually consistent index by creation.
+"""Lists an agent's conversations, newest first, using an eventually consistent index on creation time.
 
-Cursors and the first pages need only the index. The positions of later pages are computed from tallies
-(`page_position`).
+Requests with a cursor and the first numbered pages need only the index. The positions of later pages are computed from
+tallies (`page_position`).
 """
 
 from collections.abc import Callable
@@ -14,14 +14,14 @@ from chalicelib.conversations.rows import CONVERSATION_ITEM, ConversationRow
 
 PAGE_SIZE = 20  # fixed by §4.2
 _LIMIT = PAGE_SIZE + 1  # the extra entry shows that another page follows
-# Maximum entries before a page that is read without tallies: always, or if tallies are missing, as for a new agent.
+# Maximum number of entries that precede a page read without tallies: usually, and if an agent has no tallies yet.
 _SHALLOW = 60
 _UNTALLIED = 1_000
 _CHUNK = 1_000  # entries per request
 
 
 def list_after(agent: storage.Key, workspace_id: str, agent_id: str, cursor: str) -> tuple[Any, list[ConversationRow]]:
-    """Return the row with the key `agent`, and up to 21 entries older than the ULID `cursor`. Costs two requests."""
+    """Return the row with the key `agent`, and up to 21 entries older than `cursor`. This costs two requests."""
     (row,) = storage.find_many([agent])
     return row, _older(workspace_id, agent_id, cursor, _LIMIT)
 
@@ -29,8 +29,8 @@ def list_after(agent: storage.Key, workspace_id: str, agent_id: str, cursor: str
 def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -> tuple[Any, list[ConversationRow]]:
     """Return the row with the key `agent`, and up to 21 entries from the start of a page. The first page is 1.
 
-    This costs two requests up to a depth of 60 entries. Deeper pages cost four requests, plus one for each 1,000
-    conversations in a quarter hour. Conversations that were created or deleted in the last two minutes may not be
+    This costs two requests up to a depth of 60 entries. Deeper pages cost four requests, plus one per 1,000
+    conversations in the quarter hour. Conversations that were created or deleted in the last two minutes may not be
     counted yet, so these pages may overlap or leave a gap.
     """
     depth = (page - 1) * PAGE_SIZE
@@ -52,9 +52,9 @@ def with_metadata(entries: list[ConversationRow]) -> list[ConversationRow]:
 
 
 def read_long(entries: list[ConversationRow]) -> list[ConversationRow | None]:
-    """Return the entries. Entries whose metadata is too long for the index are replaced by rows of the table.
+    """Return the entries, with table rows in place of entries whose metadata is too long for the index.
 
-    Such an entry becomes None if the conversation has been deleted. This costs one request in total.
+    A replaced entry is None if its conversation has been deleted. This costs one request in total.
     """
     long = [entry.conversation for entry in entries if entry.summary is None]
     rows = storage.find_many(
@@ -65,7 +65,7 @@ def read_long(entries: list[ConversationRow]) -> list[ConversationRow | None]:
 
 
 def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:
-    """Recount the conversations that were created in a quarter hour. Costs three requests, plus one per MB."""
+    """Recount the conversations that were created in a quarter hour. This costs three requests, plus one per MB."""
     start = quarter.start()
     within = ConversationRow.created.between(
         ids.id_at(start, 0), ids.id_at(start + page_position.QUARTER_MILLISECONDS, 0)
@@ -77,7 +77,7 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:
 
 
 def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
-    """Return an agent's quarter hours that have a conversation or a tally, oldest first.
+    """Return the quarter hours for which an agent has a conversation or a tally, oldest first.
 
     This reads the agent's whole index, in requests of up to 1 MB.
     """
@@ -89,7 +89,7 @@ def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
 
 
 def _quarter_of(entry: ConversationRow) -> Quarter | None:
-    """Return an entry's quarter hour, or None if its key is not a ULID, as in imports by an earlier version."""
+    """Return an entry's quarter hour, or None if its key is not a ULID. Earlier versions imported such entries."""
     try:
         return page_position.quarter_of(entry.created)
     except (ValueError, OverflowError):

@@ -44,13 +44,13 @@ _ADDED = "Messages added successfully"
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
 )
 def add_messages(agent_id: str, user_id: str) -> Response:
-    """Add messages at the end of a conversation. The first message creates the conversation.
+    """Add messages to the end of a conversation. The first message creates the conversation.
 
-    A message whose `mid` is already stored is not added again; the response contains the stored message. Therefore, it
-    is safe to repeat a request. A message without `mid` gets a new one.
+    A message whose `mid` is already stored is not added again; the response contains the stored message.
+    Therefore, requests can be retried safely. A message without `mid` gets a new id.
 
-    A visitor token adds messages as the user: `from` must be `human` or absent, which has the same effect. Any other
-    sender is rejected with 403. The service sets the `ts` of such a message, and ignores its `channel`.
+    A visitor token adds messages as the user, so `from` must be `human` or absent. Any other sender is rejected with
+    403. The service sets the message's `ts` and ignores its `channel`.
     """
     addition = _load(agent_id, user_id)
     etag.check_preconditions(addition.records.row)
@@ -65,10 +65,10 @@ def add_messages(agent_id: str, user_id: str) -> Response:
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
 )
 def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
-    """Add messages at the end of an existing conversation.
+    """Add messages to the end of an existing conversation.
 
-    A message whose `mid` is already stored is not added again; the response contains the stored message. Therefore, it
-    is safe to repeat a request. A message without `mid` gets a new one.
+    A message whose `mid` is already stored is not added again; the response contains the stored message.
+    Therefore, requests can be retried safely. A message without `mid` gets a new id.
     """
     addition = _load(agent_id, convo_id)
     etag.require_match(addition.records.row, "conversation")
@@ -85,7 +85,7 @@ def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
 )
 def replace_messages(agent_id: str, convo_id: str) -> Response:
-    """Replace all messages of a conversation. A message without `mid` gets one that is derived from its content."""
+    """Replace all of a conversation's messages. A message without `mid` gets an id that is derived from its content."""
     body: models.Messages = bodies.read()
     agent, row = _read(agent_id, convo_id)
     etag.pin(row)  # a retry must not replace messages that the caller has not read
@@ -107,7 +107,7 @@ def replace_messages(agent_id: str, convo_id: str) -> Response:
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
 )
 def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
-    """Change a message. Members that you leave out keep their values, and `null` clears a member.
+    """Change a message. Omitted members keep their values, and `null` clears a member.
 
     `mid` is ignored, and `warnings` lists it. A changed message does not count as new.
     """
@@ -126,7 +126,7 @@ def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_message(agent_id: str, convo_id: str, message_id: str) -> Response:
-    """Delete a message from a conversation. If it is sent again later, it is stored, but does not count as new."""
+    """Delete a message from a conversation. If the message is sent again, it is stored but does not count as new."""
     agent, row = _read(agent_id, convo_id)
     before = transcript.read_state(row)
     change = StateChange(models.StateIn(delete=models.Deletion(mids=[message_id])))
@@ -144,15 +144,15 @@ def _read(agent_id: str, conversation_id: str) -> tuple[Document, store.Conversa
 
 
 def _save_changed(row: store.ConversationRow, agent: Document, before: State, after: State) -> None:
-    """Stage a conversation's changed state, for which all turns were read. Raise LimitReached or TooLarge."""
+    """Stage a changed state that contains all turns. Raise LimitReached or TooLarge if it exceeds a limit."""
     if after is not before:
         check_limits(agent, before, after)
-        _require_answerable(after.turns.decode())
+        _require_response_size(after.turns.decode())
         store.save(row, before, after, agents.display_name(agent))
 
 
 class _Addition(NamedTuple):
-    """Messages to add, with the agent's document and the records and index items that were read for them."""
+    """Messages to add, the agent's document, and the records and index items that were read for the messages."""
 
     messages: Sequence["models.Message"]
     agent: Document
@@ -161,7 +161,7 @@ class _Addition(NamedTuple):
 
 
 def _load(agent_id: str, conversation_id: str) -> _Addition:
-    """Read the records that are needed to add messages, in one request. Raise NotFound if the agent does not exist."""
+    """Read all records needed to add messages in one request. Raise NotFound if the agent does not exist."""
     body: models.NewMessages = visitors.restrict_messages(bodies.read())
     mids = list(dict.fromkeys(mid for message in body.messages if (mid := message.get("mid"))))
     key = store.key(auth.caller().workspace_id, agent_id, conversation_id)
@@ -172,7 +172,7 @@ def _load(agent_id: str, conversation_id: str) -> _Addition:
 
 
 def _append(addition: _Addition) -> Response:
-    """Stage the new messages. Create the conversation if it does not exist. Respond with all messages as stored."""
+    """Stage new messages, and the conversation if it does not exist. Return a response with all messages as stored."""
     agent, row, now = addition.agent, addition.records.row, clock.seconds()
     new = transcript.new_turns(addition.messages, now)
     before = transcript.read_end(row) if row else empty_state(addition.records.conversation_id)
@@ -190,15 +190,15 @@ def _append(addition: _Addition) -> Response:
 
 
 def _require_room(row: store.ConversationRow, state: State) -> None:
-    """Raise TooLarge for a staged state with more turns than the state route accepts or returns."""
+    """Raise TooLarge if a staged state has more turns than the state route can accept or return."""
     mark, first = transcript.last_mark(row), transcript.first_byte(row, state)
     text = state.turns[mark.end - first :].decode()
     if first + len(state.turns) > MAX_TURNS_BYTES:
         raise errors.TooLarge("The turns of a conversation must be at most 2 MiB of JSON.")
-    _require_answerable(text, mark.escaped)
+    _require_response_size(text, mark.escaped)
 
 
-def _require_answerable(text: str, escaped: int = 0) -> None:
-    """Raise TooLarge for turns that do not fit into a state response with `escaped` bytes of other turns."""
+def _require_response_size(text: str, escaped: int = 0) -> None:
+    """Raise TooLarge if these turns, plus `escaped` bytes of other turns, do not fit into a state response."""
     if not responses.fits(text, RESERVED_BYTES + escaped):
         raise errors.TooLarge("The turns do not fit into a response; send fewer or shorter messages.")

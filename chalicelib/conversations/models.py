@@ -1,4 +1,4 @@
-"""Wire models of conversations: metadata, turns and messages, and the request and response of the state route."""
+"""Wire models for conversations: metadata, turns, messages, and the state route's request and response."""
 
 from typing import Annotated
 
@@ -26,8 +26,8 @@ from chalicelib.http.wire import (
     read_only,
 )
 
-# Unknown members of a turn or a message are kept and returned. Turns and messages are dictionaries, not models: a
-# transcript can contain thousands, and a dictionary costs about half as much.
+# Unknown members of turns and messages are stored and returned. Turns and messages are dictionaries instead of models,
+# because a transcript can contain thousands of them, and a dictionary costs about half as much.
 _OPEN = ConfigDict({**STRICT, "extra": "allow"})
 
 Message = TypedDict(
@@ -42,12 +42,12 @@ Message = TypedDict(
     },
     total=False,
 )
-"""A message (§2.7). `mid` is its id; the service generates one if it is missing."""
+"""A message (§2.7). `mid` is its id, which the service generates if it is missing."""
 
-# Only the first invalid message or turn is reported, because there may be a million of them.
+# Only the first invalid message or turn is reported, because a request can contain tens of thousands of them.
 _Messages = Annotated[list[Message], Field(fail_fast=True)]
 
-_MAX_MESSAGES = 30_000  # as `state.MAX_MESSAGES`
+_MAX_MESSAGES = 30_000  # must equal `state.MAX_MESSAGES`
 # Accepts integers only, although the specification declares `number`.
 _MessagesNumber = Annotated[
     int,
@@ -116,7 +116,7 @@ class StateIn(WireModel):
 
 
 class Issue(WireModel):
-    """A violated rule, or a warning: the path of a member, and the rule."""
+    """A violated rule or a warning, with the path of the member and a description of the rule."""
 
     path: str
     message: str
@@ -159,7 +159,7 @@ class MessageChange(WireModel):
 
 
 class NewVisitorToken(WireModel):
-    """Settings of a new visitor token. The lifetime is one day by default, and 30 days at most."""
+    """Settings for a new visitor token. The lifetime is one day by default, and at most 30 days."""
 
     expiresInSeconds: Annotated[int, Field(ge=60, le=30 * 86_400), INTEGRAL_FLOAT_AS_INT] | None = None
 
@@ -171,7 +171,7 @@ class VisitorTokenIn(WireModel):
 
 
 class VisitorToken(WireModel):
-    """A visitor token, which is returned only once. Times are in ISO 8601."""
+    """A visitor token, which is returned only once. Times use ISO 8601."""
 
     token: Annotated[str, SECRET]
     expiresAt: str
@@ -179,7 +179,7 @@ class VisitorToken(WireModel):
 
 
 class NewConversation(ConvoMetaV3):
-    """A conversation to create (§4.1). `messagesNum` may be a count from another system; the first turns replace it."""
+    """A conversation to create (§4.1). `messagesNum` may come from another system; the first turns replace it."""
 
     messagesNum: _MessagesNumber | None = None
 
@@ -197,7 +197,7 @@ class ConversationChange(WireModel):
 
 
 class Assignment(WireModel):
-    """The assignee of a conversation: the id of a client, or null for the agent itself."""
+    """A conversation's assignee: a client id, or null for the agent itself."""
 
     to: Identifier | None
     state: OptionalText = None
@@ -217,7 +217,7 @@ class ConversationMessages(WireModel):
 
 
 class CreatedConversation(WireModel):
-    """A created conversation (§2.11). `createdAt` is in ISO 8601."""
+    """A created conversation (§2.11). `createdAt` uses ISO 8601."""
 
     id: str
     title: OptionalText = None

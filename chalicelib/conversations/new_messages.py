@@ -1,9 +1,9 @@
-"""New messages: the messages that a conversation receives for the first time, with the content of the user's messages.
+"""Finds the messages that a conversation receives for the first time, so that each is counted and reported only once.
 
-Each message is counted once, either as the user's message or as another sender's. A conversation stores how many
-messages it has ever received, and digests of received messages that it no longer stores. Therefore, a message that is
-replaced or deleted, and sent again, is not new. The user's new messages are stored with the write, so that fan-out can
-read them from the stream without the transcript.
+A message is new if the conversation has never received its id. To recognize old messages, a conversation stores the
+digests of received messages that were deleted or replaced, and two counts of all messages received so far. Each write
+also stores the content of the user's new messages. Fan-out reads that content from the stream record, so it never needs
+the transcript.
 """
 
 import hashlib
@@ -15,20 +15,21 @@ from chalicelib import storage
 from chalicelib.storage import Document
 
 HUMAN = "human"
-# The type of the message that a widget sends when a visitor opens it (§2.7). It is not written by the visitor.
+# Type of the message that a widget sends when a visitor opens the widget (§2.7). The visitor does not write it.
 _LAUNCH = "launch"
-# The channels of `message_received`. These are all the channels in the specification (§6).
+# Channels that a `message_received` event may contain: all channels in the specification (§6).
 Channel = Literal["chatapp", "photoapp", "socialnet", "cloudchat", "webchat"]
 _CHANNELS: tuple[str, ...] = get_args(Channel)
-# Digests have 48 bits. With the maximum number of digests, one new message in 9 billion is mistaken for an old one.
+# Digests have 48 bits. At the maximum number of digests, one new message in 9 billion is mistaken for an old message.
 _DIGEST_BYTES = 6
 # The conversation's own item contains the digests, and DynamoDB limits items to 400 KB.
 _MAX_DIGESTS = 30_000
 _COUNTS = struct.Struct(">II")
-# Maximum messages per item, to limit how long fan-out takes per stream record. It is a multiple of 40, the
-# number of events in a queue message.
+# Maximum messages per item, which limits the fan-out time per stream record. It is a multiple of 40, because a queue
+# message contains up to 40 events.
 MAX_MESSAGES = 480
-# Maximum characters of a message, and of its id, type and sender. One such message always fits into one item.
+# Maximum characters of a message's content, and of its id, type and sender. A truncated message always fits into an
+# item.
 CONTENT_LIMIT = 100_000
 _LABEL_LIMIT = 1_000
 # Members of a message's `item` that usually contain its text.
@@ -36,9 +37,9 @@ _TEXTS = ("message", "text", "content", "payload")
 
 
 class Totals(NamedTuple):
-    """The counts of user messages, and of all messages, that a conversation has ever received.
+    """The number of user messages and the number of all messages that a conversation has ever received.
 
-    `removed_digests` contains the digests of received messages that are no longer stored, at most 30,000.
+    `removed_digests` contains up to 30,000 digests of received messages that are no longer stored.
     """
 
     interactions: int = 0
@@ -46,12 +47,12 @@ class Totals(NamedTuple):
     removed_digests: bytes = b""
 
     def pack(self) -> bytes:
-        """Return the bytes to store, which are empty if no message was received."""
+        """Return the totals as bytes to store, or no bytes if no message was ever received."""
         return _COUNTS.pack(self.interactions, self.messages) + self.removed_digests if self.messages else b""
 
 
 def unpack(packed: bytes) -> Totals:
-    """Return the totals that `Totals.pack` packed."""
+    """Return the totals from the bytes that `Totals.pack` returned."""
     if not packed:
         return Totals()
     interactions, messages = _COUNTS.unpack_from(packed)
@@ -63,7 +64,7 @@ def find_new_messages(
 ) -> tuple[tuple[Document, ...], Totals]:
     """Return the user's new messages among `turns` as `{mid, content, type?, from?, channel?}`, and the new totals.
 
-    `turns` replace the turns `before`. A message is new if it was not stored before and has no digest in `totals`.
+    `turns` replace `before`. A message is new if it was not stored before and has no digest in `totals`.
     """
     stored, current = _senders(before), dict[str, bool]()
     removed_before = {digest for (digest,) in struct.iter_unpack(f"{_DIGEST_BYTES}s", totals.removed_digests)}
@@ -88,19 +89,20 @@ def find_new_messages(
 
 
 def is_of_user(turn: Document) -> bool:
-    """Return whether the user wrote a turn's message. Launch messages without text are not written by the user.
+    """Return whether the user wrote a turn's message. A launch message without text is not written by the user.
 
     A message without `from` inherits the `from` of its turn.
     """
     message = turn.get("messages")
-    # Callers choose the type. Launch messages with text count, because otherwise a visitor could evade the limits.
+    # A launch message with text counts as a user message. Otherwise, a visitor could evade the message limits by
+    # choosing this type.
     if message is None or (message.get("type") == _LAUNCH and not any(_texts(message.get("item")))):
         return False
     return (message.get("from") or turn.get("from")) == HUMAN
 
 
 def text_of(item: Any) -> str:
-    """Return the text of a message's item, or the item as JSON if it has no text. Empty items have empty text."""
+    """Return the text of a message's item, or the item as JSON if it has no text. An empty item's text is empty."""
     text = next(_texts(item), None)
     if text is None:
         return storage.encode_json(item).decode() if item else ""
@@ -110,7 +112,7 @@ def text_of(item: Any) -> str:
 def split(messages: Sequence[Document], max_bytes: int) -> Iterator[list[Document]]:
     """Yield the messages, in order, in parts of at most `MAX_MESSAGES` messages and `max_bytes` of JSON.
 
-    A message that exceeds `max_bytes` forms a part by itself.
+    A message that exceeds `max_bytes` forms its own part.
     """
     part: list[Document] = []
     size = 0
@@ -126,18 +128,17 @@ def split(messages: Sequence[Document], max_bytes: int) -> Iterator[list[Documen
 
 
 def _label(text: str | None) -> str | None:
-    """Return an id, type or sender, truncated to its limit."""
+    """Truncate an id, type or sender to 1,000 characters."""
     return text and text[:_LABEL_LIMIT]
 
 
 def _senders(turns: Iterable[Document]) -> dict[str, bool]:
-    """Return a map from the id of each message to whether the user wrote it."""
+    """Map each message id to whether the user wrote the message."""
     return {turn["messages"]["mid"]: is_of_user(turn) for turn in turns if "messages" in turn}
 
 
 def _digest(mid: str, from_user: bool) -> bytes:
-    # The prefix separates both kinds. Without it, a caller could choose an id whose digest collides with the other
-    # kind.
+    # Because of the prefix, a user message and another sender's message with the same id have different digests.
     return hashlib.blake2b((f"u{mid}" if from_user else f"o{mid}").encode(), digest_size=_DIGEST_BYTES).digest()
 
 
@@ -155,7 +156,7 @@ def _webhook_message(turn: Document) -> Document:
 
 
 def _texts(item: Any) -> Iterator[str]:
-    """Yield the texts in the item members that usually contain its text."""
+    """Yield the texts of a message's item, from the members that usually contain text."""
     if isinstance(item, str):
         yield item
     elif isinstance(item, dict):

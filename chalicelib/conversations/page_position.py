@@ -1,8 +1,8 @@
-"""The position at which page N of an agent's conversations begins, computed from tallies without I/O.
+"""Computes where page N of an agent's conversation list begins, from tallies and without I/O.
 
-A tally counts the conversations that were created in a period and still exist. The list is newest first, so summing the
-newest tallies locates the quarter hour in which a page begins. Only that quarter hour is read entry by entry, starting
-at its nearer end.
+A tally counts the conversations that were created in a period and still exist. The list is newest first, so adding up
+the tallies from the newest period locates the quarter hour in which a page begins. Only that quarter hour's entries are
+read one by one, starting at its nearer end.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,12 +31,12 @@ class Quarter(NamedTuple):
         return int(self.day[8:]) - 1
 
     def start(self) -> int:
-        """Return the first millisecond, in Unix time."""
+        """Return the start of the quarter hour as a Unix time in milliseconds."""
         return clock.start_of_day(self.day) * 1000 + self.number * QUARTER_MILLISECONDS
 
 
 def quarter_of(created: str) -> Quarter:
-    """Return a ULID's quarter hour. Raise ValueError for characters outside Crockford's base 32 alphabet."""
+    """Return the quarter hour of a ULID. Raise ValueError for characters outside Crockford's base 32 alphabet."""
     milliseconds = ids.timestamp_of(created)
     return Quarter(clock.iso(milliseconds // 1000)[:10], milliseconds // QUARTER_MILLISECONDS % QUARTERS)
 
@@ -64,8 +64,8 @@ def find_day(months: Iterable[tuple[str, Sequence[int]]], depth: int) -> Depth |
 class Jump(NamedTuple):
     """How to read a page, starting from `boundary`, a Unix time in milliseconds.
 
-    The page begins with the `newer` entries that are newer than the boundary. If `newer` is 0, it begins after the
-    first `skip` entries that are older.
+    The page begins with the `newer` entries that are newer than the boundary. If `newer` is 0, the page begins after
+    the first `skip` entries that are older than the boundary.
     """
 
     boundary: int
@@ -77,14 +77,14 @@ def find_jump(depth: Depth, quarters: Sequence[int], size: int) -> Jump:
     """Return the cheapest way to read a page of `size` entries.
 
     The day's tallies may differ from the month's tallies, because a recount may run between the two reads. If the day's
-    tallies are too low, the page begins at the start of the day.
+    tallies are too low, the page begins with the newest entry before that day.
     """
     newer = depth.newer
     for number in reversed(range(len(quarters))):
         within = quarters[number]
         if newer < within:
             start = Quarter(depth.day, number).start()
-            older = within - newer  # entries of the quarter hour, starting with the page's first entry
+            older = within - newer  # entries of the quarter hour from the page's first entry on
             if newer + size <= older:
                 return Jump(start + QUARTER_MILLISECONDS, 0, newer)
             return Jump(start, older, 0)

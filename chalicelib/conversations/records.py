@@ -14,7 +14,7 @@ from chalicelib.storage import Document
 class AgentAndConversation(NamedTuple):
     """A request's agent and conversation, and other records that were read with them.
 
-    `row` contains the conversation, or `expired` if it has expired. Both are None if it does not exist.
+    `row` contains an existing conversation, and `expired` an expired one. The other member is None.
     """
 
     agent: agents.AgentRow

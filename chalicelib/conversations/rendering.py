@@ -1,4 +1,4 @@
-"""The response of the state route (§4.3) as JSON text. Stored turns are copied into it without parsing."""
+"""Renders conversations, and the state route's response (§4.3) as JSON text that contains the stored turns unparsed."""
 
 from typing import TYPE_CHECKING
 
@@ -23,8 +23,8 @@ else:
 RESERVED_BYTES = 500_000
 
 
-def state_answer(agent_id: str, user_id: str, agent: Document, before: State, after: State) -> Response:
-    """Return the response with the state `after`, and the turns of `before` as `oldTurns`.
+def state_response(agent_id: str, user_id: str, agent: Document, before: State, after: State) -> Response:
+    """Return a response that contains the state `after`, and the turns of `before` as `oldTurns`.
 
     If the response exceeds Lambda's limit, omit `oldTurns` first, then `agentData`. Raise TooLarge for a change whose
     turns alone exceed the limit.

@@ -1,9 +1,9 @@
-"""Retention: the agent, or otherwise the workspace, sets how many days conversations are kept.
+"""Retention: how many days conversations are kept, as set by their agent or else by the workspace.
 
 A conversation's metadata contains its retention days, in a member that responses omit. Every metadata save postpones
 the expiry (`store`). When the retention days change, a task applies the change to existing conversations. It starts 90
-seconds later, when every cache of the old value has expired. The task reads the current setting for each conversation,
-so repeated and overlapping runs have the same result. Expired conversations are never restored.
+seconds later, when every cache of the old value has expired. Every run reads the current settings, so repeated and
+overlapping runs have the same result. Expired conversations are never restored.
 """
 
 from functools import partial
@@ -16,14 +16,14 @@ from chalicelib.queues import tasks
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 
-_MAX_DAYS = 3650  # as in the wire models
+_MAX_DAYS = 3650  # the limit in the wire models
 _PAGE = 25
 
 
 def days_of(workspace_id: str, agent: Document) -> int | None:
     """Return how many days an agent's conversations are kept after their last activity. None means no limit.
 
-    Costs one request if the agent has no retention days and the workspace was not read in the last minute.
+    This costs one request if the agent sets no retention days and the workspace was not read in the last minute.
     """
     days = _agent_days(agent)
     return workspaces.retention_days(workspace_id) if days is None else days
@@ -47,7 +47,7 @@ def resume(task: tasks.ApplyRetention, seconds: float) -> None:
 
 
 def _agent_days(agent: Document) -> int | None:
-    """Return the days in the agent's `retention`, or None if invalid, because an earlier version stored any value."""
+    """Return the agent's retention days, or None if they are invalid. An earlier version stored any value."""
     retention: Any = agent.get("retention")
     days = retention.get("days") if isinstance(retention, dict) else None
     is_valid = isinstance(days, int) and not isinstance(days, bool) and 1 <= days <= _MAX_DAYS
@@ -55,7 +55,7 @@ def _agent_days(agent: Document) -> int | None:
 
 
 def _apply_page(workspace_id: str, agent_id: str, after: str | None, default: int | None) -> str | None:
-    """Apply an agent's retention days to a page of its conversations. Return the next page's position, or None."""
+    """Apply an agent's retention days to a page of its conversations. Return the next page's position, if any."""
     agent = agents.find(workspace_id, agent_id)
     if agent is None:
         return None

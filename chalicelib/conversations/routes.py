@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import clock, errors, ids
 from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, records, retention, store, transcript, visitors
-from chalicelib.conversations.rendering import render_metadata, state_answer
+from chalicelib.conversations.rendering import render_metadata, state_response
 from chalicelib.conversations.state import (
     MAX_BODY_BYTES,
     MAX_BODY_VALUES,
@@ -45,12 +45,12 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     """Read or change a conversation's state.
 
     An empty body only reads the state. A change is applied in this order: `turns` replaces all turns, `delete` removes
-    messages, `metadata` merges. The first change creates the conversation. The turns are limited to 2 MiB of JSON and
-    30,000 messages.
+    messages, and `metadata` is merged. The first change creates the conversation. The turns are limited to 2 MiB of
+    JSON and 30,000 messages.
 
-    A visitor token can read its conversation, and set `userName`, `userEmail` and `userPhone`. It can do so ten times
-    in a row, then once every six minutes; otherwise, the request fails with 429. Its `metadata.ts` is ignored, and any
-    other change is rejected with 403. In `agentData` and `chatState`, it receives only members that are marked
+    A visitor token can read its conversation, and change `userName`, `userEmail` and `userPhone`. It can make ten
+    changes in a row, then one every six minutes; further changes fail with 429. `metadata.ts` is ignored, and any other
+    change is rejected with 403. For a visitor token, `agentData` and `chatState` contain only members that are marked
     `x-public`.
 
     The response contains the new state, and the previous turns as `oldTurns`. If the response is too large, `oldTurns`
@@ -59,7 +59,7 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     body: models.StateIn = visitors.restrict_change(bodies.read())
     loaded = records.load(agent_id, user_id)
     agent, row = privileges.for_agent_key(loaded.agent.open()), loaded.row
-    current_request.request().context["platformName"] = forms.platform(agent)  # for later errors (§4.3)
+    current_request.request().context["platformName"] = forms.platform(agent)  # part of later error responses (§4.3)
     visitors.require_own(agent, row)
     etag.check_preconditions(row)
 
@@ -70,11 +70,11 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     before = transcript.read_state(row, change.text) if row else empty_state(user_id)
     after = apply_change(before, change, now)
     check_limits(agent, before, after)
-    answer = state_answer(agent_id, user_id, agent, before, after)
+    response = state_response(agent_id, user_id, agent, before, after)
     if after is not before:
         row = records.save(loaded, agent, before, after)
         visitors.count_change(row)
-    return etag.tagged(answer, row)
+    return etag.tagged(response, row)
 
 
 @routes.route("/v3/agents/{agent_id}/convos", methods=["POST"])  # §4.1
@@ -86,7 +86,7 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     raises=(errors.NotFound, errors.TooLarge),
 )
 def create_conversation(agent_id: str) -> Response:
-    """Create a conversation for an agent, with any of its metadata. The service assigns its id."""
+    """Create a conversation for an agent, with optional metadata. The service assigns the id."""
     body: models.ConversationIn = bodies.read()
     members = body.conversation.merge_into({})
     workspace_id, conversation_id, now = auth.caller().workspace_id, ids.new_id(), clock.seconds()
@@ -104,11 +104,11 @@ def create_conversation(agent_id: str) -> Response:
 def list_conversations(agent_id: str) -> Response:
     """List an agent's conversations, newest first, 20 per page.
 
-    Send a response's `nextCursor` as `cursor` to continue after its last conversation. New conversations do not affect
-    a cursor, but they shift the pages that `page` selects. A new conversation may appear in the list a second later.
+    To continue a list, send its `nextCursor` as `cursor`. New conversations do not affect a cursor, but they shift the
+    pages that `page` selects. A new conversation may take a second to appear in the list.
 
     From the fifth page on, `page` may ignore conversations that were created or deleted in the last two minutes, so
-    pages may overlap or leave a gap. Use the cursor to get every conversation.
+    pages may overlap or leave a gap. To get every conversation, use the cursor.
     """
     workspace_id, cursor, number = auth.caller().workspace_id, parameters.cursor(), parameters.page()
     key = agents.key(workspace_id, agent_id)

@@ -1,4 +1,4 @@
-"""Items of the conversations table. `store`, `transcript.turns` and `transcript.message_index` write them."""
+"""Items of the conversations table. `store`, `transcript.turns` and `transcript.message_index` write these items."""
 
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
@@ -10,7 +10,7 @@ CONVERSATION_ITEM = "conversation"
 
 
 class ByCreation(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-untyped-call]
-    """An index of an agent's conversations by creation. A row from it has no turns, so it must never be saved."""
+    """An index of an agent's conversations by creation. Its rows contain no turns, so they must never be saved."""
 
     class Meta:
         index_name = "by_creation"
@@ -23,7 +23,7 @@ class ByCreation(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-un
 class ByActivity(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-untyped-call]
     """A sparse index of a workspace's waiting conversations, by their last activity.
 
-    A row from it has no turns, so it must never be saved.
+    Its rows contain no turns, so they must never be saved.
     """
 
     class Meta:
@@ -56,18 +56,19 @@ class ConversationRow(storage.VersionedRow):
     # The workspace id and the inbox sort key, set while the conversation waits for a person.
     waiting = UnicodeAttribute(null=True)
     activity = UnicodeAttribute(null=True)
-    # The sealed metadata. The indexes contain `summary`; metadata that is too long for an index is in `metadata`.
+    # The encrypted metadata: in `summary`, which the indexes contain, or in `metadata` if it is too long for an index.
     summary = BinaryAttribute(legacy_encoding=False, null=True)
     metadata = BinaryAttribute(legacy_encoding=False, null=True)
     turns = BinaryAttribute(legacy_encoding=False)  # the last turns
     chunks = UnicodeAttribute(null=True)  # the manifest of the items that contain the earlier turns
-    # The marks of `message_index`, and the time of their last change. All messages before the last mark are indexed.
+    # The marks set by `message_index`, and the time of their last change. All messages before the last mark are
+    # indexed.
     indexed = UnicodeAttribute(null=True)
     indexed_at = NumberAttribute(null=True)
     # The user's new messages from the last write, for fan-out.
     received = BinaryAttribute(legacy_encoding=False, null=True)
-    expires_at = TTLAttribute(null=True)  # the last change plus the days in the metadata
-    changes_until = NumberAttribute(null=True)  # when the leaky bucket of `visitors` is empty
+    expires_at = TTLAttribute(null=True)  # the time of the last change plus the retention days in the metadata
+    changes_until = NumberAttribute(null=True)  # the Unix time at which the leaky bucket in `visitors` is empty
 
 
 def read_metadata(row: ConversationRow) -> Document:
@@ -76,12 +77,12 @@ def read_metadata(row: ConversationRow) -> Document:
 
 
 def unless_expired(row: ConversationRow | None) -> ConversationRow | None:
-    """Return the conversation, or None if it has expired. DynamoDB may take two days to delete expired items."""
+    """Return the conversation, or None if it has expired. DynamoDB may take up to two days to delete expired items."""
     return None if row is None or (row.expires_at and row.expires_at <= clock.to_datetime(clock.seconds())) else row
 
 
 class ReceivedRow(storage.TaggedRow):
-    """New messages that do not fit into the conversation's item. Only the stream reads it, so it expires in a day."""
+    """New messages that do not fit into the conversation's item. They expire in a day; only the stream uses them."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -100,7 +101,7 @@ class ReceivedRow(storage.TaggedRow):
 
 
 class ChunkRow(storage.Row):
-    """A sealed part of a long conversation's turns. `writing` is its write id, which the manifest repeats."""
+    """An encrypted chunk of a long conversation's turns. `writing` is its write id, which is also in the manifest."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -119,7 +120,7 @@ class ChunkRow(storage.Row):
 
 
 class MessageIndexRow(storage.Row):
-    """The position and length of a message in a long conversation, in bytes of the turns' JSON text.
+    """The position and length of a message in a long conversation's JSON text, in bytes.
 
     Both are valid as long as the manifest contains `writing`, the write id of the chunk in which the message begins.
     """

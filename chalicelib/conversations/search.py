@@ -1,7 +1,7 @@
 """Searches an agent's transcripts, newest conversation first.
 
-Transcripts are sealed, so no index can find a word in them. A search decrypts one conversation at a time. Each request
-does a bounded amount of work, so a page may be empty. Each page contains the position that the search has reached.
+Transcripts are encrypted, so there is no full-text index, and a search decrypts one conversation at a time. A request
+examines a limited number of conversations, so a page may be empty. Each page contains the position reached.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from chalicelib.conversations.rows import ConversationRow
 from chalicelib.http import pages
 from chalicelib.storage import Document
 
-# Maximum conversations per request, and how many bytes of JSON turns a request reads before it stops.
+# Maximum conversations per request, and the number of bytes of JSON turns after which a request stops.
 MAX_EXAMINED = 200
 _MAX_BYTES = 4_000_000
 # Maximum matching messages per conversation in the response.
@@ -25,8 +25,8 @@ def search(entries: Sequence[ConversationRow], text: str) -> Iterator[pages.Exam
     """Examine the conversations for these index entries, in order, within the limits of one request.
 
     For each conversation with matching messages, the record is `{conversation, messages}`, newest message first. A
-    message matches if any text in its `item` contains `text`, ignoring case. Costs one request per 20 conversations,
-    and one for each long conversation.
+    message matches if any text in its `item` contains `text`, ignoring case. This costs one request per 20
+    conversations, plus one for each long conversation.
     """
     text, size = text.casefold(), 0
     for number, (position, row, state) in enumerate(transcript.read_transcripts(entries[:MAX_EXAMINED]), start=1):
@@ -41,8 +41,8 @@ def search(entries: Sequence[ConversationRow], text: str) -> Iterator[pages.Exam
 
 def _matching(turns: bytes, text: str) -> list[Document]:
     """Return the newest matching messages, newest first."""
-    # Most transcripts do not contain the text, so this check avoids parsing them. JSON may escape the excluded
-    # characters.
+    # Most transcripts do not contain the text, and this check avoids parsing them. It does not work for characters that
+    # JSON may escape.
     if not {'"', "\\", "/"} & {*text} and text.isprintable() and text not in turns.decode().casefold():
         return []
     newest_first = reversed(transcript.all_messages(turns))

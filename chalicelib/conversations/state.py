@@ -1,7 +1,12 @@
-"""State changes (§4.3). This module uses neither the clock nor the database.
+"""A conversation's state, and how a request changes it (§4.3), without clock or database.
 
-Turns are stored as JSON text in the response form, with one message per turn. Therefore, a read copies the stored text
-without parsing it, and a replacement does not parse the previous turns.
+A state consists of metadata and turns. A change takes three steps. `prepare_change` converts the request's turns to the
+response form, in which every turn has at most one message, and every message has an id. `apply_change` replaces the
+turns, deletes messages, merges the metadata, and updates the counters. `check_limits` rejects the result if it exceeds
+the agent's limits.
+
+Turns are stored as JSON text in the response form, so reads copy the text without parsing it. A change that only adds
+turns at the end does not parse the earlier turns either.
 """
 
 import base64
@@ -20,14 +25,15 @@ from chalicelib.storage import Document, json_equal
 if TYPE_CHECKING:  # event functions import this module, and must not load pydantic
     from chalicelib.conversations.models import StateIn
 
-# A response contains the new turns and, if they fit, the old turns. Lambda limits it to 6 MB.
+# A response contains the new turns and, if they fit, the old turns. Lambda limits responses to 6 MB.
 MAX_TURNS_BYTES = 2 * 1024 * 1024
 # The maximum size of a request body, which also contains metadata and the ids of messages to delete.
 MAX_BODY_BYTES = MAX_TURNS_BYTES + 150_000
 MAX_BODY_VALUES = 160_000
-# Maximum turns and messages in a state, because an empty message takes only three bytes in a request.
+# Maximum messages in a state, where a turn without messages counts as one. The byte limit alone would allow many more,
+# because an empty message takes only three bytes in a request.
 MAX_MESSAGES = 30_000
-_LAST_MESSAGE = 200  # maximum characters of the newest message in the metadata, so most metadata fits into the index
+_LAST_MESSAGE = 200  # maximum characters of `lastMessage`, so that most metadata fits into the index
 NO_TURNS = b"[]"
 
 
@@ -55,7 +61,7 @@ class StateChange(NamedTuple):
 
 
 def prepare_change(body: "StateIn", now: int) -> StateChange:
-    """Return a request's change at `now` (Unix seconds). The result does not depend on the stored conversation.
+    """Return a request's change at `now` (Unix seconds), which does not depend on the stored conversation.
 
     Raise Invalid for a duplicate message id, and TooLarge for turns that cannot fit into a response.
     """
@@ -63,7 +69,7 @@ def prepare_change(body: "StateIn", now: int) -> StateChange:
         return StateChange(body)
     if sum(len(turn.get("messages") or ()) or 1 for turn in body.turns) > MAX_MESSAGES:
         raise errors.TooLarge(f"turns must have at most {MAX_MESSAGES:,} messages.")
-    turns = answer_form(body.turns, now)
+    turns = to_response_form(body.turns, now)
     return StateChange(body, turns, to_text(turns))
 
 
@@ -110,14 +116,14 @@ def check_limits(agent: Document, before: State, after: State) -> None:
         ("messagesLimit", agent.get("messagesLimit"), was.messages, now.messages),
     ):
         if maximum and maximum > 0 and count > maximum and count > used:
-            message = f"{name} of the agent is {maximum}; {used} are used and this would make {count}."
+            message = f"The agent's {name} is {maximum}. This request would raise the count from {used} to {count}."
             raise errors.LimitReached(message, name, maximum, used)
 
 
 def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[Document, ...], Totals]:
     """Return the user's new messages, and the totals including them."""
     # If a transcript only grows at its end, the stored turns need not be parsed. This saves 13 % of the CPU
-    # instructions of a request with 100 messages.
+    # instructions for a request with 100 messages.
     if text.startswith(before.turns[:-1]):
         stored = 0 if before.turns == NO_TURNS else before.metadata["messagesNum"]
         added = islice((turn for turn in turns if "messages" in turn), stored, None)
@@ -125,12 +131,12 @@ def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[D
     return new_messages.find_new_messages(turns, json.loads(before.turns), before.totals)
 
 
-def answer_form(turns: list[Any], now: int) -> list[Document]:
-    """Convert request turns, with any number of messages each, to response turns, with one message each."""
+def to_response_form(turns: list[Any], now: int) -> list[Document]:
+    """Convert request turns, which have any number of messages, to response turns, which have at most one message."""
     sent_mids = {message["mid"] for turn in turns for message in turn.get("messages") or [] if message.get("mid")}
     mids: set[str] = set()
     occurrences: Counter[bytes] = Counter()
-    answers: list[Document] = []
+    response_turns: list[Document] = []
     size = 0
     for turn in turns:
         messages = turn.get("messages") or []
@@ -141,17 +147,19 @@ def answer_form(turns: list[Any], now: int) -> list[Document]:
         if len(messages) > 1:
             size += len(storage.encode_json({**rest, "ts": ts})) * len(messages)
         if size > 3 * MAX_TURNS_BYTES:
-            raise errors.TooLarge("turns must be at most 6 MiB, counting the members of a turn for each message.")
+            raise errors.TooLarge("turns must be at most 6 MiB, counting a turn's other members once per message.")
         for message in messages:
             if not message.get("mid"):
                 message = {"mid": ""} | message | {"mid": _mid(turn, message, occurrences, sent_mids)}
             if message["mid"] in mids:
                 raise errors.Invalid.member(_second_path(turns, message["mid"]), "is duplicated")
             mids.add(message["mid"])
-            answers.append({**rest, "messages": message, "ts": ts if message.get("ts") is None else message["ts"]})
+            response_turns.append(
+                {**rest, "messages": message, "ts": ts if message.get("ts") is None else message["ts"]}
+            )
         if not messages:
-            answers.append({**rest, "ts": ts})
-    return answers
+            response_turns.append({**rest, "ts": ts})
+    return response_turns
 
 
 def _second_path(turns: list[Any], mid: str) -> str:
@@ -169,7 +177,8 @@ def _mid(turn: Document, message: Document, occurrences: Counter[bytes], sent_mi
 
     If a transcript is sent again without ids, its messages get the same ids, so they are not new.
     """
-    # The turn's `ts` is excluded, because only responses contain it (§2.7), and a turn that is sent back is not new.
+    # The turn's `ts` is excluded because only responses contain it (§2.7), and a turn that is sent back must get the
+    # same ids.
     text = json.dumps([turn.get("from"), {**message, "mid": None}], sort_keys=True).encode()
     while True:
         occurrences[text] += 1
@@ -182,7 +191,7 @@ def _mid(turn: Document, message: Document, occurrences: Counter[bytes], sent_mi
 
 def to_text(turns: list[Document]) -> bytes:
     """Return turns in the response form as the JSON text of a list."""
-    from pydantic_core import to_json  # saves 8 % of the CPU instructions of a request with 100 messages
+    from pydantic_core import to_json  # saves 8 % of the CPU instructions for a request with 100 messages
 
     return to_json(turns)
 
@@ -217,6 +226,6 @@ def with_counters(metadata: Document, turns: Sequence[Document], now: int, befor
 
 
 def with_write_time(metadata: Document, now: int) -> Document:
-    """Return metadata with its defaults and the write time, without cleared members."""
+    """Return metadata with default values and the write time, but without cleared members."""
     members = {"ts": now, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now}
     return {name: value for name, value in members.items() if value is not None}

@@ -1,11 +1,12 @@
 """Conversation storage.
 
-One item contains the sealed metadata and the sealed turns. Long turns are split into chunk items (`transcript`), which
-the same transaction writes. An index lists an agent's conversations by creation (`listing`). A sparse index lists a
-workspace's waiting conversations by activity (`filtered_lists`). The indexes contain only short metadata.
+One item contains a conversation's encrypted metadata and turns. Long transcripts are split into chunk items
+(`transcript`), which the same transaction writes. An index lists an agent's conversations by creation (`listing`). A
+sparse index lists a workspace's waiting conversations by activity (`filtered_lists`). The indexes contain only short
+metadata.
 
-The item also contains the sealed new messages from the last write, so fan-out needs only the stream record. Messages
-that are too long or too numerous for the item get separate items in the same transaction.
+The item also contains the last write's new messages, so fan-out needs only the stream record. If they do not fit into
+the item, the same transaction stores them in separate items.
 """
 
 from typing import Any
@@ -21,9 +22,11 @@ from chalicelib.conversations.rows import unless_expired as unless_expired
 from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.storage import Document, encryption, json_equal
 
-# Maximum bytes of sealed metadata in the index. It is small because deep pages read and skip whole entries.
+# Maximum bytes of sealed metadata in the index. The limit is small because requests for deep pages read and skip whole
+# entries.
 _MAX_SUMMARY = 1_024
-# Maximum bytes of metadata, sealed and as JSON. A page of 20 fits into a response even if every character is escaped.
+# Maximum bytes of metadata, sealed and as JSON. A page of 20 conversations fits into a response even if every character
+# is escaped.
 _MAX_METADATA = 32_000
 _MAX_METADATA_JSON = 64_000
 # States in which a conversation waits for a person. The inbox lists conversations in these states.
@@ -31,9 +34,9 @@ WAITING_STATES = ("requested_chat", "human-chatting")
 # Maximum bytes of new messages: sealed in the conversation's own item, and as JSON in each separate item.
 _MAX_RECEIVED = 40_000
 _MAX_RECEIVED_JSON = 350_000
-# Maximum new messages in one write: 60 items, because a transaction has at most 100.
+# Maximum new messages per write. They fill 60 items, because a transaction has at most 100 items.
 _MAX_NEW_MESSAGES = 60 * new_messages.MAX_MESSAGES
-_RECEIVED = "received"  # the sort key prefix of these items
+_RECEIVED = "received"  # the sort key prefix of the separate items
 _RECEIVED_SECONDS = 24 * 60 * 60
 # The metadata member that contains the conversation's retention days (`retention`). Responses omit it.
 _DAYS = "retentionDays"
@@ -46,7 +49,7 @@ def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
 
 
 def has_expired(metadata: Document) -> bool:
-    """Return whether the conversation with this metadata has expired. Use this function for index entries."""
+    """Return whether a conversation has expired. Use this for index entries, which lack `expires_at`."""
     expiry = _expiry(metadata)
     return expiry is not None and expiry <= clock.seconds()
 
@@ -54,7 +57,7 @@ def has_expired(metadata: Document) -> bool:
 def is_kept_for(row: ConversationRow, days: int | None) -> bool:
     """Return whether a conversation expires `days` after its last change, or never if `days` is None.
 
-    A release without retention removes `expires_at` when it saves a row, so the metadata and the row are compared.
+    A release without retention removes `expires_at` when it saves a row, so both the metadata and the row are checked.
     """
     metadata = read_metadata(row)
     expiry = row.expires_at and int(row.expires_at.timestamp())
@@ -62,7 +65,7 @@ def is_kept_for(row: ConversationRow, days: int | None) -> bool:
 
 
 def keep_for(row: ConversationRow, days: int | None) -> None:
-    """Stage new retention days. Remove the last write's new messages, which would otherwise repeat their events."""
+    """Stage new retention days. Remove the last write's new messages, so that their events are not sent again."""
     metadata = {name: value for name, value in read_metadata(row).items() if name != _DAYS}
     save_metadata(row, metadata | ({_DAYS: days} if days else {}))
 
@@ -71,7 +74,7 @@ def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document
     """Return a stored item's workspace, agent and conversation ids, and its new messages.
 
     The second value is `{messages: [{mid, content, type?, from?, channel?}], first?, agentName?, origin?}`. `first` is
-    the position of the first message among all new messages of the write (default 0).
+    the position of the first message among the write's new messages (default 0).
     """
     row = (ConversationRow if image["item"]["S"] == CONVERSATION_ITEM else ReceivedRow).from_raw_data(image)
     return storage.split_key(row.conversation), storage.unseal(row, "received")
@@ -87,7 +90,7 @@ def save_metadata(row: ConversationRow, metadata: Document) -> None:
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
     """Stage a changed state. Raise TooLarge if the metadata is too large."""
     has_new_turns = (after.turns, after.totals) != (before.turns, before.totals)
-    # A new seal would rewrite the index entry even if the metadata is unchanged.
+    # Encrypting unchanged metadata again would rewrite the index entry.
     if has_new_turns or not json_equal(before.metadata, after.metadata):
         _set_metadata(row, after.metadata)
     storage.put(row)
@@ -111,12 +114,12 @@ def list_by_creation(workspace_id: str, agent_id: str, after: str | None, limit:
 
 
 def find(conversation: str) -> ConversationRow | None:
-    """Return the conversation with this partition key, or None. Costs one request."""
+    """Return the conversation with this partition key, or None. This costs one request."""
     return storage.find(ConversationRow, conversation, CONVERSATION_ITEM)
 
 
 def read_all(entries: list[ConversationRow]) -> list[ConversationRow]:
-    """Return the conversations for these index entries, if they still exist. Costs one request per 100."""
+    """Return the conversations for these index entries, if they still exist. This costs one request per 100 entries."""
     rows = storage.find_many([storage.Key(ConversationRow, entry.conversation, CONVERSATION_ITEM) for entry in entries])
     return [row for row in rows if row]
 
@@ -131,7 +134,7 @@ def create(
     days: int | None = None,
     expired: ConversationRow | None = None,
 ) -> ConversationRow:
-    """Stage a new conversation for an existing agent, kept for `days`. Delete the `expired` one with its id first.
+    """Stage a new conversation that an existing agent keeps for `days`. First delete `expired`, which has the same id.
 
     The commit raises ConditionFailed if the conversation already exists.
     """
@@ -198,7 +201,7 @@ def _stage_new_messages(row: ConversationRow, state: State, agent_name: str | No
     if not state.new_messages:
         return
     if len(state.new_messages) > _MAX_NEW_MESSAGES:
-        raise errors.TooLarge(f"A write may add at most {_MAX_NEW_MESSAGES:,} messages of the user.")
+        raise errors.TooLarge(f"A write may add at most {_MAX_NEW_MESSAGES:,} user messages.")
     metadata = {"agentName": agent_name, "origin": state.metadata.get("origin")}
     sealed = _seal_received(row, {**metadata, "messages": state.new_messages})
     if len(sealed) <= _MAX_RECEIVED and len(state.new_messages) <= new_messages.MAX_MESSAGES:

@@ -35,13 +35,13 @@ class TallyRow(storage.VersionedRow):
     counts = UnicodeAttribute()
 
     def tallies(self) -> list[int]:
-        """Return the numbers, oldest first."""
+        """Return the tallies, oldest first."""
         counts: list[int] = json.loads(self.counts)
         return counts
 
 
 def list_months(workspace_id: str, agent_id: str) -> list[tuple[str, list[int]]]:
-    """Return an agent's months with their tallies by day, newest first. Costs one request."""
+    """Return an agent's months with their tallies by day, newest first. This costs one request."""
     rows = storage.query(
         TallyRow,
         storage.join_key(workspace_id, agent_id),
@@ -57,7 +57,7 @@ def day_key(workspace_id: str, agent_id: str, day: str) -> storage.Key:
 
 
 def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[[], int]) -> None:
-    """Update the tallies for a quarter hour and its day from the result of `count`. Costs two further requests.
+    """Set the tallies for a quarter hour and its day, using `count`. This costs two requests besides `count`.
 
     Both rows are read before the count, and committed together with optimistic locking, even if only one has changed.
     Therefore, a recount is retried if another recount commits first.
@@ -78,7 +78,7 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[
 
 
 def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
-    """Return an agent's quarter hours with a tally above 0. Costs one request per MB."""
+    """Return an agent's quarter hours with a tally above 0. This costs one request per MB."""
     days = storage.query(
         TallyRow, storage.join_key(workspace_id, agent_id), TallyRow.period.startswith(_period(_DAY, ""))
     )
@@ -91,17 +91,17 @@ def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
 
 
 def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[TallyRow]:
-    """Return up to `limit` of an agent's rows for the cascading delete."""
+    """Return up to `limit` of an agent's tally rows for the cascading delete."""
     return storage.query(TallyRow, storage.join_key(workspace_id, agent_id), limit=limit)
 
 
 def delete(row: TallyRow) -> None:
-    """Stage the deletion of a row, on condition that it has not changed since it was read."""
+    """Stage the deletion of a row. The commit fails if the row has changed since it was read."""
     storage.delete(row)
 
 
 def _rows(agent: str, quarter: Quarter) -> tuple[TallyRow, TallyRow]:
-    """Return the month's row and the day's row. A missing row is created, but not stored."""
+    """Return the month's row and the day's row. A missing row is created in memory but not stored."""
     periods = _period(_MONTH, quarter.month), _period(_DAY, quarter.day)
     month, day = storage.find_many([storage.Key(TallyRow, agent, period) for period in periods])
     return (

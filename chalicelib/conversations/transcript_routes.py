@@ -26,11 +26,11 @@ routes = Blueprint(__name__)
     raises=(errors.NotFound,),
 )
 def search_conversations(agent_id: str) -> Response:
-    """Find an agent's conversations with a message that contains the text `q`, newest first.
+    """Search an agent's conversations for messages that contain the text `q`, newest conversation first.
 
     `messages` contains up to 20 matching messages, newest first. A request searches up to 200 conversations, or 4 MB of
-    transcripts. Conversations created after `searchedUntil` (Unix seconds) have been searched. As long as `hasMore` is
-    true, continue with `nextCursor` as `cursor`.
+    transcripts. All conversations created after `searchedUntil` (Unix seconds) have been searched. As long as `hasMore`
+    is true, continue with `nextCursor` as `cursor`.
     """
     limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
     if not conditions.text:

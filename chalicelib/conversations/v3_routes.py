@@ -38,10 +38,10 @@ def list_agent_conversations(agent_id: str) -> Response:
     `q` searches the user's name, email and phone, the title, and the beginning of the newest message.
 
     With `inbox=true`, the list contains only conversations that wait for a person, in the state `requested_chat` or
-    `human-chatting`. The conversation with the latest activity comes first.
+    `human-chatting`. The most recently active conversation comes first.
 
     A request examines up to 500 conversations, so a page may be short or empty. As long as `hasMore` is true, continue
-    with `nextCursor` as `cursor`. Changes may appear in the list a second later.
+    with `nextCursor` as `cursor`. Changes may take a second to appear in the list.
     """
     limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
     workspace_id = auth.caller().workspace_id
@@ -61,10 +61,10 @@ def list_agent_conversations(agent_id: str) -> Response:
     bounded=True,
 )
 def list_inbox() -> Response:
-    """List the conversations of all agents that wait for a person, latest activity first.
+    """List the waiting conversations of all agents, most recently active first.
 
-    `inbox=true` is required, because there is no list of all conversations. Pages and filters work as they do for a
-    single agent.
+    A waiting conversation is in the state `requested_chat` or `human-chatting`. `inbox=true` is required, because there
+    is no list of all conversations. Pages and filters work as they do for a single agent.
     """
     limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
     if not filters.is_inbox():
@@ -113,7 +113,7 @@ def list_messages(agent_id: str, convo_id: str) -> Response:
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
 )
 def change_conversation(agent_id: str, convo_id: str) -> Response:
-    """Change a conversation's metadata: lists replace, and `null` clears a member. The turns do not change."""
+    """Change a conversation's metadata. Lists are replaced, and `null` clears a member. The turns do not change."""
     body: models.ConversationChange = bodies.read()
     row = etag.require_match(records.load(agent_id, convo_id).row, "conversation")
     return _save("Conversation updated successfully", row, body.conversation.merge_into)
@@ -127,11 +127,11 @@ def change_conversation(agent_id: str, convo_id: str) -> Response:
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
 )
 def assign_conversation(agent_id: str, convo_id: str) -> Response:
-    """Assign a conversation to a client of the workspace, or with `null` back to the agent.
+    """Assign a conversation to a client of the workspace, or return it to the agent with `null`.
 
-    Unless the body contains a `state`, it becomes `human-chatting`, or `ai-chatting` for `null`. A conversation usually
-    begins as `ai-chatting`. It becomes `requested_chat` when the user asks for a person, `human-chatting` when it is
-    assigned, and finally `ended_chat`. No transition is enforced, and any other string is accepted.
+    If the body contains no `state`, the state becomes `human-chatting`, or `ai-chatting` for `null`. A conversation
+    usually begins as `ai-chatting`. It becomes `requested_chat` when the user asks for a person, `human-chatting` when
+    it is assigned, and finally `ended_chat`. Transitions are not enforced, and any other string is accepted.
     """
     body: models.AssignmentIn = bodies.read()
     to, state = body.assign.to, body.assign.state or (_WITHOUT_PERSON if body.assign.to is None else _WITH_PERSON)
@@ -158,12 +158,13 @@ def _matching(
 
 
 def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int) -> Response:
-    """Return the response with the messages before the number `before`. The first message has the number 1.
+    """Return a response with the messages whose numbers are below `before`. The oldest message has the number 1.
 
     Raise ConditionFailed as `transcript.read_state` does.
     """
     row = _read(agent_id, convo_id)
-    # In a conversation without messages, a caller may have set any number. `count` accepts them all.
+    # A caller may have set any number for a conversation without messages. Unlike `range`, `count` accepts every
+    # number.
     numbers = count(store.read_metadata(row)["messagesNum"], -1)
     numbered = zip(numbers, transcript.newest_messages(row), strict=False)
     earlier = ((number, message) for number, message in numbered if before is None or number < before)
@@ -180,7 +181,7 @@ def _read(agent_id: str, convo_id: str) -> store.ConversationRow:
 
 
 def _save(message: str, row: store.ConversationRow, change: Callable[[Document], Document]) -> Response:
-    """Save the changed metadata if it differs, and respond with the conversation. None clears a member."""
+    """Save the metadata if it changes, and return a response with the conversation. None clears a member."""
     before = store.read_metadata(row)
     after = {name: value for name, value in change(before).items() if value is not None}
     if not storage.json_equal(before, after):

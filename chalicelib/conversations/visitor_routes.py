@@ -1,4 +1,4 @@
-"""Routes that issue visitor tokens, for back ends whose pages display a conversation."""
+"""Routes with which a back end issues visitor tokens for pages that display a conversation."""
 
 import math
 from typing import TYPE_CHECKING
@@ -23,9 +23,9 @@ routes = Blueprint(__name__)
 def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
     """Issue a visitor token for an existing conversation. Only this response contains `token`.
 
-    A visitor token is safe in a browser: it can only read one conversation and add messages to it. It
-    expires after a day by default, and never outlives the credential that issued it. It becomes invalid when the
-    conversation is deleted.
+    A visitor token is safe to use in a browser, because it can only read one conversation, add messages to it, and set
+    the user's name, email and phone. It expires after a day by default, and never outlives the credential that issued
+    it. It becomes invalid when the conversation is deleted.
     """
     body: models.VisitorTokenIn = bodies.read()
     loaded = records.load(agent_id, convo_id)
@@ -37,17 +37,17 @@ def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
 @routes.route("/agents/{agent_id}/interact/{user_id}/visitor-tokens", methods=["POST"], cors=cors.CORS)
 @Operation(body="models.VisitorTokenIn", data="models.VisitorToken", raises=(errors.NotFound,))
 def issue_visitor_token_at_edge(agent_id: str, user_id: str) -> Response:
-    """Issue a visitor token for a conversation, which need not exist yet. Only this response contains `token`.
+    """Issue a visitor token for a conversation that may not exist yet. Only this response contains `token`.
 
-    This is `POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens` for agent keys. The first change with the
-    token creates the conversation.
+    This route corresponds to `POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens`, but accepts agent keys. The
+    first change with the token creates the conversation.
     """
     body: models.VisitorTokenIn = bodies.read()
     return _issue(records.load(agent_id, user_id), body.token.expiresInSeconds)
 
 
 def _issue(loaded: records.AgentAndConversation, lifetime: int | None) -> Response:
-    """Stage a token for `lifetime` seconds, or until the caller's credential expires, if that is earlier."""
+    """Stage a token that is valid for `lifetime` seconds, but not longer than the caller's credential."""
     caller, now = auth.caller(), clock.seconds()
     ends_at = min(now + (lifetime or credentials.LIFETIME), caller.ends_at or math.inf)
     issued = credentials.issue(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from chalicelib.conversations import models
 
 _OWN = frozenset({"userName", "userEmail", "userPhone"})
-# Maximum metadata changes in a row, and the seconds after which one more is possible.
+# Maximum metadata changes in a row, and the number of seconds after which another change is allowed.
 _MAX_CHANGES = 10
 _CHANGE_SECONDS = 360
 
@@ -45,7 +45,7 @@ def restrict_messages(body: "models.NewMessages") -> "models.NewMessages":
     if _is_visitor():
         for index, message in enumerate(body.messages):
             if message.get("from") not in (None, new_messages.HUMAN):
-                raise errors.Forbidden(f"messages.{index}.from must be human, or be left out, with a visitor token.")
+                raise errors.Forbidden(f"messages.{index}.from must be human or absent with a visitor token.")
             message["from"] = new_messages.HUMAN
             # Webhook receivers and reports trust `ts` and `channel`.
             message.pop("ts", None)
@@ -74,7 +74,7 @@ def count_change(row: ConversationRow) -> None:
 def require_own(agent: Document, row: ConversationRow | None) -> None:
     """Raise NotFound for a visitor token if its agent or conversation was deleted, even if a new one has the same id.
 
-    A token that was issued before its conversation existed is bound to this conversation, which costs one write.
+    If a token was issued before its conversation existed, bind the token to the conversation. This costs one write.
     """
     caller = auth.caller()
     if not _is_visitor():

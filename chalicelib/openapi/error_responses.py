@@ -49,7 +49,7 @@ _OTHER: dict[int, dict[str, errors.ApiError]] = {
     413: {"record": errors.TooLarge("The record is too large to store.")},
     429: {"limit": errors.LimitReached("A workspace may have 50 webhooks; delete one first.", "webhooks", 50, 50)},
 }
-_LIMIT = "messagesLimit of the agent is 1; 0 are used and this would make 2."
+_LIMIT = "The agent's messagesLimit is 1. This request would raise the count from 0 to 2."
 _METADATA = "metadata must be at most 64,000 bytes of JSON, and 32,000 bytes compressed."
 _INTERACTION: dict[int, dict[str, errors.ApiError]] = {
     400: {"path": _INVALID_ID, "body": errors.Invalid.member("turns", "must be an array")},

@@ -183,7 +183,7 @@ def test_the_first_message_of_a_visitor_creates_the_conversation(api: Api, agent
 def test_the_limits_of_the_agent_hold_for_a_visitor(api: Api, conversation: str) -> None:
     assert api.patch("/v3/agents/support", {"agent": {"limits": {"maxInteractionsPerUserId": 1}}}).status == 200
     answer = visitor(api).post(MESSAGES, {"messages": [message("More")]})
-    assert refused(answer, 429).startswith("limits.maxInteractionsPerUserId of the agent is 1")
+    assert refused(answer, 429).startswith("The agent's limits.maxInteractionsPerUserId is 1.")
     assert answer.headers[ORIGIN] == "*"
 
 

@@ -177,7 +177,7 @@ def test_a_write_adds_at_most_28_800_messages_of_the_user(stream: Stream, api: A
     turns = [{"from": "human", "ts": 1, "messages": [{"mid": f"{number:x}"} for number in range(28_801)]}]
     answer = api.post(STATE, {"turns": turns})
     assert answer.status == 413
-    assert answer.json["message"] == "A write may add at most 28,800 messages of the user."
+    assert answer.json["message"] == "A write may add at most 28,800 user messages."
     turns[0]["messages"].pop()
     assert api.post(STATE, {"turns": turns}).status == 200
 

@@ -1,6 +1,9 @@
 """Transcripts: how a conversation's turns are stored, read, extended and edited.
 
-This module is the package's public interface.
+A conversation's turns form one JSON list. The end of the list is stored in the conversation's own item, and everything
+before it in immutable chunk items (`turns`). Adding messages therefore rewrites only the end (`append`). In long
+conversations, an index finds messages by id without reading the chunks (`message_index`). Other packages import only
+the names below.
 """
 
 from chalicelib.conversations.transcript.append import add_turns, new_turns

@@ -1,7 +1,7 @@
-"""Adds messages at the end of a transcript. This module uses neither the clock nor the database.
+"""Adds messages to the end of a transcript. This module uses neither the clock nor the database.
 
 The JSON text of the new turns is appended to the unchanged text of the earlier turns, and the counters are increased.
-Therefore, only the end of a long transcript is needed: a state with `unread` chunks.
+Therefore, only the end of a long transcript has to be read, and its earlier chunks remain `unread`.
 """
 
 from collections.abc import Collection, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from chalicelib import errors, ids
 from chalicelib.conversations import new_messages
-from chalicelib.conversations.state import MAX_MESSAGES, NO_TURNS, State, answer_form, to_text, with_counters
+from chalicelib.conversations.state import MAX_MESSAGES, NO_TURNS, State, to_response_form, to_text, with_counters
 from chalicelib.conversations.transcript.edit import as_turns
 from chalicelib.storage import Document
 
@@ -19,13 +19,14 @@ def new_turns(messages: Sequence[Any], now: int) -> list[Document]:
 
     A message without `mid` gets a new one. Raise Invalid for a duplicate message id.
     """
-    return answer_form(as_turns([{**message, "mid": message.get("mid") or ids.new_id()} for message in messages]), now)
+    with_mids = [{**message, "mid": message.get("mid") or ids.new_id()} for message in messages]
+    return to_response_form(as_turns(with_mids), now)
 
 
 def add_turns(before: State, turns: Sequence[Document], stored: Collection[str], now: int) -> State:
     """Return the state after adding the turns whose messages are not in `stored`, at `now` (Unix seconds).
 
-    Return `before` itself if there are none. Raise TooLarge for more than 30,000 messages in total.
+    Return `before` itself if all messages are stored. Raise TooLarge for more than 30,000 messages in total.
     """
     new = [turn for turn in turns if turn["messages"]["mid"] not in stored]
     if not new:
@@ -33,7 +34,7 @@ def add_turns(before: State, turns: Sequence[Document], stored: Collection[str],
     is_first = before.turns == NO_TURNS
     metadata = with_counters(before.metadata, new, now, {} if is_first else before.metadata)
     if metadata["messagesNum"] > MAX_MESSAGES:
-        raise errors.TooLarge(f"A conversation has at most {MAX_MESSAGES:,} messages.")
+        raise errors.TooLarge(f"A conversation can have at most {MAX_MESSAGES:,} messages.")
     text = b"".join((before.turns[:-1], b"" if is_first else b",", to_text(new)[1:]))
     messages, totals = new_messages.find_new_messages(new, (), before.totals)
     return State(metadata, text, totals, messages, before.unread)

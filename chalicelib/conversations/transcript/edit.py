@@ -1,4 +1,4 @@
-"""Changes to single messages anywhere in a transcript. This module uses neither the clock nor the database."""
+"""Edits single messages anywhere in a transcript. This module uses neither the clock nor the database."""
 
 import json
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def edit_message(before: State, mid: str, members: Document, now: int) -> State:
 
 
 def as_turns(messages: Sequence[Any]) -> list[Document]:
-    """Return one request turn for each message. Raise Invalid for a duplicate message id."""
+    """Return one request turn per message. Raise Invalid for a duplicate message id."""
     mids: set[str] = set()
     for index, mid in enumerate(message.get("mid") for message in messages):
         if mid in mids:

@@ -1,10 +1,10 @@
 """The message index, which locates a message by id in a long conversation without reading the transcript.
 
-The last messages of a transcript are in the conversation's own item, and not in the index. When messages move from
-there into a chunk, each gets an index item. Its sort key is a digest of the message's id, and it contains the message's
-position. The items are written before the commit that marks them as complete (`turns.Mark`), so every message before
-the last mark has an item. An item may be stale, because the commit failed or the message was deleted. In that case, the
-whole transcript is read.
+A transcript's newest messages are stored in the conversation's own item, and are not indexed. When a message moves from
+there into a chunk, it gets an index item. The sort key of an index item is a digest of the message id, and its
+attributes locate the message. Index items are written before the commit that stores the next mark (`turns.Mark`), so
+every message before the last mark has an index item. An index item is stale if its commit failed or its message was
+deleted. In that case, the whole transcript is read.
 
 Index items of a deleted conversation, even from an append that ran during the deletion, are deleted later
 (`leftovers`). A new conversation with the same id ignores them.
@@ -25,9 +25,9 @@ from chalicelib.conversations.transcript.parser import Element, by_mid, elements
 from chalicelib.storage import Document
 
 _PREFIX = "mid"  # the sort key prefix
-# Maximum items that a call writes, in 40 database requests. A chunk has about 300 messages.
+# Maximum index items per call, which take 40 database requests. A chunk has about 300 messages.
 _MAX_ITEMS = 1_000
-# Seconds after which an index change is settled: up to 29 s for a request, plus clock skew.
+# Seconds after which an index change is certainly committed: a request takes up to 29 s, plus clock skew.
 _SETTLED_SECONDS = 90
 
 IndexRows = Mapping[str, MessageIndexRow | None]
@@ -39,10 +39,10 @@ def index_keys(conversation: str, mids: Sequence[str]) -> list[storage.Key]:
 
 
 def find_stored(row: ConversationRow, state: State, index_rows: IndexRows) -> dict[str, Document]:
-    """Return the stored turns of the messages in `index_rows`, by message id. Messages that are not stored are omitted.
+    """Return the stored turns of the messages in `index_rows`, keyed by message id. Other messages are omitted.
 
-    `state` is the end of the conversation's state. `index_rows` contains the index items that were read with it. Costs
-    no request if no item exists, and one more request if the index has just changed.
+    `state` is the end of the conversation's state. `index_rows` contains the index items that were read with it. This
+    costs no request if no index item exists, and an additional request if the index has just changed.
     """
     recent = by_mid(element.turn for element in _open_elements(row, state))
     stored = {mid: recent[mid] for mid in index_rows if mid in recent}
@@ -56,7 +56,7 @@ def find_stored(row: ConversationRow, state: State, index_rows: IndexRows) -> di
 
 
 def extend_index(row: ConversationRow, state: State) -> None:
-    """Write the index items of messages that have moved into chunks, and mark them.
+    """Write index items for the messages that have moved into chunks, and set a mark after these messages.
 
     Call this function after staging the state. One call writes at most 1,000 items; the next append writes more. Only
     the commit stores the mark, so items whose commit fails are never used.
@@ -89,7 +89,7 @@ def _name(mid: str) -> str:
 
 
 def _index_rows(row: ConversationRow, first: int, moved: list[Element]) -> list[MessageIndexRow]:
-    """Return index items for these turns, with `first` added to their positions."""
+    """Return index items for these turns, whose positions are relative to byte `first`."""
     manifest = turns.chunks(row)
     ends = [*accumulate(chunk.length for chunk in manifest)]
     rows = []

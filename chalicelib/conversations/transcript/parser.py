@@ -1,4 +1,4 @@
-"""Parses the turns and messages in the JSON text of a transcript, without I/O."""
+"""Parses turns and messages from the JSON text of a transcript, without I/O."""
 
 import json
 import re
@@ -7,17 +7,18 @@ from typing import NamedTuple
 
 from chalicelib.storage import Document
 
-# Patterns for reversed text. Outside a string, a quote ends a string. Inside a string, a quote begins it if an even
-# number of backslashes, or none, precedes the quote. A pattern does not match before the deciding byte has been read.
+# Patterns for scanning JSON text backwards. Outside a string, the next quote is the end of a string. Inside a string, a
+# quote is the beginning of the string if an even number of backslashes precedes it. A pattern does not match until the
+# deciding byte has been read.
 _OUTSIDE = re.compile(rb'["\[\]{}]')
 _INSIDE = re.compile(rb'"(?=(?:\\\\)*[^\\])')
 _DECODER = json.JSONDecoder()
-# A message list cursor: the number of a message. The first message has the number 1.
+# A message list cursor is a message number. The oldest message has the number 1.
 POSITION = re.compile(r"[1-9][0-9]{0,8}")
 
 
 class Element(NamedTuple):
-    """A turn in the JSON text of a list: the positions of its first byte and after its last byte, and its content."""
+    """A turn in a JSON list: its content, the position of its first byte, and the position after its last byte."""
 
     start: int
     end: int
@@ -43,7 +44,7 @@ def elements(text: bytes, start: int) -> Iterator[Element]:
 
 
 def by_mid(turns: Iterable[Document]) -> dict[str, Document]:
-    """Return the turns that have a message, by message id."""
+    """Return the turns that have a message, keyed by message id."""
     return {turn["messages"]["mid"]: turn for turn in turns if "messages" in turn}
 
 
@@ -69,7 +70,7 @@ def newest_messages(parts: Iterable[bytes]) -> Iterator[Document]:
 
 def _newest_turns(parts: Iterable[bytes]) -> Iterator[Document]:
     """Yield the turns, last turn first. Each byte is scanned once, even if a turn spans many parts."""
-    text = b""  # reversed, from the end of the last turn that is not complete yet
+    text = b""  # reversed text, from the end of the last turn that is still incomplete
     position = depth = 0
     is_inside = False
     for number, part in enumerate(filter(None, parts)):
@@ -89,7 +90,7 @@ def _newest_turns(parts: Iterable[bytes]) -> Iterator[Document]:
 
 
 def _undecided(text: bytes) -> int:
-    """Return the position of a last quote that only backslashes follow, or the end of the reversed text.
+    """Return the position of a final quote that only backslashes follow, or the length of the reversed text.
 
     Whether such a quote begins or ends a string depends on the next part.
     """

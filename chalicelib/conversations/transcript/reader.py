@@ -1,4 +1,4 @@
-"""Reads transcripts: the newest messages of a conversation, or whole conversations, one at a time."""
+"""Reads transcripts: a conversation's newest messages, or whole conversations, one at a time."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -26,19 +26,19 @@ class Transcript(NamedTuple):
 
 
 def newest_messages(row: ConversationRow) -> Iterator[Document]:
-    """Yield all messages, newest first. Costs one request per chunk. Raise ConditionFailed like `read_state`."""
+    """Yield all messages, newest first. This costs one request per chunk. Raise ConditionFailed like `read_state`."""
     return parser.newest_messages(turns.read_backwards(row))
 
 
 def last_messages(row: ConversationRow) -> Iterator[Document]:
-    """Yield the messages in the row itself, newest first. Costs no request."""
+    """Yield the messages in the row itself, newest first. This costs no request."""
     return parser.newest_messages([turns.read_last(row)])
 
 
 def read_transcripts(entries: Iterable[ConversationRow]) -> Iterator[Transcript]:
     """Yield the conversations for these index entries, in order. The reads are eventually consistent, like the index.
 
-    Costs one request per 20 conversations, and one for each long conversation.
+    This costs one request per 20 conversations, plus one for each long conversation.
     """
     remaining = iter(entries)
     while batch := [*islice(remaining, _BATCH)]:
@@ -52,7 +52,7 @@ def read_transcripts(entries: Iterable[ConversationRow]) -> Iterator[Transcript]
 def _transcript(entry: ConversationRow, row: ConversationRow | None) -> Transcript:
     try:
         return _open(entry, row)
-    except storage.ConditionFailed:  # a write has replaced a chunk after the row was read
+    except storage.ConditionFailed:  # a write has replaced a chunk since the row was read
         return storage.retry_on_conflict(
             lambda: _open(entry, storage.find(ConversationRow, entry.conversation, CONVERSATION_ITEM)),
         )

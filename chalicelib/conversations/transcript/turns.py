@@ -1,10 +1,10 @@
 """Stored turns: the last turns in the conversation's own item, the earlier turns in immutable chunks, and a manifest.
 
-A transcript grows at its end, so the cost of a write depends on the change, not on the transcript. A chunk is a sealed
-piece of the turns' JSON text. A write never patches a chunk; it replaces the whole chunk, under a new write id. The
-manifest in the conversation's item lists the write id of each chunk. Therefore, a reader never combines chunks from two
-writes, and may use eventually consistent reads. The item also contains a digest of each chunk, so that a request that
-repeats the stored turns does not read them.
+A transcript grows at its end, so the cost of a write depends on the size of the change, not on the size of the
+transcript. A chunk is an encrypted piece of the turns' JSON text. A write never modifies part of a chunk; it replaces
+the whole chunk, with a new write id. The manifest in the conversation's item lists the write id of each chunk.
+Therefore, a reader never combines chunks from two writes, and may use eventually consistent reads. The item also
+contains a digest of each chunk, so a request that sends the stored turns again does not need to read them.
 """
 
 import hashlib
@@ -18,18 +18,18 @@ from chalicelib.conversations.rows import ChunkRow, ConversationRow, read_metada
 from chalicelib.conversations.state import State
 from chalicelib.storage import compression, encryption
 
-# Bytes of JSON in a chunk, and the minimum bytes after the last chunk, because the last turns change most often. A
-# chunk has about 300 messages. The largest transcript that fits into a response, of 5.5 MB, has 63 chunks, and a
-# transaction has at most 100 items.
+# Bytes of JSON per chunk, and minimum bytes after the last chunk, because the last turns change most often. A chunk has
+# about 300 messages. The largest transcript that fits into a response has 5.5 MB and 63 chunks, and a transaction can
+# have 100 items.
 _CHUNK_BYTES = 88_000
 _TAIL_BYTES = 8_000
-# Separates the turns from the digests of the chunks and the totals. JSON text never contains this byte.
+# Separates the turns from the chunk digests and the totals. JSON text never contains this byte.
 _SEPARATOR = b"\x00"
 _DIGEST_BYTES = 16
 
 
 class Chunk(NamedTuple):
-    """An entry of the manifest: the write id of a chunk, and its length in bytes of JSON."""
+    """A manifest entry: a chunk's write id, and its length in bytes of JSON."""
 
     write_id: str
     length: int
@@ -48,7 +48,7 @@ class Mark(NamedTuple):
 def read_state(row: ConversationRow, expected: bytes = b"") -> State:
     """Return a row's state. Raise ConditionFailed if a concurrent write has replaced a chunk.
 
-    A long conversation costs a request, unless `expected`, the JSON text of any turns, contains all its chunks.
+    A long conversation costs one request, unless `expected`, the JSON text of any turns, contains all its chunks.
     """
     tail, digests, totals = _unseal_tail(row)
     pieces = {
@@ -63,7 +63,7 @@ def read_state(row: ConversationRow, expected: bytes = b"") -> State:
 def read_end(row: ConversationRow) -> State:
     """Return the end of a row's state: the chunks with messages that have no index item, and the last turns.
 
-    Costs one request if there are such chunks. Raise ConditionFailed as `read_state` does.
+    This costs one request if there are such chunks. Raise ConditionFailed as `read_state` does.
     """
     tail, digests, totals = _unseal_tail(row)
     unread = sum(end <= last_mark(row).end for end in accumulate(chunk.length for chunk in chunks(row)))
@@ -72,9 +72,9 @@ def read_end(row: ConversationRow) -> State:
 
 
 def read_spans(row: ConversationRow, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Return parts of the turns. A span contains the positions of a part's first byte and of the byte after it.
+    """Return spans of the turns' JSON text. A span is a half-open range of byte positions.
 
-    Costs at most one request. Raise ConditionFailed as `read_state` does.
+    This costs at most one request. Raise ConditionFailed as `read_state` does.
     """
     ends = [*accumulate((chunk.length for chunk in chunks(row)), initial=0)]
     count = len(ends) - 1
@@ -89,7 +89,7 @@ def read_spans(row: ConversationRow, spans: Sequence[tuple[int, int]]) -> list[b
 
 
 def read_last(row: ConversationRow) -> bytes:
-    """Return the last turns, which are in the row itself, as JSON text from the middle of a list."""
+    """Return the last turns, which are in the row itself, as JSON text that may begin in the middle of a list."""
     return _unseal_tail(row)[0]
 
 
@@ -119,7 +119,7 @@ def first_byte(row: ConversationRow, state: State) -> int:
 
 
 def chunk_rows(row: ConversationRow) -> list[ChunkRow]:
-    """Return rows with the keys of the chunks, for deletion."""
+    """Return a row with the key of each chunk, for deletion."""
     return [_chunk_row(row, index) for index in range(len(chunks(row)))]
 
 
@@ -156,13 +156,13 @@ def chunks(row: ConversationRow) -> list[Chunk]:
 
 
 def marks(row: ConversationRow) -> list[Mark]:
-    """Return a row's marks in order. The last mark is in effect. A mark remains valid if only later text changes."""
+    """Return a row's marks in order. Only the last mark is in effect. A mark stays valid if only later text changes."""
     entries = (entry.partition(":") for entry in (row.indexed or "").split())
     return [Mark(int(end), int(escaped)) for end, _, escaped in entries]
 
 
 def last_mark(row: ConversationRow) -> Mark:
-    """Return a conversation's last mark, by default a mark at the beginning."""
+    """Return a conversation's last mark, or a mark at the beginning if there is none."""
     return [Mark(0, 0), *marks(row)][-1]
 
 
@@ -172,14 +172,14 @@ def set_marks(row: ConversationRow, marks: Iterable[Mark]) -> None:
 
 
 def _keep_marks(row: ConversationRow, before: bytes, after: State, same: int) -> None:
-    """Keep each mark if the text before it is unchanged. The first `same` bytes need no comparison."""
+    """Keep each mark if the text before it is unchanged. The first `same` bytes are known to be equal."""
     first = first_byte(row, after)
     ends = {mark: max(0, mark.end - first) for mark in marks(row)}
     set_marks(row, [mark for mark, end in ends.items() if before[same:end] == after.turns[same:end]])
 
 
 def _unseal_tail(row: ConversationRow) -> tuple[bytes, list[bytes], new_messages.Totals]:
-    """Return the last turns, the digests of the chunks, and the totals."""
+    """Return the last turns, the chunk digests, and the totals."""
     unsealed = encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns)
     tail, _, rest = unsealed.partition(_SEPARATOR)
     size = _DIGEST_BYTES * len(chunks(row))
@@ -203,7 +203,7 @@ def _digest(piece: bytes) -> bytes:
 
 
 def _read_chunks(row: ConversationRow, indexes: Sequence[int]) -> dict[int, bytes]:
-    """Return chunks by index. Read eventually consistently first, then read missing or stale chunks strongly."""
+    """Return chunks by index. Read with eventual consistency, and reread missing or stale chunks strongly."""
     manifest, pieces = chunks(row), dict[int, bytes]()
     for consistent in (False, True):
         missing = [index for index in indexes if index not in pieces]

@@ -223,6 +223,6 @@ def check_limits(agent: Document, seen: set[tuple[str, bool]], turns: list[Docum
         ),
     ):
         if most and most > 0 and count > most and count > used:
-            sentence = f"{name} of the agent is {most}; {used} are used and this would make {count}."
+            sentence = f"The agent's {name} is {most}. This request would raise the count from {used} to {count}."
             limit = {"name": name, "max": most, "used": used, "left": max(0, most - used)}
             raise Refused(429, sentence, limit=limit)
