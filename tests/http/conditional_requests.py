@@ -1,4 +1,4 @@
-"""The operations that read, save or delete one record, for tests of their preconditions."""
+"""The operations that read, save or delete one record, for precondition tests."""
 
 import re
 from typing import Any, NamedTuple
@@ -47,7 +47,7 @@ RECORDS = {
     "lead": Record("POST /v3/leads", ("GET /v3/leads/{lead_id}",), "DELETE /v3/leads/{lead_id}"),
     **{name: Record(*record) for name, record in extensions.joined("RECORDS").items()},
     "webhook": Record("POST /v3/webhooks", ("GET /v3/webhooks/{webhook_id}",), "DELETE /v3/webhooks/{webhook_id}"),
-    # A workspace exists before its first change.
+    # A workspace already exists before its first change.
     "workspace": Record("PATCH /v3/workspace", ("GET /v3/workspace",)),
 }
 
@@ -58,7 +58,7 @@ def messages(mid: str) -> dict[str, Any]:
 
 
 class Save(NamedTuple):
-    """An operation that saves a record, with two bodies that each change it."""
+    """An operation that saves a record, with two bodies that each change the record."""
 
     record: str
     operation: str
@@ -111,9 +111,9 @@ SAVES = {
     "signing secret": Save("webhook", ROTATE),
     "workspace": Save("workspace", "PATCH /v3/workspace", {"workspace": {"name": "1"}}, {"workspace": {"name": "2"}}),
 }
-# These requests always write: `ANALYTICS` does not read the record, and `ROTATE` creates a new secret.
+# These requests always write, because `ANALYTICS` does not read the record, and `ROTATE` creates a new secret.
 ALWAYS_WRITES = {ANALYTICS, ROTATE}
-# The operations that create a record under an id that the caller chooses.
+# The operations that create a record with an id that the caller chooses.
 CREATED_AT_ID = {
     "agent": "POST /v2/agents/{agent_id}",
     "conversation": STATE,
@@ -123,9 +123,9 @@ CREATED_AT_ID = {
 }
 READS = {f"{name}, {path}": (name, path) for name, one in RECORDS.items() for path in one.reads if path != STATE}
 DELETES = {name: one for name, one in RECORDS.items() if one.deleted_by}
-# The reads with an id in the path. A workspace always exists.
+# The read operations with an id in the path. A workspace always exists.
 ADDRESSED_READS = {name: one for name, one in READS.items() if one[0] != "workspace"}
-# A message has the ETag of its conversation, so a request for a message that does not exist gets 404.
+# A message has its conversation's ETag, so a request for a missing message returns 404.
 ADDRESSED_SAVES = {name: one for name, one in SAVES.items() if name not in ("workspace", "message")}
 
 each_save = pytest.mark.parametrize("save", SAVES.values(), ids=SAVES)
@@ -141,14 +141,14 @@ class Service:
         self.api = api
 
     def send(self, operation: str, values: Values, body: Any = None, **headers: str) -> Answer:
-        """Send a request of this operation; the argument `If_Match` is the header `If-Match`."""
+        """Send a request for this operation. The argument `If_Match` becomes the header `If-Match`."""
         method, path = operation.split()
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         kind = {} if body is None else {"Content-Type": "application/json"}
         return self.api.call(method, path.format(**values), body, {**self.api._headers, **kind, **sent})
 
     def create(self, name: str) -> tuple[Values, str]:
-        """Create a record; return its path values and its ETag."""
+        """Create a record; return its path values and ETag."""
         record = RECORDS[name]
         chosen = dict.fromkeys(re.findall(r"{(\w+)}", record.created_by), "one") | {"agent_id": "support"}
         answer = self.send(record.created_by, chosen, body_of(record.created_by, **chosen))
@@ -172,5 +172,5 @@ def service(api: Api, agent_id: str) -> Service:
 
 
 def unknown_record(operation: str, values: Values) -> Values:
-    """Return the path values of a record that does not exist."""
+    """Return the path values of a missing record."""
     return values | {re.findall(r"{(\w+)}", operation)[-1]: "unknown"}

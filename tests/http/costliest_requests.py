@@ -1,4 +1,4 @@
-"""The most expensive request of each kind, and its cost in CPU time and in memory above that of an idle process.
+"""The most expensive request of each kind, with its CPU time and its memory beyond that of an idle process.
 
 `python -m tests.http.costliest_requests` prints the table; `tests/http/test_bounded_work.py` checks the limits.
 """
@@ -36,7 +36,7 @@ TINY = 900_000
 
 
 class Request(NamedTuple):
-    """A request. The requests in `before` are sent first and not measured."""
+    """A measured request. The requests in `before` are sent first, and are not measured."""
 
     method: str
     path: str
@@ -46,7 +46,7 @@ class Request(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """The response's status, CPU seconds, and peak memory in MB above that of the idle process."""
+    """The response's status, the CPU seconds, and the peak memory in MB beyond that of the idle process."""
 
     status: int
     seconds: float
@@ -54,13 +54,13 @@ class Cost(NamedTuple):
 
 
 def filled(unit: str, start: str = '{"turns":[', end: str = "]}", size: int = TINY) -> bytes:
-    """Return a body of at most this size with as many units as fit."""
+    """Return a body of at most this size that contains as many units as fit."""
     count = (size - len(start) - len(end)) // (len(unit) + 1)
     return (start + ",".join([unit] * count) + end).encode()
 
 
 def turns(text: str, size: int) -> bytes:
-    """Return a body with turns of about this size; each message contains 200 characters."""
+    """Return a body of about this size with turns whose messages contain 200 characters each."""
     message = '{"from":"human","messages":[{"type":"text","item":{"text":"%s"}}]}'
     count = size // len(message % "") // 5
     return f'{{"turns":[{",".join([message % (text * 200)[:200]] * count)}]}}'.encode()
@@ -111,7 +111,7 @@ OVERSIZE = {
     "0.9 MB of numbers": change(STATE, filled("1")),
     "0.9 MB of arrays": change(STATE, filled("[[[[]]]]", '{"turns":[{"x":[')),
 }
-"""Refused before they are parsed."""
+"""Bodies that are rejected before they are parsed."""
 
 ACCEPTED = {
     "the most messages": change(STATE, MOST_MESSAGES),
@@ -194,12 +194,12 @@ ACCEPTED = {
         many(lambda _: "/v3/webhooks", lambda _: WEBHOOK, 50),
     ),
 }  # fmt: skip
-"""Read, or written, or refused by the rules of a model."""
+"""Requests that are parsed: they are served, or rejected by a model's rules."""
 
 
 def measure(api: Api, request: Request) -> Cost:
     """Send `request` in a separate process; return its cost."""
-    # Imports count as part of the idle process.
+    # Imports count towards the idle process.
     api.call(request.method, request.path, b"[]" if request.body else None)
     for one in request.before:
         answer = api.call(one.method, one.path, one.body)
@@ -223,7 +223,7 @@ def _measure(api: Api, request: Request) -> tuple[int, float, float]:
     before = memory("VmRSS")
     headers = {**api._headers, **dict(request.headers), "Content-Type": "application/json"} if request.headers else None
     event = api.event(request.method, request.path, request.body, headers)
-    event["body"] = event["body"] and event["body"].decode()  # the runtime passes text to a function
+    event["body"] = event["body"] and event["body"].decode()  # the Lambda runtime passes the body as text
     started = time.process_time()
     answer = app(event, LambdaContext("api", 256))
     seconds = time.process_time() - started
@@ -239,7 +239,7 @@ def memory(name: str) -> float:
 def main() -> None:
     """Print the cost of every request."""
     fast_moto.use(storage.sdk_client("dynamodb"))
-    log, sys.stdout = sys.stdout, io.StringIO()  # discards the log lines of preparing requests
+    log, sys.stdout = sys.stdout, io.StringIO()  # discards the log lines of the preparing requests
     log.write(f"{'request':<45} {'status':>6} {'CPU s':>7} {'MB':>5}\n")
     with new_engine():
         for name, request in {**OVERSIZE, **ACCEPTED}.items():

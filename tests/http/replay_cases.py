@@ -1,6 +1,6 @@
-"""Cases of every POST, PUT and PATCH operation, for tests that send requests twice.
+"""Cases for every POST, PUT and PATCH operation, for tests that send requests twice.
 
-A world is a populated workspace. Two worlds are equal byte for byte except for encrypted values, because the clock is
+A world is a populated workspace. Two worlds are byte-for-byte equal except for encrypted values, because the clock is
 stopped and random values come from a fixed seed.
 """
 
@@ -31,7 +31,7 @@ MESSAGE = "/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}"
 WEBHOOK = "/v3/webhooks/{webhook_id}"
 VISITORS = "/v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens"
 EDGE_VISITORS = "/agents/{agent_id}/interact/{user_id}/visitor-tokens"
-KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'  # the form of the IETF draft, including the quotation marks
+KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'  # the format in the IETF draft, which includes the quotation marks
 TABLE = storage.table("idempotency")
 HUMAN = {"from": "human"}
 REPLAYED = "idempotency-replayed"
@@ -40,7 +40,7 @@ NOISE = b64encode(random.Random(1).randbytes(600_000)).decode()  # too large for
 
 
 class Case(NamedTuple):
-    """An operation, its body, and the path values that differ from those of the world."""
+    """An operation, its body, and the path values that differ from the world's path values."""
 
     id: str
     operation: str
@@ -53,7 +53,7 @@ class Case(NamedTuple):
 
     @property
     def record(self) -> str:
-        """Return the kind of record."""
+        """Return the kind of record that the operation writes."""
         return self.id.split()[0]
 
 
@@ -115,7 +115,7 @@ CASES = [
     Case("token create", "POST /v3/tokens", {"token": {"name": "New", "readOnly": True}}),
     Case("key rotate", "POST /v3/workspace/key/rotate", {"overlapSeconds": 3600}),
 ]
-# Requests that change no record.
+# Cases that change no record.
 NO_WRITE = [
     Case("agent change nothing", "PATCH /v3/agents/{agent_id}", {"agent": {"title": "Support"}}),
     Case("tool test", "POST /v3/tools/{tool_id}/test", {"arguments": {"number": "1042"}}),
@@ -145,7 +145,7 @@ def named(case_id: str) -> Case:
     return next(case for case in (*CASES, *NO_WRITE) if case.id == case_id)
 
 
-# The records that exist before a case.
+# The records that exist before each case.
 BEFORE = ("agent_id", "lead_id", "webhook_id", "tool_id", "delivery_id", "user_id", "client_id", "org_id")
 
 
@@ -178,7 +178,7 @@ class World:
         return copy.deepcopy(vars(self))
 
     def resume(self, attributes: dict[str, Any]) -> None:
-        """Continue with restored rows: take the attributes, and cache the credential, the data key and the agent."""
+        """Continue with restored rows: set the attributes, and cache the credential, the data key and the agent."""
         vars(self).update(copy.deepcopy(attributes))
         keyring.current()
         self.api.get("/v2/agents/support")
@@ -196,13 +196,13 @@ class World:
         return api.call(case.method, self.path(case), body, {**api._headers, **typed, **given, **more})
 
     def reseed(self) -> None:
-        """Make all later random values equal in every world."""
+        """Reset the random seed, so that all later random values are equal in every world."""
         self._random.seed(1)
 
 
 @contextmanager
 def new_world(patch: pytest.MonkeyPatch) -> Iterator[World]:
-    """Yield a new world in an empty engine; inside the block, the service uses its clock and random values."""
+    """Yield a new world in an empty engine. Inside the block, the service uses the world's clock and random values."""
     clear()
     made = World()
     with patch.context() as inside:
@@ -226,7 +226,7 @@ def world(engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 
 def stored_records() -> dict[str, Any]:
-    """Return every item of every table except the table of idempotency keys."""
+    """Return every item in every table except the idempotency table."""
     return {name: items for name, items in stored().items() if name != TABLE}
 
 
@@ -237,5 +237,5 @@ def is_replay(first: Answer, again: Answer) -> bool:
 
 
 def error_of(answer: Answer) -> tuple[int, str]:
-    """Return the status and the error code of a response."""
+    """Return a response's status and error code."""
     return answer.status, answer.json["code"]

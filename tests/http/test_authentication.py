@@ -1,6 +1,6 @@
-"""Authentication: rejected credentials, the cache, the time of last use, and routes without credentials (§5).
+"""Authentication: rejected credentials, the cache, the time of last use, and routes that need no credentials (§5).
 
-`test_isolation.py` covers the authorization of all routes.
+`test_isolation.py` covers authorization for all routes.
 """
 
 from typing import Any
@@ -81,7 +81,7 @@ def test_a_credential_is_cached_for_thirty_seconds(api: Api, pass_time: PassTime
 def test_the_cache_time_starts_at_the_look_up_of_the_credential(
     api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Recording the use may take long, and the credential may be revoked during that time."""
+    """Recording the use may take a long time, and the credential may be revoked meanwhile."""
     made = issue(api)
     note = credentials._record_use
 

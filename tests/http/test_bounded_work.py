@@ -1,4 +1,4 @@
-"""The cost of one request is bounded, and an oversize body is rejected before it is parsed."""
+"""Each request's cost is bounded, and oversized bodies are rejected before they are parsed."""
 
 import gc
 import json
@@ -15,7 +15,7 @@ from tests.api import Api
 from tests.http.costliest_requests import ACCEPTED, OVERSIZE, STATE, TINY, TURN, Cost, filled
 from tests.selection import first_case
 
-# A unit takes about 15 ms, so this limit is 0.6 s.
+# A unit takes about 15 ms, so this limit is about 0.6 s.
 MOST_UNITS, MOST_MEGABYTES = 40, 100
 
 
@@ -69,7 +69,7 @@ def test_garbage_collection_does_not_visit_what_was_imported() -> None:
 
 @pytest.fixture(scope="module")
 def costs() -> dict[str, Cost]:
-    """Return the cost of each request, measured in a process without leftovers of other tests."""
+    """Return each request's cost, measured in a process without leftovers from other tests."""
     root = Path(__file__).resolve().parents[2]
     command = [sys.executable, "-m", "tests.http.costliest_requests"]
     ran = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
@@ -96,7 +96,7 @@ def test_every_request_has_a_bounded_cost(name: str, costs: dict[str, Cost]) -> 
 
 
 def unit() -> float:
-    """Return the CPU seconds for parsing 0.9 MB of empty objects, so that the limits also hold on a slow machine."""
+    """Return the CPU seconds for parsing 0.9 MB of empty objects. Limits in this unit also hold on a slow machine."""
 
     def once() -> float:
         started = time.process_time()

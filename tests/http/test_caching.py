@@ -1,4 +1,7 @@
-"""Browsers and proxies store no response that may contain a secret: every route, JSON, CSV, pages and errors."""
+"""Browsers and proxies store no response that may contain a secret.
+
+The tests cover every route, JSON, CSV, pages and errors.
+"""
 
 from app import app
 from chalicelib.http import auth
@@ -6,7 +9,7 @@ from tests.api import Answer, Api
 from tests.moto_tables import restore, snapshot
 from tests.operations import GUARDED, populate, send
 
-# The value of `Cache-Control` in a public response.
+# The `Cache-Control` value in a public response.
 PUBLIC = {
     "/": "no-store",
     "/openapi.json": "no-cache",
@@ -23,7 +26,7 @@ def stored_as(answer: Answer) -> str | None:
 def test_each_route_is_in_one_of_these_tests() -> None:
     tested = {tuple(one.split()) for one in GUARDED} | {("GET", path) for path in PUBLIC}
     served = {(method, path) for path, views in app.routes.items() for method in views}
-    # An extension with pages tests them itself.
+    # Each extension with pages tests its own pages.
     assert {(method, path) for method, path in served if path in PUBLIC or not auth.is_open(path)} == tested
     assert PUBLIC.keys() == auth.OPEN_ROUTES
 

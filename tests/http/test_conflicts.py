@@ -1,4 +1,4 @@
-"""After a conflict, the view runs again on the current record or raises an error, with an `Idempotency-Key`, too."""
+"""After a conflict, the view reruns on the current record or raises an error, whether or not the request has a key."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.guarantee("repeated")
 def test_a_retried_view_answers_like_a_view_that_ran_once(
     case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
-    """19 commits fail. Every run gets the same random values, so a run that changes its input changes the response."""
+    """19 commits fail. Every run gets the same random values, so the response differs if a run changes its input."""
     found = []
     for conflicts in (0, 19):
         with new_world(monkeypatch) as world, failing_commits(world, conflicts):
@@ -190,7 +190,7 @@ def overtaken(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Answer]) -> Ite
 def test_clearing_an_agent_s_key_revokes_any_number_of_logins(
     logins: int, world: World, count_cases: CaseCounter
 ) -> None:
-    """A transaction contains at most 100 items, and each login takes two of them."""
+    """A transaction contains at most 100 items, and each login takes two items."""
     for _ in range(logins - 1):
         new = {"agent": {"SECRET_API_KEY": tokens.new(tokens.AGENT)}}
         assert world.api.patch("/v3/agents/support", new).status == 200

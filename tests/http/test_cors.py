@@ -1,6 +1,7 @@
-"""CORS: a page of another origin may not call the service unless a stage lets its origin use an agent's key.
+"""CORS: a page of another origin may not call the service unless a stage allows its origin to use agent keys.
 
-The routes of visitor tokens accept preflights from any page. `test_visitors` tests which pages may read the responses.
+The visitor token routes accept preflight requests from any page. `test_visitors` tests which pages may read the
+responses.
 """
 
 import os
@@ -21,7 +22,7 @@ ORIGIN = "access-control-allow-origin"
 
 
 def run(code: str, **settings: str) -> list[str]:
-    """Return the lines that the code prints in a new process, because importing `app` registers the routes."""
+    """Run code in a new process, because importing `app` registers the routes; return the printed lines."""
     environment = {name: value for name, value in os.environ.items() if name != "CAMS_CORS_ORIGIN"} | settings
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr

@@ -1,4 +1,4 @@
-"""CSV files: no cell is a spreadsheet formula, whichever separator the reader's country uses."""
+"""CSV files contain no cell that is a spreadsheet formula, whichever separator the reader's country uses."""
 
 import csv
 import io
@@ -16,9 +16,9 @@ from tests.selection import whole
 ROOT = Path(__file__).parents[2]
 SEPARATORS = ",;\t"
 FORMULAS = tuple("=+-@\t\r")
-# A visitor's text with every way to begin a cell.
+# A visitor's text with every character sequence that could begin a cell.
 HOSTILE = '=1;=2\t=3,=4\n=5\r\n=6 "=7" ;"=8 \t\t=9 ; -10 +11;@12;\r;'
-# Agents and conversations may have such ids.
+# Agents and conversations may have ids that begin with these characters.
 AGENT = "=1,=2,@3"
 
 rows = st.lists(
@@ -87,7 +87,7 @@ def test_a_cell_keeps_as_much_as_a_spreadsheet() -> None:
 
 @pytest.fixture
 def hostile(api: Api) -> Api:
-    """Create a conversation and a lead whose texts begin formulas."""
+    """Create a conversation and a lead whose texts could begin formulas."""
     api.post(f"/v2/agents/{AGENT}", {"title": HOSTILE})
     texts = ("userName", "userEmail", "userPhone", "state", "chatAssignedTo")
     turns = [{"from": HOSTILE, "messages": [{"item": {"text": HOSTILE}}]}]

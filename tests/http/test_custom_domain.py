@@ -1,4 +1,4 @@
-"""A deployment works behind any address: no response depends on the host, and pages use the request's path."""
+"""A deployment works behind any address: no response depends on the host, and links on pages use the request's path."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ from app import app
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 
-# The path before the route: with a custom domain, with its base path, and with the address of the gateway.
+# The path before the route: with a custom domain, with its base path, and with the gateway's own address.
 PREFIXES = ["", "/support", "/support/v1", "/prod"]
 HOST = "cams.host.example"
 PASSWORD = "a long enough password"

@@ -1,7 +1,7 @@
 """`Idempotency-Key`: a repeated request has one effect and one response, and a key belongs to one request.
 
-`test_idempotency_keys` tests the scope of a key, `test_idempotency_commit` the commit, and `test_idempotency_crashes`
-crashes of the process.
+`test_idempotency_keys` tests a key's scope, `test_idempotency_commit` tests the commit, and `test_idempotency_crashes`
+tests process crashes.
 """
 
 import pytest
@@ -78,7 +78,7 @@ def test_a_repeated_request_gets_the_same_answer_and_has_no_effect(
 def test_a_key_does_not_change_the_first_answer(
     case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
-    """In two equal worlds, the responses with a key and without a key are equal byte for byte."""
+    """In two equal worlds, the responses with and without a key are byte-for-byte equal."""
     answers, tables = [], []
     for key in (None, KEY):
         with new_world(monkeypatch) as world:
@@ -95,7 +95,7 @@ def test_a_key_does_not_change_the_first_answer(
 
 @each_case_without_a_write
 def test_a_request_that_changes_nothing_stores_no_response(case: Case, world: World, count_cases: CaseCounter) -> None:
-    """The key is not stored, either. Each repeat runs again and consumes no write units."""
+    """The key is not stored either. Each repeated request runs again, and consumes no write units."""
     tables = stored_records()
     with metered() as meter:
         answers = [world.send(case, KEY) for _ in range(2)]
@@ -109,7 +109,7 @@ def test_a_request_that_changes_nothing_stores_no_response(case: Case, world: Wo
 @each_commit
 @first_case
 def test_a_response_is_stored_only_with_a_write(case: Case, world: World, count_cases: CaseCounter) -> None:
-    """Many requests change nothing when they are repeated with another key."""
+    """Many requests change nothing if they are repeated with another key."""
     world.send(case, None)
     tables = stored_records()
     with metered() as meter:
@@ -148,7 +148,7 @@ def test_a_route_without_a_bearer_token_ignores_the_header(method: str, path: st
 
 
 def test_a_get_opens_no_unit_of_work(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A write staged by mistake raises an error; it is not dropped silently."""
+    """A write that is staged by mistake raises an error instead of being dropped silently."""
     read = tools.read
 
     def writing(*arguments: str) -> tools.ToolRow:
@@ -209,7 +209,7 @@ def test_a_refusal_by_a_limit_is_not_stored(world: World) -> None:
     world.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
     case = Case("state", STATE, state_body("One", "Two"))
     assert error_of(world.send(case, KEY)) == (429, "LIMIT_REACHED")
-    # The message that the fixture sent counts, too.
+    # The fixture's message counts, too.
     world.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 3}})
     assert world.send(case, KEY).status == 200
 
@@ -219,7 +219,8 @@ def test_a_refusal_by_a_precondition_is_not_stored(world: World) -> None:
     assert error_of(world.send(case, KEY, If_Match='"another"')) == (412, "PRECONDITION_FAILED")
     first = world.send(case, KEY, If_Match=world.api.get("/v3/agents/support").headers["etag"])
     assert first.status == 200
-    # The header is not part of the request's fingerprint, so a request with another tag also gets the replay.
+    # The header is not part of the request's fingerprint, so a request with another tag also gets the replayed
+    # response.
     assert is_replay(first, world.send(case, KEY, If_Match='"another"'))
 
 
@@ -264,7 +265,7 @@ def test_a_request_without_a_key_costs_nothing_extra(world: World) -> None:
     assert requests == {"GetItem": 1, "PutItem": 1}
 
 
-# Case -> the operations in docs/costs.csv: without a key, with a key, and repeated.
+# Case -> the operations in docs/costs.csv: without a key, with a key, and repeated with the key.
 REPEATED = "repeat a change with a key"
 KEYED = {
     "tool create": ("create a tool", "create a tool with a key", REPEATED),
@@ -277,7 +278,7 @@ KEYED = {
 @pytest.mark.parametrize("case_id", KEYED)
 @first_case
 def test_a_key_costs_a_look_up_and_a_part_of_the_commit(case_id: str, world: World) -> None:
-    """The case that changes nothing is not stored, so both requests with the key run the view."""
+    """A response without changes is not stored, so both requests with the key run the view."""
     for key, operation in zip((None, KEY, KEY), KEYED[case_id], strict=True):
         if case_id != "agent change nothing":
             world.send(STATE_BEFORE, None)  # each request starts from the same state

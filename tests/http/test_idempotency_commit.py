@@ -1,7 +1,7 @@
-"""The commit of a keyed request: concurrent duplicates, lost responses and unknown outcomes.
+"""Commits of keyed requests: concurrent duplicates, lost responses and unknown outcomes.
 
-One conditional request writes the view's changes, the key and the response. These tests interrupt a request between
-the look-up of the key, the view and the commit.
+One conditional request to the database writes the view's changes, the key and the response. These tests interrupt a
+request between the key look-up, the view and the commit.
 """
 
 import threading
@@ -88,7 +88,7 @@ def test_eight_concurrent_duplicates_get_one_answer_and_seven_replays(
 
 
 def look_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let requests run their views only after all of them have looked up the key and found nothing."""
+    """Let requests run their views only after all requests have looked up the key and found nothing."""
     start, find = threading.Barrier(THREADS), idempotency.find
 
     def find_together(key: idempotency.RequestKey) -> idempotency.StoredResponseRow | None:
@@ -114,7 +114,7 @@ def test_a_key_that_the_look_up_misses_is_found_at_the_commit(
 def test_a_duplicate_that_finds_nothing_left_to_change_replays_the_first_response(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its view runs after the other commit, so it stages no write that the condition on the key would reject."""
+    """The duplicate's view runs after the other commit, so it stages no write that the key's condition would reject."""
     case = named("message add")
     first = world.send(case, KEY)
     assert REPLAYED not in world.send(case, "another").headers
@@ -184,11 +184,11 @@ def test_a_key_taken_by_another_request_before_the_commit_is_refused(
 
 
 def test_a_key_that_expires_before_the_commit_can_be_reused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second request is then new, and its commit replaces only the expired row."""
+    """The second request then counts as new, and its commit replaces only the expired row."""
     first = world.send(TOOL, KEY)
     hide_stored_keys(monkeypatch)
     world.now += 24 * 60 * 60 * 1000 - 1
-    world.api.get("/v3/agents/support")  # the use of the credential is recorded in a separate commit
+    world.api.get("/v3/agents/support")  # the credential's use is recorded in a separate commit
     passed = []
 
     def expire() -> None:
@@ -233,7 +233,7 @@ def test_a_write_that_the_sdk_retries_has_one_effect_and_one_answer(
     monkeypatch: pytest.MonkeyPatch,
     count_cases: CaseCounter,
 ) -> None:
-    """moto ignores the tokens of transactions; a version tag identifies the applied write."""
+    """moto ignores transaction tokens, so a version tag identifies the applied write."""
     found = []
     for lost in (False, True):
         with new_world(monkeypatch) as world:
@@ -294,7 +294,7 @@ def test_a_refused_commit_costs_the_pieces_of_one_answer(world: World) -> None:
 
 
 def attempts_of(items: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Return the pieces that each attempt to commit has written."""
+    """Return the pieces that each commit attempt has written."""
     attempts: dict[str, list[dict[str, Any]]] = {}
     for item in items:
         if "piece" in item:

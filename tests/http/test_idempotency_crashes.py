@@ -1,7 +1,7 @@
 """A keyed request that crashes at any point and is retried has one effect and one response.
 
-Every POST, PUT and PATCH operation crashes before and after each request that it sends, and is sent again at once.
-The stored records, the events, the queue and the response must equal those of a run without a crash.
+Every POST, PUT and PATCH operation crashes before and after each request that it sends, and is then retried at once.
+The stored records, the events, the queue and the response must be the same as after a run without a crash.
 """
 
 import copy
@@ -35,15 +35,15 @@ pytestmark = pytest.mark.guarantee("repeated")
 
 
 class Crash(BaseException):
-    """The process ends here."""
+    """The simulated process crashes here."""
 
 
 @contextmanager
 def crash_at(at: int | None) -> Iterator[list[str]]:
     """Crash the process at this step inside the block; return the steps that it reached.
 
-    There is a step before each request to the database, the queue or KMS. After the request, a second step loses the
-    response.
+    There is a step before each request to the database, the queue or KMS, and a second step after it, at which the
+    response is lost.
     """
     steps: list[str] = []
 
@@ -71,7 +71,7 @@ def crash_at(at: int | None) -> Iterator[list[str]]:
 
 
 class Outcome(NamedTuple):
-    """The result of a request: decrypted items, events, queued messages, and a transcript."""
+    """A request's result: decrypted items, events, queued messages, and a transcript."""
 
     items: dict[str, Any]
     events: list[str]
@@ -80,7 +80,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(world: World, case: Case) -> Outcome:
-    """Return the current result; the API reads the transcript, which may be too long for one item."""
+    """Return the current result. The transcript is read through the API, because it may be too long for one item."""
     events = sorted(json.dumps(one) for name in pipeline.WATCHED for one in pipeline.payloads(stream_records(name)))
     transcript = world.api.post(world.path(case), {}).text if case.operation == STATE else ""
     items = {
@@ -92,7 +92,7 @@ def outcome(world: World, case: Case) -> Outcome:
 
 
 def plain_items() -> dict[str, list[dict[str, Any]]]:
-    """Return every item of every table, without the types of its values."""
+    """Return every item in every table, without the value types."""
     return {
         name: [
             {attribute: next(iter(value.values())) for attribute, value in item.to_json()["Attributes"].items()}
@@ -108,7 +108,7 @@ def engine_tables() -> Any:
 
 
 def stream_records(name: str) -> list[pipeline.Record]:
-    """Return the records of a table's stream; moto's own iterator would include rolled-back writes."""
+    """Return the records in a table's stream. moto's own iterator would include rolled-back writes."""
     shard = engine_tables()[storage.table(name)].stream_shard
     return [pipeline.as_in_an_event(one.record, f"stream/{storage.table(name)}") for one in shard.items]
 
@@ -130,7 +130,7 @@ def decrypted(world: World, name: str, item: dict[str, Any]) -> dict[str, Any]:
 
 
 class Checkpoint(NamedTuple):
-    """A saved state of a world."""
+    """A world's saved state."""
 
     world: World
     items: dict[str, Any]
@@ -186,7 +186,7 @@ COMMITS = {"before PutItem", "before TransactWriteItems"}
 
 
 def without_crash(case: Case, checkpoint: Checkpoint) -> tuple[list[str], Answer, Outcome]:
-    """Return the steps, the response and the outcome of a keyed request without a crash; assert its single commit."""
+    """Run a keyed request without a crash; return its steps, response and outcome. Assert that it commits once."""
     checkpoint.restore()
     with crash_at(None) as steps:
         first = checkpoint.world.send(case, KEY)
@@ -197,7 +197,7 @@ def without_crash(case: Case, checkpoint: Checkpoint) -> tuple[list[str], Answer
 
 
 def keys() -> list[dict[str, Any]]:
-    """Return the stored keys, without the chunks of their responses."""
+    """Return the stored keys, without their response chunks."""
     return [item for item in plain_items()[TABLE] if item["part"] == "answer"]
 
 

@@ -1,4 +1,4 @@
-"""The scope, the lifetime and the stored items of an `Idempotency-Key`."""
+"""The scope, lifetime and stored items of an `Idempotency-Key`."""
 
 import json
 

@@ -1,4 +1,7 @@
-"""The queue message of a keyed request is sent after the commit and by every replay, and is posted at most once."""
+"""A keyed request sends its queue message after the commit, and so does every replay.
+
+The message is posted at most once.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Responses list ignored members in `warnings`, tools have names, and errors contain the platform."""
+"""Responses list ignored members in `warnings`, tools must have names, and errors contain the platform."""
 
 from typing import Any, get_args
 
@@ -16,7 +16,7 @@ STATE = "/agents/support/interact/ann/state"
 
 
 def has_ignored(kind: Any) -> bool:
-    """Return whether a body of this type contains a member that the service sets."""
+    """Return whether a body of this type may contain a member that only the service sets."""
     if isinstance(kind, type) and issubclass(kind, WireModel):
         inner = (field.annotation for field in kind.model_fields.values())
         return bool(read_only_members(kind)) or any(map(has_ignored, inner))

@@ -1,4 +1,4 @@
-"""Responses that are composed of JSON texts."""
+"""Tests of responses that are composed from JSON texts."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Ids that equal a literal word in another route. Methods that this route lacks reach the view of the id."""
+"""Ids that equal a literal word in another route. Methods that the literal route lacks reach the view for the id."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def collisions() -> Iterator[tuple[str, str]]:
 
 
 def with_id(literal: str, path: str) -> str:
-    """Return `path` with the word of `literal` as an id, and with an ordinary id for other variables."""
+    """Return `path` with the word from `literal` as an id, and with ordinary ids for the other variables."""
     pairs = zip(literal.split("/"), path.split("/"), strict=True)
     return "/".join(own if own == word else "no-word" for word, own in pairs)
 
@@ -37,7 +37,7 @@ def test_the_collisions_are_known() -> None:
 
 
 def test_no_operation_of_the_specification_is_unreachable_for_any_id() -> None:
-    """Otherwise, requests that create a record with such an id would have to fail."""
+    """If an id were unreachable, requests that create a record with this id would have to fail."""
     specified = {(one["method"], one["path"]) for one in SPECIFICATION}
     shadowed = {
         (method, path)
@@ -51,7 +51,7 @@ def test_no_operation_of_the_specification_is_unreachable_for_any_id() -> None:
 def test_every_other_method_reaches_the_view_of_the_id(
     api: Api, agent_id: str, literal: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The response and the requests are the same as for an id that no route contains as a word."""
+    """The response and the database requests are the same as for an id that no route contains as a word."""
     for method in app.routes[path].keys() - app.routes[literal].keys():
         answers, costs = [], []
         for target in (literal, with_id(literal, path)):

@@ -1,4 +1,4 @@
-"""Lists of clients, organisations and tools: complete by default, and in pages with `limit` or `cursor`.
+"""Lists of clients, organisations and tools are complete by default, and paged with `limit` or `cursor`.
 
 `tests/bad_input/test_query_values.py` tests invalid values of `limit` and `cursor` for every list.
 """
@@ -20,7 +20,7 @@ CLIENTS, ORGS, TOOLS = "/v2/clients", "/v2/orgs", "/v3/agents/support/tools"
 
 
 class Listed(NamedTuple):
-    """A list with methods that create and delete its records."""
+    """A list, with methods that create and delete its records."""
 
     api: Api
     path: str
@@ -89,9 +89,9 @@ def test_a_cursor_stays_valid_during_creations_and_deletions(listed: Listed) -> 
     whole = listed.get().data
     page = listed.get("?limit=2")
     assert page.data == whole[:2]
-    listed.create(0)  # the id of a client or an organisation sorts before the cursor
+    listed.create(0)  # a client's or organisation's id sorts before the cursor
     listed.create(6)
-    for gone in (whole[1], whole[2]):  # the record that the cursor names, and the next record
+    for gone in (whole[1], whole[2]):  # the request reads the record that the cursor names, and the next record
         listed.delete(gone)
     rest = listed.get(f"?limit=100&cursor={page.json['nextCursor']}").data
     assert rest[:2] == whole[3:]
@@ -111,7 +111,7 @@ def test_a_list_that_exceeds_an_answer_is_refused_unless_paged(listed: Listed) -
 
 
 def test_a_page_reads_only_the_records_it_returns(listed: Listed) -> None:
-    """One request reads 1 MB, which holds four records but not seven."""
+    """One request reads 1 MB, which contains four records but not seven."""
     for number in range(8):
         listed.create(number, b64encode(random.Random(number).randbytes(150_000)).decode())
     cursor = listed.get("?limit=1").json["nextCursor"]

@@ -1,4 +1,4 @@
-"""Preconditions when another writer saves between the check and the save, and their requests to the database.
+"""Preconditions if another writer saves between the check and the save, and the cost of preconditions.
 
 `tests/reliability/test_two_writers.py` tests sixteen concurrent writers on an engine with real concurrency.
 """
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.guarantee("matched")
 
 @pytest.fixture
 def before_save(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """Run an action once, after the preconditions are checked and before the record is saved."""
+    """Run an action once, between the check of the preconditions and the save of the record."""
     monkeypatch.setattr(clock, "sleep", lambda duration: None)
     checked = etag.check_preconditions
 
@@ -113,7 +113,7 @@ def test_a_precondition_adds_no_request(save: Save, service: Service) -> None:
     read = service.send(save.operation, values, save.second).headers["etag"]
     with counted() as requests:
         assert service.send(save.operation, values, save.first, If_Match=read).status == 200
-    # Only a write of analytics without a precondition does not read the record.
+    # Only an analytics write without a precondition does not read the record.
     assert requests - without == ({"GetItem": 1} if save.operation == ANALYTICS else {})
     assert without - requests == {}
 
@@ -126,7 +126,7 @@ def test_a_save_succeeds_if_the_database_s_answer_is_lost(save: Save, service: S
         read = service.send(save.operation, values, save.second, If_Match=read).headers["etag"]
     (write,) = {"PutItem", "UpdateItem", "TransactWriteItems"} & set(requests)
     if write == "TransactWriteItems":
-        pytest.skip("DynamoDB recognises a repeated transaction by its token, moto does not")
+        pytest.skip("DynamoDB recognises a repeated transaction by its token, but moto does not")
     with lose_first_answer(write):
         answer = service.send(save.operation, values, save.first, If_Match=read)
     assert answer.status == 200, answer.text

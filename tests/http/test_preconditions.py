@@ -1,4 +1,4 @@
-"""`ETag`, `If-Match` and `If-None-Match` on every route for one record (RFC 9110, section 13)."""
+"""`ETag`, `If-Match` and `If-None-Match` on every single-record route (RFC 9110, section 13)."""
 
 import re
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.guarantee("matched")
 def test_an_answer_has_an_etag_exactly_where_the_document_says(api: Api) -> None:
     ids = populate(api._headers, "one", dict.fromkeys(("agent_id", "user_id", "client_id", "org_id"), "one"))
     documented = {one.route: "ETag" in one.success_headers for one in operations()}
-    # The deletion of the agent must be the last request.
+    # Deleting the agent must be the last request.
     order = sorted(documented, key=lambda name: (name.startswith("DELETE"), name == RECORDS["agent"].deleted_by))
     assert {name: "etag" in send(name, api._headers, ids, "two").headers for name in order} == documented
 
@@ -222,7 +222,7 @@ def test_if_none_match_does_not_create_an_existing_record_again(
     assert service.send(save.operation, new, save.second, If_None_Match="*").status == 412
 
 
-# All reads share the comparison of tags, so each read is tested with one form of the header.
+# All reads compare tags with the same code, so each read is tested with only one form of the header.
 @pytest.mark.parametrize(("read", "form"), zip_cycled(READS.values(), ["{}", "W/{}", '"x", {}', "*"]))
 @one_of_each(lambda form: form)
 def test_a_read_returns_304_only_with_the_current_etag(form: str, read: tuple[str, str], service: Service) -> None:

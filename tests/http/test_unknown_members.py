@@ -1,4 +1,7 @@
-"""Unknown members and query parameters: agents keep unknown members; all other requests are rejected with names."""
+"""Unknown members and query parameters.
+
+Agents keep unknown members; all other requests are rejected, and the error names the members.
+"""
 
 import json
 from typing import Any
@@ -19,7 +22,7 @@ NEWER: dict[str, Any] = {"shape": "round", "parts": [{"size": 1.0, "spare": None
 
 
 def warned(answer: Answer, *paths: str) -> Any:
-    """Return the record of a successful response; assert that it warns of exactly these members."""
+    """Return the record from a successful response; assert that the response warns about exactly these members."""
     assert answer.status == 200, answer.text
     assert answer.json.get("warnings", []) == [{"path": path, "message": STORED} for path in paths]
     return answer.data

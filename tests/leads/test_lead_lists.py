@@ -1,4 +1,4 @@
-"""Lists and exports of the leads of all agents or of one agent."""
+"""Lists and exports of leads, for all agents or for one agent."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ START = 1_790_000_000
 
 @pytest.fixture
 def leads(api: Api, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """Create a lead per hour for each agent in turn; return the names by agent, newest first."""
+    """Create one lead per hour, alternating between the agents; return the lead names by agent, newest first."""
     now = [START]
     monkeypatch.setattr(clock, "milliseconds", lambda: now[0] * 1000)
     found: dict[str, list[str]] = {agent_id: [] for agent_id in sorted(LEADS)}
@@ -43,7 +43,7 @@ def leads(api: Api, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
 
 
 def found_leads(api: Api, limit: int = 2, **query: Any) -> list[str]:
-    """Return the names of the leads on all pages."""
+    """Return the lead names on all pages."""
     return [one["name"] for one in flatten(read_pages(api, f"/v3/leads?{urlencode(query)}", limit))]
 
 
@@ -108,7 +108,7 @@ def test_a_changed_lead_keeps_its_place(leads: dict[str, list[str]], api: Api) -
 
 
 def test_leads_of_an_earlier_version_are_listed_once_they_are_indexed(leads: dict[str, list[str]], api: Api) -> None:
-    """Saving a lead writes its index entry; `leads index` writes the entries of all other leads."""
+    """Saving a lead writes its index entry. The command `leads index` writes the entries for all other leads."""
     before = api.get("/v3/leads").data
     for row in [*storage.scan(LeadRow, LeadRow.lead_id.exists())]:
         row.workspace = row.captured = None

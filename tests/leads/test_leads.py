@@ -1,4 +1,4 @@
-"""Leads over HTTP: members, authorization, the list of an agent, and deletion with the agent."""
+"""Leads over HTTP: members, authorization, the list of an agent's leads, and deletion with the agent."""
 
 from typing import Any, get_args
 
@@ -227,7 +227,7 @@ def test_a_deletion_with_a_lost_answer_is_not_a_conflict(api: Api, agent_id: str
 def test_deleting_an_agent_deletes_all_its_leads(api: Api, agent_id: str) -> None:
     api.post("/v2/agents/other", {})
     kept = capture(api, "other")
-    ids = [capture(api, **ANN)["id"] for _ in range(120)]  # more than one request can delete
+    ids = [capture(api, **ANN)["id"] for _ in range(120)]  # more leads than one request can delete
     assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
     refused(api.get("/v3/agents/support/leads"), 404)
     assert {api.get(f"/v3/leads/{one}").status for one in (ids[0], ids[-1])} == {404}
@@ -238,7 +238,7 @@ def test_an_agent_recreated_with_the_same_id_has_no_leads(api: Api, agent_id: st
     old = capture(api)
     api.delete("/v3/agents/support")
     pass_time(90)
-    api.delete("/v3/agents/support")  # completes the second run
+    api.delete("/v3/agents/support")  # runs the cascade's second run
     api.post("/v2/agents/support", {"title": "Support"})
     assert listed(api) == []
     new = capture(api)
@@ -288,7 +288,7 @@ def test_a_cursor_stays_valid_during_captures_and_deletions(api: Api, agent_id: 
     answer = api.get("/v3/agents/support/leads?limit=2")
     assert answer.data == made[:3:-1]
     capture(api)
-    for gone in (made[4], made[3]):  # the lead that the cursor names, and the next lead
+    for gone in (made[4], made[3]):  # the request reads the lead that the cursor names, and the next lead
         api.delete(f"/v3/leads/{gone['id']}")
     assert listed(api, f"?limit=2&cursor={answer.json['nextCursor']}") == [made[2], made[1]]
 

@@ -28,30 +28,30 @@ class Operation(NamedTuple):
 
     @property
     def route(self) -> str:
-        """Return the method and path as in `contract/routes.json`."""
+        """Return the method and path in the form of `contract/routes.json`."""
         return f"{self.method} {self.path}"
 
     @property
     def body(self) -> Document | None:
-        """Return the schema and the examples of the body, or None."""
+        """Return the body's schema and examples, or None if the operation takes no body."""
         body: Document = self.description.get("requestBody") or {"content": {"application/json": None}}
         found: Document | None = body["content"]["application/json"]
         return found
 
     @property
     def is_file(self) -> bool:
-        """Return whether the response is text in one of several formats, without a schema and examples."""
+        """Return whether the response is a text file in one of several formats, without schema and examples."""
         return "application/json" not in self.description["responses"]["200"]["content"]
 
     @property
     def answer(self) -> Document:
-        """Return the schema and the examples of a response that is not a file."""
+        """Return the schema and examples of a response that is not a file."""
         found: Document = self.description["responses"]["200"]["content"]["application/json"]
         return found
 
     @property
     def success_headers(self) -> Document:
-        """Return the headers of a successful response."""
+        """Return the documented headers of a successful response."""
         found: Document = self.description["responses"]["200"].get("headers", {})
         return found
 
@@ -61,7 +61,7 @@ class Operation(NamedTuple):
         return {int(status) for status in self.description["responses"]} - {200, 304}
 
     def address(self, **values: str) -> str:
-        """Return the path and the required query with the document's example values, which `values` override."""
+        """Return the path and the required query with the document's example values, unless `values` overrides them."""
         return re.sub(r"{(\w+)}", lambda name: (self.path_values | values)[name[1]], self.path) + self.query
 
 
@@ -91,7 +91,7 @@ def _operations() -> Iterator[Operation]:
 
 
 def path_value(parameter: Document, path: str = "") -> str:
-    """Return the example of a path parameter, or the generated value of the examples."""
+    """Return a path parameter's example, or the generated value that the examples use."""
     name = parameter["name"]
     of_extensions = extensions.joined("PATH_VALUES")
     if name in of_extensions:
@@ -101,7 +101,7 @@ def path_value(parameter: Document, path: str = "") -> str:
 
 
 def resolved(node: Document) -> Document:
-    """Return the node that a reference points to."""
+    """Return the node that a reference points to, or the node itself."""
     for step in node["$ref"].split("/")[1:] if "$ref" in node else ():
         node = document() if step == "components" else node
         node = node[step]
@@ -109,7 +109,7 @@ def resolved(node: Document) -> Document:
 
 
 def member_of(component: str, path: str) -> Document:
-    """Return the resolved schema at a dotted path of a component, without null; for a list, the schema of its items."""
+    """Return the resolved schema at a dotted path in a component, without null; for a list, return its item schema."""
     schema: Document = {"$ref": f"#/components/schemas/{component}"}
     for step in path.split("."):
         schema = resolved(schema)["properties"][step.removesuffix("[]")]
@@ -119,19 +119,19 @@ def member_of(component: str, path: str) -> Document:
 
 
 def broken_rules(schema: Document, value: Any) -> list[str]:
-    """Return each rule of the schema that `value` breaks, with its location."""
+    """Return each schema rule that `value` breaks, with its location."""
     validator = Draft202012Validator({**schema, "components": document()["components"]})
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
 
 
 class ExampleValues:
-    """Maps each generated value of the examples to the real value that the service returned."""
+    """Maps each generated value in the examples to the real value that the service returned."""
 
     def __init__(self) -> None:
         self._real: dict[str, str] = {}
 
     def substitute(self, node: Any) -> Any:
-        """Replace the generated values of an example with the real ones."""
+        """Replace an example's generated values with the real values."""
         if isinstance(node, str):
             return GENERATED.sub(lambda match: self._real.get(match[0], match[0]), node)
         if isinstance(node, dict):
@@ -139,7 +139,7 @@ class ExampleValues:
         return [self.substitute(one) for one in node] if isinstance(node, list) else node
 
     def restore(self, node: Any) -> Any:
-        """Replace the real values in a response with the placeholders, and unknown tokens with invalid tokens."""
+        """Replace a response's real values with placeholders, and unknown tokens with invalid tokens."""
         text = json.dumps(node)
         for placeholder, real in self._real.items():
             text = text.replace(json.dumps(real)[1:-1], json.dumps(placeholder)[1:-1])

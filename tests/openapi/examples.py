@@ -1,4 +1,4 @@
-"""The example values that differ in a real response, the time of the examples, and the files of the examples."""
+"""The placeholders for example values that differ in real responses, the examples' timestamp, and their files."""
 
 import json
 import re
@@ -6,14 +6,14 @@ from typing import Any
 
 from chalicelib.openapi.examples import FILES
 
-# All examples run at this time, in Unix seconds.
+# The time at which all examples run, in Unix seconds.
 NOW = 1_793_611_800
-# Placeholders of generated values: ids of that time, and invalid tokens and signing secrets. A real value is the same
-# wherever its placeholder is.
+# Placeholders for generated values: ids with that timestamp, and invalid tokens and signing secrets. Each placeholder
+# always stands for the same real value.
 GENERATED = re.compile(r"[0-9a-z]*06fgz0x9w[0-9a-z]+|(?:cams_[a-z]+|whsec)_EXAMPLE[A-Z-]*")
 
 WORKSPACE_ID = "06fgz0x9w4h2d7kq5t8n3v6c1a"
-# Placeholders by path variable.
+# Placeholders, by path variable.
 IDS = {
     "delivery_id": "06fgz0x9w4z8d4v1k6p9n3c5xq",
     "erasure_id": "06fgz0x9w4w7d3s9k2c6q8x1vm",
@@ -25,7 +25,7 @@ IDS = {
 
 
 def record_answers(answers: dict[tuple[str, str], Any]) -> None:
-    """Write the responses of the examples by view and name, each on a separate line."""
+    """Write the example responses by view and name, each on a separate line."""
     for file in FILES:
         views: dict[str, Any] = json.loads(file.read_text("utf-8"))
         for view, name in answers:
@@ -35,7 +35,7 @@ def record_answers(answers: dict[tuple[str, str], Any]) -> None:
 
 
 def _text(node: Any, depth: int = 0) -> str:
-    """Return JSON with a line for each member down to the members of an example."""
+    """Return JSON with a separate line for each member, down to the members of each example."""
     if depth == 3 or not isinstance(node, dict):
         return json.dumps(node, ensure_ascii=False)
     indent = "  " * depth

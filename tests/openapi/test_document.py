@@ -21,7 +21,7 @@ from tests.operations import ROUTES
 from tests.selection import one_of_each
 
 MEMBERS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "contract" / "members.json").read_text("utf-8"))
-# The contract's names for the rows of section 5.
+# The contract's names for the rows in section 5.
 OPENED_BY = {
     "v3": "workspace key or access token",
     "edge": "workspace key or agent key (`SECRET_API_KEY`)",
@@ -30,7 +30,7 @@ OPENED_BY = {
 }
 WITH_BODY = [one for one in operations() if one.body]
 
-# The response component of each resource in `members.json`.
+# The response component for each resource in `members.json`.
 COMPONENTS = {
     "agent_v3": "AgentV3",
     "agent_v2": "AgentV2",
@@ -48,7 +48,7 @@ COMPONENTS = {
     "state_in": "StateIn",
     "state_out": "StateOut",
 }
-# A response omits all other members without a value.
+# Responses omit all other members that have no value.
 NULL_IN_ANSWERS = {"lastUsedAt", "description", "responseStatus", "durationMs", "error"}
 
 
@@ -101,7 +101,7 @@ def test_every_reference_resolves_and_every_component_is_used() -> None:
 
 
 def schemas_in(node: Any) -> Iterator[dict[str, Any]]:
-    """Yield every object of the document that may be a schema."""
+    """Yield every object in the document that may be a schema."""
     if isinstance(node, dict):
         yield node
         node = [value for name, value in node.items() if name not in ("example", "examples")]
@@ -126,7 +126,7 @@ def test_no_pattern_lists_the_values_of_an_enumeration() -> None:
 
 
 def test_every_moment_in_text_has_its_format() -> None:
-    """Members such as `createdAt` contain ISO 8601 if they are text, and Unix time otherwise."""
+    """Members such as `createdAt` contain an ISO 8601 timestamp if they are text, and Unix time otherwise."""
     moments = {
         f"{name}.{member}": schema.get("format")
         for name, one in document()["components"]["schemas"].items()
@@ -171,7 +171,7 @@ def test_the_tables_of_the_document_name_only_existing_members() -> None:
 
 
 def declaration(operation: Operation) -> Any:
-    """Return the declaration of an operation in the code (`http.operation`)."""
+    """Return an operation's declaration in the code (`http.operation`)."""
     return app.routes[operation.path][operation.method].view_function.operation
 
 

@@ -70,24 +70,24 @@ def test_the_table_of_conflicts_follows_from_the_operations() -> None:
     generated_docs.check("docs/decisions.md", "conflicts", table)
 
 
-# Too large for one item, even when compressed.
+# A value that is too large for one item, even when compressed.
 LONG = secrets.token_urlsafe(500_000)
 TOO_LARGE: dict[str, Any] = {name: body_of(one.route, LONG) for name, one in WITH_BODY.items()}
-# Fits in a request, but not in a response, in which each character takes six bytes.
+# A value that fits in a request, but not in a response, in which each character takes six bytes.
 for _name in ("add_messages", "add_conversation_messages", "replace_messages", "change_message"):
     TOO_LARGE[_name] = body_of(WITH_BODY[_name].route, "\u00e9" * 960_000)
 TOO_LARGE["change_message"] = {"message": {"item": {"text": "\u00e9" * 960_000}}}
 TOO_LARGE["exchange_state"] = {"metadata": {"userName": LONG}}
 TOO_LARGE["test_tool"] = {"arguments": {}}  # this request stores nothing
 TOO_LARGE["assign_conversation"] = {"assign": {"to": None, "state": LONG}}
-# These bodies differ from the records of the examples, so that each request writes.
+# These bodies differ from the example records, so that each request writes.
 CHANGES: dict[str, Any] = {name: body_of(one.route, "Other") for name, one in WITH_BODY.items()}
 CHANGES["assign_conversation"] = {"assign": {"to": None}}
 VERSIONED = {"agent_id": "support", "tool_id": IDS["tool_id"]}
 
 
 class Stage(NamedTuple):
-    """The API of a workspace after all examples except the deletions were sent."""
+    """The API of a workspace to which all examples except the deletions were sent."""
 
     api: Api
     known: ExampleValues
@@ -100,7 +100,7 @@ class Stage(NamedTuple):
         headers: dict[str, str] | None = None,
         **values: str,
     ) -> Answer:
-        """Send a request with `values`, or else the ids of the examples, and with `body`, or else the first example."""
+        """Send a request. `values` defaults to the example ids, and `body` defaults to the first example."""
         if body is None and operation.body:
             examples = operation.body.get("examples", {"": {"value": body_of(operation.route)}})
             body = self.known.substitute(next(iter(examples.values()))["value"])
@@ -134,7 +134,7 @@ def documented(status: int) -> set[str]:
 def operations_answering(
     status: int, send: Callable[[Operation], Answer], operations: dict[str, Operation] = OPERATIONS
 ) -> set[str]:
-    """Return the operations that respond to `send` with this status; assert that each response matches the document."""
+    """Return the operations for which `send` returns this status; assert that each response matches the document."""
     names = set()
     # Deletions run last, so that all records exist until then.
     for name, operation in sorted(operations.items(), key=lambda one: one[0] in DELETIONS):
@@ -173,7 +173,7 @@ def test_404_is_returned_only_where_documented(engine: None) -> None:
     stage = Stage(Api(new.workspace_key), ExampleValues())
     stage.api.get("/v2/clients")
     (key,) = credentials.list_active(new.workspace_id, "workspace")
-    credentials.revoke(key)  # it stays cached and accepted for 30 seconds
+    credentials.revoke(key)  # the credential stays cached and accepted for 30 seconds
 
     # Creations by id run last, so that no records exist until then.
     creating = {name: one for name, one in OPERATIONS.items() if name.startswith("save_")}
@@ -187,7 +187,7 @@ def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
     dynamodb = storage.sdk_client("dynamodb")
 
     def overtake(row: storage.Row) -> None:
-        """Change the version tag, as a concurrent write does."""
+        """Change the version tag, as a concurrent write would."""
         if isinstance(row, storage.TaggedRow) and row.version_tag is not None:
             dynamodb.update_item(
                 TableName=row.Meta.table_name,
@@ -213,7 +213,7 @@ def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
         "create_client": {"client": client},
     }
 
-    # Without a precondition, the last write of analytics wins.
+    # Without a precondition, the last analytics write wins.
     headers = {"write_analytics": {"If-Match": "*"}}
     if enabled.has("reports"):
         monkeypatch.setattr("chalicelib.extensions.reports.report.MAX_AGENTS", 0)
@@ -225,7 +225,7 @@ def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
 
 
 def test_409_of_a_reused_key(stage: Stage) -> None:
-    """The first request claims the key, so all other requests conflict."""
+    """The first request claims the key, so every other request conflicts."""
     key = {"Idempotency-Key": "one"}
     assert stage.send(OPERATIONS["exchange_state"], {}, headers=key, user_id="other").status == 200
     assert operations_answering(409, lambda one: stage.send(one, headers=key)) | CONFLICTING == documented(409)
@@ -243,7 +243,7 @@ def test_413_of_a_body_is_returned_only_where_documented(stage: Stage) -> None:
 
 def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "MAX_TOOLS", 0)
-    # A version may have the maximum size of a record, and a restore adds the current secrets.
+    # A version may have a record's maximum size, and a restore adds the current secrets.
     secret, tool = LONG[:500_000], stage.known.substitute(IDS["tool_id"])
     stage.api.patch("/v3/agents/support", {"agent": {"chatappToken": secret}})
     stage.api.patch(f"/v3/tools/{tool}", {"tool": {"serverUrlSecret": secret}})
@@ -291,7 +291,7 @@ def test_503_is_returned_only_where_documented(stage: Stage) -> None:
 
 @pytest.fixture
 def busy_database() -> Iterator[Callable[[], None]]:
-    """Throttle all requests to the database, without the pauses of the SDK."""
+    """Throttle all requests to the database, without the SDK's pauses."""
     events = storage.sdk_client("dynamodb").meta.events
     throttled = SimpleNamespace(status_code=400), {"Error": {"Code": "ThrottlingException"}, "ResponseMetadata": {}}
 

@@ -1,4 +1,4 @@
-"""Every example of the OpenAPI document equals a real answer."""
+"""Every example in the OpenAPI document equals a real response."""
 
 import itertools
 import json
@@ -22,7 +22,7 @@ from tests.operations import ROUTES
 
 
 def answer_of_the_shop(request: sender.Request, read: Callable[[Any], None], deadline: float) -> tuple[None, None, int]:
-    """Stands for the server of the examples' tool."""
+    """Simulates the server of the tool in the examples."""
     pieces = iter(
         (
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 27\r\n\r\n",
@@ -35,10 +35,11 @@ def answer_of_the_shop(request: sender.Request, read: Callable[[Any], None], dea
 
 @pytest.fixture
 def example_api(engine: None, monkeypatch: pytest.MonkeyPatch) -> Api:
-    """The API of a workspace that was created at the time of the examples; the clock is stopped."""
+    """Return the API of a workspace that was created at the examples' timestamp; the clock is stopped."""
     counter = itertools.count()
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
-    monkeypatch.setattr(ids, "new_id", lambda: ids.id_at(NOW * 1000, next(counter)))  # lists sort by it
+    # Lists are sorted by creation time.
+    monkeypatch.setattr(ids, "new_id", lambda: ids.id_at(NOW * 1000, next(counter)))
     monkeypatch.setattr(sender, "send", answer_of_the_shop)
     return Api(workspaces.create("Examples").workspace_key)
 

@@ -1,7 +1,7 @@
 """Valid and invalid requests for every operation, generated from the OpenAPI document.
 
-No request causes a 500. The status, the headers and the body of each response match the document. Requests that the
-document allows succeed, and all others fail. `reliability/model` checks the meaning of the responses.
+No request causes a 500 error. Each response's status, headers and body match the document. Requests that the document
+allows succeed, and all other requests fail. `reliability/model` checks what the responses mean.
 """
 
 import re
@@ -28,27 +28,27 @@ from tests.selection import one_of_each
 pytestmark = pytest.mark.guarantee("contract")
 
 FEW, MANY = 10, 1_000
-# At most this many boundary cases per operation; an agent has thousands.
+# Maximum number of boundary cases per operation. Agent operations have thousands of boundary cases.
 EDGES = 0.7
-# Rules that a schema cannot express, by the refused member: ids in one list differ, a cursor comes from an answer, and
-# a reference of a template names one of its tools. A report has a bounded period and number of intervals, and an
-# existing zone.
+# Rules that a schema cannot express, by the rejected member: ids in one list are distinct, a cursor comes from an
+# earlier response, and a template reference names one of the template's tools. A report's period and number of
+# intervals are bounded, and its time zone exists.
 BEYOND_SCHEMAS = re.compile(
     r"(agent|template)\.nodes\.\d+\.id|turns\.\d+\.messages\.\d+\.mid|cursor"
     r"|template\.(assignedToolsIds|nodes\.\d+\.toolsIds)\.\d+|from|interval|tz"
 )
-# Settings of the random cases. Failing cases are not shrunk, because shrinking takes long.
+# Settings for the random cases. Failing cases are not shrunk, because shrinking takes too long.
 _ANY = settings(database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-# Hypothesis also draws constants of the loaded modules, so the same tests generate the same cases.
+# Hypothesis also draws constants from the loaded modules, so only runs of the same tests generate the same cases.
 SAME = settings(_ANY, derandomize=True)
-# Every run generates different cases; a failure prints the seed that reproduces them.
+# Every run generates different cases. A failure prints the seed that reproduces its cases.
 OTHERS = settings(_ANY, derandomize=False)
-# Records of earlier cases would make valid requests with these members fail.
+# Records from earlier cases would make valid requests with these members fail.
 _CONDITIONS = ("If-Match", "If-None-Match", "Idempotency-Key")
 
 
 class Stage:
-    """A workspace with a record of every kind, and the state of all tables before each case."""
+    """A workspace with one record of every kind, and the state of all tables before each case."""
 
     def __init__(self) -> None:
         key = workspaces.create("Fuzzed").workspace_key
@@ -81,7 +81,7 @@ def gateway(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[byte
 def operations() -> dict[str, Any]:
     """Return the generator's operations by method and path."""
     described = schemathesis.openapi.from_wsgi("/openapi.json", gateway)
-    # A regular response to a precondition.
+    # 412 is a regular response to a precondition.
     accepted = described.config.checks.positive_data_acceptance
     accepted.expected_statuses = [*accepted.expected_statuses, "412"]
     return {found.ok().label: found.ok() for found in described.get_all_operations()}
@@ -104,7 +104,7 @@ def test_many_answers_match_the_document(name: str, stage: Stage, count_cases: C
 
 
 def fuzz(name: str, stage: Stage, cases: int, chosen: settings) -> int:
-    """Send at least `cases` cases of an operation, and check each response; return the number of cases."""
+    """Send at least `cases` cases for an operation, and check each response; return the number of cases."""
     operation, sent, statuses = operations()[name], count(), set()
 
     def send(case: Case) -> None:
@@ -123,7 +123,7 @@ def fuzz(name: str, stage: Stage, cases: int, chosen: settings) -> int:
 
 
 def edge_cases(operation: Any, most: int) -> list[Case]:
-    """Return a case per boundary value of each rule, or a sample of all kinds if there are too many."""
+    """Return a case for each rule's boundary values, or a sample of all kinds if there are too many cases."""
     generation = operation.schema.config.generation_for(operation=operation, phase="coverage")
     modes = list(GenerationMode)
     cases = list(operation.schema.iter_coverage_cases(operation, generation_modes=modes, generation_config=generation))
@@ -139,9 +139,9 @@ def exchange(case: Case, stage: Stage, number: int) -> int:
     """Send a case with the ids of existing records, check the response, and return the status."""
     if number % 4 or case.method != case.operation.method.upper():
         use_existing_ids(case, stage.ids)
-    # A parameter without values is not sent, so the service cannot reject its name.
+    # A parameter without values is omitted from the request, so the service cannot reject its name.
     case.query = {name: "" if value in ([], {}) else value for name, value in (case.query or {}).items()}
-    # A case that tests the credential contains its own header.
+    # A case that tests the credential contains its own Authorization header.
     headers = None if case.operation.schema.is_security_param_negated(case) else stage.headers
     response = case.call("http://localhost", headers=headers)
     beyond = [positive_data_acceptance] if is_beyond_schemas(response) else []
@@ -158,7 +158,7 @@ def use_existing_ids(case: Case, ids: dict[str, str]) -> None:
         case.path_parameters = {name: ids[name] for name in case.path_parameters}
     if ParameterLocation.QUERY in right:
         case.query = {name: value for name, value in case.query.items() if name != "cursor"}
-        if "tz" in case.query and case.meta.generation.mode.is_positive:  # an existing zone and a fixed period
+        if "tz" in case.query and case.meta.generation.mode.is_positive:  # use an existing time zone and a fixed period
             case.query = {**case.query, "tz": "Europe/Amsterdam", "from": 1_790_000_000, "to": 1_790_086_400}
     if ParameterLocation.HEADER in right:
         for name in _CONDITIONS:
@@ -168,6 +168,6 @@ def use_existing_ids(case: Case, ids: dict[str, str]) -> None:
 
 
 def is_beyond_schemas(response: Response) -> bool:
-    """Return whether an error is only about rules that a schema cannot express."""
+    """Return whether an error concerns only rules that a schema cannot express."""
     issues = response.json().get("issues", ()) if response.status_code == 400 else ()
     return bool(issues) and all(BEYOND_SCHEMAS.fullmatch(issue["path"]) for issue in issues)

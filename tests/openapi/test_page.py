@@ -1,4 +1,4 @@
-"""The page at /docs works without a token and under any gateway stage, and loads nothing from other sites."""
+"""The page at /docs works without a token and under any gateway stage, and loads no resources from other sites."""
 
 import re
 from urllib.parse import urljoin, urlsplit
@@ -20,7 +20,7 @@ ASSETS = {
     "guide.html": "text/html; charset=utf-8",
 }
 LOADED = ASSETS.keys() - {"guide.html"}
-# Addresses of the page: on this machine, under a gateway stage, and with a trailing slash.
+# The page's addresses: on this machine, under a gateway stage, and with a trailing slash.
 ADDRESSES = [
     "http://127.0.0.1:8000/docs",
     "http://127.0.0.1:8000/docs/",
@@ -29,7 +29,7 @@ ADDRESSES = [
 ]
 
 
-# The addresses of the service's root.
+# The addresses of the service root.
 ROOTS = [
     "http://127.0.0.1:8000/",
     "https://api.example/api",
@@ -44,7 +44,7 @@ def loads(html: str) -> set[str]:
 
 
 def links(html: str) -> set[str]:
-    """Return the addresses that a reader can follow."""
+    """Return the addresses of the links that a reader can follow."""
     return set(re.findall(r'<a href="([^"]*)"', html))
 
 
@@ -152,7 +152,7 @@ def test_the_content_security_policy_blocks_other_sites(path: str) -> None:
     assert policy == {
         "default-src": "'none'",
         "script-src": "'self'",
-        "style-src": "'self' 'unsafe-inline'",  # Swagger UI sets styles on its elements
+        "style-src": "'self' 'unsafe-inline'",  # Swagger UI sets inline styles on its elements
         "img-src": "'self' data:",
         "connect-src": "'self'",
         "base-uri": "'none'",

@@ -1,4 +1,4 @@
-"""Lists of organisations, of their agents and of their clients, and organisations with generated ids."""
+"""Lists of organisations and of their agents and clients, and organisations with generated ids."""
 
 import pytest
 

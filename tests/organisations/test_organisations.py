@@ -112,7 +112,7 @@ def test_changing_a_read_record_updates_its_time(workspace: NewWorkspace, api: A
     assert stored_organisation(workspace) == {"name": "New", "lastModified": NOW}
 
 
-# Lossless round trips, and no unnecessary writes
+# Lossless round trips without unnecessary writes
 
 
 def test_every_member_is_stored_and_returned_unchanged(workspace: NewWorkspace, api: Api) -> None:

@@ -92,7 +92,7 @@ def test_new_ids_are_looked_up_before_those_that_were_stored(api: Api) -> None:
     assert warned(first) == ["widgetIDs", *(f"widgetIDs.{number}" for number in range(19))]
     api.post("/v2/agents/good", {})
     again = api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": [*stored_before, "good", "new"]})
-    # The response contains 20 warnings about ids that were looked up, in the order of the body.
+    # The response contains 20 warnings about ids that were looked up, in the same order as in the body.
     assert warned(again) == [f"widgetIDs.{number}" for number in range(20)]
     api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": [f"a{number}" for number in range(40)]})
     for number in range(40):
