@@ -22,7 +22,7 @@ from tests.operations import ROUTES
 
 
 def answer_of_the_shop(request: sender.Request, read: Callable[[Any], None], deadline: float) -> tuple[None, None, int]:
-    """Simulates the server of the tool in the examples."""
+    """Simulate the server of the tool in the examples."""
     pieces = iter(
         (
             b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 27\r\n\r\n",

@@ -1,1 +1,1 @@
-"""Tests of `chalicelib/queues`, and of `maintenance` and `followers`, which process queues and streams."""
+"""Tests of `chalicelib/queues`, and of the modules `maintenance` and `followers`, which process queues and streams."""

@@ -1,4 +1,4 @@
-"""The messages of queues, in the form that functions receive."""
+"""Queue messages in the form that functions receive."""
 
 from moto.sqs.models import sqs_backends
 
@@ -6,7 +6,7 @@ from chalicelib import storage
 
 
 def take(queue: str) -> list[dict[str, str]]:
-    """Take the messages of a queue, ignoring their delay."""
+    """Take the messages from a queue, ignoring their delay."""
     waiting = sqs_backends["123456789012"]["eu-west-1"].queues[storage.table(queue)]
     messages = [{"body": one.body, "receiptHandle": "", "messageId": one.id} for one in waiting._messages]
     waiting._messages = []

@@ -1,4 +1,4 @@
-"""All followers of a table get each batch, and a failing extension delays core for at most an hour."""
+"""All of a table's followers get each batch, and a failing extension delays core for at most an hour."""
 
 import json
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def patch(engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Monk
 
 
 def follow(patch: pytest.MonkeyPatch, core: Recorded, *others: Recorded, age: int = 60) -> None:
-    """Pass two records to core and to extensions. `age` is the age of the records in seconds."""
+    """Pass two records to core and to extensions. `age` is the records' age in seconds."""
     parts = [("", core.follower), *((f"extension {number}", one.follower) for number, one in enumerate(others))]
     patch.setattr(followers, "_followers", lambda table: iter(parts))
     written = {"ApproximateCreationDateTime": NOW - age, "Keys": {}, "SequenceNumber": "1"}

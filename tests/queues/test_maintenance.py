@@ -1,4 +1,4 @@
-"""The maintenance queue: the order, time limits, continuations and failures of its tasks."""
+"""The maintenance queue: its tasks' order, time limits, continuations and failures."""
 
 from itertools import count
 from typing import Any
@@ -52,7 +52,10 @@ def test_no_count_is_written_after_a_newer_one() -> None:
 
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, float]]:
-    """Record each task and its time limit instead of running it. Each reading of the clock takes half a second."""
+    """Record each task and its time limit instead of running the task.
+
+    Each reading advances the clock by half a second.
+    """
     tasks: list[tuple[Any, float]] = []
     moments = count(step=0.5)
     monkeypatch.setattr(clock, "monotonic", lambda: next(moments))

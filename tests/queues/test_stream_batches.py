@@ -1,4 +1,4 @@
-"""Batches of table streams: which records are processed, retried or sent to a dead-letter queue, and at what cost."""
+"""Stream batches: which records are processed, retried or sent to a dead-letter queue, and at what cost."""
 
 import json
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def record(number: int, **members: Any) -> dict[str, Any]:
 
 
 class Function:
-    """A stream function that fails for some records."""
+    """A stream function that fails for chosen records."""
 
     def __init__(self, failing: dict[int, Exception], *, at_write: bool) -> None:
         self._failing, self._at_write = failing, at_write
@@ -131,7 +131,7 @@ def test_the_writes_of_a_batch_are_bounded(engine: None, bad: int) -> None:
 
 def test_a_record_that_is_too_large_for_a_message_is_named_by_its_keys(engine: None) -> None:
     large = record(0, NewImage={"document": {"B": "x" * 300_000}})
-    # Ten of these records are too large for one request.
+    # Ten records of this size are too large for one request.
     others = [record(number, NewImage={"document": {"B": "x" * 100_000}}) for number in range(1, 12)]
     function = Function(dict.fromkeys(range(12), ValueError()), at_write=False)
     assert function.process([large, *others]) == []

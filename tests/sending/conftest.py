@@ -1,4 +1,4 @@
-"""The certificate authority of the TLS tests."""
+"""The certificate authority for the TLS tests."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture
 def trusted(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Trust only the certificate authority of the tests."""
+    """Trust only the tests' certificate authority."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
     connection.tls_context.cache_clear()
     yield

@@ -1,4 +1,4 @@
-"""Receivers that hang or misbehave, each with the error of a delivery to it."""
+"""Receivers that hang or misbehave, each with the error that a delivery to the receiver returns."""
 
 from tests.sending import receivers
 from tests.sending.receivers import Behaviour
@@ -18,7 +18,7 @@ HANGING: dict[str, tuple[Behaviour, str]] = {
 NOT_HTTP = "The response is not HTTP/1.1."
 NO_ANSWER = "The receiver closed the connection without a response."
 RESET = "Reading the response failed: connection reset by peer."
-# These cases are races: the sender may notice the end of the connection at an earlier step.
+# In these cases, the sender may notice at an earlier step that the connection has ended.
 EARLY = {NO_ANSWER: {NO_ANSWER, RESET}, RESET: {RESET, RESET.replace("Reading the response", "Connection")}}
 TOO_MUCH = "The receiver sent more than 256 KiB."
 MISBEHAVING: dict[str, tuple[Behaviour, str]] = {

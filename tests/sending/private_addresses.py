@@ -1,4 +1,4 @@
-"""Addresses that must never be reached: in every spelling, as DNS results, and among public addresses."""
+"""Private addresses, which must never be reached: in every spelling, as DNS results, and among public addresses."""
 
 SPELLINGS = (
     "127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0x7F.0.0.1", "0x7f.0x0.0x0.0x1",
@@ -11,7 +11,7 @@ SPELLINGS = (
 
 
 def way_of_spelling(spelling: str) -> tuple[bool, ...]:
-    """Return which unusual features a spelling has."""
+    """Return the unusual features of a spelling."""
     signs = (spelling.startswith(sign) for sign in ("[", "0x", "0", "%", "hooks", "local"))
     return (*signs, spelling.isascii(), spelling.count(".") == 3, spelling.endswith("."))
 

@@ -1,7 +1,7 @@
-"""Webhook receivers on real sockets: well-behaved receivers, and all hostile receivers that the sender must survive.
+"""Webhook receivers on real sockets: well-behaved receivers, and every hostile receiver that the sender must survive.
 
-A behaviour is a function that gets one accepted connection. If a behaviour hangs, it does so until the test ends.
-`python -m tests.sending.receivers` runs a receiver in its own process; every second connection to it hangs.
+A behaviour is a function that handles one accepted connection. A behaviour that hangs does so until the test ends.
+`python -m tests.sending.receivers` runs a receiver in its own process; every other connection to this receiver hangs.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Receiver:
                 self.behaviour(connection, self)
 
     def _fill(self) -> None:
-        """Fill the backlog of a listener that accepts no connections."""
+        """Fill the listener's backlog, because the receiver accepts no connections."""
         while True:
             filler = socket.socket()
             filler.settimeout(0.2)
@@ -103,7 +103,7 @@ def receiver(
 
 
 def read_request(connection: socket.socket) -> bytes:
-    """Read one request: its head, and as much body as Content-Length announces."""
+    """Read one request: its head, and as many body bytes as `Content-Length` announces."""
     request = b""
     while b"\r\n\r\n" not in request:
         request += received(connection)
@@ -181,7 +181,7 @@ def reads_a_byte_at_a_time(connection: socket.socket, where: Receiver) -> None:
 
 
 def answers_unread(connection: socket.socket, where: Receiver) -> None:
-    """Refuse a large body after its first bytes, and close the connection."""
+    """Reject a large body after its first bytes, and close the connection."""
     connection.recv(1024)
     connection.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
 
@@ -212,7 +212,7 @@ def resets_after(content: bytes) -> Behaviour:
 
 
 def drips_a_handshake(connection: socket.socket, where: Receiver) -> None:
-    """Send the head of a long TLS handshake record, then its content byte by byte."""
+    """Send the header of a long TLS handshake record, and then the record's content byte by byte."""
     connection.sendall(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc\x03\x03")
     while not where.ended.wait(0.03):
         connection.sendall(b"\x00")
@@ -228,13 +228,13 @@ def floods_a_handshake(connection: socket.socket, where: Receiver) -> None:
 
 
 def speaks_plainly(connection: socket.socket, where: Receiver) -> None:
-    """Answer a TLS handshake as a web server does on its plain HTTP port."""
+    """Respond to a TLS handshake as a web server does on its plain HTTP port."""
     connection.recv(1024)
     connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 
 
 class Certificates(NamedTuple):
-    """The certificate files of a test: the authority, and each leaf with its key, by name."""
+    """A test's certificate files: the authority, and each leaf certificate with its key, by name."""
 
     authority: Path
     leaves: dict[str, Path]

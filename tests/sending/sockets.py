@@ -1,4 +1,4 @@
-"""Fixtures for tests that send requests to URLs of customers: settings, DNS, and a watch over all sockets."""
+"""Fixtures for tests that send requests to customer URLs: settings, DNS, and a watch over all sockets."""
 
 import socket
 import sys
@@ -13,7 +13,7 @@ Resolve = Callable[..., list[str]]
 
 
 class Watch:
-    """Records the process's use of sockets through the interpreter's audit events, and can refuse every connection."""
+    """Records the process's socket calls through the interpreter's audit events, and can refuse every connection."""
 
     def __init__(self) -> None:
         self.sockets = 0
@@ -38,12 +38,12 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 @pytest.fixture(scope="session")
 def audited() -> None:
-    sys.addaudithook(_audit)  # an audit hook cannot be removed, so it does nothing without a watch
+    sys.addaudithook(_audit)  # audit hooks cannot be removed, so the hook does nothing without a watch
 
 
 @pytest.fixture
 def watch(audited: None) -> Iterator[Watch]:
-    """Record the use of sockets until the test ends."""
+    """Record socket calls until the test ends."""
     _watches.append(Watch())
     yield _watches[-1]
     _watches.pop()
@@ -51,7 +51,7 @@ def watch(audited: None) -> Iterator[Watch]:
 
 @pytest.fixture
 def public_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Apply the setting of a deployment: private addresses are blocked."""
+    """Apply a deployment's setting: private addresses are blocked."""
     monkeypatch.delenv("CAMS_WEBHOOK_ALLOW_PRIVATE", raising=False)
 
 
@@ -63,13 +63,13 @@ def empty_cache() -> None:
 
 @pytest.fixture
 def private(public_only: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Apply the setting of the local run: receivers on this machine are allowed."""
+    """Apply the local run's setting: receivers on this machine are allowed."""
     monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
 
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[Resolve], list[str]]:
-    """Replace DNS with a function from a name to its addresses. Return the list of names that are looked up."""
+    """Replace DNS with a function that maps a name to addresses. Return the list of names that are looked up."""
     asked: list[str] = []
     real = socket.getaddrinfo
 

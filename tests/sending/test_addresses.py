@@ -1,4 +1,4 @@
-"""SSRF protection: every blocked network, and every rule for a URL."""
+"""SSRF protection: every blocked network, and every URL rule."""
 
 from ipaddress import ip_address, ip_network
 
@@ -15,7 +15,7 @@ from chalicelib.sending.addresses import (
     read_url,
 )
 
-# Each network has at least one address that an attacker would try.
+# The blocked networks, each with at least one address that an attacker would try.
 ADDRESSES = {
     "0.0.0.0": "0.0.0.0/8",
     "0.1.2.3": "0.0.0.0/8",
@@ -196,7 +196,7 @@ BROKEN = {
     "https://.example.com/": _HOST,
     "https://a..example.com/": _HOST,
     f"https://{'a' * 64}.example.com/": _HOST,
-    "https://a\u2024\u2024b.example.com/": _HOST,  # DNS treats it as a dot, but a browser does not
+    "https://a\u2024\u2024b.example.com/": _HOST,  # DNS treats this character as a dot, but a browser does not
     "https://hooks!.example.com/": _HOST,
     "https://%31%32%37.0.0.1/": _HOST,
     "https://127.0.0.1%00.example.com/": _HOST,

@@ -1,4 +1,4 @@
-"""Hosts with several addresses: which addresses are tried, in which order, and over IPv6."""
+"""Hosts with several addresses: which addresses are tried, in which order, including IPv6."""
 
 import socket
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""DNS lookups: what is cached, for how long, and how the sender copes with name servers that hang."""
+"""DNS lookups: which results are cached, for how long, and how the sender copes with name servers that hang."""
 
 import socket
 import sys
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 
 @pytest.fixture
 def day(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Stop the wall clock; return its milliseconds in a list, which a test can change."""
+    """Stop the wall clock; return its milliseconds in a list, so that a test can change the time."""
     now = [1_795_228_530_123]
     monkeypatch.setattr(clock, "milliseconds", lambda: now[0])
     return now
@@ -88,7 +88,7 @@ def test_an_unknown_name_is_an_error(names: Callable[[Resolve], list[str]], watc
 
 @pytest.fixture
 def stuck(names: Callable[[Resolve], list[str]]) -> Iterator[list[str]]:
-    """Let all name servers except those of two hosts hang until the test ends. Yield the names that are looked up."""
+    """Let name servers hang until the test ends, except for two hosts. Yield the names that are looked up."""
     over = threading.Event()
     waits = {"good.test": 0, "slow.test": DEADLINE / 2}
 
@@ -193,7 +193,7 @@ def test_a_slot_that_a_waiter_does_not_need_goes_to_the_next_one(
     with ThreadPoolExecutor(5) as pool:
         for host in ("first.test", "second.test", "slow.test", "slow.test", "good.test"):
             last = pool.submit(lookups.look_up, host, 80, time.monotonic() + 5)
-            assert reached.acquire(timeout=5)  # the lookup runs, or waits in this order
+            assert reached.acquire(timeout=5)  # the lookups run, or wait in this order
         answered["first.test"].set()
         answered["second.test"].set()  # frees two slots; the lookup for the first two waiters takes one
         assert last.result()

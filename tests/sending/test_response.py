@@ -1,4 +1,4 @@
-"""Which responses acknowledge a delivery, and when the sender stops reading them."""
+"""Which responses acknowledge a delivery, and when the sender stops reading a response."""
 
 import socket
 import time
@@ -75,7 +75,7 @@ def test_a_receiver_can_finish_its_answer(private: None) -> None:
             connection.sendall(piece)
             time.sleep(0.03)
         connection.shutdown(socket.SHUT_WR)
-        finished.append(connection.recv(1))  # a sender that closed with unread bytes would reset the connection
+        finished.append(connection.recv(1))  # closing the connection with unread bytes would reset it
 
     with receiver(behave) as one:
         outcome, _ = tried(one.url)

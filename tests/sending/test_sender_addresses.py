@@ -1,4 +1,4 @@
-"""SSRF protection of the sender: it rejects URLs with private addresses, and never connects to a private address."""
+"""SSRF protection in the sender: it rejects URLs with private addresses, and never connects to a private address."""
 
 from collections.abc import Callable
 

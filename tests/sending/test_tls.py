@@ -1,4 +1,4 @@
-"""TLS: certificates, versions, the trust store, and receivers that are hostile during the handshake or after it."""
+"""TLS: certificates, versions, the trust store, and receivers that are hostile during or after the handshake."""
 
 import ssl
 import time

@@ -1,4 +1,4 @@
-"""A delivery by the sender over real sockets, timed and checked."""
+"""Deliveries over real sockets, timed and checked."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ LARGE = b"x" * 8_000_000
 
 
 def tried(url: str, body: bytes = BODY, deadline: float = DEADLINE) -> tuple[Outcome, float]:
-    """Post; return the outcome and the duration. Check the deadline, and that the error contains no secret."""
+    """Send a delivery; return its outcome and duration. Check the deadline, and that the error contains no secret."""
     start = time.monotonic()
     outcome = post(url + "?token=url-secret", body, HEADERS, deadline)
     took = time.monotonic() - start

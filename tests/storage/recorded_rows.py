@@ -1,4 +1,4 @@
-"""Recorded rows of a stored layout: one record of every kind, as a version of that layout wrote it.
+"""The recorded rows of a stored layout: one record of every kind, as written by a version with this layout.
 
 Each file in `layouts` contains the items of all tables, their data key, and the responses and events that the recording
 version derived from the items.
@@ -31,7 +31,7 @@ from tests.webhooks import pipeline
 DIRECTORY = Path(__file__).parent / "layouts"
 _CONTEXT = {"service": "cams"}
 _READS = [name for name in GUARDED if name.startswith("GET ")]
-# Requests whose stored responses are replayed. The second response is stored in several pieces.
+# Requests that are replayed from stored responses. The second response is stored in several pieces.
 _KEYED = {"short": {"metadata": {"userName": "Ann"}}, "long": {"metadata": {"origin": "web-chat"}}}
 _LONGEST = 20_000
 _INCOMPRESSIBLE = "".join(random.Random(0).choices(string.ascii_letters, k=3_000))
@@ -39,12 +39,12 @@ _LONG = "/agents/support/interact/long/state"
 
 
 def path_of(layout: int) -> Path:
-    """Return the file of a layout."""
+    """Return a layout's file."""
     return DIRECTORY / f"{layout}.json"
 
 
 def write(layout: int) -> None:
-    """Write the recording of a layout to its file."""
+    """Write a layout's recording to its file."""
     with new_engine(), pytest.MonkeyPatch.context() as patch:
         patch.setenv("CAMS_STORED_LAYOUT", str(layout))
         patch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
@@ -84,7 +84,7 @@ def _record() -> dict[str, Any]:
 
 
 def read(api: Api, paths: Iterable[str]) -> dict[str, Any]:
-    """Return the responses at these paths, the replayed responses, and the events of the stored items."""
+    """Return the responses at these paths, the replayed responses, and the events from the stored items."""
     answers = {path: (api.post(path, {}) if "/interact/" in path else api.get(path)).json for path in paths}
     replays = {name: _digest(_keyed(api, name).text) for name in _KEYED}
     happened: dict[str, list[Any]] = defaultdict(list)
@@ -98,7 +98,7 @@ def read(api: Api, paths: Iterable[str]) -> dict[str, Any]:
 
 
 def _without_long(value: Any) -> Any:
-    """Return a value with each long list replaced by its digest."""
+    """Return the value with each long list replaced by a digest."""
     if isinstance(value, dict):
         return {name: _without_long(inner) for name, inner in value.items()}
     if isinstance(value, list) and len(text := json.dumps(value, sort_keys=True)) > _LONGEST:
@@ -111,7 +111,10 @@ def _digest(text: str) -> str:
 
 
 def check_shown(then: Any, now: Any) -> None:
-    """Check that a response still contains all members and values of the recorded response. New members are allowed."""
+    """Check that a response still contains all members and values from the recorded response.
+
+    New members are allowed.
+    """
     if isinstance(then, dict):
         assert not (missing := then.keys() - now.keys()), missing
         for name, value in then.items():
@@ -148,7 +151,7 @@ def _keyed(api: Api, name: str) -> Any:
 
 
 def _inserted(table: str, item: dict[str, Any]) -> pipeline.Record:
-    """Return the stream record of an item's insertion."""
+    """Return the stream record for an item's insertion."""
     name = storage.table(table)
     schema = tables()[name]
     change = {
@@ -160,7 +163,7 @@ def _inserted(table: str, item: dict[str, Any]) -> pipeline.Record:
 
 
 def _texts(value: Any) -> Any:
-    """Return the items with their binary values as base64."""
+    """Return the items with binary values encoded as base64."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dict):

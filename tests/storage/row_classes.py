@@ -1,4 +1,4 @@
-"""All row classes, and the class of a stored item."""
+"""All row classes, and the lookup of a stored item's class."""
 
 import re
 from functools import cache
@@ -14,7 +14,7 @@ from infra.operator.records import key_pattern
 
 CODE = Path(chalicelib.__file__).parent
 META = "    class Meta:\n        table_name = "
-# These classes are views: they read the rows of other classes.
+# These classes are views: they read rows that other classes write.
 VIEWS = {"AgentOrToolRow", "ConversationPartRow"}
 
 RowClass = type[storage.Row]
@@ -38,7 +38,7 @@ def extension_of(row: RowClass) -> str:
 
 
 def table_of(row: RowClass) -> str:
-    """Return the table of a class, as the template names it."""
+    """Return a class's table, as the template names it."""
     return storage.logical_name(row.Meta.table_name)
 
 
@@ -48,12 +48,12 @@ def keys_of(row: RowClass) -> list[str]:
 
 
 def attributes_of(row: RowClass) -> dict[str, Attribute[Any]]:
-    """Return the attributes of a class without its keys, by name."""
+    """Return a class's attributes by name, without its keys."""
     return {name: one for name, one in row.get_attributes().items() if name not in keys_of(row)}
 
 
 def class_of(table: str, item: dict[str, Any]) -> RowClass:
-    """Return the only class that has the keys and attributes of an item."""
+    """Return the only class that has an item's keys and attributes."""
     (row,) = (row for row in row_classes() if table_of(row) == table and _fits(row, item))
     return row
 

@@ -1,4 +1,4 @@
-"""Compression is lossless, still reads data that version 1.0.0 wrote, and detects invalid bytes."""
+"""Compression is lossless, reads data that version 1.0.0 wrote, and detects invalid bytes."""
 
 import random
 import struct

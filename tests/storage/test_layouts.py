@@ -1,4 +1,4 @@
-"""Reading a record of an unknown layout results in a 503, and only known layouts are written."""
+"""Reading a record with an unknown layout results in a 503 error, and only known layouts are written."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ STATE = "/agents/support/interact/ann/state"
 
 @contextmanager
 def newer_version() -> Iterator[None]:
-    """Run the block like a version that writes a newer layout."""
+    """Run the block as a version that writes a newer layout."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layouts, "READABLE", {**layouts.READABLE, 31: "9.0.0"})
         patch.setenv("CAMS_STORED_LAYOUT", "31")

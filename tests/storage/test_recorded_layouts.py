@@ -1,7 +1,7 @@
-"""This version reads the recorded rows of every layout, and derives the recorded responses and events from them.
+"""This version reads every layout's recorded rows, and derives the recorded responses and events from them.
 
-`CAMS_RECORD_LAYOUT=1 make test ARGS=tests/storage/test_recorded_layouts.py` records the rows of a new layout. Do this
-once, before the first release that writes the layout. Recorded rows never change.
+`CAMS_RECORD_LAYOUT=1 make test ARGS=tests/storage/test_recorded_layouts.py` records a new layout's rows. Do this once,
+before the first release that writes the layout. Never change recorded rows.
 """
 
 import json
@@ -19,7 +19,7 @@ from infra.tables import declared, table_name
 from tests.capacity import Item
 from tests.storage import recorded_rows
 
-# These tables were added after the recordings, and have no layout of their own.
+# These tables were added after the recordings, and store no layout.
 LATER: dict[str, list[Item]] = {"history": []} if extensions.has("history") else {}
 
 
@@ -51,12 +51,12 @@ def test_the_recorded_rows_are_of_every_table_and_attribute_and_of_one_layout(la
     sealed = {name: b64decode(value["B"])[0] for items in tables.values() for name, value in binaries(items)}
     assert set(sealed.values()) == {layout}
     assert sealed.keys() == {"document", "summary", "metadata", "turns", "part", "received", "load", "convo", "body"}
-    # New messages are stored in two ways: with and without an expiry time.
+    # New messages are stored in one of two ways: with or without an expiry time.
     assert {"expires_at" in item for item in tables["conversations"] if "received" in item} == {True, False}
 
 
 def sampled(table: str, items: list[Item]) -> str:
-    """Return the line that the check of a restore prints for a table if it decrypts the whole table."""
+    """Return the line that the restore check prints for a table if it decrypts the whole table."""
     names = ["wrapped" for _ in items] if table == "keyring" else [name for name, _ in binaries(items)]
     found = ", ".join(f"{count} {name}" for name, count in sorted(Counter(names).items()))
     return f"{storage.table(table)}: {len(items)} records, decrypted attributes: {found or 'none'}"

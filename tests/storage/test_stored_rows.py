@@ -1,4 +1,4 @@
-"""Each row class declares how its rows are exported, erased and deleted. docs/storage.md lists the classes.
+"""Each row class declares how its rows are exported, erased and deleted. docs/storage.md lists the row classes.
 
 `CAMS_UPDATE_DOCS=1 make test ARGS=tests/storage/test_stored_rows.py` writes the tables.
 """
@@ -34,7 +34,7 @@ def test_every_row_class_declares_its_lifecycle() -> None:
 
 
 def test_every_index_of_a_table_has_a_class() -> None:
-    """`test_template` compares the indexes of the classes, including their keys, with the template."""
+    """`test_template` compares the classes' indexes, including their keys, with the template."""
     of_template = {(name, one["IndexName"]) for name, table in TABLES.items() for one in table.get(INDEXES, ())}
     assert of_template == {(table_of(row), name) for row in row_classes() for name in row._indexes}
 
@@ -49,7 +49,7 @@ def kinds(member: str) -> set[str]:
 
 
 def test_switching_an_extension_off_deletes_its_rows_in_tables_of_core() -> None:
-    """Rows that always expire need no deletion."""
+    """Rows that always expire need not be deleted."""
     of_extensions = [row for row in row_classes() if extension_of(row) and table_of(row) in CORE_TABLES]
     lasting = {row for row in of_extensions if not expires(row)}
     for row in lasting:
@@ -58,12 +58,12 @@ def test_switching_an_extension_off_deletes_its_rows_in_tables_of_core() -> None
 
 
 def expires(row: RowClass) -> bool:
-    """Return whether every row of a class expires."""
+    """Return whether all of a class's rows expire."""
     return ttl(row) == "every"
 
 
 def ttl(row: RowClass) -> str:
-    """Return which rows of a class expire: `every`, `some` or an empty string for none."""
+    """Return which of a class's rows expire: `every`, `some`, or an empty string for none."""
     expiry = [one for one in attributes_of(row).values() if isinstance(one, TTLAttribute)]
     return "" if not expiry else "some" if expiry[0].null else "every"
 

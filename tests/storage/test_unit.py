@@ -86,7 +86,7 @@ def test_a_record_that_changed_since_the_read_is_not_deleted(row: OrganisationRo
 
 @pytest.fixture
 def repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Send every write twice, as the SDK does after a lost response."""
+    """Send every write twice, as the SDK does if a response is lost."""
     dispatch = connection.dispatch
 
     def twice(operation: str, arguments: dict[str, Any]) -> Any:

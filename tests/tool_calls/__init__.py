@@ -1,1 +1,1 @@
-"""The test of a tool against real sockets: its request, its response, masked secrets, and hostile servers."""
+"""Tool tests over real sockets: the request, the response, masked secrets, and hostile servers."""

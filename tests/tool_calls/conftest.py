@@ -1,4 +1,4 @@
-"""Fixtures for tool calls: a tool of an agent, and a deployment's setting, which blocks private addresses."""
+"""Fixtures for tool calls: an agent's tool, and a deployment's setting, which blocks private addresses."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from tests.tool_calls.timed_calls import Create
 
 @pytest.fixture(autouse=True)
 def only_public(public_only: None, empty_cache: None) -> None:
-    """Block private addresses, as in a deployment, and empty the DNS cache for every test of this folder."""
+    """Block private addresses, as in a deployment, and empty the DNS cache for every test in this folder."""
 
 
 @pytest.fixture
 def create(api: Api, agent_id: str) -> Create:
-    """Create a tool of the agent; return the path of the operation that tests the tool."""
+    """Create one of the agent's tools; return the path of the operation that tests the tool."""
 
     def create(**members: Any) -> str:
         made = api.post(f"/v3/agents/{agent_id}/tools", {"tool": {"name": "Look up", **members}})

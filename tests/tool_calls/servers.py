@@ -1,4 +1,4 @@
-"""Tool servers: one echoes every secret that it gets, another responds with given bytes."""
+"""Tool servers: one echoes every secret that it receives, and another responds with fixed bytes."""
 
 import json
 import socket
@@ -15,14 +15,14 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def sent(one: Receiver) -> tuple[str, dict[str, str], str]:
-    """Return the line, headers and body of the last request that the receiver got."""
+    """Return the request line, headers and body of the last request that the server received."""
     head, _, body = one.requests[-1].decode().partition("\r\n\r\n")
     line, *headers = head.split("\r\n")
     return line, dict(header.split(": ", 1) for header in headers), body
 
 
 def echo(connection: socket.socket, where: Receiver) -> None:
-    """Respond with the request and with all spellings of its secrets."""
+    """Respond with the request and with every spelling of its secrets."""
     request = receivers.read_request(connection)
     where.requests.append(request)
     spelled = []
@@ -36,7 +36,7 @@ def echo(connection: socket.socket, where: Receiver) -> None:
 
 
 def reads_any(*pieces: bytes, then_hangs: bool = False) -> Behaviour:
-    """Read the head of a request, which may have no body, and send the pieces of the response."""
+    """Read a request's head and ignore its body, and send the response pieces."""
 
     def behave(connection: socket.socket, where: Receiver) -> None:
         request = b""

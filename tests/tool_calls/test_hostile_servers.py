@@ -1,4 +1,4 @@
-"""Servers that hang or misbehave: a call ends early enough for the API request that made it to respond."""
+"""Servers that hang or misbehave: every tool call ends early enough for the API request to respond in time."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tools never call a private address, however it is spelled, resolved or assembled from arguments."""
+"""Tools never call a private address, however the address is spelled, resolved or assembled from arguments."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from tests.sending.sockets import Resolve, Watch
 from tests.tool_calls.timed_calls import Create, field, tried
 
 
-# The sender calls tools. Its own tests cover every spelling and every kind of private address.
+# The sender makes tool calls. Its own tests cover every spelling and every kind of private address.
 @pytest.mark.parametrize("spelling", {way_of_spelling(each): each for each in SPELLINGS}.values(), ids=ascii)
 def test_no_spelling_of_a_private_address_is_called(
     spelling: str,

@@ -1,4 +1,4 @@
-"""The request that tests a tool: what it sends, what it refuses before sending, and how it is replayed."""
+"""The request that tests a tool: what the service sends, what it rejects before sending, and what it replays."""
 
 import json
 from typing import Any

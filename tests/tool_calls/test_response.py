@@ -1,4 +1,4 @@
-"""The result of a tool's test shows the response of the tool's server."""
+"""A tool test's result shows the response from the tool's server."""
 
 import pytest
 
@@ -60,7 +60,7 @@ def test_a_long_body_is_cut_after_64_kb(
     raw = b"xx" + EURO * length
     with receiver(reads_any(head + raw[:length])) as one:
         shown = api.post(create(serverUrl=one.url), {"arguments": {}}).data["response"]
-    assert shown["body"].encode() == raw[:65_534]  # no character is split
+    assert shown["body"].encode() == raw[:65_534]  # the cut does not split a character
     assert shown["isTruncated"] == (length > calls.MAX_SHOWN)
 
 

@@ -1,4 +1,4 @@
-"""Fields for the tools of tests, and a tool call that must meet its deadline."""
+"""Fields for test tools, and a tool call that must meet its deadline."""
 
 import sys
 import time
@@ -13,7 +13,7 @@ Create = Callable[..., str]
 
 
 def field(place: str | None, key: str, **members: Any) -> dict[str, Any]:
-    """Return a tool's field: an argument with this key, sent in this place."""
+    """Return a tool field: an argument with this key, sent in this place."""
     return {"key": key, **({"in": place} if place else {}), **members}
 
 

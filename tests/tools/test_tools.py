@@ -26,13 +26,13 @@ Create = Callable[..., Any]
 
 @pytest.fixture
 def tools(api: Api, agent_id: str) -> str:
-    """Return the path of the agent's tools."""
+    """Return the path of the agent's tool list."""
     return f"/v3/agents/{agent_id}/tools"
 
 
 @pytest.fixture
 def create(api: Api, tools: str) -> Create:
-    """Return a function that creates a tool of the agent and returns the record in the response."""
+    """Return a function that creates a tool for the agent and returns the record from the response."""
     return lambda **members: api.post(tools, {"tool": {"name": "Look up", **members}}).data
 
 
@@ -264,7 +264,7 @@ def test_the_list_has_every_tool_of_the_agent_oldest_first(
 
 
 def test_the_list_continues_after_the_first_query_answer(api: Api, tools: str, create: Create) -> None:
-    """The engine limits a query response to 1 MB."""
+    """The database limits a query response to 1 MB."""
     made = {create(description=noise(150_000))["id"] for _ in range(12)}
     assert {tool["id"] for tool in api.get(tools).data} == made
 

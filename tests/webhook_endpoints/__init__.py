@@ -1,1 +1,1 @@
-"""The routes of webhook endpoints. `tests/webhooks` tests what happens from a change to its receiver."""
+"""Tests of the webhook endpoint routes. `tests/webhooks` tests the path from a change to the receiver."""

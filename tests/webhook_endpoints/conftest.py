@@ -1,8 +1,8 @@
-"""The fixture for the order of creation."""
+"""A fixture that gives records distinct creation times."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def in_order(ticking: None) -> None:
-    """Advance the clock between creations, because all tests of this folder list their records in order of creation."""
+    """Advance the clock between creations, because the tests in this folder list records in order of creation."""

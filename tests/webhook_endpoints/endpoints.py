@@ -1,4 +1,4 @@
-"""Create, read and change endpoints through the API, simulate concurrent requests, and find signing secrets."""
+"""Helpers that create, read and change endpoints, simulate concurrent requests, and find signing secrets."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,12 +17,12 @@ DAY = 24 * 60 * 60 * 1000
 
 
 def create(api: Api, **members: Any) -> Any:
-    """Create an endpoint; return it with its secret."""
+    """Create an endpoint; return the endpoint with its secret."""
     return api.post("/v3/webhooks", webhook_body(**{"url": URL, **members})).data
 
 
 def read(api: Api, made: Any) -> Any:
-    """Return the current state of the endpoint."""
+    """Return the endpoint's current state."""
     return api.get(f"/v3/webhooks/{made['id']}").data
 
 
@@ -32,7 +32,7 @@ def change(api: Api, made: Any, **members: Any) -> Any:
 
 
 def rotate(api: Api, made: Any) -> Any:
-    """Rotate the secret of an endpoint; return the new secret."""
+    """Rotate an endpoint's secret; return the new secret."""
     return api.post(f"/v3/webhooks/{made['id']}/rotate").data["signingSecret"]
 
 
@@ -48,7 +48,7 @@ def signing(workspace: NewWorkspace, made: Any) -> list[str]:
 
 @contextmanager
 def overtaken(name: str, act: Callable[[], object]) -> Iterator[None]:
-    """Call `act`, a concurrent request, before the first `endpoints.save` or `endpoints.delete` of the block."""
+    """Call `act`, a concurrent request, before the first `endpoints.save` or `endpoints.delete` in the block."""
     real, did = getattr(endpoints, name), []
 
     with pytest.MonkeyPatch.context() as patch:

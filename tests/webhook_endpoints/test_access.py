@@ -1,4 +1,4 @@
-"""Which credentials permit which webhook operations, and on whose endpoints."""
+"""Which credentials permit which webhook operations, and on which endpoints."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tests.webhook_endpoints.endpoints import URL, create
 
 
 def everything(made: Any, delivery: Any) -> list[tuple[str, str, Any]]:
-    """Return a valid request for every webhook operation; the deletion is last."""
+    """Return a valid request for every webhook operation, with the deletion last."""
     path = f"/v3/webhooks/{made['id']}"
     return [
         ("GET", "/v3/webhooks", None),
@@ -63,7 +63,7 @@ def test_an_access_token_opens_every_operation(asked: list[tuple[str, str, Any]]
 
 def test_a_read_only_access_token_opens_only_get(asked: list[tuple[str, str, Any]], api: Api) -> None:
     reader = Api(api.post("/v3/tokens", {"token": {"name": "reader", "readOnly": True}}).data["token"])
-    assert reader.get("/v3/webhooks").status == 200  # records the first use of the token
+    assert reader.get("/v3/webhooks").status == 200  # records the token's first use
     before = stored()
     for method, path, body in asked:
         answer = reader.call(method, path, body)

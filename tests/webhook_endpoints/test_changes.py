@@ -1,4 +1,4 @@
-"""Changes of an endpoint: which members they merge, clear or leave unchanged, and concurrent writers."""
+"""Changes to an endpoint: which members they merge, clear or leave unchanged, and concurrent writers."""
 
 from typing import Any
 

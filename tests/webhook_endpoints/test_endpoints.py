@@ -1,6 +1,6 @@
-"""The routes of webhook endpoints: creating, reading and deleting, types of events, storage and the limit.
+"""The webhook endpoint routes: creating, reading and deleting endpoints, event types, storage and the limit.
 
-`tests/webhooks/test_delivery_routes.py` tests the routes of deliveries.
+`tests/webhooks/test_delivery_routes.py` tests the delivery routes.
 """
 
 from typing import get_args

@@ -1,4 +1,4 @@
-"""The signing secret of an endpoint: it is shown once, and after a rotation the old secret signs until it expires."""
+"""An endpoint's signing secret: it is shown once, and after a rotation, the old secret also signs until it expires."""
 
 import re
 from base64 import b64decode

@@ -1,4 +1,4 @@
-"""The URL of an endpoint must be public and use https. An error names the broken rule without echoing the URL."""
+"""An endpoint's URL must be public and use https. An error names the broken rule without echoing the URL."""
 
 import pytest
 
@@ -84,5 +84,5 @@ def test_private_addresses_and_http_are_allowed_only_with_the_setting(
     monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
     made = create(api, url="http://127.0.0.1:8080/hook")
     monkeypatch.delenv("CAMS_WEBHOOK_ALLOW_PRIVATE")
-    # A change of other members is still allowed, because the URL is not part of the request.
+    # Changing other members is still allowed, because the URL is not part of the request.
     assert change(api, made, enabled=False)["url"] == "http://127.0.0.1:8080/hook"

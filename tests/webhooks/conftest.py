@@ -1,4 +1,4 @@
-"""Fixtures of the webhook pipeline: private receivers are allowed, and streams and queues start empty."""
+"""Fixtures for the webhook pipeline: private receivers are allowed, and streams and queues start empty."""
 
 from collections.abc import Callable, Iterator
 from typing import Protocol
@@ -13,7 +13,7 @@ from tests.webhooks.crashes import make_atomic
 
 @pytest.fixture
 def stream(engine: None, monkeypatch: pytest.MonkeyPatch) -> pipeline.Stream:
-    """Provide the streams from now on. A new receiver counts as quick, so its deliveries use the fast queue."""
+    """Return the streams from now on. A new receiver counts as quick, so its deliveries use the fast queue."""
     monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
     monkeypatch.setattr(hosts, "NEW", pipeline.QUICK)
     make_atomic(monkeypatch.setattr)
@@ -28,7 +28,7 @@ def inbox() -> Iterator[pipeline.Inbox]:
 
 
 class SetLimits(Protocol):
-    """Sets limits of fan-out and delivery for a test; limits that are not named stay."""
+    """Sets fan-out and delivery limits for a test. Limits that are not passed stay unchanged."""
 
     def __call__(
         self,
@@ -45,8 +45,8 @@ class SetLimits(Protocol):
 def set_limits(monkeypatch: pytest.MonkeyPatch) -> SetLimits:
     """Return a function that sets limits.
 
-    A receiver is slow after `slow_seconds`. A batch starts `starts` deliveries every `poll_seconds`. An invocation of
-    fan-out sends `messages` messages; a message has `characters` characters of events.
+    A receiver is slow after `slow_seconds`. A batch starts `starts` deliveries every `poll_seconds`. A fan-out
+    invocation sends at most `messages` messages, and a message contains at most `characters` characters of events.
     """
 
     def set_limits(**limits: float | None) -> None:
@@ -67,7 +67,7 @@ _LIMITS = {
 
 @pytest.fixture
 def slow_new_hosts(stream: pipeline.Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    """New hosts are slow, as in a deployment."""
+    """Treat new hosts as slow, as in a deployment."""
     monkeypatch.setattr(hosts, "NEW", hosts.Host())
 
 

@@ -24,11 +24,11 @@ POST = "POST"
 
 
 class Crash(BaseException):
-    """The simulated process was killed."""
+    """The simulated process is killed."""
 
 
 class Step(NamedTuple):
-    """The moment before or after a kind of request."""
+    """A point in time before or after a kind of request."""
 
     side: str
     request: str
@@ -38,12 +38,12 @@ class Step(NamedTuple):
 
 
 class Process:
-    """Runs invocations sequentially. Each plan names the step, and the occurrence of the step, at which to crash."""
+    """Runs invocations sequentially. Each plan names the step, and which of its occurrences, at which to crash."""
 
     def __init__(self) -> None:
         self.seen: Counter[Step] = Counter()
         self.crashes: Counter[Step] = Counter()
-        # The keys of the deliveries in the ledger that were claimed, and of those with a recorded outcome.
+        # The ledger keys of the claimed deliveries, and of the deliveries with a recorded outcome.
         self.claimed: set[tuple[str, str]] = set()
         self.recorded: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
@@ -62,7 +62,10 @@ class Process:
         return not self._dead
 
     def pass_(self, step: Step) -> None:
-        """Pass a step of a thread. Raise Crash if the invocation crashes here, or has crashed before."""
+        """Register that a thread has reached a step.
+
+        Raise `Crash` if the invocation crashes here, or has already crashed.
+        """
         if not self._running:
             return  # the test itself sent the request
         with self._lock:
@@ -89,7 +92,7 @@ def _key(item: dict[str, dict[str, str]]) -> tuple[str, str]:
 
 
 def make_atomic(patch: Callable[[Any, str, Any], None]) -> None:
-    """Make moto check a condition and write atomically, as DynamoDB does. Without it, threads interleave."""
+    """Make moto check a condition and write atomically, as DynamoDB does. In moto itself, threads interleave."""
     lock = threading.RLock()
 
     def locked(write: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,7 +108,10 @@ def make_atomic(patch: Callable[[Any, str, Any], None]) -> None:
 
 @contextmanager
 def watched(process: Process, patch: Callable[[Any, str, Any], None]) -> Iterator[None]:
-    """Make every request inside the block a step of the process. `patch` is the `setattr` of pytest's monkeypatch."""
+    """Make every request inside the block a step of the process.
+
+    `patch` is the `setattr` method of pytest's `monkeypatch`.
+    """
 
     def before(model: Any, params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
         parameters = json.loads(params["body"]) if params.get("body") else {}
@@ -141,14 +147,14 @@ _post = sender.post
 
 
 class Queues:
-    """Queues without order that sometimes deliver a message twice, and are faster than the queues of moto."""
+    """Unordered queues that sometimes deliver a message twice, and are faster than moto's queues."""
 
     def __init__(self, random_: random.Random) -> None:
         self._random = random_
         self._texts: dict[str, list[str]] = {}
 
     def take(self, queue_name: str) -> pipeline.Held:
-        """Take at most ten messages, for one invocation. They are not on the queue until `give_back` returns them."""
+        """Take at most ten messages, for one invocation. They stay off the queue unless `give_back` returns them."""
         texts = self._texts.setdefault(queue_name, [])
         self._random.shuffle(texts)
         taken, texts[:10] = texts[:10], []

@@ -1,4 +1,4 @@
-"""Dead letters of streams, and the deployed functions that `cams redrive-streams` calls."""
+"""Stream dead letters, and the deployed functions that `cams redrive-streams` calls."""
 
 import io
 import json
@@ -23,7 +23,7 @@ NAME = "cams-fan_out_agents"
 
 
 class Lambda:
-    """Lambda with the deployed functions: runs `fan_out_agents` in this process. A test can replace `answer`."""
+    """A fake of Lambda that runs `fan_out_agents` in this process. A test can replace `answer`."""
 
     def __init__(self) -> None:
         self.name = NAME
@@ -58,7 +58,7 @@ def awslambda(monkeypatch: pytest.MonkeyPatch, engine: None) -> Lambda:
 
 @pytest.fixture
 def changes(stream: Stream, api: Api, inbox: pipeline.Inbox) -> list[Record]:
-    """Return the stream records of three new agents. A webhook subscribes to their events."""
+    """Return the stream records for three new agents. A webhook subscribes to their events."""
     webhook = {"url": inbox.url(), "events": ["agent_created"]}
     assert api.post("/v3/webhooks", {"webhook": webhook}).status == 200
     for name in ("one", "two", "three"):
@@ -118,5 +118,5 @@ def replay(*options: str) -> Result:
 
 
 def deliveries() -> list[str]:
-    """Return the event ids of all delivery messages, and delete the messages."""
+    """Return the event ids in all delivery messages, and delete the messages."""
     return [event for text in pipeline.waiting(queue.FAST) for event in json.loads(text)[3]]

@@ -1,4 +1,4 @@
-"""Subscribe a receiver, cause events, and list their deliveries."""
+"""Helpers that subscribe a receiver, cause events, and list their deliveries."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ def listen(api: Api, url: str) -> dict[str, Any]:
 
 
 def happen(stream: Stream, api: Api, *names: str) -> None:
-    """Create organisations and enqueue the deliveries of their events."""
+    """Create organisations, and enqueue the deliveries for their events."""
     for name in names or ("acme",):
         assert api.post(f"/v2/orgs/{name}", {"name": name}).status == 200
     fan_out(stream.read())
 
 
 def deliveries(api: Api, webhook: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the deliveries of a webhook, newest first, as the API lists them."""
+    """Return a webhook's deliveries from the API, newest first."""
     listed: list[dict[str, Any]] = api.get(f"/v3/webhooks/{webhook['id']}/deliveries").data
     return listed
 
@@ -34,5 +34,5 @@ def statuses(api: Api, webhook: dict[str, Any]) -> list[str]:
 
 
 def names(inbox: Inbox) -> list[str]:
-    """Return the organisations whose events a receiver got."""
+    """Return the names of the organisations whose events a receiver got."""
     return sorted(post.payload["organisationName"] for post in inbox.posts)

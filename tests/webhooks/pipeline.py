@@ -1,7 +1,7 @@
-"""Run the webhook pipeline as the cloud does: pass stream records and queue messages to the functions.
+"""The webhook pipeline as in the cloud: stream records and queue messages are passed to the functions.
 
-The functions get Lambda's event format: binary values as base64, times in seconds, messages as text. A test adds
-threads and faults itself.
+The functions get Lambda's event format: binary values as base64, times in seconds, messages as text. Threads and faults
+are up to each test.
 """
 
 import base64
@@ -24,13 +24,13 @@ from infra import tables
 from tests.sending.receivers import Behaviour, Receiver, acknowledges, receiver
 
 QUICK = hosts.Host(quick_until=2**40)
-"""The state of a host that has proved quick and stays quick until the test ends."""
+"""The state of a host that has proven quick and stays quick until the test ends."""
 WATCHED = ("agents", "conversations", "clients", "organisations", "leads")
 Record = dict[str, Any]
 
 
 class Stream:
-    """The streams of these tables (by default, of all tables) from the creation of this object on."""
+    """The streams of these tables (by default, of all tables), starting when this object is created."""
 
     def __init__(self, *tables: str) -> None:
         self._client = storage.sdk_client("dynamodbstreams")
@@ -39,7 +39,7 @@ class Stream:
         self._places = {table: self._latest(arn) for table, arn in self._arns.items()}
 
     def read(self, *tables: str) -> list[Record]:
-        """Return the records since the last call, in order for each table, in the format of a function's event.
+        """Return the records since the last call, ordered for each table, in the format of a function event.
 
         Tables without a stream have no records; only extensions that are off follow these tables.
         """
@@ -60,7 +60,7 @@ class Stream:
 
 
 def as_in_an_event(record: Record, arn: str) -> Record:
-    """Convert a record of the streams API to the form that a function receives."""
+    """Convert a record from the streams API to the form that a function receives."""
     plain: Record = _plain(record)
     identity = record.get("userIdentity")
     if identity:
@@ -79,7 +79,7 @@ def _plain(value: Any) -> Any:
 
 
 def _streamed() -> list[str]:
-    """Return the names of the tables with a stream."""
+    """Return the names of the tables that have a stream."""
     enabled = [extension.name for extension in extensions.enabled()]
     declared = [one for one in tables.declared("AWS::DynamoDB::Table", enabled) if "StreamSpecification" in one]
     return [tables.table_name(one, "") for one in declared]
@@ -98,7 +98,7 @@ def _shard_id(arn: str) -> str:
 
 
 def fan_out(records: Sequence[Record]) -> None:
-    """Pass records to the functions of their tables."""
+    """Pass records to their tables' fan-out functions."""
     for table in WATCHED:
         own = [record for record in records if record["eventSourceARN"].split("/")[1] == storage.table(table)]
         if own:
@@ -140,7 +140,7 @@ class Held(NamedTuple):
         ]
 
     def run(self) -> None:
-        """Pass the messages to the function of their queue, without catching errors or deleting messages."""
+        """Pass the messages to their queue's function, without catching errors or deleting messages."""
         returned = getattr(*_FUNCTIONS[self.queue_name])({"Records": self.records}, None)
         assert returned == {"batchItemFailures": []}
 
@@ -161,7 +161,7 @@ def take(queue_name: str = queue.FAST) -> Held:
 
 
 def drain(*queue_names: str) -> int:
-    """Process all messages of these queues (by default, of all queues); return the number of messages."""
+    """Process all messages in these queues (by default, in all queues); return the number of messages."""
     count = 0
     for queue_name in queue_names or tuple(_FUNCTIONS):
         while (held := take(queue_name)).messages:
@@ -172,7 +172,7 @@ def drain(*queue_names: str) -> int:
 
 
 def waiting(queue_name: str) -> list[str]:
-    """Return the texts of all messages on a queue; delete the messages."""
+    """Return the texts of all messages in a queue, and delete the messages."""
     texts = []
     while (held := take(queue_name)).messages:
         texts += held.bodies
@@ -221,14 +221,14 @@ def posted(request: bytes) -> Posted:
 
 
 class Inbox:
-    """A webhook receiver with the requests that it got."""
+    """A webhook receiver, with the requests that it received."""
 
     def __init__(self, running: Receiver) -> None:
         self._running = running
 
     @property
     def host(self) -> str:
-        """Return the host and port of the receiver."""
+        """Return the receiver's host and port."""
         return self._running.address
 
     def url(self, path: str = "hook") -> str:
@@ -248,7 +248,10 @@ def inbox(behaviour: Behaviour = acknowledges) -> Iterator[Inbox]:
 
 @contextmanager
 def cheap_transactions() -> Iterator[None]:
-    """Keep moto from copying all tables before each transaction. Without this copy, no transaction may fail."""
+    """Keep moto from copying all tables before each transaction.
+
+    Inside the block, transactions must not fail, because moto cannot roll them back.
+    """
 
     def copied(value: Any) -> Any:
         return value if isinstance(value, Table) else copy.deepcopy(value)
@@ -259,7 +262,7 @@ def cheap_transactions() -> Iterator[None]:
 
 
 def events_of(records: Sequence[Record]) -> list[events.Event]:
-    """Return the events of records, in order."""
+    """Return the events that records cause, in order."""
     return [event for record in records for event in events.from_change(change.from_record(record))]
 
 

@@ -1,4 +1,4 @@
-"""Deliveries of a test endpoint. They stay on their queue, or a test records their outcome."""
+"""Deliveries to a test endpoint. They stay in their queue, or a test records their outcome."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ Ends = Callable[[Any, str], None]
 
 @pytest.fixture
 def ends(endpoint: str, workspace: NewWorkspace, time: Time) -> Ends:
-    """Return a function that claims a delivery and records its outcome. For `claimed`, it records no outcome."""
+    """Return a function that claims a delivery and records its outcome, or no outcome for the status `claimed`."""
 
     def end(delivery: Any, status: str) -> None:
         row = ledger.read(workspace.workspace_id, endpoint.rsplit("/", 1)[1], delivery["id"])
@@ -81,7 +81,7 @@ def redeliver(api: Api, endpoint: str, delivery: Any) -> Answer:
 
 
 def read_pages(api: Api, endpoint: str, query: str) -> list[list[Any]]:
-    """Return all pages of the list, by following the cursors."""
+    """Follow the cursors, and return all pages of the list."""
     pages, cursor = [], ""
     while True:
         answer = api.get(f"{endpoint}/deliveries?{query}{cursor}")
@@ -92,7 +92,7 @@ def read_pages(api: Api, endpoint: str, query: str) -> list[list[Any]]:
 
 
 def expire_event(workspace: NewWorkspace, delivery: Any) -> None:
-    """Delete the event of a delivery, as the TTL does after thirty days."""
+    """Delete a delivery's event, as TTL does after thirty days."""
     row = storage.find(*ledger.event_key(workspace.workspace_id, delivery["eventId"])[:3])
     assert row is not None
     delete_now(row)

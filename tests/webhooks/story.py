@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.builders import lead_body
 
-# Each entry contains the type of the event and the method, path and body of the request.
+# Each entry contains the event type, and the request's method, path and body.
 STORY: tuple[tuple[str, str, str, Any], ...] = (
     ("agent_created", "POST", "/v2/agents/support", {"title": "Support"}),
     ("agent_updated", "PATCH", "/v3/agents/support", {"agent": {"title": "Customer support"}}),

@@ -1,4 +1,4 @@
-"""How a host that hangs affects the other deliveries of a batch, and the order in which deliveries start."""
+"""How a hanging host affects the other deliveries in a batch, and the order in which deliveries start."""
 
 import socket
 import threading
@@ -27,7 +27,10 @@ def quick_polls(set_limits: SetLimits) -> None:
 
 @contextmanager
 def hangs_first(requests: int) -> Iterator[Inbox]:
-    """Run a receiver that answers its first requests only after they count as hanging, and later requests at once."""
+    """Run a receiver that responds to its first requests only after they count as hanging.
+
+    Respond to later requests at once.
+    """
 
     def serve(connection: socket.socket, where: Receiver) -> None:
         where.requests.append(read_request(connection))
@@ -125,7 +128,7 @@ def test_a_hang_that_cannot_be_recorded_is_recorded_later(
 def test_the_deliveries_of_a_batch_start_in_turns_by_workspace(
     stream: Stream, api: Api, other_workspace: NewWorkspace, inbox: Inbox, set_limits: SetLimits
 ) -> None:
-    # Each delivery starts when the previous delivery has ended.
+    # Each delivery starts when the previous delivery ends.
     set_limits(slow_seconds=60.0, poll_seconds=60.0)
     for number in range(3):
         listen(api, inbox.url(f"noisy-{number}"))
@@ -138,4 +141,4 @@ def test_the_deliveries_of_a_batch_start_in_turns_by_workspace(
     assert [number for number, path in enumerate(paths) if path == "/quiet"] == [1, 3]
     noisy = [path for path in paths if path != "/quiet"]
     assert len(noisy) == 12
-    assert noisy == noisy[:3] * 4  # within a workspace, messages take turns
+    assert noisy == noisy[:3] * 4  # within a workspace, messages alternate

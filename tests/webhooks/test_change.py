@@ -1,4 +1,4 @@
-"""Changes read from stream records: repeated reading returns the same events, and each write has its own events."""
+"""Changes read from stream records: reading a record again returns the same events, and writes have distinct events."""
 
 import base64
 import json
@@ -88,7 +88,7 @@ def test_repeated_creations_and_deletions_within_one_second_are_different_events
     happened = events_of(records)
     assert len(happened) == 12
     assert len({event.id for event in happened}) == 12
-    # Receivers sort by time, so each change of a record has a later time than the previous change.
+    # Receivers sort by time, so each change to a record has a later timestamp than the previous change.
     assert [event.payload["createdAt"] - SECOND * 1000 for event in happened] == [0, 1, 2, 3] * 3
 
 

@@ -1,4 +1,4 @@
-"""The cost of an event and its delivery in database and queue requests."""
+"""The cost of an event and its delivery, in database and queue requests."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_a_failure_costs_a_write_more_for_its_index(stream: Stream, api: Api) ->
 def test_events_of_one_write_share_a_message_and_its_reads(
     stream: Stream, api: Api, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)  # a loaded machine needs more than 2 s for all deliveries
+    monkeypatch.setattr(retry_policy, "SLOW_SECONDS", 60.0)  # a loaded machine takes more than 2 s for all deliveries
     webhook = {"url": inbox.url(), "events": ["message_received"]}
     assert api.post("/v3/webhooks", {"webhook": webhook}).status == 200
     assert api.post("/v2/agents/support", {}).status == 200

@@ -1,4 +1,4 @@
-"""One delivery: its signed POST, which responses acknowledge it, and when it is not sent."""
+"""One delivery: its signed POST request, which responses acknowledge it, and when it is not sent."""
 
 import base64
 import hmac

@@ -101,7 +101,7 @@ def test_a_failed_batch_waits_for_its_running_deliveries(
     pool = delivery.threads[queue.FAST]
     submit = pool.submit
 
-    def submit_twice(*work: Any) -> futures.Future[None]:  # for reading the message, and for the first delivery
+    def submit_twice(*work: Any) -> futures.Future[None]:  # reads the message, and starts the first delivery
         if len(started) == 2:
             raise RuntimeError("can't start new thread")
         started.append(submit(*work))
@@ -159,7 +159,7 @@ def test_a_message_that_always_fails_goes_to_the_dead_letter_queue_after_ten_att
 def test_a_repeated_batch_sends_an_unreadable_message_to_the_dead_letter_queue_once(
     stream: Stream, api: Api, inbox: Inbox
 ) -> None:
-    """The messages include one that is nested too deeply for the parser."""
+    """One of the messages is nested too deeply for the parser."""
     listen(api, inbox.url())
     happen(stream, api, "one")
     (body,) = pipeline.take().bodies

@@ -1,4 +1,4 @@
-"""The list of deliveries: it merges eight partitions, newest first. A sparse index lists failed deliveries."""
+"""The delivery list merges eight partitions, newest first. A sparse index lists failed deliveries."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -36,7 +36,10 @@ def fill(
     wanted: Callable[[int, str], bool] = lambda *_: True,
     unknown: Sequence[int] = (),
 ) -> list[str]:
-    """Store deliveries: `failed` and `unknown` are numbers, the others are delivered. Return all ids, newest first."""
+    """Store deliveries; return all ids, newest first.
+
+    The positions in `failed` and `unknown` get these statuses; the rest are delivered.
+    """
     random_, start, rows = random.Random(7), clock.milliseconds() - count - 120_000, []
     for number in range(count):
         event_id = ids.id_at(start + number, random_.getrandbits(80))
@@ -78,7 +81,7 @@ def test_listing_failed_deliveries_reads_only_those(api: Api, workspace: NewWork
     with metered() as meter:
         found = pages(api, webhook_id, "status=failed")
     assert found == [expected]
-    # The request reads the endpoint, and the eight partitions of its index.
+    # The request reads the endpoint and the eight partitions of its index.
     assert meter.requests == {"GetItem": 1, "Query": 8}
     assert meter.reads == 1 + 8 * 0.5
 

@@ -1,4 +1,4 @@
-"""The list of deliveries of an endpoint by status and cursor.
+"""An endpoint's delivery list, by status and cursor.
 
 `test_delivery_list.py` tests which items a page reads.
 """
@@ -54,7 +54,7 @@ MIXED = ["failed", "delivered", "pending", "failed", "expired", "delivered", "fa
 
 @pytest.fixture
 def mixed(api: Api, endpoint: str, ends: Ends) -> list[tuple[str, str]]:
-    """Make deliveries of every status except `unknown`; return (id, status), newest first."""
+    """Create deliveries with every status except `unknown`; return (id, status) pairs, newest first."""
     made = []
     for status in MIXED:
         delivery = create_test(api, endpoint)

@@ -1,4 +1,4 @@
-"""The routes of deliveries: test deliveries, redeliveries and deletion. No delivery is sent here."""
+"""The delivery routes: test deliveries, redeliveries and deletion. No delivery is sent in these tests."""
 
 from typing import Any
 
@@ -100,7 +100,7 @@ def test_a_test_delivery_that_the_queue_rejects_is_a_503_that_can_be_retried(
 def test_a_delivery_is_stored_before_its_message_is_sent(
     api: Api, endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise, storing the delivery could overwrite its claim."""
+    """If the message were sent first, storing the delivery could overwrite its claim."""
     seen: list[Any] = []
     send = queues.send
 
@@ -171,7 +171,7 @@ def test_an_unclaimed_delivery_is_expired_after_four_days(api: Api, endpoint: st
 
 
 def test_an_expired_delivery_is_not_sent(api: Api, endpoint: str, time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The API already shows it as expired, even if an operator puts its message back on the queue."""
+    """The API already shows the delivery as expired, even if an operator puts its message back in the queue."""
     delivery = create_test(api, endpoint)
     time.now += 4 * DAY + SECOND
     monkeypatch.setattr(sender, "post", lambda *_: pytest.fail("It was sent."))
@@ -281,7 +281,7 @@ def test_the_deliveries_of_a_deleted_endpoint_are_not_found(api: Api, endpoint: 
         ("POST", f"{endpoint}/test"),
     ):
         assert refused(api.call(method, path), 404) == "There is no such webhook."
-    assert len(pipeline.waiting(queue.FAST)) == 1  # the message was sent before the deletion
+    assert len(pipeline.waiting(queue.FAST)) == 1  # the message was sent before the endpoint was deleted
 
 
 def test_events_and_deliveries_expire_after_thirty_days(api: Api, endpoint: str) -> None:

@@ -1,4 +1,4 @@
-"""The functions that process events run without the application: they import neither the app nor its request models.
+"""The event functions run without the application: they import neither the app nor its request models.
 
 `tests/test_structure.py` tests that they do not import pydantic, which moto imports here.
 """

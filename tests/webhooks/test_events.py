@@ -98,7 +98,7 @@ def test_a_client_is_created_updated_and_deleted(stream: Stream, api: Api) -> No
     ok(api.delete("/v3/clients/ann"))
 
     client = {"organisationId": "acme", "clientId": "ann", "clientName": "Ann"}
-    # The rows that reserve an email are written and deleted together with the client, but cause no events.
+    # Rows that reserve an email are written and deleted together with the client, but cause no events.
     assert payloads(stream.read()) == [
         ("client_created", {**client, "clientEmail": "ann@x.test", "operation": "created"}),
         ("client_updated", {**client, "clientEmail": "ann@y.test", "operation": "updated"}),
@@ -203,7 +203,7 @@ def test_an_expired_item_makes_no_event(stream: Stream, api: Api) -> None:
     _, deletion = stream.read()
     assert [event.type for event in events_of([deletion])] == ["organisation_deleted"]
     assert events_of([{**deletion, "userIdentity": {"principalId": "dynamodb.amazonaws.com", "type": "Service"}}]) == []
-    # With any other principal, the record is a deletion by a request.
+    # With any other principal, the record stands for a deletion by a request.
     assert events_of([{**deletion, "userIdentity": {"principalId": "another", "type": "User"}}]) != []
 
 
@@ -236,7 +236,7 @@ def test_the_cascade_of_a_deleted_agent_makes_one_event(
     ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": [turn("human", "Hello")]}))
     ok(api.post("/v3/leads", {"lead": {"agentId": agent_id}}))
     stream.read()
-    for passed in (0, 30, 60):  # deletes the agent, then its records, then its tombstone
+    for passed in (0, 30, 60):  # deletes the agent, its records, and then its tombstone
         pass_time(passed)
         ok(api.delete(f"/v3/agents/{agent_id}"))
     ok(api.post(f"/v2/agents/{agent_id}", {}))

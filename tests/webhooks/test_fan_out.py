@@ -1,4 +1,4 @@
-"""Fan-out, from stream records to queue messages: subscribers, stored events, unreadable records, and failures."""
+"""Fan-out from stream records to queue messages: subscribers, stored events, unreadable records, and failures."""
 
 import json
 from collections.abc import Iterator
@@ -113,7 +113,7 @@ def test_a_duplicate_record_in_one_batch_or_in_a_later_one_is_one_event(stream: 
     organisations(api, *(f"org-{number}" for number in range(60)))
     records = stream.read()
     fan_out([*records, *records[::-1]])
-    # DynamoDB rejects a batch of writes if an item occurs twice.
+    # DynamoDB rejects a write batch that contains an item twice.
     assert [len(queue.DeliveryMessage.parse(text).event_ids) for text in waiting(queue.FAST)] == [40, 20]
     fan_out(records)
     assert len(stored()["cams-events"]) == 60
@@ -272,7 +272,7 @@ def dead_letters() -> list[str]:
 
 @contextmanager
 def unavailable(request: str) -> Iterator[None]:
-    """Make a request fail inside the block, at the service that answers it."""
+    """Make a request fail inside the block, at the service that would handle the request."""
     service, _, operation = request.partition(".")
     if service == "dynamodb":
         with refuse_operation(operation, "ThrottlingException"):

@@ -1,4 +1,4 @@
-"""A host is slow until it has proved quick: promotion, demotion, and where the host's state is stored."""
+"""A host counts as slow until it has proven quick: promotion, demotion, and where the host's state is stored."""
 
 import socket
 import threading
@@ -87,7 +87,7 @@ def test_each_hang_after_a_promotion_demotes_a_host_for_longer_up_to_a_day(
         hosts.promote(workspace.workspace_id, HOST)
         assert state(workspace).is_quick
         hosts.demote(workspace.workspace_id, HOST)
-        hosts.promote(workspace.workspace_id, HOST)  # a quick response does not end the demotion
+        hosts.promote(workspace.workspace_id, HOST)  # a quick response does not end the penalty
         assert not state(workspace).is_quick
         lasted.append(state(workspace).slow_until - clock.seconds())
         later(lasted[-1])
@@ -110,7 +110,7 @@ def test_a_host_that_stays_quick_for_half_a_day_starts_afresh(
 
 def test_only_a_change_is_written(workspace: NewWorkspace) -> None:
     with metered() as meter:
-        hosts.demote(workspace.workspace_id, HOST)  # the host is already slow
+        hosts.demote(workspace.workspace_id, HOST)  # a new host is already slow
         hosts.promote(workspace.workspace_id, HOST)
         hosts.promote(workspace.workspace_id, HOST)
     assert meter.requests == {"GetItem": 3, "PutItem": 1}
@@ -217,7 +217,7 @@ def test_a_burst_to_a_new_host_is_promoted_once(stream: Stream, api: Api, inbox:
     with metered() as meter:
         messages.run()
     assert len(inbox.posts) == 30
-    # The promotion accounts for one read and one write.
+    # Promoting the host costs one read and one write.
     assert meter.requests == {"BatchGetItem": 1, "PutItem": 30 + 1, "UpdateItem": 30, "GetItem": 1}
     happen(stream, api, "more")
     messages = pipeline.take(queue.FAST)

@@ -1,4 +1,4 @@
-"""Bounded fan-out: writes of thousands of messages, partial failures of a batch, and the partitions of events."""
+"""Bounded fan-out: writes with thousands of messages, partial batch failures, and event partitions."""
 
 import json
 from collections import Counter
@@ -37,7 +37,7 @@ def listen(workspace_id: str, count: int, url: str = "https://example.com/hook")
 
 
 def write(stream: Stream, api: Api, count: int) -> list[Record]:
-    """Write this many messages in one request; return the records of the received items."""
+    """Write this many messages in one request; return the stream records for the received messages."""
     stream.read()
     turns = [{"from": "human", "messages": [{"type": "w"}] * count}]
     assert api.post(STATE, {"turns": turns}).status == 200
@@ -50,7 +50,7 @@ def batches(records: list[Record], size: int = 10) -> Iterator[list[Record]]:
 
 
 def pairs(texts: list[str]) -> Counter[tuple[str, str]]:
-    """Count the pairs of endpoint and event in delivery messages."""
+    """Count the (endpoint, event) pairs in delivery messages."""
     messages = [queue.DeliveryMessage.parse(text) for text in texts]
     return Counter((one.webhook_id, event_id) for one in messages for event_id in one.event_ids)
 
@@ -77,7 +77,7 @@ def test_a_large_write_becomes_messages_of_forty_events_in_bounded_invocations(
         assert 0 < len(sent) <= 10 * ENDPOINTS
         messages += sent
     assert parts
-    assert pipeline.waiting(queues.MAINTENANCE) == []  # a continuation never sends another continuation
+    assert pipeline.waiting(queues.MAINTENANCE) == []  # a continuation never enqueues another continuation
     assert len(messages) == 1_000 // 40 * ENDPOINTS
     assert pairs(messages) == {(webhook_id, one.id): 1 for webhook_id in webhook_ids for one in happened}
 

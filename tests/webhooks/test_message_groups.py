@@ -1,4 +1,4 @@
-"""Fair queues: every message that the service sends has its workspace as its message group."""
+"""Fair queues: the message group of every message that the service sends is the workspace."""
 
 from collections.abc import Iterator
 from typing import Any

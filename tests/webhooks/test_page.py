@@ -1,4 +1,4 @@
-"""docs/webhooks.md is correct: its examples show real bodies, and its code verifies the signatures of those bodies."""
+"""docs/webhooks.md is correct: its examples show real bodies, and its code verifies the signatures of these bodies."""
 
 import http.client
 import json
@@ -28,7 +28,7 @@ SHOWN_TIME, SHOWN_SECRET = 1795228530123, "cams_events_…"
 
 
 class Receiving:
-    """An endpoint that subscribes to all events, with its secret and the requests to it."""
+    """An endpoint that subscribes to all events, with its secret and the requests that it received."""
 
     def __init__(self, api: Api, box: Inbox) -> None:
         webhook = {"url": box.url(), "events": list(events.TYPES)}
@@ -51,12 +51,12 @@ def receiving(api: Api, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def code(language: str) -> list[str]:
-    """Return the code blocks of one language."""
+    """Return the page's code blocks in one language."""
     return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
 
 
 def as_shown(post: Posted, workspace: NewWorkspace) -> str:
-    """Return a body as the page shows it: with a fixed time and without the secret."""
+    """Return a body as the page shows it, with a fixed time and without the secret."""
     body = json.loads(post.text)
     assert body["payload"]["workspaceSecret"] == workspace.workspace_secret
     assert abs(body["payload"]["createdAt"] - clock.milliseconds()) < 60_000
@@ -84,7 +84,7 @@ def test_the_document_describes_every_body_that_is_sent(receiving: Receiving) ->
 
 
 def altered(post: Posted) -> list[tuple[dict[str, str], bytes]]:
-    """Return requests that must be refused: with another body, id or signature, or with an old time."""
+    """Return requests that must be rejected: with another body, id or signature, or with an old timestamp."""
     old = str(int(post.headers["webhook-timestamp"]) - 301)
     changes = [{"webhook-id": "x"}, {"webhook-timestamp": old}, {"webhook-signature": "v1,AAAA"}]
     return [(post.headers, post.text + b" "), *((post.headers | change, post.text) for change in changes)]
@@ -138,7 +138,7 @@ def test_the_receiver_of_the_page_prints_the_request() -> None:
 
 
 def posted_to(port: int) -> int:
-    """Post to the receiver as soon as it listens; return its status."""
+    """Post to the receiver as soon as it listens; return the response's status."""
     for _ in range(200):
         try:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)

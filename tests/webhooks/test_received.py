@@ -1,4 +1,4 @@
-"""`message_received`: one event per human message, even after replacements, deletions and repeats, at any length."""
+"""`message_received`: one event per human message of any length, even after replacements, deletions and repeats."""
 
 import random
 from collections.abc import Iterator
@@ -94,7 +94,10 @@ def test_the_origin_decides_the_channel(stream: Stream, api: Api, origin: str | 
 
 
 def test_the_channel_of_a_message_is_used_if_it_is_in_the_list(stream: Stream, api: Api) -> None:
-    """The list of §6 is closed. If a message's `channel` has another value, the origin determines the channel."""
+    """The channel list in §6 is closed.
+
+    If a message's `channel` has another value, the origin determines the channel.
+    """
     stream.read()
     listed = ["chatapp", "photoapp", "socialnet", "cloudchat", "webchat"]
     others: list[Any] = ["voice", "web-chat", "", None, 5, ["webchat"], {"webchat": 1}]
@@ -105,7 +108,7 @@ def test_the_channel_of_a_message_is_used_if_it_is_in_the_list(stream: Stream, a
 
 
 def test_a_launch_is_no_message_of_the_user(talk: Any, api: Api) -> None:
-    """A visitor who opens the widget has not yet written anything."""
+    """Opening the widget sends a launch message, although the visitor has not yet written anything."""
     api.patch("/v3/agents/support", {"agent": {"limits": {"maxInteractionsPerUserId": 1}}})
     launch = {"from": "human", "messages": [{"mid": "l", "type": "launch", "ts": 1}]}
     assert talk(turns=[launch]) == []
@@ -244,7 +247,7 @@ def test_a_bot_message_that_becomes_a_human_message_is_received(talk: Any) -> No
 
 
 def test_a_later_change_of_metadata_makes_no_event(stream: Stream, api: Api) -> None:
-    """A write of metadata must clear the new messages of the previous write."""
+    """A metadata write must clear the previous write's new messages."""
     stream.read()
     api.post(STATE, {"turns": [human("one")]})
     api.post(STATE, {"metadata": {"userName": "Ann"}})

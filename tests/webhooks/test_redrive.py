@@ -1,4 +1,4 @@
-"""`cams redrive-streams` processes every record that a message names, and neither loses nor repeats events."""
+"""`cams redrive-streams` processes every record that a dead letter names, and neither loses nor repeats events."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""`cams redrive-streams` after a killed run, and with messages that it receives twice."""
+"""`cams redrive-streams` after a killed run, and with messages that are received twice."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def test_messages_that_a_killed_run_hides_are_counted(awslambda: Lambda, changes
 
 
 class Killed(BaseException):
-    """The process was killed."""
+    """The simulated process is killed."""
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -8,7 +8,7 @@ import pytest
 
 from chalicelib.webhooks.signature import new_secret, sign
 
-# This example is from the reference libraries (https://github.com/standard-webhooks/standard-webhooks).
+# This example comes from the reference libraries (https://github.com/standard-webhooks/standard-webhooks).
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 MESSAGE = "msg_p5jXN8AQM9LWM0D4loKWxJek"
 TIMESTAMP = 1614265330
@@ -17,7 +17,7 @@ SIGNATURE = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def accepted(secret: str, headers: dict[str, str], body: bytes) -> bool:
-    """Return whether a signature is valid. The check is implemented from the standard alone."""
+    """Return whether a signature is valid. The implementation follows the standard alone."""
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     key = base64.b64decode(secret[len("whsec_") :])
     expected = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()

@@ -1,7 +1,7 @@
-"""The bulkhead: if five of a hundred receivers hang, the events of the others are not delayed.
+"""The bulkhead: if five of a hundred receivers hang, the other receivers' events are not delayed.
 
 Workers behave as in the cloud: each takes at most ten messages, runs the function, and waits until it returns.
-The test measures time, because it checks a promise about time.
+The test measures wall-clock time, because the promise is about time.
 """
 
 import json
@@ -34,7 +34,7 @@ PROMISED_SECONDS = 2.0
 
 
 class LocalQueues:
-    """Queues in this process that record when each event was enqueued. The queues of moto are too slow."""
+    """In-process queues that record when each event was enqueued. moto's queues are too slow."""
 
     def __init__(self) -> None:
         self.queues: dict[str, waiting.Queue[str | None]] = {name: waiting.Queue() for name in (queue.FAST, queue.SLOW)}
@@ -62,7 +62,7 @@ class LocalQueues:
             known.unregister("before-call.sqs.SendMessageBatch", take)
 
     def work(self, name: str) -> None:
-        """Run a worker of a queue until it receives None."""
+        """Run a queue worker until it receives None."""
         while (first := self.queues[name].get()) is not None:
             texts = [first]
             while len(texts) < 10:
@@ -78,7 +78,7 @@ class LocalQueues:
 
 
 class Waits(NamedTuple):
-    """The seconds from queue to receiver for events of healthy endpoints, and the number of slow events."""
+    """The seconds from the queue to the receiver for healthy endpoints' events, and the number of slow events."""
 
     healthy: list[float]
     slow_events: int
@@ -135,7 +135,7 @@ def run(
 def make_events(stream: Stream, url: str, events: int) -> tuple[list[pipeline.Record], Any]:
     """Create one endpoint per workspace, and events for all endpoints.
 
-    Return the shuffled records, and a function that selects the events of hanging endpoints.
+    Return the shuffled records, and a function that selects the hanging endpoints' events.
     """
     with pipeline.cheap_transactions():
         ids = [workspaces.create(str(number)).workspace_id for number in range(ENDPOINTS)]
@@ -161,7 +161,7 @@ def check(waits: Waits, least: int) -> None:
         f"max={max(waits.healthy):.3f}s slow_events={waits.slow_events}\n"
     )
     assert len(waits.healthy) >= least
-    # Only events of the hanging endpoints moved to the slow queue.
+    # Only the hanging endpoints' events moved to the slow queue.
     assert 0 < waits.slow_events <= least
     assert waits.percentile <= PROMISED_SECONDS
 

@@ -1,4 +1,4 @@
-"""Slow receivers: when a host moves to the slow queue, and how many deliveries of a batch start at once."""
+"""Slow receivers: when a host moves to the slow queue, and how many of a batch's deliveries start at once."""
 
 import socket
 import threading
@@ -22,7 +22,7 @@ from tests.webhooks.pipeline import Inbox, Stream, drain, waiting
 
 
 def test_the_deliveries_of_a_batch_alone_start_at_once(stream: Stream, api: Api, set_limits: SetLimits) -> None:
-    # Other deliveries start after all of these.
+    # The other deliveries start after all of these.
     set_limits(slow_seconds=60.0, poll_seconds=60.0, starts=5)
     all_arrived = threading.Barrier(5)
 
@@ -42,7 +42,7 @@ def test_the_batches_of_a_process_share_its_starts(
     stream: Stream, api: Api, set_limits: SetLimits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_limits(slow_seconds=60.0, poll_seconds=60.0, starts=5)
-    others = {1, 2, 3, 4}  # with five batches, this batch may start a fifth of the deliveries
+    others = {1, 2, 3, 4}  # with five batches, this batch may start 20 % of the deliveries
     monkeypatch.setattr(delivery, "_starting", others)
     running: list[bool] = []
     most = [0]
@@ -121,7 +121,7 @@ def test_a_host_that_hangs_is_demoted_once_per_batch(
         connection.sendall(OK)
 
     def poll(*waited_for: Any) -> Any:
-        if moved and next(polls) == 3:  # after the move, the deliveries were polled three times
+        if moved and next(polls) == 3:  # after the host moved, the deliveries were polled three times
             answer.set()
         return wait(*waited_for)
 
@@ -161,7 +161,7 @@ def test_a_host_is_demoted_while_it_still_hangs(
         assert running.is_alive()
         assert not state_of(workspace, slow).is_quick
         assert state_of(workspace, inbox).is_quick
-        # The other delivery of the batch did not wait, and new events overtook the hanging batch.
+        # The batch's other delivery did not wait, and new events overtook the hanging batch.
         assert len(inbox.posts) == 1
         happen(stream, api, "more")
         assert len(waiting(queue.FAST)) == len(waiting(queue.SLOW)) == 1

@@ -1,4 +1,4 @@
-"""Stream and queue functions retry records that a newer version has stored: no record is skipped or dead-lettered."""
+"""Stream and queue functions retry records that a newer version stored: no record is skipped or dead-lettered."""
 
 from contextlib import nullcontext
 
@@ -42,7 +42,7 @@ def test_fan_out_repeats_a_record_until_a_newer_version_reads_it(
     assert waiting(queue.DEAD_LETTER) == []
 
 
-# These functions read only plain attributes. Core counts conversations by their keys, and the console reads only
+# These functions read only unencrypted attributes. Core counts conversations by their keys, and the console reads only
 # conversations that wait for a person.
 PLAIN = {"follow_deliveries", "follow_credentials"}
 PLAIN |= set() if extensions.has("reports") else {"follow_conversations"}

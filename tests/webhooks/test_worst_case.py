@@ -1,7 +1,8 @@
-"""The largest states of new messages fit into one transaction. moto has no such limit, so the local engine runs.
+"""The largest states of new messages fit into one transaction. The test uses the local engine, because moto has no
+limit.
 
 A write stores new messages twice: in the transcript and for fan-out. A transaction is limited to 4 MB. The local engine
-measures the request, whose base64 is a third longer.
+measures the request, which base64 makes a third longer.
 """
 
 import os
@@ -31,7 +32,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
 
 
 def sent(environment: dict[str, str], size: int) -> list[tuple[int, ...]]:
-    """Return, for each worst case of this size, its status and the numbers of messages sent, received and stored."""
+    """Return the status and the numbers of sent, received and stored messages, for each worst case of this size."""
     command = [sys.executable, "-m", "tests.webhooks.worst_case", str(size)]
     ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr

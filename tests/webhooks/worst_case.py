@@ -10,7 +10,7 @@ from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.webhooks.pipeline import Stream, events_of
 
-# The worst case for compression: no other characters carry more information per byte of JSON.
+# The worst-case characters for compression: no other characters carry more information per byte of JSON.
 _CHARACTERS = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in '"\\')
 _SIZES = (99_000, 30_000, 1_000, 200)
 

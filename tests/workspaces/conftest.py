@@ -1,4 +1,4 @@
-"""Fixtures for pauses that only advance the clock, and for workspaces with a row of every kind."""
+"""Fixtures that replace pauses by advancing the clock, and that create workspaces with a row of every kind."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.workspaces.workspace_rows import fill
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Let pauses only advance the clock; return the list of pauses."""
+    """Make pauses advance the clock instead of waiting; return the list of pauses."""
     pauses: list[float] = []
     now = clock.milliseconds
     monkeypatch.setattr(clock, "milliseconds", lambda: now() + int(sum(pauses)) * 1000)
@@ -30,7 +30,7 @@ def full(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> NewWorkspa
 
 @pytest.fixture
 def neighbour(full: NewWorkspace) -> NewWorkspace:
-    """Create a second workspace, with rows of every kind under the same names."""
+    """Create a second workspace, whose rows of every kind have the same names."""
     return restore_or_create("full neighbour", lambda: _fill(workspaces.create("Other")))[0]
 
 

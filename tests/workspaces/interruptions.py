@@ -1,4 +1,4 @@
-"""Crashes of a command before any of its requests to the database."""
+"""Simulated crashes of a command before any of its requests to the database."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,12 +13,12 @@ from tests.selection import whole
 
 
 class Crash(BaseException):
-    """The process ends here."""
+    """The simulated process crashes here."""
 
 
 @contextmanager
 def crash_at(request: int) -> Iterator[list[str]]:
-    """Crash before this request to the database inside the block; yield the list of requests."""
+    """Inside the block, crash before this request to the database; yield the list of requests."""
     sent: list[str] = []
 
     def count(model: Any, **_: Any) -> None:
@@ -37,7 +37,7 @@ def crash_at(request: int) -> Iterator[list[str]]:
 
 
 def crashes(act: Callable[[], object], points: slice) -> Iterator[None]:
-    """Crash `act` at some of its requests, starting each time from the same tables; yield after each crash."""
+    """Crash `act` at some of its requests, each time starting from the same tables; yield after each crash."""
     before = snapshot()
     clear_caches()
     with crash_at(-1) as needed:

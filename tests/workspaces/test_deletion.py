@@ -1,4 +1,4 @@
-"""The deletion of a workspace leaves nothing, prevents later counts, and does not affect other workspaces."""
+"""Deleting a workspace leaves no rows, prevents later counts, and does not affect other workspaces."""
 
 import json
 from types import SimpleNamespace
@@ -56,7 +56,7 @@ def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
 
 
 def test_a_deletion_leaves_visitor_tokens_that_open_nothing_and_expire(full: NewWorkspace) -> None:
-    """No index lists visitor tokens, so finding them would require reading the tokens of all workspaces."""
+    """No index lists visitor tokens, so finding them would require reading all workspaces' tokens."""
     path = "/agents/support/interact/ann"
     token = Api(full.workspace_key).post(f"{path}/visitor-tokens", {"token": {}}).data["token"]
     assert Api(token).post(f"{path}/state").status == 200

@@ -1,4 +1,4 @@
-"""Imports of exports that were edited by hand: the error names each wrong line and the rule that it breaks."""
+"""Imports of exports that were edited by hand: the error names each invalid line and the rule that it breaks."""
 
 import json
 import random
@@ -37,7 +37,7 @@ SETTINGS = {
 }
 
 
-# The lines of a file between its first line and its end, one of which is no record.
+# The lines between each file's first line and its end line. In every file, one line is not a record.
 WRONG_LINES: list[list[Any]] = [
     [{**SETTINGS, "key": "workspacf"}, CLIENT],
     [CLIENT, SETTINGS],
@@ -59,7 +59,7 @@ WRONG_LINES: list[list[Any]] = [
 
 
 def test_a_file_with_a_line_that_is_no_record_is_refused_as_a_whole(workspace: NewWorkspace, tmp_path: Path) -> None:
-    """The workspace of the first line must exist, independent of the other lines."""
+    """Whatever the other lines contain, the workspace in the first line must exist."""
     path, before = tmp_path / "export", items()
     for lines in WRONG_LINES:
         write_lines(path, [exports.header(workspace.workspace_id), *lines, {"kind": "end", "records": len(lines)}])
@@ -69,7 +69,8 @@ def test_a_file_with_a_line_that_is_no_record_is_refused_as_a_whole(workspace: N
 
 LATE, TOMORROW = "7" + "z" * 25, ids.id_at((clock.seconds() + 2 * 24 * 60 * 60) * 1000, 0)
 URLS = ("Canary", "", "http://[", "https://", "http://a:99999/", "ftp://x/", "https://exa mple/", "//x", 7, None)
-# A path in the first line of a kind, the value that replaces the member (`...` removes it), and the broken rule.
+# A path in the first line of a kind, the value that replaces the member (`...` removes the member), and the broken
+# rule.
 EDITS: list[tuple[str, str, Any, str]] = [
     ("workspace", "record.document", 7, "record.document must be an object"),
     ("workspace", "record.document.createdAt", "1", "record.document.createdAt must be a whole number of seconds"),
@@ -213,7 +214,7 @@ def write_lines(path: Path, lines: list[Any]) -> None:
 
 
 def edited(line: Any, path: str, value: Any) -> Any:
-    """Return the line with another value at a path; `...` removes the member."""
+    """Return the line with another value at this path; `...` removes the member."""
     copy = json.loads(json.dumps(line))
     *parents, last = [int(name) if name.isdigit() else name for name in path.split(".")]
     parent = copy
@@ -267,7 +268,7 @@ def test_a_record_that_is_too_large_to_import_is_named_by_its_line(workspace: Ne
 
 
 def paths_of(value: Any, path: str) -> Iterator[str]:
-    """Return the paths of the members of a value, four levels deep; only the first element of a list counts."""
+    """Return the paths of a value's members, four levels deep. Only a list's first element counts."""
     inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
     for name, one in inner:
         if "." not in str(name) and path.count(".") < 4:
@@ -277,7 +278,7 @@ def paths_of(value: Any, path: str) -> Iterator[str]:
 
 @whole
 def test_no_member_of_a_wrong_type_gives_a_traceback(full: NewWorkspace, tmp_path: Path) -> None:
-    """The import rejects each wrong type in one sentence, or imports it so that it can be exported again."""
+    """The import rejects each wrong type with a one-sentence error, or imports a record that can be exported again."""
     path = tmp_path / "export"
     header, settings_line, *exported, _ = map(json.loads, suspended_export(full.workspace_id, path).splitlines())
     other_account()

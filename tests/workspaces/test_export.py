@@ -1,4 +1,4 @@
-"""Exports: their content, their file, and the continuation of an interrupted export."""
+"""Exports: their content, their file, and resuming an interrupted export."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_the_full_workspace_has_rows_in_every_table(full: NewWorkspace) -> None:
 def test_a_credential_with_the_token_of_an_expired_one_is_exported_once_and_deleted(
     api: Api, workspace: NewWorkspace, agent_id: str, pass_time: PassTime, no_waiting: list[float], tmp_path: Path
 ) -> None:
-    """The entry of an expired credential is listed until the database deletes it."""
+    """The entry of an expired credential is listed until DynamoDB deletes the entry."""
     for key in ("k" * 32, "n" * 32):
         api.post("/v2/agents/support", {"SECRET_API_KEY": key})
     pass_time(DAY)
@@ -94,7 +94,7 @@ def test_a_continued_export_does_not_read_the_records_again(full: NewWorkspace, 
         resumed_export(full.workspace_id, path, b"")
     with counted() as rest:
         resumed_export(full.workspace_id, path, b"".join(complete.splitlines(keepends=True)[:-2]))
-    assert rest.total() <= 3 < whole_export.total()  # two requests for the agents, one for the endpoints
+    assert rest.total() <= 3 < whole_export.total()  # two requests read the agents, and one reads the endpoints
 
 
 def test_a_workspace_in_part_is_not_exported(workspace: NewWorkspace, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Imports: an equal workspace in another account, and invalid files and workspaces."""
+"""Imports: restoring an equal workspace in another account, and rejecting invalid files and workspaces."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def test_an_import_elsewhere_gives_an_equal_export(full: NewWorkspace, tmp_path:
     clear_caches()
     assert {path: (api.get(path).json, api.get(path).headers.get("etag")) for path in shown} == shown
     assert {name: api.post(state.format(name), {}).text for name in states} == states
-    # A change after the import creates an event for each subscribed endpoint.
+    # A change after the import causes an event for each subscribed endpoint.
     endpoints = [one for one in api.get("/v3/webhooks").data if "agent_updated" in one["events"]]
     api.post("/v2/agents/support", {"title": "Changed"})
     pipeline.fan_out(stream.read())

@@ -1,4 +1,4 @@
-"""The rows of every class are exported, and deleted with their owner, as `storage.Lifecycle` declares."""
+"""The rows of every class are exported, and deleted with their owner, as their `storage.Lifecycle` declares."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ from tests.workspaces.workspace_rows import stored_classes
 
 @pytest.fixture
 def every_row(full: NewWorkspace) -> NewWorkspace:
-    """Create a workspace with a row of every class; rows may share the names of other agents and conversations."""
+    """Create a workspace with a row of every class. The rows may refer to different agents and conversations."""
     missing = {row for row in row_classes() if row.lifecycle.owner != "stage"} - stored_classes(full.workspace_id)
     (webhook, *_) = records.find_rows("webhook", full.workspace_id, "")
     for row in missing:
@@ -32,7 +32,7 @@ def every_row(full: NewWorkspace) -> NewWorkspace:
 
 
 def new(row: RowClass, workspace_id: str, webhook_id: str) -> Any:
-    """Return a row with the keys of its class, and with a value for each required attribute."""
+    """Return a row of a class, with its keys and a value for each required attribute."""
     prefix = storage.split_key(parent_scoped_ids.partition(workspace_id, "support"))[1]
     values = {"workspace": workspace_id, "agent": "support", "conversation": "ann", "prefix": prefix}
     values |= {"webhook": webhook_id, "ULID": ids.new_id()}
@@ -45,7 +45,7 @@ def new(row: RowClass, workspace_id: str, webhook_id: str) -> Any:
 
 
 class Zeros(dict[str, str]):
-    """Values of placeholders; the default is `0`."""
+    """Placeholder values, of which all default to `0`."""
 
     def __missing__(self, name: str) -> str:
         return "0"

@@ -1,4 +1,4 @@
-"""The settings of a workspace over HTTP: its name and its retention."""
+"""A workspace's settings over HTTP: its name and retention."""
 
 import pytest
 

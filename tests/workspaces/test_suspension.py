@@ -1,4 +1,4 @@
-"""Suspension: until a suspended workspace is resumed, no credential opens it and no credential is issued."""
+"""Suspension: until a suspended workspace is resumed, its credentials are rejected, and commands issue none."""
 
 import json
 from typing import Any
@@ -82,7 +82,7 @@ def test_a_credential_that_a_last_request_issues_is_suspended_too(
     monkeypatch.setattr(clock, "sleep", last_request)
     succeed("suspend", workspace.workspace_id, "--yes")
     auth.clear_cache()
-    # A suspended workspace issues no access token. Other credentials are issued, but are suspended.
+    # A suspended workspace issues no access tokens. Other credentials are issued, but are suspended.
     assert bool(made) is (path != "/v3/tokens")
     for token in (*made, workspace.workspace_key):
         assert answer_to(token, "/v2/agents/x" if "agent" in token else "/v3/agents") == SUSPENDED

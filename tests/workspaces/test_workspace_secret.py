@@ -1,4 +1,4 @@
-"""The rotation of the workspace secret, which receivers of webhooks check."""
+"""Rotation of the workspace secret, which webhook receivers check."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Helpers that fill a workspace with a row of every kind and find its rows."""
+"""Helpers that fill a workspace with a row of every kind, and find its rows."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ CHOSEN = {"agent_id": "support", "user_id": "ann", "client_id": "ann", "org_id":
 
 
 def fill(made: NewWorkspace, url: str) -> None:
-    """Create a row of every kind in a workspace, as the service and its functions write them."""
+    """Create a row of every kind in a workspace, through the service and its functions."""
     api = Api(made.workspace_key)
     stream = pipeline.Stream()
     everything = webhook_body(url, *events.TYPES)
@@ -37,7 +37,7 @@ def fill(made: NewWorkspace, url: str) -> None:
     api.post("/v2/agents/support/analytics/ann", {"record": "convo", "ts": 1})
     state = "/agents/support/interact/{}/state"
     api.post(state.format("ann"), state_body("one", "two"))
-    api.post(state.format("ann"), state_body("three"))  # removes the others, which are remembered
+    api.post(state.format("ann"), state_body("three"))  # removes the other messages, which the conversation remembers
     api.post(state.format("long"), large(1))
     odd = message("odd", item={"numbers": [1e16, 1.0, -0.0, 12345678901234567890, 1e-7], "text": "\u2028"})
     api.post(state.format("odd"), {"turns": [{"from": "human", "messages": [odd]}]})
@@ -47,7 +47,7 @@ def fill(made: NewWorkspace, url: str) -> None:
     pipeline.drain()
     assert CliRunner().invoke(cams, ["tallies", "recount", "--workspace", made.workspace_id]).exit_code == 0
     hosts.promote(made.workspace_id, "example.com:443")
-    # Without this hook, deliveries to a deleted endpoint cannot be found until they expire.
+    # Without such a hook, deliveries to a deleted endpoint cannot be found until they expire.
     if extensions.hooks("cascade_deletions"):
         api.delete(f"/v3/webhooks/{removed}")
 
