@@ -175,6 +175,10 @@ def _delivery(tenant: Tenant, webhook_id: str, number: int, count: int) -> ledge
     delivery.version_tag = delivery.claim = event_id
     delivery.outcome, delivery.response_status, delivery.duration_ms = ledger.DELIVERED, 200, 34
     if number % (count // _FAILED) == 0:
-        delivery.outcome, delivery.response_status, delivery.error = ledger.FAILED, 500, "The receiver answered 500."
+        delivery.outcome, delivery.response_status, delivery.error = (
+            ledger.FAILED,
+            500,
+            "The receiver responded with 500.",
+        )
         delivery.failed_webhook = delivery.webhook
     return delivery

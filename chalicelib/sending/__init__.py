@@ -1,1 +1,1 @@
-"""Outbound HTTP to URLs that customers choose: webhooks, and tests of tools."""
+"""Outbound HTTP requests to URLs that customers choose: webhooks and tool tests."""

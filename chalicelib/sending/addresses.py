@@ -1,8 +1,8 @@
-"""SSRF protection: rules for customer URLs, and the networks that the sender must never reach. Pure functions.
+"""SSRF protection: rules for customer URLs, and the networks that the sender must never reach.
 
 The networks are listed here because `ipaddress.is_global` accepts many of them (`::127.0.0.1`, `64:ff9b::a9fe:a9fe`,
-`224.0.0.1`, `168.63.129.16`, …). Its results also differ between Python versions. An IPv4 address that is not listed is
-public. In IPv6, only 2000::/3 is allocated for public use, so the last rows block the rest. Sources: IANA's
+`224.0.0.1`, `168.63.129.16`, …). Its results also differ between Python versions. An IPv4 address outside these
+networks is public. In IPv6, only 2000::/3 is allocated for public use, so the last rows block the rest. Sources: IANA's
 special-purpose registries (RFC 6890 and its updates), and the addresses of cloud platform services.
 """
 
@@ -47,7 +47,7 @@ BLOCKED_NETWORKS = (
     ("2001:2::/48", "benchmarking"),
     ("2001:10::/28", "ORCHID: hashes, not locations"),
     ("2001:20::/28", "ORCHID: hashes, not locations"),
-    ("2001:30::/28", "DRIP: identifiers of drones"),
+    ("2001:30::/28", "DRIP: drone identifiers"),
     ("2001::/23", "protocol assignments"),
     ("2001:db8::/32", "documentation"),
     ("2002::/16", "6to4: an IPv4 address behind a relay"),
@@ -74,7 +74,7 @@ _embeddings = [ip_network(network) for network in IPV4_EMBEDDINGS]
 
 @lru_cache(1024)
 def blocked_reason(address: str) -> str | None:
-    """Return why the sender may not reach an address, or None if it is public. Any other text is blocked."""
+    """Return why the sender may not reach an address, or None if it is public. Invalid addresses are blocked."""
     try:
         parsed: IPv4Address | IPv6Address = ip_address(address)
     except ValueError:
@@ -89,7 +89,7 @@ class InvalidUrl(Exception):
 
 
 class Destination(NamedTuple):
-    """The parts of a URL. `host` is ASCII, without IPv6 brackets, and `authority` is the Host header."""
+    """The parts of a URL. `host` is ASCII, without IPv6 brackets, and `authority` is the value of the Host header."""
 
     secure: bool
     host: str
@@ -98,7 +98,7 @@ class Destination(NamedTuple):
     path: str
 
 
-# Characters allowed in a URL.
+# Maximum characters of a URL.
 MAX_URL = 2048
 _AUTHORITY = re.compile(r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:@%]+))(?::(?P<port>[0-9]{1,5}))?")
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
@@ -113,7 +113,7 @@ def read_url(url: str, *, allow_private: bool) -> Destination:
     if len(url) > MAX_URL:
         raise InvalidUrl(f"must have at most {MAX_URL} characters")
     if not url.isprintable() or " " in url or "\\" in url:
-        raise InvalidUrl("must not have spaces, control characters or backslashes")
+        raise InvalidUrl("must not contain spaces, control characters or backslashes")
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -121,9 +121,9 @@ def read_url(url: str, *, allow_private: bool) -> Destination:
     if parts.scheme not in schemes:
         raise InvalidUrl(f"must begin with {' or '.join(f'{scheme}://' for scheme in schemes)}")
     if "#" in url:
-        raise InvalidUrl("must not have a fragment")
+        raise InvalidUrl("must not contain a fragment")
     if "@" in parts.netloc:
-        raise InvalidUrl("must not have a user name or password")
+        raise InvalidUrl("must not contain a user name or password")
     matched = _AUTHORITY.fullmatch(parts.netloc)
     host = matched and (_ipv6(matched["literal"]) if matched["literal"] else _ascii(matched["name"]))
     if not matched or not host:

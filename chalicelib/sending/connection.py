@@ -1,9 +1,9 @@
 """A connection to a receiver that may be hostile: sockets and TLS under one deadline for all steps.
 
-urllib3, which ships with the SDK, is not used because its timeouts limit each read: a receiver that sends bytes slowly
-would block the call. OpenSSL keeps reading without a timeout while a receiver sends records that OpenSSL skips, so TLS
-runs on memory buffers. The connection must go to an address that the caller has checked, but verify the host's
-certificate.
+urllib3, which ships with the SDK, is not used, because its timeouts apply to each read, so a receiver that sends bytes
+slowly could block the call. OpenSSL keeps reading without a timeout while a receiver sends records that OpenSSL skips,
+so TLS runs on memory buffers. Each connection goes to an address that the caller has checked, while TLS verifies the
+certificate for the host name.
 """
 
 import socket
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import botocore
 
 from chalicelib import clock
-from chalicelib.sending.lookups import Answer, seconds_until
+from chalicelib.sending.lookups import ResolvedAddress, seconds_until
 
 # Maximum addresses to try per host.
 _MAX_ADDRESSES = 4
@@ -28,7 +28,7 @@ _MAX_ADDRESSES = 4
 _MAX_RECEIVED = 256 * 1024
 # Maximum bytes per line and per read.
 MAX_LINE = 8 * 1024
-# How long to read the rest of a response after its status.
+# How long to read the rest of a response after its status code.
 _DRAIN_SECONDS = 0.2
 
 _TIMEVAL = struct.Struct("ll")  # `struct timeval`: seconds and microseconds
@@ -37,12 +37,12 @@ _Result = TypeVar("_Result")
 
 
 class AttemptFailed(Exception):
-    """The request failed. The customer sees the text, so it contains no header value, body or URL path."""
+    """A request failed. Customers see the error's text, so it contains no header values, bodies or URL paths."""
 
 
-def connect(answers: list[Answer], deadline: float) -> socket.socket:
-    """Connect to the first address that accepts. The time until the deadline is divided equally among the addresses."""
-    candidates = answers[:_MAX_ADDRESSES]
+def connect(addresses: list[ResolvedAddress], deadline: float) -> socket.socket:
+    """Connect to the first address that accepts. The remaining time is divided equally among the addresses."""
+    candidates = addresses[:_MAX_ADDRESSES]
     for number, (family, address) in enumerate(candidates):
         try:
             return _connect_to(family, address, seconds_until(deadline) / (len(candidates) - number))
@@ -67,17 +67,18 @@ def _connect_to(family: socket.AddressFamily, address: tuple[Any, ...], seconds:
 
 
 def _set_timeout(connected: socket.socket, which: int, seconds: float) -> None:
-    # A kernel timeout, which on Linux (as in Lambda) also covers `connect`. With a Python timeout, each step takes two
-    # system calls, and each of them releases the GIL. The timeout is rounded up, because 0 means "no timeout".
+    # This is a kernel timeout, which on Linux (as in Lambda) also covers `connect`. With a Python timeout, each step
+    # would take two system calls, each of which releases the GIL. The timeout is rounded up, because 0 means "no
+    # timeout".
     connected.setsockopt(socket.SOL_SOCKET, which, _TIMEVAL.pack(*divmod(ceil(seconds * 1e6), 1_000_000)))
 
 
 @lru_cache
 def tls_context() -> ssl.SSLContext:
-    """Return the cached TLS context, because loading 150 certificates takes as long as ten handshakes.
+    """Return the TLS context, cached because loading 150 certificates takes as long as ten handshakes.
 
     It trusts the system's certificate store, which AWS updates in Lambda and SSL_CERT_FILE overrides. If Python finds
-    none (macOS, slim images), it trusts botocore's store, which is deployed anyway.
+    no system certificates (macOS, slim images), the context trusts botocore's store, which is deployed anyway.
     """
     context = ssl.create_default_context()
     if not context.cert_store_stats()["x509_ca"]:
@@ -121,7 +122,7 @@ class Connection:
             return b""
 
     def drain(self) -> None:
-        """Read the rest of the response for up to 0.2 s: some receivers stop working when the caller disconnects."""
+        """Read the rest of the response for up to 0.2 s, because some receivers stop when the caller disconnects."""
         self._deadline = min(self._deadline, clock.monotonic() + _DRAIN_SECONDS)
         try:
             while self.receive():

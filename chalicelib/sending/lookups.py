@@ -1,9 +1,9 @@
 """DNS lookups with a deadline. The system resolver does not support deadlines, so it runs in separate threads.
 
-A lookup may outlive the delivery that started it. Deliveries to one host share a lookup, and at most `MAX_LOOKUPS` run
-at a time, so hanging name servers cannot use up the process's threads. Answers are cached for one second, because
-bursts go to few hosts, and waiting for another thread takes a fifth of a delivery's time. This module does not decide
-which addresses are allowed: the caller checks every answer, including cached ones.
+A lookup may outlive the delivery that started it. Concurrent deliveries to the same host share a lookup. At most
+`MAX_LOOKUPS` run at a time, so hanging name servers cannot use up the process's threads. Addresses are cached for one
+second, because bursts go to few hosts, and waiting for another thread takes a fifth of a delivery's time. This module
+does not decide which addresses are allowed: the caller checks every address, including cached addresses.
 """
 
 import socket
@@ -15,34 +15,35 @@ from typing import Any
 
 from chalicelib import clock
 
-# A function has 1,024 threads, and up to 900 deliveries use one each.
+# A Lambda process can have 1,024 threads, and deliveries use up to 900 of them.
 MAX_LOOKUPS = 64
 
-Answer = tuple[socket.AddressFamily, tuple[Any, ...]]
+ResolvedAddress = tuple[socket.AddressFamily, tuple[Any, ...]]
 _Key = tuple[str, int]
-_Lookup = futures.Future[list[Answer]]
+_Lookup = futures.Future[list[ResolvedAddress]]
 
 in_flight: dict[_Key, _Lookup] = {}
-# This is much shorter than typical DNS TTLs. Ages use the wall clock, because the monotonic clock may stop while Lambda
-# freezes the process. Failures are not cached.
+# The cache lifetime is much shorter than typical DNS TTLs. Ages are measured with the wall clock, because the monotonic
+# clock may stop while Lambda freezes the process. Failures are not cached.
 _CACHE_MS = 1000
 _MAX_CACHED = 1024
-cache: dict[_Key, tuple[int, list[Answer]]] = {}
+cache: dict[_Key, tuple[int, list[ResolvedAddress]]] = {}
 _finished = threading.Condition()
-# Threads wait for the next lookup, because starting a thread costs more than most lookups. They end with the process.
+# Idle threads wait for the next lookup, because starting a thread costs more than most lookups. They end with the
+# process.
 _queue: SimpleQueue[tuple[_Key, _Lookup]] = SimpleQueue()
 _idle = 0
 
 
-def look_up(host: str, port: int, deadline: float) -> list[Answer]:
+def look_up(host: str, port: int, deadline: float) -> list[ResolvedAddress]:
     """Return a host's addresses before `deadline` on the monotonic clock.
 
-    Raise TimeoutError, OSError from the resolver, and RuntimeError when the process cannot start a thread.
+    Raise TimeoutError, OSError from the resolver, or RuntimeError if the process cannot start a thread.
     """
     key = host, port
-    since, answers = cache.get(key, (0, []))
+    since, addresses = cache.get(key, (0, []))
     if 0 <= clock.milliseconds() - since < _CACHE_MS:
-        return answers
+        return addresses
     with _finished:
         if not _finished.wait_for(lambda: key in in_flight or len(in_flight) < MAX_LOOKUPS, seconds_until(deadline)):
             raise TimeoutError
@@ -81,11 +82,11 @@ def _work() -> None:
         key, lookup = _queue.get()
         try:
             records = socket.getaddrinfo(*key, type=socket.SOCK_STREAM)
-            answers: list[Answer] = [(family, address) for family, _, _, _, address in records]
+            addresses: list[ResolvedAddress] = [(family, address) for family, _, _, _, address in records]
             if len(cache) >= _MAX_CACHED:
                 cache.clear()
-            cache[key] = clock.milliseconds(), answers
-            complete = partial(lookup.set_result, answers)
+            cache[key] = clock.milliseconds(), addresses
+            complete = partial(lookup.set_result, addresses)
         except Exception as error:
             complete = partial(lookup.set_exception, error)
         with _finished:  # before the future completes, so that a later caller does not join a finished lookup

@@ -17,7 +17,7 @@ _INCOMPLETE = "The receiver closed the connection before the end of its response
 
 
 class Reader:
-    """A connection's bytes, as lines and as pieces."""
+    """Reads a connection's bytes as lines or as pieces."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection, self._rest = connection, b""
@@ -65,7 +65,7 @@ class Response:
         self.body = bytearray()
 
     def read(self, connection: Connection) -> None:
-        """Read the response. Raise AttemptFailed, or an error of the connection."""
+        """Read the response. Raise AttemptFailed or a connection error."""
         reader = Reader(connection)
         lines = reader.lines()
         self.status = read_status(lines)
@@ -110,7 +110,7 @@ class Response:
         raise AttemptFailed(_INCOMPLETE)
 
     def _read_piece(self, reader: Reader, size: int) -> bool:
-        """Read the next `size` bytes of the body, as far as they fit. Return False if the connection closes earlier."""
+        """Read `size` bytes of the body, or fewer at the limit. Return False if the connection closes earlier."""
         size = min(size, MAX_BODY - len(self.body))
         while size:
             piece = reader.piece(size)

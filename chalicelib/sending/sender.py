@@ -1,8 +1,9 @@
-"""The only outbound HTTP client. It sends to a URL that a customer chose and that may be hostile (§6 rules 1 and 2).
+"""The only outbound HTTP client.
 
-SSRF protection: validate the URL, resolve its host once, require that every returned address is public, and connect to
-an address that was checked. One deadline covers all steps: with a timeout per read, a receiver that sends bytes slowly
-could block the call. There are no redirects, cookies, proxies or retries. The main cost is a new connection for every
+It sends requests to URLs that customers choose and that may be hostile (§6 rules 1 and 2). For SSRF protection, it
+validates the URL, resolves the host once, requires that every returned address is public, and connects to one of the
+checked addresses. One deadline covers all steps. With a timeout per read, a receiver that sends bytes slowly could
+block the call. There are no redirects, cookies, proxies or retries. The main cost is a new connection for every
 request. This module does not decide what to send or where, and does not store the outcome.
 """
 
@@ -20,7 +21,7 @@ from chalicelib.sending.lookups import look_up
 from chalicelib.sending.response import Reader, read_status
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-# Headers that the sender sets itself, and one that would contradict them, in lower case.
+# Headers that the sender sets itself, and `transfer-encoding`, which would contradict them.
 _RESERVED_HEADERS = {"host", "content-type", "content-length", "connection", "user-agent", "transfer-encoding"}
 
 _Result = TypeVar("_Result")
@@ -45,7 +46,7 @@ class Outcome(NamedTuple):
 
 
 def check_url(url: str) -> str | None:
-    """Return the rule that a URL breaks, as "must be …", or None. `send` checks the host's addresses."""
+    """Return the rule that a URL breaks, as "must be …", or None if it is valid. `send` checks the addresses."""
     try:
         read_url(url, allow_private=settings.webhook_allow_private())
     except InvalidUrl as rule:
@@ -58,7 +59,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], deadline_seconds: fl
     request = Request("POST", url, headers, body, "cams-webhooks")
     status, error, duration_ms = send(request, _read_status, deadline_seconds)
     if status is not None:
-        error = None if status == 200 else f"The receiver answered {status}; only 200 acknowledges a delivery."
+        error = None if status == 200 else f"The receiver responded with {status}; only 200 acknowledges a delivery."
     return Outcome(status, error, duration_ms)
 
 
@@ -77,11 +78,11 @@ def send(
         allow_private = settings.webhook_allow_private()
         destination = read_url(request.url, allow_private=allow_private)
         head = _head(destination, request)
-        answers = look_up(destination.host, destination.port, deadline)
-        if not allow_private and any(blocked_reason(address[0]) for _, address in answers):
+        addresses = look_up(destination.host, destination.port, deadline)
+        if not allow_private and any(blocked_reason(address[0]) for _, address in addresses):
             raise AttemptFailed("The host resolves to an address that is not public.")
         stage = "Connection"
-        with connect(answers, deadline) as connected:
+        with connect(addresses, deadline) as connected:
             connection = Connection(connected, deadline)
             if destination.secure:
                 stage = "TLS handshake"
@@ -129,7 +130,7 @@ def _is_allowed_header(name: str) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """Describe a failed step, given a thread, socket or TLS error."""
+    """Describe the failure of a step, from a thread, socket or TLS error."""
     if isinstance(error, TimeoutError | BlockingIOError | futures.TimeoutError):
         return "timed out"
     if isinstance(error, ssl.SSLCertVerificationError):

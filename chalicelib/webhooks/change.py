@@ -1,4 +1,4 @@
-"""Represents a stream record as a row change (change data capture), without I/O. `events` derives the events."""
+"""Represents stream records as row changes (change data capture), without I/O. `events` derives the events."""
 
 import hashlib
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ from chalicelib import ids, storage
 from chalicelib.storage import images
 from chalicelib.storage.images import Image
 
-# The principal of TTL deletions.
+# The principal that DynamoDB reports for TTL deletions.
 _TTL_PRINCIPAL = "dynamodb.amazonaws.com"
 
 
@@ -26,8 +26,9 @@ class RowChange(NamedTuple):
     is_expired: bool
 
     def event_id(self, what: str, milliseconds: int) -> str:
-        """Return the id of an event in this change. Each read of the record returns the same id. Ids sort by time."""
-        # Each write of a tagged row has a new version tag. A row without tags is written only once, under its own key.
+        """Return the id of an event in this change. Every read of the record yields the same id. Ids sort by time."""
+        # Each write of a tagged row has a new version tag. A row without version tags is written only once, under its
+        # own key.
         tag = _version_tag(self.new or self.old or {})
         keys = (self.keys[name] for name in sorted(self.keys))
         text = "/".join((self.table, *keys, tag, "gone" if self.new is None else "", what))
@@ -36,9 +37,9 @@ class RowChange(NamedTuple):
 
 
 def from_record(record: dict[str, Any]) -> RowChange:
-    """Read a record in a function's event. Raise KeyError, ValueError or TypeError if it is malformed.
+    """Return the change in a Lambda event's stream record. Raise KeyError, ValueError or TypeError if it is malformed.
 
-    In the event, binary values are base64 and times are in seconds.
+    Lambda encodes binary values in base64, and times in seconds.
     """
     stream = record["dynamodb"]
     old, new = images.decode(stream.get("OldImage")), images.decode(stream.get("NewImage"))

@@ -1,11 +1,11 @@
-"""Delivery: sends one POST for each event in a queue message, and records the outcomes. `functions` runs it.
+"""Delivery: sends one POST for each event in a queue message, and records the outcomes. `functions` calls it.
 
-A delivery is claimed in the ledger, posted once, and its outcome is recorded. The queue retries a failure before the
-claim, but nothing is retried after it (at-most-once delivery, §6 rule 3).
+Each delivery is claimed in the ledger and posted once, and then its outcome is recorded. The queue retries failures
+before the claim, but nothing is retried after the claim (at-most-once delivery, §6 rule 3).
 
-A hanging receiver must not delay others in its batch, so deliveries run concurrently and alternate between workspaces.
-If hundreds started at once, they would use so much CPU time that every receiver would look slow, so 25 start at each
-poll. A poll also moves waiting deliveries for a hanging host to the slow queue.
+A hanging receiver must not delay the rest of its batch, so deliveries run concurrently and alternate between
+workspaces. If hundreds of deliveries started at once, the CPU load would make every receiver look slow, so at most 25
+start per poll. Each poll also moves waiting deliveries for a hanging host to the slow queue.
 """
 
 import logging
@@ -27,13 +27,13 @@ from chalicelib.workspaces import store as workspaces
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.25
-# Maximum deliveries that start between two polls, for all batches in a process. A Lambda process has one batch, and the
-# local run has many.
+# Maximum deliveries that start between two polls, across all batches of a process. A Lambda process has one batch, and
+# the local run has several.
 _STARTS = 25
-_starting: set[int] = set()  # the batches that have not started all of their deliveries
-# Shared by all batches of a queue, because starting a thread costs a third of a delivery. A Lambda process may have
-# 1,024 threads and 1,024 open files, which limits concurrent deliveries. In the local run, one process serves both
-# queues, so each queue has its own threads: slow receivers must not block the others.
+_starting: set[int] = set()  # the batches that have not yet started all of their deliveries
+# All batches of a queue share its threads, because starting a thread costs a third as much as a delivery. Lambda allows
+# 1,024 threads and 1,024 open files per process, which limits concurrent deliveries. In the local run, one process
+# serves both queues. Each queue has its own threads, so that slow receivers do not block the others.
 threads = {name: futures.ThreadPoolExecutor(900, "delivery") for name in (queue.FAST, queue.SLOW)}
 
 
@@ -42,14 +42,14 @@ _Host = tuple[str, str]
 
 
 class _RunningPost(NamedTuple):
-    """A running POST, and its start time on the monotonic clock."""
+    """A running POST: its host, and its start time on the monotonic clock."""
 
     host: _Host
     since: float
 
 
 class _HostObservations:
-    """Observations about hosts during a batch's deliveries."""
+    """Records which hosts respond quickly and which hosts hang during a batch."""
 
     def __init__(self) -> None:
         self.posting: dict[queue.QueuedDelivery, _RunningPost] = {}
@@ -58,7 +58,7 @@ class _HostObservations:
         self._recorded: set[tuple[Callable[[str, str], None], _Host]] = set()
 
     def record(self) -> None:
-        """Promote the hosts that have responded quickly, and demote those that hang, each once per batch.
+        """Promote hosts that have responded quickly, and demote hosts that hang, each at most once per batch.
 
         A host is demoted while it still hangs, so that new events do not queue up behind it. After a hang, the batch
         does not promote the host, even if other responses are quick.
@@ -74,7 +74,7 @@ class _HostObservations:
 
 
 class _ReadyDelivery(NamedTuple):
-    """A delivery with its event, endpoint and host. `event` is None after it has expired."""
+    """A delivery with its event, endpoint and host. `event` is None if the event has expired."""
 
     delivery: queue.QueuedDelivery
     is_requested: bool
@@ -86,16 +86,16 @@ class _ReadyDelivery(NamedTuple):
 
 
 _RunningWork = dict[futures.Future[Any], queue.DeliveryMessage]
-"""A batch's running work, with the message to which each part belongs."""
+"""A batch's futures, each with the message that it belongs to."""
 _WaitingDelivery = tuple[queue.DeliveryMessage, _ReadyDelivery]
-"""A delivery that has not been started."""
+"""A delivery that has not started yet, with its message."""
 
 
 def deliver(messages: Sequence[queue.DeliveryMessage], queue_name: str) -> list[queue.DeliveryMessage]:
-    """Deliver a batch.
+    """Deliver a batch of messages. Return the messages that failed before a claim, which the queue retries.
 
-    Return the messages that failed before a claim. The queue repeats them; claimed deliveries are not sent again.
-    Raise the first failure if all messages failed, so that the function's alarm counts it.
+    Claimed deliveries are never sent again. Raise the first failure if all messages failed, so that the function's
+    alarm counts it.
     """
     submit = threads[queue_name].submit
     batch = list(dict.fromkeys(messages))
@@ -147,9 +147,9 @@ def _alternate(lists: Iterable[list[_WaitingDelivery]]) -> list[_WaitingDelivery
 def _remove_hanging(
     waiting: list[_WaitingDelivery], hanging: set[_Host]
 ) -> Mapping[queue.DeliveryMessage, queue.DeliveryMessage]:
-    """Remove the deliveries to hosts that hang. Return the rest of their messages, for the slow queue.
+    """Remove the waiting deliveries to hanging hosts. Return messages with these deliveries for the slow queue.
 
-    None of these deliveries has started, so none is claimed.
+    None of these deliveries has started, so none has been claimed.
     """
     event_ids: defaultdict[queue.DeliveryMessage, list[str]] = defaultdict(list)
     for message, ready in waiting:
@@ -167,7 +167,7 @@ def _failures(finished: _RunningWork, total: int) -> list[queue.DeliveryMessage]
     for error in failures.values():
         if len(failures) == total or not isinstance(error, Exception):
             raise error
-        _log.error("Cannot deliver a message; the queue repeats it", exc_info=error)
+        _log.error("Cannot deliver a message; the queue will retry it", exc_info=error)
     return list(failures)
 
 
@@ -200,10 +200,10 @@ def _read(message: queue.DeliveryMessage, queue_name: str) -> list[_ReadyDeliver
 
 
 def _deliver(ready: _ReadyDelivery, observations: _HostObservations) -> None:
-    """Make one delivery."""
+    """Claim and send one delivery, and record its outcome."""
     delivery = ready.delivery
     row = ledger.new(*delivery)
-    # The API already shows the delivery as expired, so the customer may have requested another one.
+    # The API already lists the delivery as expired, so the customer may have requested another delivery.
     is_late = ready.is_requested and row.status == ledger.EXPIRED
     event = ready.event.open() if ready.event else None
     row.agent_id = event["payload"].get("agentId") if event else None
@@ -225,8 +225,8 @@ def _deliver(ready: _ReadyDelivery, observations: _HostObservations) -> None:
             ledger.record_outcome(row, outcome)
             _log_metrics(delivery, outcome)
     except errors.ApiError:
-        # Raise nothing, because a retry would not send the event again. Without an outcome, the delivery is listed as
-        # `unknown`.
+        # The error is not raised, because a retry would not send the event again. Without an outcome, the delivery is
+        # listed as `unknown`.
         _log.exception("Cannot record the outcome of a delivery: %s", row)
 
 

@@ -1,4 +1,4 @@
-"""Webhook endpoint storage: one sealed document per endpoint."""
+"""Webhook endpoint storage: one encrypted document per endpoint."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, deletion_hooks, json_equal
 from chalicelib.webhooks import hosts, signature
 
-# How long an old secret still signs after a rotation, and the maximum number of signing secrets.
+# How long an old secret still signs deliveries after a rotation, and the maximum number of signing secrets.
 _OVERLAP_MILLISECONDS = 24 * 60 * 60 * 1000
 _MAX_SECRETS = 8
 # Maximum endpoints per workspace. Fan-out reads all of them for every batch of changes.
@@ -44,7 +44,7 @@ class _Item(WebhookRow):
 
 
 class EndpointsLock(storage.VersionedRow):
-    """A row that every endpoint creation reads and writes, so that of two concurrent creations, one is retried."""
+    """A row that every endpoint creation reads and writes, so one of two concurrent creations is retried."""
 
     class Meta:
         table_name = storage.table("webhooks")
@@ -66,12 +66,12 @@ def key(workspace_id: str, webhook_id: str) -> storage.Key:
 
 
 def find(workspace_id: str, webhook_id: str) -> WebhookRow | None:
-    """Return an endpoint, or None. Costs one request."""
+    """Return an endpoint, or None. This costs one request."""
     return storage.find(WebhookRow, workspace_id, webhook_id)
 
 
 def read(workspace_id: str, webhook_id: str) -> WebhookRow:
-    """Return an endpoint. Raise NotFound."""
+    """Return an endpoint. Raise NotFound if it does not exist."""
     row = find(workspace_id, webhook_id)
     if row is None:
         raise errors.NotFound.of("webhook")
@@ -79,12 +79,12 @@ def read(workspace_id: str, webhook_id: str) -> WebhookRow:
 
 
 def list_all(workspace_id: str) -> list[WebhookRow]:
-    """Return a workspace's endpoints, oldest first. Costs one request per MB."""
+    """Return a workspace's endpoints, oldest first. This costs one request per MB."""
     return storage.query(WebhookRow, workspace_id, WebhookRow.webhook_id < hosts.SORT_KEY)
 
 
 def list_with_hosts(workspace_id: str) -> tuple[list[WebhookRow], hosts.Hosts]:
-    """Return a workspace's endpoints, oldest first, and its host states. Costs one request per MB."""
+    """Return a workspace's endpoints, oldest first, and its host states. This costs one request per MB."""
     rows = storage.query(_Item, workspace_id)
     # The hosts row sorts after the endpoints.
     hosts_row = rows.pop() if rows and isinstance(rows[-1], hosts.HostsRow) else None
@@ -94,7 +94,7 @@ def list_with_hosts(workspace_id: str) -> tuple[list[WebhookRow], hosts.Hosts]:
 def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
     """Stage a new endpoint. Return it with its signing secret, which no later response contains.
 
-    Raise LimitReached above `MAX_ENDPOINTS`. The workspace's lock row serializes creations, so the limit is exact.
+    Raise LimitReached if the workspace has `MAX_ENDPOINTS`. A lock row serializes creations, so the limit is exact.
     """
     lock = storage.find(EndpointsLock, storage.join_key(workspace_id, LOCK), LOCK)
     used = len(list_all(workspace_id))
@@ -140,7 +140,7 @@ def is_subscribed(document: Document, type_: str) -> bool:
 def existed_at(document: Document, milliseconds: int) -> bool:
     """Return whether an endpoint existed at a time (Unix ms). Newer endpoints get no events from a replayed change.
 
-    An imported endpoint counts as existing since `importedAt`. The records imported with it are older, and cause no
+    An imported endpoint counts as existing since `importedAt`. The records imported with it are older, so they cause no
     events.
     """
     created: int = document["importedAt"] if "importedAt" in document else document["createdAt"]

@@ -27,19 +27,20 @@ TEST = "webhook_test"
 # The service sets these members on every save. A save that changes nothing else causes no event.
 _TIMESTAMPS = {"lastModified"}
 _PLATFORMS = ("vg", "vf")
-# The channel (§6) for each origin (§2.6). A conversation without an origin has the channel `webchat`.
+# The channel (§6) for each origin (§2.6). Conversations with any other origin, or without one, have the channel
+# `webchat`.
 _CHANNELS: dict[str, Channel] = {
     "web-chat": "webchat",
     "chatapp": "chatapp",
     "community": "socialnet",
     "gb-chat": "cloudchat",
 }
-# Maximum characters of a name or an email. An event with all its members must fit in an item of 400 KB.
+# Maximum characters of a text member other than the message content. An event must fit into an item of 400 KB.
 _MAX_LABEL = 1_000
 
 
 class Event(NamedTuple):
-    """A workspace's event. `id` and `payload` are the same each time the change is read."""
+    """An event in a workspace. `id` and `payload` are the same each time the change is read."""
 
     id: str
     workspace_id: str
@@ -154,7 +155,7 @@ _CATALOGUE: dict[str, Callable[[RowChange], Iterator[Event]]] = {
 
 
 def _operations(change: RowChange, kind: type[DocumentRow]) -> Iterator[tuple[str, Any, Document]]:
-    """Yield the operation of a changed document with its row and content, or nothing if the content is the same."""
+    """Yield a changed document's operation, row and content, or nothing if the content is unchanged."""
     old = kind.from_raw_data(change.old) if change.old else None
     new = kind.from_raw_data(change.new) if change.new else None
     if new is None:
@@ -180,5 +181,5 @@ def _event(
 
 
 def _truncated(name: str, value: Any) -> Any:
-    # `received` has already truncated the message content.
+    # `new_messages` has already truncated the message content.
     return value[:_MAX_LABEL] if isinstance(value, str) and name != "messageContent" else value

@@ -1,8 +1,8 @@
-"""Fan-out: turns stream changes into delivery messages on a queue. `functions` runs it.
+"""Fan-out: turns stream changes into delivery messages on a queue. `functions` calls it.
 
-It stores the subscribed events, then enqueues messages, each with one endpoint and at most 40 event ids.
-An invocation sends at most 500 messages. It enqueues the remaining messages as continuations of at most the same size.
-A continuation never creates another one. Fan-out makes no HTTP request. Event ids come from the stream record, so a
+Fan-out stores the events that have subscribers, then enqueues messages, each with one endpoint and at most 40 event
+ids. An invocation sends at most 500 messages. The remaining messages become continuation tasks of at most the same
+size, which create no further tasks. Fan-out makes no HTTP requests. Event ids come from the stream record, so a
 replayed batch produces identical events.
 """
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 # their events in memory, and a character takes up to 4 bytes.
 MAX_EVENTS = 40
 _MAX_CHARACTERS = 400_000
-# Maximum groups per continuation, which may send as many messages as an invocation.
+# Maximum groups per continuation. A continuation may send as many messages as an invocation.
 _MAX_GROUPS = 10
 _MAX_MESSAGES = _MAX_GROUPS * endpoints.MAX_ENDPOINTS
 
@@ -40,14 +40,14 @@ class _Subscriber(NamedTuple):
 def fan_out(function: str, records: Sequence[Any]) -> list[Any]:
     """Turn a function's stream records into delivery messages.
 
-    After an outage, return the first record that is not done, otherwise an empty list (`stream_batches`). The stream
-    repeats the batch from that record, and the ids remain the same.
+    After an outage, return the first unprocessed record, otherwise an empty list (`stream_batches`). The stream repeats
+    the batch from that record, and the event ids remain the same.
     """
     remaining = _MAX_MESSAGES
 
     def enqueue(changes: list[list[events.Event]]) -> None:
         nonlocal remaining
-        # The id is the key, because a batch may contain a record twice.
+        # Events are keyed by id, because a batch may contain a record twice.
         by_id = {event.id: event for of_change in changes for event in of_change}
         workspace_id = changes[0][0].workspace_id
         remaining -= _enqueue_deliveries(workspace_id, list(by_id.values()), remaining)
@@ -95,7 +95,7 @@ def _has_subscribed(document: Document, event: events.Event) -> bool:
 
 
 def _groups(new_events: Sequence[events.Event]) -> Iterator[tuple[str, ...]]:
-    """Yield event ids in groups of one message each."""
+    """Yield groups of event ids, one group per message."""
     group: list[str] = []
     size = 0
     for event in new_events:
@@ -112,7 +112,7 @@ def _groups(new_events: Sequence[events.Event]) -> Iterator[tuple[str, ...]]:
 def _messages(
     part: tasks.ContinueFanOut, subscribers: Sequence[_Subscriber]
 ) -> list[tuple[str, queue.DeliveryMessage]]:
-    """Return the messages for stored events, each with its queue. An event's id contains its time."""
+    """Return the messages for stored events, each with its queue name. Event ids contain the event times."""
     messages = []
     for group in part.groups:
         oldest = ids.timestamp_of(min(group))
@@ -158,6 +158,6 @@ def _subscribers(workspace_id: str) -> list[_Subscriber]:
 def _subscriber(row: endpoints.WebhookRow, hosts_by_name: hosts.Hosts) -> _Subscriber:
     document = row.open()
     queue_name = queue.FAST if hosts.find(hosts_by_name, document["url"]).is_quick else queue.SLOW
-    # Both raise an error here if the document cannot be used, and not only when the first event arrives.
+    # An unusable document raises an error here, and not only when the first event arrives.
     endpoints.is_subscribed(document, ""), endpoints.existed_at(document, 0)
     return _Subscriber(row.webhook_id, document, queue_name)

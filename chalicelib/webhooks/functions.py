@@ -1,11 +1,11 @@
 """Lambda entry points for webhooks: fan-out for each watched table, and delivery for each queue.
 
-Each function reports which part of its batch failed (partial batch failures), and streams and queues repeat only that
+Each function reports which part of its batch failed (partial batch failures), and streams and queues retry only that
 part.
 
-In the cloud, each function imports this module instead of `app.py`: no middleware runs, no wire model is loaded, and
-the blueprint's log is not available. Chalice cannot declare a trigger's filters, retries and failure destination, so
-the deployment sets them.
+In AWS, each function imports this module instead of `app.py`, so no middleware runs, no wire models are loaded, and the
+blueprint's log is not available. Chalice cannot declare a trigger's filters, retries and failure destination, so the
+deployment sets them.
 """
 
 import logging
@@ -20,13 +20,13 @@ functions = Blueprint(__name__)
 
 _log = logging.getLogger(__name__)
 _MAX_RECORDS = 100
-# A record has up to 480 messages, and an invocation stores the events for all its records.
+# A record contains up to 480 messages, and an invocation stores the events for all of its records.
 _MAX_CONVERSATIONS = 10
 _MAX_MESSAGES = 10
 _START = "TRIM_HORIZON"  # Chalice's default, LATEST, loses changes made while the trigger is being created
 
 Failures = dict[str, list[dict[str, str]]]
-"""The items that Lambda repeats: `{"batchItemFailures": [{"itemIdentifier": …}]}`."""
+"""The items that Lambda retries: `{"batchItemFailures": [{"itemIdentifier": …}]}`."""
 
 
 @functions.on_dynamodb_record(settings.stream("agents"), _MAX_RECORDS, _START, "fan_out_agents")
@@ -94,7 +94,7 @@ def _failures(identifiers: list[str]) -> Failures:
 
 
 def _read(records: list[dict[str, Any]]) -> tuple[list[tuple[dict[str, Any], queue.DeliveryMessage]], list[str]]:
-    """Return the records with their messages, and the texts of unreadable records."""
+    """Return the readable records with their messages, and the texts of the unreadable records."""
     messages, unreadable = [], []
     for record in records:
         try:
@@ -106,6 +106,6 @@ def _read(records: list[dict[str, Any]]) -> tuple[list[tuple[dict[str, Any], que
 
 
 def _send_to_dead_letter(unreadable: list[str]) -> None:
-    """Send texts to the dead-letter queue. Call this last, so that a repeated batch does not send them again."""
+    """Send texts to the dead-letter queue. Call this last, so that a retried batch does not send them again."""
     for text in unreadable:
         queue.send_to_dead_letter(text)

@@ -1,9 +1,9 @@
-"""Hosts that have responded quickly. Only their deliveries use the fast queue (bulkhead).
+"""Tracks which hosts respond quickly. Only deliveries to these hosts use the fast queue (bulkhead).
 
-A quick response promotes a host for `QUICK_SECONDS`. A hang demotes it for `PENALTY_SECONDS`, then for twice as long
-each time, up to a maximum (`retry_policy`). If a host is still quick after half of its time, its demotions are cleared.
-The state of all hosts is one row in the partition of the workspace's endpoints, so fan-out and delivery read it without
-another request. The row outlives the endpoints: deleting and creating an endpoint again changes nothing.
+A quick response promotes a host for `QUICK_SECONDS`. The first hang demotes a host for `PENALTY_SECONDS`, and each
+further hang for twice as long, up to a maximum (`retry_policy`). A quick response in the second half of `QUICK_SECONDS`
+clears the host's demotions. One row in the partition of the workspace's endpoints contains the state of all hosts, so
+fan-out and delivery read it without an additional request. Deleting an endpoint does not change this row.
 """
 
 import logging
@@ -20,15 +20,15 @@ from chalicelib.webhooks import retry_policy
 _log = logging.getLogger(__name__)
 
 SORT_KEY = "hosts#"
-"""Sorts after every endpoint id, because ids are ULIDs, which begin with a digit. No path identifier contains `#`."""
+"""Sorts after all endpoint ids, which are ULIDs and begin with a digit. No path identifier contains `#`."""
 
-# Maximum hosts in a workspace's row: as many as its endpoints. A forgotten host is slow, like a new one, so the hosts
-# with the fewest demotions are forgotten first.
+# Maximum hosts in a workspace's row, equal to the maximum number of endpoints. A forgotten host is slow, like a new
+# host, so the hosts with the fewest demotions are forgotten first.
 _REMEMBERED = 50
 
 
 class HostsRow(DocumentRow):
-    """The hosts of a workspace: `{"host:port": [quick_until, slow_until, demotions]}`, least recently changed first."""
+    """A workspace's hosts: `{"host:port": [quick_until, slow_until, demotions]}`, least recently changed first."""
 
     class Meta:
         table_name = storage.table("webhooks")
@@ -54,7 +54,7 @@ class Host(NamedTuple):
 
     @property
     def awaits_promotion(self) -> bool:
-        """Return whether a quick response changes the state. A host is promoted again after half of its time."""
+        """Return whether a quick response changes the state. A quick host is promoted again after half of its time."""
         now = clock.seconds()
         return self.slow_until <= now and self.quick_until < now + retry_policy.QUICK_SECONDS // 2
 
@@ -97,7 +97,7 @@ def read(row: HostsRow | None) -> Hosts:
     try:
         return {host: Host(*state) for host, state in row.open().items()}
     except encryption.DecryptionError:
-        _log.exception("Cannot decrypt the hosts of a workspace; all are slow until they answer: %s", row)
+        _log.exception("Cannot decrypt a workspace's hosts; all hosts are slow until they respond: %s", row)
         return {}
 
 
@@ -107,12 +107,12 @@ def find(hosts: Hosts, url: str) -> Host:
 
 
 def promote(workspace_id: str, host: str) -> None:
-    """Record a quick response. Raise Unavailable and ConditionFailed."""
+    """Record a quick response. Raise Unavailable or ConditionFailed if it cannot be stored."""
     _change(workspace_id, host, Host.promoted)
 
 
 def demote(workspace_id: str, host: str) -> None:
-    """Record a hang. Raise Unavailable and ConditionFailed."""
+    """Record a hang. Raise Unavailable or ConditionFailed if it cannot be stored."""
     _change(workspace_id, host, Host.demoted)
 
 
@@ -134,7 +134,7 @@ def _change(workspace_id: str, host: str, change: Callable[[Host], Host]) -> Non
 
 
 def _remembered(hosts_by_name: Mapping[str, Host]) -> Mapping[str, Host]:
-    """Return the hosts to store after one host has changed. New hosts must not displace a host with a penalty."""
+    """Return the hosts to store when another host changes. New hosts must not displace a host with a penalty."""
     if len(hosts_by_name) < _REMEMBERED:
         return hosts_by_name
     # Among hosts with equal demotions, the least recently changed host is forgotten.

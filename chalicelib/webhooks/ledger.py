@@ -1,11 +1,11 @@
 """The ledger: subscribed events, and their deliveries to endpoints. Both expire after `KEPT_DAYS` (`retry_policy`).
 
 A conditional write claims a delivery before it is sent, and a claimed delivery is never sent again. Therefore, an
-endpoint receives an event at most once, although the stream and the queue deliver at least once (§6 rule 3). A claim
-without an outcome is listed as `unknown`: the process ended between claim and outcome.
+endpoint receives an event at most once, although the stream and the queue deliver at least once (§6 rule 3). A claimed
+delivery without an outcome is listed as `unknown`, because its process ended before it stored the outcome.
 
-DynamoDB limits the throughput of a partition. Therefore, a workspace's events are spread over 32 partitions, and an
-endpoint's deliveries over 8. A sparse index contains only failed deliveries.
+DynamoDB limits the throughput per partition. Therefore, a workspace's events are spread over 32 partitions, and an
+endpoint's deliveries over 8 partitions. A sparse index contains only failed deliveries.
 """
 
 import heapq
@@ -23,7 +23,7 @@ from chalicelib.webhooks import retry_policy
 from chalicelib.webhooks.events import Event
 
 _DAY_SECONDS = 24 * 60 * 60
-# Maximum deliveries that a page of a filtered list reads. The cursor continues after them.
+# Maximum deliveries that are read for a page of a filtered list. The cursor continues after them.
 _MAX_SCANNED = 1_000
 _PARTITIONS = 8
 
@@ -31,7 +31,7 @@ PENDING, DELIVERED, FAILED, UNKNOWN, EXPIRED = STATUSES = ("pending", "delivered
 
 
 class EventRow(SealedRow):
-    """An event: `{type, payload}`, the body without `workspaceSecret`."""
+    """An event: `{type, payload}`, which is the request body without `workspaceSecret`."""
 
     class Meta:
         table_name = storage.table("events")
@@ -56,7 +56,7 @@ class ByFailure(GlobalSecondaryIndex["DeliveryRow"]):  # type: ignore[no-untyped
 
 
 class DeliveryRow(storage.TaggedRow):
-    """A delivery of an event to an endpoint. It has the event's id, unless an API request created the delivery."""
+    """A delivery of an event to an endpoint. Its id is the event's id, unless an API request created the delivery."""
 
     class Meta:
         table_name = storage.table("deliveries")
@@ -100,7 +100,7 @@ class DeliveryRow(storage.TaggedRow):
 
 
 def save_events(events: Iterable[Event]) -> None:
-    """Store distinct events. Storing an event again has no effect. Costs one request per 25 events."""
+    """Store distinct events. Storing an event again has no effect. This costs one request per 25 events."""
     storage.save_many([_row(event) for event in events])
 
 
@@ -130,7 +130,7 @@ def _partition(workspace_id: str, event_id: str) -> str:
 
 
 def list_events(partition: str, after: str | None, limit: int) -> list[EventRow]:
-    """Return up to `limit` events of a partition of `event_partitions` after the id `after`, oldest first."""
+    """Return up to `limit` events from one of `event_partitions`, oldest first, starting after the id `after`."""
     return storage.query(EventRow, partition, EventRow.event_id > after if after else None, limit=limit)
 
 
@@ -165,7 +165,7 @@ def new(workspace_id: str, webhook_id: str, event_id: str, type_: str, delivery_
 
 
 def stage_event(event: Event) -> None:
-    """Stage an event in the unit of work of a request."""
+    """Stage an event in the request's unit of work."""
     storage.put(_row(event))
 
 
@@ -176,7 +176,7 @@ class _AlreadyClaimed(errors.Conflict):
 def claim(row: DeliveryRow) -> bool:
     """Claim a delivery with a conditional write. Return False if it is already claimed.
 
-    The caller posts a claimed delivery at most once.
+    The caller must post a claimed delivery at most once.
     """
     row.claim = ids.new_id()
     try:
@@ -210,7 +210,7 @@ def _record_outcome(row: DeliveryRow, status: str, outcome: Outcome) -> None:
 
 
 def read(workspace_id: str, webhook_id: str, delivery_id: str) -> DeliveryRow:
-    """Return a delivery. Raise NotFound."""
+    """Return a delivery. Raise NotFound if it does not exist."""
     row = storage.find(DeliveryRow, _partition_of(workspace_id, webhook_id, delivery_id), delivery_id)
     if row is None:
         raise errors.NotFound.of("delivery")
@@ -226,16 +226,16 @@ def list_all(workspace_id: str, webhook_id: str) -> Iterator[DeliveryRow]:
 def list_page(
     workspace_id: str, webhook_id: str, before: str | None, limit: int, status: str | None
 ) -> tuple[list[DeliveryRow], str | None]:
-    """Return up to `limit` of an endpoint's deliveries, newest first, and the next page's `before`.
+    """Return up to `limit` of an endpoint's deliveries, newest first, and the next page's `before`, if any.
 
-    `before` is None on the last page. Failed deliveries have an index. For any other `status`, a page searches up to
-    1,000 deliveries, so it may be short or empty although more pages follow. These statuses have no index, because they
-    change with time, or apply to most deliveries. The list is eventually consistent.
+    Failed deliveries have an index. For any other `status`, a page searches up to 1,000 deliveries, so it may be short
+    or empty although more pages follow. These statuses have no index, because they change with time, or apply to most
+    deliveries. The list is eventually consistent.
     """
     index = "by_failure" if status == FAILED else None
     max_scanned = limit if status in (None, FAILED) else _MAX_SCANNED
-    # The average number of a page's deliveries per partition, plus three standard deviations. Therefore, a page of
-    # frequent deliveries usually costs one request per partition.
+    # The expected number of a page's deliveries per partition, plus three standard deviations. Therefore, a page
+    # usually costs one request per partition, unless its deliveries are rare.
     share = limit / _PARTITIONS
     size = math.ceil(share + 3 * math.sqrt(share))
     sorted_rows = [_newest_first(partition, before, size, index) for partition in _partitions(workspace_id, webhook_id)]
@@ -252,9 +252,9 @@ def list_page(
 
 
 def _newest_first(partition: str, before: str | None, size: int, index: str | None) -> Iterator[DeliveryRow]:
-    """Yield the deliveries of a partition. Send each request only when its first delivery is needed.
+    """Yield a partition's deliveries, newest first. Send each request only when its first delivery is needed.
 
-    The first request reads `size` deliveries. Each further request reads four times as many, to find rare deliveries.
+    The first request reads `size` deliveries. Each further request reads four times as many as the last.
     """
     while True:
         condition = DeliveryRow.delivery_id < before if before else None

@@ -1,4 +1,4 @@
-"""Wire models of webhook endpoints and deliveries. The specification does not define them (§6)."""
+"""Wire models for webhook endpoints and deliveries. The specification does not define them (§6)."""
 
 from typing import Annotated, Literal
 
@@ -28,7 +28,7 @@ class WebhookChange(WireModel):
 
 
 class NewWebhook(WebhookChange):
-    """A webhook endpoint to create: a public https URL, and the types of events to send to it.
+    """A webhook endpoint to create: a public https URL, and the event types to send to it.
 
     `enabled` is true by default.
     """
@@ -52,7 +52,7 @@ class WebhookChangeIn(WireModel):
 class Webhook(WireModel):
     """A webhook endpoint. `createdAt` is in Unix milliseconds.
 
-    Only the responses to a creation and to a rotation contain `signingSecret`.
+    Only the responses of the create and rotate routes contain `signingSecret`.
     """
 
     id: str
@@ -67,10 +67,10 @@ class Webhook(WireModel):
 class Delivery(WireModel):
     """A delivery of an event to a webhook endpoint.
 
-    `pending`: the delivery is queued or being sent. `delivered`: the receiver responded with 200. `failed`: it did not,
-    and `error` contains the reason. `unknown`: the outcome was lost, so the event may have arrived. `expired`: the
-    delivery was never sent and will not be. `createdAt` is in Unix milliseconds. Lists omit `payload`, which never
-    contains `workspaceSecret`.
+    `pending`: the delivery is queued or being sent. `delivered`: the receiver responded with 200. `failed`: the
+    receiver did not, and `error` contains the reason. `unknown`: the outcome was lost, so the event may have arrived.
+    `expired`: the delivery was never sent and will not be. `createdAt` is in Unix milliseconds. Lists omit `payload`,
+    which never contains `workspaceSecret`.
     """
 
     id: str

@@ -10,7 +10,7 @@ from chalicelib.queues.messages import from_members
 
 FAST, SLOW = "deliveries", "deliveries-slow"
 DEAD_LETTER = stream_batches.DEAD_LETTER
-# The message group for unreadable texts. Their workspace is unknown, and no function receives them.
+# The message group for unreadable messages. Their workspace is unknown, and no function receives them.
 _UNREADABLE = "unreadable"
 
 
@@ -49,13 +49,13 @@ class DeliveryMessage(NamedTuple):
     def pack(self) -> str:
         """Return the message's text, which `parse` reads.
 
-        The text omits the kind, because during an upgrade the previous release also reads and sends messages.
+        The text omits the message kind, because the previous release also reads and sends messages during an upgrade.
         """
         return json.dumps(self)
 
     @staticmethod
     def parse(text: str) -> "DeliveryMessage":
-        """Return the message in a text. Raise TypeError or ValueError if it is invalid."""
+        """Parse a message's text. Raise TypeError or ValueError if it is invalid."""
         return from_members(DeliveryMessage, json.loads(text))
 
 

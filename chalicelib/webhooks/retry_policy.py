@@ -1,7 +1,7 @@
 """All numbers in the webhook retry policy. A test generates the table in docs/webhooks.md from them.
 
 A webhook is sent at most once (§6 rule 3): CAMS never repeats a POST, but a customer can request a redelivery. The
-queues repeat work that fails before a delivery is claimed, such as a read during an outage. A deployment sets the queue
+queues retry work that fails before a delivery is claimed, such as a read during an outage. A deployment sets the queue
 attributes (`infra/webhook_queues.py`) and the timeout of the delivery functions.
 """
 
@@ -19,8 +19,8 @@ QUEUE_RETENTION_DAYS = 4
 CLAIM_SECONDS = 60
 # Events and deliveries are stored, and can be redelivered, for this time.
 KEPT_DAYS = 30
-# A host that takes longer counts as hanging and moves to the slow queue. A quicker response moves it to the fast queue
-# for a day.
+# A host that takes longer to respond counts as hanging, and moves to the slow queue. A quicker response moves the host
+# to the fast queue for a day.
 SLOW_SECONDS = 2.0
 QUICK_SECONDS = 24 * 60 * 60
 # A hanging host remains in the slow queue for ten minutes the first time, then for twice as long each time, up to a

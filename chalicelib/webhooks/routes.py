@@ -29,8 +29,8 @@ _RENDERED = ("url", "events", "enabled", "description", "createdAt")
 def create_webhook() -> Response:
     """Create a webhook endpoint. Store its `signingSecret`: only this response contains it.
 
-    The response to a token with scopes omits it, but the workspace key can rotate it. If the caller is an access token,
-    `warnings` lists the endpoint, because it outlives the token.
+    If the caller is a token with scopes, the response omits the secret, but the workspace key can rotate it. If the
+    caller is an access token, `warnings` lists the endpoint, because the endpoint outlives the token.
     """
     body: models.WebhookIn = bodies.read()
     _require_valid_url(body.webhook)
@@ -43,7 +43,7 @@ def create_webhook() -> Response:
 @routes.route("/v3/webhooks", methods=["GET"])
 @Operation(data="list[models.Webhook]")
 def list_webhooks() -> Response:
-    """List the webhook endpoints of the workspace, oldest first. There are at most 50, on one page."""
+    """List the workspace's webhook endpoints, oldest first. A single page contains all endpoints, at most 50."""
     rows = endpoints.list_all(auth.caller().workspace_id)
     return responses.success("Webhooks retrieved successfully", [_render(row) for row in rows])
 
@@ -67,7 +67,7 @@ def read_webhook(webhook_id: str) -> Response:
 def change_webhook(webhook_id: str) -> Response:
     """Change a webhook endpoint. Omitted members keep their values, and `events` replaces the whole list.
 
-    If the caller is an access token, `warnings` lists the endpoint, because it outlives the token.
+    If the caller is an access token, `warnings` lists the endpoint, because the endpoint outlives the token.
     """
     change: models.WebhookChangeIn = bodies.read()
     _require_valid_url(change.webhook)
@@ -89,7 +89,7 @@ def delete_webhook(webhook_id: str) -> Response:
 @routes.route("/v3/webhooks/{webhook_id}/test", methods=["POST"])
 @Operation(data="models.Delivery", raises=(errors.NotFound,))
 def test_webhook(webhook_id: str) -> Response:
-    """Send a `webhook_test` event. It is sent even if the endpoint is disabled or does not subscribe to this type."""
+    """Send a `webhook_test` event, even if the endpoint is disabled or does not subscribe to this event type."""
     _endpoint(webhook_id)
     payload = {"message": "A test of this webhook endpoint.", "createdAt": clock.milliseconds()}
     event = events.Event(ids.new_id(), auth.caller().workspace_id, events.TEST, payload)
@@ -102,7 +102,7 @@ def test_webhook(webhook_id: str) -> Response:
 def rotate_webhook(webhook_id: str) -> Response:
     """Rotate the signing secret. For 24 hours, each delivery also contains a signature with the old secret.
 
-    Store `signingSecret`: only this response contains it, and the response to a token with scopes omits it.
+    Store `signingSecret`: only this response contains it. If the caller is a token with scopes, the response omits it.
     """
     row = _require_match(webhook_id)
     rotated = privileges.visible({"signingSecret": endpoints.rotate(row), **_render(row)}, lambda: models.Webhook)
@@ -115,9 +115,9 @@ def rotate_webhook(webhook_id: str) -> Response:
 def list_deliveries(webhook_id: str) -> Response:
     """List a webhook endpoint's deliveries from the last 30 days, newest first.
 
-    `status` selects deliveries by status. `failed` reads only failed deliveries. For other statuses, a page searches
-    1,000 deliveries, so it may be short or even empty. Continue as long as the response contains `nextCursor`. A
-    delivery or outcome from the last second may be missing.
+    `status` selects deliveries by status. Failed deliveries have an index. For any other status, a page searches up to
+    1,000 deliveries, so it may be short or empty. Continue as long as the response contains `nextCursor`. Deliveries
+    and outcomes from the last second may be missing.
     """
     status = current_request.query_value("status")
     if status not in (None, *ledger.STATUSES):
@@ -142,9 +142,9 @@ def read_delivery(webhook_id: str, delivery_id: str) -> Response:
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", methods=["POST"])
 @Operation(data="models.Delivery", raises=(errors.NotFound,))
 def redeliver(webhook_id: str, delivery_id: str) -> Response:
-    """Redeliver an event. This sends the same event again, as a new delivery.
+    """Redeliver an event: send the same event again, as a new delivery.
 
-    It is sent even if the endpoint is disabled or no longer subscribes to this type.
+    The event is sent even if the endpoint is disabled or no longer subscribes to this event type.
     """
     row = _read(webhook_id, delivery_id)
     if ledger.find_event(auth.caller().workspace_id, row.event_id) is None:
@@ -161,7 +161,7 @@ def _require_match(webhook_id: str) -> endpoints.WebhookRow:
 
 
 def _read(webhook_id: str, delivery_id: str) -> ledger.DeliveryRow:
-    """Return a delivery. Raise NotFound if it, or its endpoint, does not exist."""
+    """Return a delivery. Raise NotFound if the delivery or its endpoint does not exist."""
     _endpoint(webhook_id)
     return ledger.read(auth.caller().workspace_id, webhook_id, delivery_id)
 
@@ -177,7 +177,7 @@ def _stage_delivery(webhook_id: str, event_id: str, type_: str) -> dict[str, Any
 
 
 def _require_valid_url(change: "models.WebhookChange") -> None:
-    """Raise Invalid if a webhook endpoint must not have this URL."""
+    """Raise Invalid if the URL is not allowed for a webhook endpoint."""
     rule = sender.check_url(change.url) if "url" in change.model_fields_set else None
     if rule is not None:
         raise errors.Invalid.member("webhook.url", rule)

@@ -21,8 +21,8 @@ def new_secret() -> str:
 def sign(secrets: Sequence[str], message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
     """Return the three headers of a delivery at `timestamp` (Unix seconds), with one signature per secret.
 
-    During a rotation, there are several secrets, newest first, and a receiver accepts a signature with any of them.
-    Raise ValueError for a secret that is not base64.
+    During a rotation, there are several secrets, newest first, and a receiver accepts a signature made with any of
+    them. Raise ValueError for a secret that is not base64.
     """
     signed = b"%s.%d.%s" % (message_id.encode(), timestamp, body)
     # `hmac.digest` is a third slower on bodies this small, and releases the GIL on each call.

@@ -160,9 +160,9 @@ def test_a_url_is_parsed() -> None:
 
 _VALID = "must be a valid URL"
 _SCHEME = "must begin with https://"
-_LETTERS = "must not have spaces, control characters or backslashes"
-_CREDENTIALS = "must not have a user name or password"
-_FRAGMENT = "must not have a fragment"
+_LETTERS = "must not contain spaces, control characters or backslashes"
+_CREDENTIALS = "must not contain a user name or password"
+_FRAGMENT = "must not contain a fragment"
 _HOST = "must have a valid host"
 _PORT = "must have a port from 1 to 65535"
 _PUBLIC = "must have a public address"

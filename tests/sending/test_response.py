@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 def test_no_other_status_than_200_acknowledges(code: int, private: None) -> None:
     with receiver(status(code)) as one:
         outcome, _ = tried(one.url)
-    assert outcome[:2] == (code, f"The receiver answered {code}; only 200 acknowledges a delivery.")
+    assert outcome[:2] == (code, f"The receiver responded with {code}; only 200 acknowledges a delivery.")
 
 
 @first_case

@@ -15,7 +15,7 @@ from tests.direct_writes import delete_now
 NOW = 1_793_611_800_123
 ENDED = {
     "delivered": Outcome(200, None, 12),
-    "failed": Outcome(500, "The receiver answered 500.", 34),
+    "failed": Outcome(500, "The receiver responded with 500.", 34),
 }
 
 

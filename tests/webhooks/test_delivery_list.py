@@ -51,7 +51,7 @@ def fill(
         if number in unknown:
             row.outcome = None  # an old claim without an outcome
         if number in failed:
-            row.outcome, row.response_status, row.error = ledger.FAILED, 500, "The receiver answered 500."
+            row.outcome, row.response_status, row.error = ledger.FAILED, 500, "The receiver responded with 500."
             row.failed_webhook = row.webhook
         rows.append(row)
     storage.save_many(rows)

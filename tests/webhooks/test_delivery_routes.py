@@ -121,7 +121,7 @@ def test_a_delivery_is_stored_before_its_message_is_sent(
     ("status", "members"),
     [
         ("delivered", {"responseStatus": 200, "durationMs": 12, "error": None}),
-        ("failed", {"responseStatus": 500, "durationMs": 34, "error": "The receiver answered 500."}),
+        ("failed", {"responseStatus": 500, "durationMs": 34, "error": "The receiver responded with 500."}),
         ("expired", {"responseStatus": None, "durationMs": 0, "error": "The event has expired."}),
     ],
 )

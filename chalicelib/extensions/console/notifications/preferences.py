@@ -1,4 +1,4 @@
-"""Evaluates the email preferences in a client's `notificationsSettings`. The module performs no I/O."""
+"""Whether a client gets emails, by its `notificationsSettings`. Pure."""
 
 from typing import Any
 
@@ -6,10 +6,9 @@ _THROUGH, _IF = "email", "all"
 
 
 def by_email(client: dict[str, Any]) -> bool:
-    """Return whether a client gets an email when a conversation is waiting for a person.
+    """Return whether a client gets an email when a conversation waits for a person.
 
-    Without `notifyIf`, every conversation qualifies. The service cannot evaluate unknown values, so it sends no email
-    for them.
+    Without `notifyIf`, each conversation counts. The service cannot check an unknown value, so it sends no mail.
     """
     settings = client.get("notificationsSettings") or {}
     return settings.get("notifyThrough") == _THROUGH and settings.get("notifyIf") in (None, _IF)
