@@ -60,7 +60,7 @@ def test_a_request_for_a_person_becomes_a_mail_of_which_the_links_work(tmp_path:
             assert runs.ask(run, "POST", path, key, body)[0] == 200
         raw = _wait_for_mail(run)
         mail = email.message_from_bytes(raw, policy=default)
-        assert (mail["To"], mail["Subject"]) == ("Zoë <zoe@acme.test>", "Een gesprek wacht op een medewerker")
+        assert (mail["To"], mail["Subject"]) == ("Zoë <zoe@acme.test>", "Er wacht een gesprek op een medewerker")
         console = f"{run.credentials['base_url']}/console/{run.credentials['workspace_id']}"
         for kind in ("plain", "html"):
             part = mail.get_body((kind,))

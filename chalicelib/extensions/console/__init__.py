@@ -1,1 +1,1 @@
-"""The console: pages for the people of an organisation and for operators, rendered on the server."""
+"""The console extension: server-rendered pages for an organisation's people and for operators."""

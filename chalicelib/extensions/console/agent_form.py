@@ -1,7 +1,7 @@
-"""The form of an agent: a field for each frequently changed member, and one JSON field for the others.
+"""The agent form: a field for each frequently changed member, and one JSON field for the others.
 
-A save sends only members that the page showed and the person changed. So it keeps hidden members, which are keys and
-members that are too large for a page.
+Saving the form sends only members that the page showed and the person changed. Hidden members, which are keys and
+members that are too large for a page, keep their values.
 """
 
 import json
@@ -35,14 +35,15 @@ GROUPS = {
     ),
 }  # fmt: skip
 _FIELDS = tuple(field for group in GROUPS.values() for field in group)
-# The maximum size of all fields as HTML, in bytes. An agent may have 3 MB, which indentation multiplies.
+# The maximum size of all fields as HTML, in bytes. An agent may have 3 MB of JSON, and indentation makes it several
+# times larger.
 _MAX_BYTES = 400_000
-# The maximum size of a submitted form in bytes. An error page shows the form again.
+# The maximum size of a submitted form in bytes. The limit applies because an error page shows the form again.
 MAX_SENT = 500_000
 
 
 class MembersThatFit(NamedTuple):
-    """The fields and the other members of an agent that fit on a page, and the paths of the members that do not."""
+    """An agent's fields and other members that fit on a page, and the paths of the members that do not."""
 
     fields: list[Field]
     rest: Document
@@ -50,7 +51,7 @@ class MembersThatFit(NamedTuple):
 
 
 def members_that_fit(agent: Document) -> MembersThatFit:
-    """Return the members of an agent that fit on a page: first the fields, then the other members."""
+    """Return the agent members that fit on a page. Fields take precedence over the other members."""
     selected, left_out, left = fields.fields_that_fit(_FIELDS, agent, _MAX_BYTES)
     page = MembersThatFit(selected, {}, left_out)
     for name, value in _rest(agent).items():
@@ -70,13 +71,13 @@ def values(agent: Document) -> dict[str, Any]:
 
 
 def submitted_values(agent: Document, sent: dict[str, str]) -> dict[str, Any]:
-    """Return the submitted values of the fields, in the form of `values`."""
+    """Return the submitted field values, in the format that `values` returns."""
     rest = sent.get(REST, values(agent)[REST])
     return {**fields.submitted_values(members_that_fit(agent).fields, sent), REST: rest.replace("\r\n", "\n")}
 
 
 def change(agent: Document, submitted: dict[str, Any]) -> Document:
-    """Return the body for the API that changes the agent to the submitted values. Raise Invalid."""
+    """Return the API request body that changes the agent to the submitted values. Raise Invalid."""
     page = members_that_fit(agent)
     patch = fields.change(page.fields, agent, submitted)
     if submitted[REST] == values(agent)[REST]:
@@ -98,7 +99,7 @@ def read_only() -> frozenset[str]:
 
 
 def _rest(agent: Document) -> Document:
-    """Return the members without a separate field, and without those that the service sets."""
+    """Return the members that have no separate field and are not set by the service."""
     own = {field.path for field in _FIELDS}
     rest: Document = {}
     for name, value in agent.items():
@@ -133,7 +134,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _patch(model: Any, old: Document, new: Document) -> Document:
-    """Return the change from one document to another. A removed object loses only the members that the page showed."""
+    """Return the patch from one document to another. A removed object loses only the members that the page showed."""
     nested = projections.nested_models(model)
     patch: Document = {}
     for name in [*new, *(one for one in old if one not in new)]:
@@ -150,12 +151,12 @@ def _patch(model: Any, old: Document, new: Document) -> Document:
 
 
 def _patch_nodes(model: Any, before: list[Document], after: list[Any]) -> list[Any]:
-    """Return the change of nodes, which the API merges by id. Raise Invalid if one is removed."""
+    """Return the patch for a list of nodes, which the API merges by id. Raise Invalid if a node is removed."""
     stored = {node["id"]: node for node in before}
     ids = {node.get("id") for node in after if isinstance(node, dict)}
     if missing := stored.keys() - ids:
         issues: list[errors.MemberIssue] = [
-            {"path": "nodes", "message": f"must keep the node {path}: nodes cannot be removed one by one"}
+            {"path": "nodes", "message": f"must keep the node {path}: nodes cannot be removed individually"}
             for path in sorted(missing)
         ]
         raise errors.Invalid("", issues)

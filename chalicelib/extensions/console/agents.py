@@ -1,4 +1,4 @@
-"""Agents: the list, the form of an agent, and tests of its tools."""
+"""The agent pages: the list, the agent form, and tool tests."""
 
 import json
 from typing import Any
@@ -16,13 +16,13 @@ from chalicelib.storage import Document
 _PATH = "/v3/agents/{agent_id}"
 _PAGE_SIZE = 50
 _TOOL_TEXTS = ("name", "method", "serverUrl", "description")
-# Limits: bytes of all tools as HTML, bytes of the tags around a tool, and characters of a text.
+# The maximum bytes of all tools as HTML, the bytes of the tags around a tool, and the maximum characters of a text.
 _MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT, _MAX_ARGUMENTS = 100_000, 800, 1_000, 5_000
 
 
 @signed_in("/agents")
 def list_agents(session: Session) -> Response:
-    """List the agents of the person's organisation or, with a search, those of the workspace."""
+    """List the agents in the person's organisation. Operators list or search those in the workspace."""
     query = {name: current_request.query_value(name) for name in ("q", "starred", "cursor")}
     page = _list(session, query)
     following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
@@ -38,7 +38,7 @@ def list_agents(session: Session) -> Response:
 
 @signed_in("/agents")
 def read_agent(session: Session, agent_id: str) -> Response:
-    """Show the form of an agent, and its tools."""
+    """Show the agent form and the agent's tools."""
     agent, tag = calls.read(_PATH, agent_id=agent_id)
     return _page(session, agent, tag, agent_form.values(agent))
 
@@ -62,7 +62,7 @@ def save_agent(session: Session, agent_id: str) -> Response:
 
 @signed_in("/agents")
 def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
-    """Call the server of a tool with the submitted arguments; show the request and the response."""
+    """Call a tool's server with the submitted arguments, and show the request and response."""
     tool = calls.get("/v3/tools/{tool_id}", tool_id=tool_id)["data"]
     if tool.get("agentId") != agent_id:
         raise errors.NotFound.of("tool")
@@ -85,7 +85,7 @@ def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
 
 
 def arguments_of(tool: Document) -> str:
-    """Return the initial arguments of a tool's test as JSON: the keys of its fields, or none if they are too long."""
+    """Return a tool test's initial arguments as JSON: the keys of the tool's fields, or none if they are too long."""
     keys = [field.get("key") for field in tool.get("fields") or () if isinstance(field, dict)]
     text = template_filters.indented_json({key: "" for key in keys if key}, _MAX_ARGUMENTS)
     return text if len(text) <= _MAX_ARGUMENTS else "{}"
@@ -122,7 +122,7 @@ def _page(
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
-    """Return the page of an agent with these values, and with each error next to its field."""
+    """Return an agent's page with these values, and with each error next to its field."""
     rules = guard.rules(session, error)
     return guard.form_page(
         session,
@@ -143,7 +143,7 @@ def _page(
 
 
 def _tools(agent: Document) -> Document:
-    """Return the tools that fit on the page, whether there are more, and whether a text is truncated."""
+    """Return the tools that fit on the page, whether there are more, and whether any text is truncated."""
     tools, left = agent.get("tools") or [], _MAX_TOOL_BYTES
     entries: list[Document] = []
     for tool in tools:

@@ -1,4 +1,4 @@
-"""Analytics: the counts of one or all visible agents in a chosen period, as a page and as a CSV file."""
+"""The analytics page: the counts for one or all visible agents in a chosen period, also as a CSV file."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
 _REPORTS: Any = extensions.service("series")
-# Every count, the most important ones first.
+# All counts, in order of importance.
 COUNTS = (
     "conversations", "messages", "handoffs", "newVisitors", "leads", "interactions", "loads", "averageSeconds",
 )  # fmt: skip
@@ -24,7 +24,7 @@ _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz")
 
 @signed_in("/analytics")
 def read_analytics(session: Session) -> Response:
-    """Show the counts of a period with charts and tables, next to those of the period before."""
+    """Show a period's counts in charts and tables, next to those of the previous period."""
     query = {name: current_request.query_value(name) or "" for name in _FIELDS}
     titles, has_more = overview.visible_agents(session)
     try:
@@ -53,7 +53,7 @@ def read_analytics(session: Session) -> Response:
 
 @signed_in("/analytics")
 def download(session: Session) -> Response:
-    """Return the report as a file: a row for each interval and for each value of the dimension."""
+    """Return the report as a file with a row for each interval and dimension value."""
     query = periods.from_request()
     agent_ids = _agents(overview.visible_agents(session).titles, current_request.query_value("agent"))
     report = _REPORTS.build_report(_read(session, agent_ids, query), query)
@@ -61,7 +61,7 @@ def download(session: Session) -> Response:
 
 
 def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document:
-    """Return the template variables of a report. One request for each agent, and one for each further MB."""
+    """Return the template variables for a report. Costs one request per agent, plus one for each further MB."""
     query = periods.from_request()
     period, before = query.period, query.before
     hourly_counts = [*_read(session, _agents(titles, agent_id), query)]
@@ -70,7 +70,7 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
         before, before.before(), query.interval, [hour for hour in hourly_counts if hour.start < before.end]
     )
     zone, t = period.zone, guard.texts(session)
-    edges = period.start, period.end - 2 * _REPORTS.SECONDS  # timestamps within the first and the last day
+    edges = period.start, period.end - 2 * _REPORTS.SECONDS  # timestamps within the first and last day
     return {
         "report": report,
         "totals": {"averageSeconds": 0, **report["totals"]},
@@ -95,12 +95,12 @@ def _read(session: Session, agent_ids: list[str], query: Any) -> Iterator[Any]:
 
 
 def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
-    """Return the agents of a report: the requested agent if the person may see it, otherwise all visible agents."""
+    """Return the agents in a report: the requested agent if the person may see it, otherwise all visible agents."""
     return [agent_id] if agent_id in titles else [*titles]
 
 
 def _groups(report: Document, query: Any) -> dict[str, list[tuple[str, int]]]:
-    """Return the largest values of the dimension, for each count that has any."""
+    """For each count, return the dimension values with the highest counts, if there are any."""
     groups = report["groups"] if query.by else []
     by_count = {name: [(group["value"], group["totals"].get(name, 0)) for group in groups] for name in COUNTS}
     return {name: _largest(entries) for name, entries in by_count.items() if _is_known(entries)}

@@ -1,4 +1,4 @@
-"""The messages of a transcript whose texts fit on a page. Pure."""
+"""Selects the messages of a transcript that fit on a page. The module performs no I/O."""
 
 import hashlib
 from collections.abc import Iterable
@@ -7,16 +7,17 @@ from typing import Any, NamedTuple
 from chalicelib.extensions.console import template_filters
 from chalicelib.storage import Document
 
-# The maximum size of a transcript as HTML in bytes. An apostrophe takes five. One message always fits.
+# The maximum size of a transcript as HTML, in bytes. For example, an apostrophe takes five bytes. One message always
+# fits.
 _MAX_BYTES = 250_000
-_TAGS_BYTES = 800  # around the texts of a message
-# The maximum length of a text, of a title or name, and of a link, in characters.
+_TAGS_BYTES = 800  # around a message's texts
+# The maximum length in characters of a text, of a title or name, and of a link.
 _MAX_TEXT, _MAX_NAME, _MAX_LINK = 20_000, 200, 2_000
 _MAX_CHOICES = 50
 
 
 class Bubble(NamedTuple):
-    """A message. `item` is the JSON of an item without a known form. A truncated message has a `digest`."""
+    """A message on a page. `item` contains an item in an unknown format as JSON. A truncated message has a `digest`."""
 
     digest: str | None
     is_human: bool
@@ -32,7 +33,7 @@ class Bubble(NamedTuple):
 
 
 def bubbles_that_fit(messages: Iterable[Document]) -> list[Bubble]:
-    """Return the first messages that fit on a page, at least one."""
+    """Return the first messages that fit on a page, and at least one."""
     bubbles: list[Bubble] = []
     left = _MAX_BYTES
     for message in messages:
@@ -46,12 +47,12 @@ def bubbles_that_fit(messages: Iterable[Document]) -> list[Bubble]:
 
 
 def digest(message: Document) -> str:
-    """Return a text that identifies a message in a link, because its id may be too long."""
+    """Return a digest that identifies a message in a link, because the message id may be too long."""
     return hashlib.sha256(str(message.get("mid")).encode(errors="replace")).hexdigest()
 
 
 def full_text(message: Document) -> str:
-    """Return the whole text of a message; its item as JSON if the item has more than a text."""
+    """Return a message's whole text, or its item as JSON if the item contains more than text."""
     item = message.get("item")
     has_more = any(value for name, value in template_filters.card(item).items() if name != "text")
     text = "" if has_more else template_filters.text_of(item)

@@ -1,6 +1,6 @@
-"""Calls of API operations by a page, in the same process and for the current caller.
+"""Calls API operations for a page, in the same process and as the current caller.
 
-Pages and forms thus have the API's checks. Writes are staged in the unit of work of the page's request.
+The API's checks therefore apply to pages and forms. Writes are staged in the page request's unit of work.
 """
 
 import hashlib
@@ -16,33 +16,33 @@ from chalicelib.extensions.console.routes import routes
 from chalicelib.http import commit, current_request
 
 _Result = TypeVar("_Result")
-# Strict: a member that the API would drop is an error.
+# With strict handling, a member that the API would otherwise ignore is an error.
 _HEADERS = {"content-type": "application/json", "prefer": "handling=strict"}
 
 
 def get(path: str, query: dict[str, Any] | None = None, **values: str) -> Any:
-    """Return the response body of a GET. `query` may have empty values, which are not sent."""
+    """Return the response body of a GET request. Empty `query` values are not sent."""
     return json.loads(_call("GET", path, query or {}, None, values).body)
 
 
 def read(path: str, **values: str) -> tuple[Any, str]:
-    """Return the record of a GET, and its entity tag."""
+    """Return the record that a GET request reads, and its entity tag."""
     answer = _call("GET", path, {}, None, values)
     return json.loads(answer.body)["data"], str(answer.headers["ETag"])
 
 
 def send(method: str, path: str, body: Any, if_match: str | None = None, **values: str) -> Any:
-    """Return the response body of a request with a JSON body. Raise the errors of the operation."""
+    """Return the response body of a request with a JSON body. Raise the operation's errors."""
     return json.loads(_call(method, path, {}, body, values, if_match).body)
 
 
 def send_once(
     form_id: str | None, path: str, body: Any, require: Callable[[], None] = lambda: None, **values: str
 ) -> Any:
-    """Send a POST and commit it now, once for each `form_id` and content of a form. Return the response body.
+    """Send a POST request and commit it immediately, once per form id and content. Return the response body.
 
-    The form id is part of an idempotency key, so a form that is sent twice gets the first response. `require` stages
-    conditions of the commit.
+    The form id is part of an idempotency key, so submitting a form twice returns the first response. `require` stages
+    conditions for the commit.
     """
 
     def run(_: Request) -> Response:
@@ -60,7 +60,7 @@ def send_once(
 
 
 def commit_now(action: Callable[[], _Result]) -> _Result:
-    """Run an action, commit its writes and return its result, so that a page can show the errors of the commit."""
+    """Run an action, commit its writes and return its result, so that a page can show commit errors."""
 
     def run() -> _Result:
         with storage.unit_of_work() as unit:
@@ -72,7 +72,7 @@ def commit_now(action: Callable[[], _Result]) -> _Result:
 
 
 def query_string(query: dict[str, Any]) -> str:
-    """Return a query as text with its `?`, without empty values, or an empty text if there are none."""
+    """Return a query string with its `?`, without empty values, or an empty text if all values are empty."""
     filled = {name: value for name, value in query.items() if value not in (None, "")}
     return f"?{urlencode(filled)}" if filled else ""
 

@@ -1,4 +1,4 @@
-"""Conversations: the list with the filters of the API, the transcript, and the actions of a person."""
+"""The conversation pages: the list with the API's filters, the transcript, and a person's actions."""
 
 import hashlib
 import json
@@ -26,18 +26,18 @@ _AGENT, _PATH = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id
 _FILTERS = ("state", "tag", "origin", "assignedTo", "q")
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 MAX_MESSAGES = 100
-# The maximum number of tags in a form, and of their characters.
+# The maximum number of tags in a form, and of characters in all of them.
 _MAX_TAGS, _MAX_TAGS_LENGTH = 100, 5_000
-_MAX_COLLEAGUE = 60  # the maximum length of a name, because a list has at most 500
-# The maximum number of requests for a page of the inbox, which contains agents that the person may not see.
+_MAX_COLLEAGUE = 60  # the maximum length of a name in the list of up to 500 people
+# The maximum number of requests per inbox page, because the inbox includes agents that the person may not see.
 _MAX_INBOX_REQUESTS = 5
-# The maximum number of pages of clients. A page has 100 clients, or examines 500 of all organisations.
+# The maximum number of client pages. A page contains up to 100 clients, or examines 500 clients from all organisations.
 _MAX_COLLEAGUES_REQUESTS = 5
 
 
 @signed_in("/convos")
 def list_conversations(session: Session) -> Response:
-    """List the conversations of an agent that match the filters, or with `inbox` those that wait for a person."""
+    """List an agent's conversations that match the filters or, with `inbox`, those that are waiting for a person."""
     query = {name: current_request.query_value(name) for name in ("agent", "inbox", "cursor", *_FILTERS)}
     titles, has_more = overview.visible_agents(session)
     query["agent"] = query["agent"] if query["agent"] in titles else next(iter(titles), None)
@@ -58,13 +58,13 @@ def list_conversations(session: Session) -> Response:
 
 @signed_in("/convos")
 def read_conversation(session: Session, agent_id: str, convo_id: str) -> Response:
-    """Show a conversation: its newest messages, facts about the visitor, and the forms."""
+    """Show a conversation: its newest messages, information about the visitor, and the forms."""
     return _page(session, agent_id, convo_id, {})
 
 
 @signed_in("/convos")
 def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
-    """Return the transcript if it has changed since the entity tag of the request. Otherwise, read one index entry."""
+    """Return the transcript if it no longer has the request's entity tag. If it has, only one index entry is read."""
     created = current_request.query_value("created") or ""
     tag = _indexed_tag(session.workspace_id, agent_id, created) if ids.ULID.fullmatch(created) else ""
     has, unchanged = current_request.request().headers.get("if-none-match"), Response("", {}, status_code=304)
@@ -78,7 +78,7 @@ def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
 
 @signed_in("/convos")
 def submit_action(session: Session, agent_id: str, convo_id: str) -> Response:
-    """Reply, assign, pass back to the AI, end or tag; then show the conversation."""
+    """Perform an action (reply, assign, pass back to the AI, end or tag), then show the conversation."""
     fields = guard.form()
     action = _ACTIONS.get(fields.get("action", ""))
     if action is None:
@@ -93,7 +93,7 @@ def submit_action(session: Session, agent_id: str, convo_id: str) -> Response:
 def _page(
     session: Session, agent_id: str, convo_id: str, submitted: dict[str, str], error: errors.ApiError | None = None
 ) -> Response:
-    """Return the page, with the error of a form and its submitted values."""
+    """Return the page, with a form's error and its submitted values."""
     transcript = _transcript(session, agent_id, convo_id)
     tags = transcript["meta"].get("tags") or []
     colleagues, has_more = _colleagues(session)
@@ -115,7 +115,7 @@ def _page(
 
 
 def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, ConversationRow]:
-    """Return the agent, and the row of the conversation. One request. Raise NotFound."""
+    """Return the agent and the conversation row. Costs one request. Raise NotFound."""
     keys = [agents.key(session.workspace_id, agent_id), conversations.key(session.workspace_id, agent_id, convo_id)]
     agent, stored = storage.find_many(keys)
     row = conversations.unless_expired(stored)
@@ -125,24 +125,24 @@ def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, Conv
 
 
 def metadata_of(row: ConversationRow) -> Document:
-    """Return the metadata of a conversation as the API shows it."""
+    """Return a conversation's metadata as the API shows it."""
     return render_v3(row, conversations.read_metadata(row))
 
 
 def _digest(tags: list[str]) -> str:
-    """Return a digest of the tags for their form, so that saving replaces only tags that the page displayed."""
+    """Return a digest of the tags for the form, so that saving replaces only tags that the page displayed."""
     return hashlib.sha256(json.dumps(tags).encode()).hexdigest()
 
 
 def _fits(tags: list[str]) -> bool:
-    """Return whether a form shows the tags. It shows all or none, because a save would drop hidden ones."""
+    """Return whether the tags fit in a form. The form shows all tags or none, because saving would drop hidden tags."""
     return len(tags) <= _MAX_TAGS and sum(map(len, tags)) <= _MAX_TAGS_LENGTH
 
 
 def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
-    """Return the template variables of a transcript: metadata, newest messages in their order, and the page before.
+    """Return the template variables for a transcript: metadata, the newest messages in order, and the page before them.
 
-    One request, and one for each further chunk. Raise NotFound.
+    Costs one request, plus one for each further chunk. Raise NotFound.
     """
     agent, row = find(session, agent_id, convo_id)
     newest = bubbles.bubbles_that_fit(islice(transcript.newest_messages(row), _before(), _before() + MAX_MESSAGES))
@@ -158,15 +158,16 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
 
 
 def _entity_tag(row: ConversationRow) -> str:
-    """Return a text that changes with the conversation, or an empty text for an index entry with long metadata.
+    """Return a tag that changes with the conversation, or an empty text for an index entry whose metadata is long.
 
-    Each save seals the metadata with a new nonce, so the digest of short metadata changes like the version tag.
+    Each save seals the metadata with a new nonce. Therefore, the digest of short metadata changes whenever the version
+    tag does.
     """
     return hashlib.sha256(row.summary).hexdigest()[:32] if row.summary else row.version_tag or ""
 
 
 def _indexed_tag(workspace_id: str, agent_id: str, created: str) -> str:
-    """Return the `_entity_tag` of the conversation with this `created` from the index, empty if absent. One request."""
+    """Return a conversation's `_entity_tag` from the index, or an empty text if it is missing. Costs one request."""
     agent, condition = storage.join_key(workspace_id, agent_id), ConversationRow.created == created
     return "".join(map(_entity_tag, storage.query(ConversationRow, agent, condition, index="by_creation", limit=1)))
 
@@ -180,7 +181,7 @@ def _before() -> int:
 
 
 def _list(session: Session, query: dict[str, Any]) -> Any:
-    """Return a page of an agent's conversations, or of all visible agents' conversations waiting for a person."""
+    """Return a page of one agent's conversations, or of all visible agents' waiting conversations."""
     filters = {name: query[name] for name in (*_FILTERS, "inbox", "cursor")}
     if not query["inbox"]:
         return calls.get(f"{_AGENT}/convos", filters, agent_id=query["agent"])
@@ -188,7 +189,7 @@ def _list(session: Session, query: dict[str, Any]) -> Any:
 
 
 def _waiting(session: Session, filters: dict[str, Any]) -> Any:
-    """Return a page of the visible agents' waiting conversations. Skip pages that contain only other agents."""
+    """Return a page of the visible agents' waiting conversations. Skip inbox pages that contain only other agents."""
     page = {"nextCursor": filters["cursor"]}
     for _ in range(_MAX_INBOX_REQUESTS):
         page = calls.get("/v3/convos", {**filters, "cursor": page["nextCursor"]})
@@ -203,7 +204,7 @@ def _waiting(session: Session, filters: dict[str, Any]) -> Any:
 
 
 def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
-    """Return the id and name of each possible assignee, by name, and whether there are more."""
+    """Return the id and name of each possible assignee, sorted by name, and whether there are more."""
     query = {"limit": 100, **({} if session.client_id is None else {"orgId": session.client.get("orgId")})}
     colleagues: list[Any] = []
     following = None
@@ -221,7 +222,7 @@ def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
 
 
 def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Add a message from the person. The form contains its `mid`, so sending a form twice adds one message."""
+    """Add a message from the person. The form contains its `mid`, so submitting the form twice adds one message."""
     text = fields.get("text", "").strip()
     if not text:
         raise guard.form_error(session, "text")
@@ -234,7 +235,7 @@ def _item(session: Session, text: str) -> Document:
 
 
 def _signature(session: Session) -> str:
-    """Return the sender's name in a reply. It is never the email, because the person signs in with it."""
+    """Return the sender's name for a reply. The name is never the email, because the person signs in with it."""
     return (
         display_name(session.client, "name")
         or display_name(session.organisation, "name")
@@ -268,12 +269,12 @@ def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
 
 
 def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Replace the tags by those of the form, which are separated by commas.
+    """Replace the tags with the form's comma-separated tags.
 
-    Raise PreconditionFailed if the tags, not the messages, have changed since the form was shown.
+    Raise PreconditionFailed if the tags have changed since the form was shown. New messages do not matter.
     """
     if session.organisation.get("disallowAnyTags"):
-        raise errors.Forbidden("Your organisation does not allow changes of tags.")
+        raise errors.Forbidden("Your organisation does not allow tags to be changed.")
     tags = [tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()]
     record, etag = calls.read(_PATH, **values)
     stored = record["conversation"].get("tags") or []

@@ -1,4 +1,4 @@
-"""The differences between two documents, member by member. Pure."""
+"""Compares two documents member by member. The module performs no I/O."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -7,15 +7,15 @@ from chalicelib import storage
 from chalicelib.extensions.console import template_filters
 
 _MISSING = object()
-# The deepest level that is compared by member. Deeper objects are compared as a whole.
+# The deepest level at which members are compared individually. Deeper objects are compared as a whole.
 _MAX_LEVELS = 8
-# The maximum characters of a path and of each text, and the maximum size of all differences as HTML in bytes.
+# The maximum characters in a path and in each text, and the maximum size of all differences as HTML, in bytes.
 _MAX_PATH, _MAX_TEXT, _MAX_BYTES = 500, 10_000, 150_000
-_ROW_BYTES = 200  # the tags around it
+_ROW_BYTES = 200  # the HTML tags around a difference
 
 
 class Difference(NamedTuple):
-    """A member by its dotted path, with its text in both documents, or None where it is missing."""
+    """A member's dotted path and its text in both documents. The text is None where the member is missing."""
 
     path: str
     before: str | None
@@ -23,13 +23,13 @@ class Difference(NamedTuple):
 
 
 class Differences(list[Difference]):
-    """The members that differ. `has_more` is set if further members differ."""
+    """The members that differ. `has_more` is true if further members differ."""
 
     has_more = False
 
 
 def between(before: Any, after: Any, ignored: frozenset[str] = frozenset()) -> Differences:
-    """Return the members that differ, by path, without the top-level members in `ignored`: at most 150 KB."""
+    """Return up to 150 KB of differing members, sorted by path, without the top-level members in `ignored`."""
     old = {name: value for name, value in before.items() if name not in ignored}
     new = {name: value for name, value in after.items() if name not in ignored}
     differences, left = Differences(), _MAX_BYTES
@@ -44,7 +44,7 @@ def between(before: Any, after: Any, ignored: frozenset[str] = frozenset()) -> D
 
 
 def _compare(path: str, before: Any, after: Any, levels: int) -> Iterator[tuple[str, Any, Any]]:
-    # Members of an object that only one document has are compared as well.
+    # If only one document has an object, its members are compared individually, too.
     if before is _MISSING and after and isinstance(after, dict):
         before = {}
     elif after is _MISSING and before and isinstance(before, dict):
@@ -61,7 +61,7 @@ def _compare(path: str, before: Any, after: Any, levels: int) -> Iterator[tuple[
 
 
 def _by_id(entries: list[Any]) -> dict[str, Any] | None:
-    """Return the entries of a list by their ids; None unless each entry has a different id."""
+    """Return list entries by id, or None unless every entry has a unique id."""
     by_id = {entry["id"]: entry for entry in entries if _has_id(entry)}
     return by_id if len(by_id) == len(entries) else None
 

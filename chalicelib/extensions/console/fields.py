@@ -1,4 +1,4 @@
-"""Fields of forms that save a record: their values for a record, and the change that a submitted form makes."""
+"""Form fields for records: their values in a record, and the change that a submitted form makes."""
 
 import json
 import re
@@ -8,21 +8,21 @@ from typing import Any, NamedTuple
 from chalicelib.extensions.console import template_filters
 from chalicelib.storage import Document
 
-# The kinds of a field. TEXTS shows an input per text, LINES a line per text. Empty texts are dropped.
+# The kinds of fields. TEXTS shows one input per text, and LINES one line per text. Empty texts are dropped.
 TEXT, LONG, NUMBER, FLAG, TEXTS, LINES = "text", "long", "number", "flag", "texts", "lines"
-_TEXT_BYTES = 250  # the tags around each text
+_TEXT_BYTES = 250  # the HTML tags around each text
 _NUMBER = re.compile(r"[0-9]{1,5}")
 
 
 class Field(NamedTuple):
-    """A field of a form: the dotted path of its member, and its kind."""
+    """A form field: its member's dotted path, and its kind."""
 
     path: str
     kind: str
 
 
 class FieldsThatFit(NamedTuple):
-    """The fields that fit on a page, the paths of the others, and how many bytes are left."""
+    """The fields that fit on a page, the paths of the others, and the number of bytes left."""
 
     fields: list[Field]
     left_out: list[str]
@@ -30,7 +30,7 @@ class FieldsThatFit(NamedTuple):
 
 
 def fields_that_fit(fields: Sequence[Field], record: Document, max_bytes: int) -> FieldsThatFit:
-    """Return the fields that a form shows, at most `max_bytes` as HTML. A form never shows a part of a value."""
+    """Return the fields that a form shows, up to `max_bytes` as HTML. A form never shows part of a value."""
     selected: list[Field] = []
     left_out: list[Field] = []
     for field in fields:
@@ -42,12 +42,12 @@ def fields_that_fit(fields: Sequence[Field], record: Document, max_bytes: int) -
 
 
 def values(fields: Sequence[Field], record: Document) -> dict[str, Any]:
-    """Return the values of the fields for a record, by their names: texts, and a list for TEXTS."""
+    """Return a record's field values by field name. Values are texts, or lists of texts for TEXTS."""
     return {field.path: _value(field, at(record, field.path)) for field in fields}
 
 
 def submitted_values(fields: Sequence[Field], sent: dict[str, str]) -> dict[str, Any]:
-    """Return the submitted values, in the form of `values`, without the CRLF of browsers.
+    """Return the submitted values, in the format that `values` returns. Convert the browser's CRLF line breaks.
 
     Omit fields that were not in the form, so that a save keeps their members.
     """
@@ -60,7 +60,7 @@ def submitted_values(fields: Sequence[Field], sent: dict[str, str]) -> dict[str,
 
 
 def change(fields: Sequence[Field], record: Document, submitted: dict[str, Any]) -> Document:
-    """Return the members whose submitted values differ from the record. None clears a member."""
+    """Return the members whose submitted values differ from the record's. None clears a member."""
     before = values(fields, record)
     changed: Document = {}
     for field in fields:
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
 
 
 def _was_sent(field: Field, sent: dict[str, str]) -> bool:
-    """Return whether the field was in the form. A browser omits only unchecked check boxes."""
+    """Return whether the field was in the form. Browsers omit only unchecked check boxes."""
     is_list = field.kind == TEXTS and any(name.startswith(f"{field.path}.") for name in sent)
     return field.kind == FLAG or field.path in sent or is_list
 
@@ -104,7 +104,7 @@ def _texts(sent: dict[str, str], path: str) -> list[str]:
 
 
 def _parse(field: Field, text: Any) -> Any:
-    """Return the value of a submitted text, or None to clear the member. The API rejects texts that are not numbers."""
+    """Return a submitted text's value, or None to clear the member. The API rejects non-numeric texts for numbers."""
     if field.kind == FLAG:
         return bool(text)
     if field.kind == LINES:

@@ -1,4 +1,4 @@
-"""The follower of the console: it sends a message when a conversation requests a person."""
+"""The console's stream follower, which sends a message when a conversation requests a person."""
 
 from chalicelib.extensions.console.notifications import handoff_notices
 from chalicelib.queues.stream_batches import Follower

@@ -1,4 +1,4 @@
-"""Whole records as plain-text downloads, for pages that show only a part."""
+"""Complete records as plain-text downloads, for pages that show records only in part."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _CONVERSATION = f"{_AGENT}/convos/{{convo_id}}"
 
 @signed_in("/convos")
 def read_conversation(session: Session, agent_id: str, convo_id: str) -> Response:
-    """Return the metadata of a conversation, or its message with the digest `message`. Read each chunk once."""
+    """Return a conversation's metadata, or its message with the digest `message`. Each chunk is read once."""
     digest = current_request.query_value("message")
     _, row = conversations.find(session, agent_id, convo_id)
     if not digest:
@@ -31,7 +31,7 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
 
 @signed_in("/agents")
 def read_agent(session: Session, agent_id: str) -> Response:
-    """Return an agent with its tools, without secrets."""
+    """Return an agent with its tools but without secrets."""
     return _record("agent", calls.get(_AGENT, agent_id=agent_id)["data"])
 
 
@@ -43,7 +43,7 @@ def read_version(session: Session, agent_id: str, number: str) -> Response:
 
 @signed_in("/leads")
 def read_lead(session: Session, agent_id: str, lead_id: str) -> Response:
-    """Return a lead of an agent."""
+    """Return a lead captured by an agent."""
     lead = calls.get(_LEAD, lead_id=lead_id)["data"]
     if lead.get("agentId") != agent_id:
         raise errors.NotFound.of("lead")
@@ -59,7 +59,7 @@ def read_organisation(session: Session, org_id: str) -> Response:
 
 @signed_in("/settings")
 def read_client(session: Session, org_id: str, client_id: str) -> Response:
-    """Return a person of an organisation, without the password."""
+    """Return a person in an organisation, without the password."""
     settings.require_organisation(session, org_id)
     client = calls.get("/v2/clients/{client_id}", client_id=client_id)["data"]
     if client.get("orgId") != org_id:

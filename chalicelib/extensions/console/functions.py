@@ -1,7 +1,7 @@
-"""The Lambda entry point `notify_people`: it reads the queue `notifications`.
+"""The Lambda entry point `notify_people`, which processes the queue `notifications`.
 
-A message of the stream becomes a message for each client to notify (`queue`), for 100 clients at a time, so that each
-invocation does a bounded amount of work. It imports neither `app.py` nor wire models.
+A message from the stream follower is turned into one message per client to notify (`queue`), 100 clients at a time, so
+that each invocation does a bounded amount of work. This module imports neither `app.py` nor wire models.
 """
 
 import logging
@@ -20,7 +20,7 @@ _MAX_MESSAGES = 10
 
 @functions.on_sqs_message(queues.name(QUEUE), _MAX_MESSAGES, "notify_people")
 def notify_people(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
-    """Send emails, or select their recipients. Report the failed messages; the queue repeats only these."""
+    """Send emails, or select their recipients. Report the failed messages, so that the queue redelivers only these."""
     telemetry.begin_invocation(event)
     records = event.to_dict()["Records"]
     failed = [record["messageId"] for record in records if not _is_done(record["body"])]
@@ -28,7 +28,7 @@ def notify_people(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
 
 
 def _is_done(text: str) -> bool:
-    from chalicelib.extensions.console import queue  # not needed by the API
+    from chalicelib.extensions.console import queue  # the API does not need these modules
     from chalicelib.extensions.console.notifications import notifier
 
     try:
@@ -38,6 +38,6 @@ def _is_done(text: str) -> bool:
         else:
             notifier.notify(message)
     except Exception:
-        _log.exception("Cannot notify people; the queue repeats the message")
+        _log.exception("Cannot notify people; the queue will redeliver the message")
         return False
     return True

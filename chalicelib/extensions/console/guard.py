@@ -1,4 +1,4 @@
-"""The checks before each page (the session, its rights, the secret of each form), and the error pages."""
+"""The checks before each page (the session, its permissions and the form token), and the error pages."""
 
 import hmac
 import re
@@ -16,24 +16,24 @@ from chalicelib.extensions.console.template_filters import truncate
 from chalicelib.http import auth, current_request
 
 _MAX_FIELDS = 1_000
-# The maximum size of a request in bytes. A form of 500 KB as HTML is smaller, even percent-encoded.
+# The maximum size of a request in bytes. A form of 500 KB as HTML is smaller than this, even percent-encoded.
 _MAX_FORM_BYTES = 2_000_000
-# The maximum size of the fields as HTML in bytes. An error page shows them again, and must stay below 1 MB.
+# The maximum size of all fields as HTML, in bytes. An error page shows them again and must stay below 1 MB.
 _MAX_SENT = 200_000
-_FIELD_BYTES = 250  # the tags around a field
-# The maximum length of a rule and of a path in characters. An error contains at most 20 of each.
+_FIELD_BYTES = 250  # the HTML tags around a field
+# The maximum length of a rule and of a path, in characters. An error contains at most 20 of each.
 _MAX_RULE, _MAX_PATH = 500, 200
-# The prefix of a member's path in a request.
+# The prefix of member paths in a request.
 _RECORD = re.compile("^(agent|client|token)[.]")
 
 _View = Callable[..., Response]
 
 
 def signed_in(page: str) -> Callable[[_View], _View]:
-    """Decorate the view of a page such as `/overview`, whose first argument becomes the session.
+    """Decorate the view for a page such as `/overview`. The view receives the session as its first argument.
 
-    Without a session, it redirects to the sign-in. If the person may not see the page or the agent, or if the form
-    lacks the secret of the session, the response is an error page and the view does not run.
+    Without a session, redirect to the sign-in page. Return an error page instead of running the view if the person may
+    not see the page or the agent, or if the form lacks the session's form token.
     """
 
     def decorate(view: _View) -> _View:
@@ -43,7 +43,7 @@ def signed_in(page: str) -> Callable[[_View], _View]:
             if session is None:
                 return _redirect_to_sign_in(workspace)
             current_request.request().context["workspaceId"] = (
-                workspace  # for the request's log line, from which the price of the usage is computed
+                workspace  # for the request's log line, from which usage costs are computed
             )
             with auth.acting_as(session.caller()):
                 return with_error_page(lambda: _run(view, page, session, values), language_of(session), session)
@@ -54,7 +54,7 @@ def signed_in(page: str) -> Callable[[_View], _View]:
 
 
 def page(session: Session, template: str, current: str, status: int = 200, **values: Any) -> Response:
-    """Return a page for a signed-in person, in the language of the organisation. `current` is its path."""
+    """Return a page for a signed-in person, in the organisation's language. `current` is the page's path."""
     return pages.page(template, language_of(session), status, session=session, current=current, **values)
 
 
@@ -67,7 +67,7 @@ def form_page(
     issues: dict[str, str] | None = None,
     **values: Any,
 ) -> Response:
-    """Return the page of a form, with an error next to its fields or with the conflicts of another save."""
+    """Return a form page, with errors next to their fields, or with conflicts with another save."""
     issues = dict(rules(session, error)) if issues is None else issues
     message = sentence(error, language_of(session)) if error and not (issues or error.issues) else None
     status = error.STATUS_CODE if error else 412 if conflicts else 200
@@ -77,13 +77,13 @@ def form_page(
 def form_error(
     session: Session, rule: str, kind: type[errors.ApiError] = errors.Invalid, **values: Any
 ) -> errors.ApiError:
-    """Return the error of a form, with the text `wrong.<rule>`. The rule begins with the name of the field."""
+    """Return a form error with the text `wrong.<rule>`. The rule begins with the field's name."""
     message = texts(session)(f"wrong.{rule}", **values)
     return kind(message, [{"path": rule.partition(".")[0], "message": message}])
 
 
 def rules(session: Session, error: errors.ApiError | None) -> list[tuple[str, str]]:
-    """Return the rules in an error, in the language of the page, each with the path of its member."""
+    """Return the rules in an error, in the page's language, each with its member's path."""
     issues, t = error.issues if error else [], texts(session)
     return [
         (truncate(_RECORD.sub("", issue["path"]), _MAX_PATH), truncate(t.of_rule(issue["message"]), _MAX_RULE))
@@ -92,13 +92,13 @@ def rules(session: Session, error: errors.ApiError | None) -> list[tuple[str, st
 
 
 def explain(session: Session, error: errors.ApiError) -> str:
-    """Return the rules in an error, otherwise its sentence, in the language of the page."""
+    """Return the rules in an error, or its sentence if there are none, in the page's language."""
     joined = ", ".join(rule for _, rule in rules(session, error))
     return joined or sentence(error, language_of(session))
 
 
 def with_error_page(action: Callable[[], Response], language: str, session: Session | None = None) -> Response:
-    """Return the response of an action, or the page of the error that it raises."""
+    """Return an action's response, or an error page if the action raises an error."""
     try:
         return action()
     except errors.ApiError as error:
@@ -107,7 +107,7 @@ def with_error_page(action: Callable[[], Response], language: str, session: Sess
 
 
 def form(max_bytes: int = _MAX_SENT) -> dict[str, str]:
-    """Return the fields of the submitted form, up to `max_bytes` as HTML. Raise Invalid and TooLarge."""
+    """Return the submitted form's fields, up to `max_bytes` as HTML. Raise Invalid and TooLarge."""
     fields = _fields()
     if sum(_FIELD_BYTES + template_filters.size(name + value) for name, value in fields.items()) > max_bytes:
         raise errors.TooLarge("The form is too large; send less text, or use the API.")
@@ -115,28 +115,28 @@ def form(max_bytes: int = _MAX_SENT) -> dict[str, str]:
 
 
 def is_from_other_site() -> bool:
-    """Return whether a page of another site sent the request. Every current browser sends the header."""
+    """Return whether a page on another site sent the request. All current browsers send the header."""
     return current_request.request().headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
 
 
 def language_of(session: Session | None) -> str:
-    """Return the language of a page: the organisation's, without a session the browser's, by default English."""
+    """Return a page's language: the organisation's or, without a session, the browser's. The default is English."""
     return rendering.language_of(session.organisation) if session else pages.browser_language()
 
 
 def texts(session: Session) -> rendering.Texts:
-    """Return the texts in the language of the person's pages."""
+    """Return the texts in the person's language."""
     return pages.texts(language_of(session))
 
 
 def sentence(error: errors.ApiError, language: str) -> str:
-    """Return the sentence of an error. The API's is in English; other languages have a sentence for each status."""
+    """Return an error's sentence. English uses the API's message; other languages have one sentence per status."""
     return error.message if language == pages.LANGUAGES[0] else pages.texts(language).of_status(error.STATUS_CODE)
 
 
 def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Response:
     if not session.may_open(page):
-        raise errors.Forbidden("You have no access to this page; ask the administrator of your organisation.")
+        raise errors.Forbidden("You have no access to this page; ask your organisation's administrator.")
     agent_id, agent_ids = values.get("agent_id"), session.agent_ids
     if agent_id is not None and agent_ids is not None and agent_id not in agent_ids:
         raise errors.NotFound.of("agent")
@@ -161,11 +161,12 @@ def _check_form(session: Session) -> None:
     if is_from_other_site() or not hmac.compare_digest(
         _fields().get("form", "").encode(), session.form_token().encode()
     ):
-        raise errors.Forbidden("The form is not from this session; open the page again.")
+        raise errors.Forbidden("The form belongs to another session; open the page again.")
 
 
 def _redirect_to_sign_in(workspace: str) -> Response:
-    # Browsers omit a strict cookie when a link comes from elsewhere, such as a mail, but send it when our page reloads.
+    # Browsers omit a SameSite=Strict cookie when the link is on another site, such as in webmail, but send it when our
+    # page reloads.
     if current_request.request().method == "GET" and is_from_other_site():
         return pages.page("again.html", language_of(None))
     return pages.redirect(f"/{workspace}")

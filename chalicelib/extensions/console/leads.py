@@ -1,4 +1,4 @@
-"""Leads of the agents that a person sees: a list with filters, and a CSV file."""
+"""The leads page: the leads of the agents that a person sees, as a list with filters and as a CSV file."""
 
 import json
 import re
@@ -22,17 +22,17 @@ from chalicelib.storage import Document
 
 _FIELDS = ("agent", "from", "to", "q")
 PAGE_SIZE, MAX_EXPORTED = 50, 5_000
-_MAX_EXAMINED = 20_000  # for a file: about three seconds
-# The ULID before which the list continues, and the agent in a list by agent.
+_MAX_EXAMINED = 20_000  # leads examined for a file, which takes about three seconds
+# The ULID before which the list continues and, in a list by agent, the agent id.
 _POSITION = re.compile(f"({ids.ULID.pattern})({ids.IDENTIFIER.pattern})?")
-_END = "0" * 26  # no lead of an agent is before it
+_END = "0" * 26  # sorts before all of an agent's leads
 
 
 @signed_in("/leads")
 def list_leads(session: Session) -> Response:
-    """List the leads of an agent or, for an operator, of all agents, newest first.
+    """List one agent's leads or, for an operator, all agents' leads, newest first.
 
-    A person of an organisation sees the leads of one agent after the other: each agent has a partition.
+    A person in an organisation sees the leads one agent at a time, because each agent has its own partition.
     """
     query = {name: current_request.query_value(name) or "" for name in _FIELDS}
     (titles, has_more), problem = overview.visible_agents(session), None
@@ -58,7 +58,7 @@ def list_leads(session: Session) -> Response:
 
 @signed_in("/leads")
 def download(session: Session) -> Response:
-    """Return the leads that match the filters as a file, at most 5,000."""
+    """Return up to 5,000 leads that match the filters, as a file."""
     titles = overview.visible_agents(session).titles
     leads = islice(_all(session, titles, _query(titles)._replace(after=None)), MAX_EXPORTED)
     text = files.heading(files.CSV, export.COLUMNS) + export.text(map(json.dumps, leads), files.CSV)
@@ -66,7 +66,7 @@ def download(session: Session) -> Response:
 
 
 def _query(titles: dict[str, str]) -> LeadQuery:
-    """Return the query of the page; days are in UTC. Raise InvalidPeriod, and Invalid for an unknown cursor."""
+    """Return the page's lead query. Days are in UTC. Raise InvalidPeriod, or Invalid for an unknown cursor."""
     since, until = periods.bounds_from_request()
     agent_id, (after, _) = current_request.query_value("agent"), _cursor()
     text = (current_request.query_value("q") or "")[: parameters.MAX_TEXT].casefold()
@@ -85,7 +85,7 @@ def _cursor() -> tuple[str | None, str]:
 
 
 def _page(session: Session, titles: dict[str, str], query: LeadQuery, first: str) -> tuple[list[Any], str | None]:
-    """Return the leads of a page, and the cursor of the next page."""
+    """Return one page of leads, and the next page's cursor."""
     examined = examine(_rows(session, titles, query, first), lambda row, lead: _listed(row, lead, query))
     records, position = take_bounded(examined, PAGE_SIZE)
     return [json.loads(record) for record in records], position
@@ -111,7 +111,7 @@ def _of_agents(
 ) -> Iterator[tuple[str, LeadRow | None]]:
     """Yield the leads of each agent, and each agent's end as a position without a row.
 
-    The leads of the agent `first` continue before the query's ULID. The leads of other agents begin with the newest.
+    For the agent `first`, continue before the query's ULID. For other agents, start with the newest lead.
     """
     for number, agent_id in enumerate(agent_ids, start=1):
         own = query._replace(agent_id=agent_id, after=query.after if agent_id == first else None)

@@ -1,4 +1,4 @@
-"""Settings of the whole workspace, for operators only: organisations, webhooks with their deliveries, and tokens."""
+"""Workspace settings for operators: organisations, webhooks with their deliveries, and tokens."""
 
 from contextlib import suppress
 from typing import Any
@@ -23,7 +23,7 @@ _PAGE_SIZE = 100
 
 @signed_in("/settings")
 def read_settings(session: Session) -> Response:
-    """Redirect an administrator to their organisation. Show an operator the settings of the workspace."""
+    """Redirect administrators to their organisation. Show operators the workspace settings."""
     if session.client_id is not None:
         org_id = session.client.get("orgId") or ""
         settings.require_organisation(session, org_id)
@@ -47,7 +47,7 @@ def issue_token(session: Session) -> Response:
 def revoke_token(session: Session, token_id: str) -> Response:
     """Revoke an access token."""
     _require_operator(session)
-    with suppress(errors.NotFound):  # the form was submitted twice
+    with suppress(errors.NotFound):  # the form has been submitted twice
         commit_now(lambda: calls.send("DELETE", "/v3/tokens/{token_id}", None, token_id=token_id))
     return pages.redirect(f"/{session.workspace_id}/settings#tokens")
 
@@ -75,7 +75,7 @@ def read_webhook(session: Session, webhook_id: str) -> Response:
 
 @signed_in("/settings")
 def redeliver(session: Session, webhook_id: str, delivery_id: str) -> Response:
-    """Send the event of a delivery again."""
+    """Send a delivery's event again."""
     _require_operator(session)
     route = f"{_WEBHOOK}/deliveries/{{delivery_id}}/redeliver"
     calls.send_once(guard.form().get("form_id"), route, None, webhook_id=webhook_id, delivery_id=delivery_id)
@@ -84,11 +84,11 @@ def redeliver(session: Session, webhook_id: str, delivery_id: str) -> Response:
 
 def _require_operator(session: Session) -> None:
     if session.client_id is not None:
-        raise errors.Forbidden("This page is for operators: sign in with the workspace key.")
+        raise errors.Forbidden("Only operators can open this page: sign in with the workspace key.")
 
 
 def _token(sent: dict[str, str]) -> Document:
-    """Return the settings of a token from the form. Raise Invalid."""
+    """Return the token settings from the form. Raise Invalid."""
     days = sent.get("days", "")
     if days not in map(str, LIFETIMES):
         raise errors.Invalid.member("days", f"must be one of {', '.join(map(str, LIFETIMES))}")

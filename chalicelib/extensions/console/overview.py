@@ -1,4 +1,4 @@
-"""The overview: the conversations waiting for a person, and the counts of the last 30 days."""
+"""The overview page: the conversations waiting for a person, and the counts for the last 30 days."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ _MAX_WAITING = 5
 
 
 class VisibleAgents(NamedTuple):
-    """The titles of the first agents that a person sees, by id, and whether there are more."""
+    """The titles of the first agents that a person sees, by agent id, and whether there are more."""
 
     titles: dict[str, str]
     has_more: bool
@@ -28,9 +28,9 @@ class VisibleAgents(NamedTuple):
 
 @signed_in("/overview")
 def read_overview(session: Session) -> Response:
-    """Show the conversations waiting for a person and, with the reports, the counts of the last 30 days.
+    """Show the conversations waiting for a person and, with the reports extension, the counts for the last 30 days.
 
-    Requests: the agents, the inbox, and two for each agent with the reports.
+    The page costs the requests for the agents and the inbox and, with the reports extension, two per agent.
     """
     titles, has_more = visible_agents(session)
     return guard.page(
@@ -45,7 +45,7 @@ def read_overview(session: Session) -> Response:
 
 
 def visible_agents(session: Session) -> VisibleAgents:
-    """Return the first 50 agents that the person sees; an untitled agent has its id as title."""
+    """Return the first 50 agents that the person sees. An untitled agent has its id as title."""
     if session.agent_ids is None:
         entries = agents.list_entries(session.workspace_id, None, MAX_AGENTS + 1)
         titles = [(entry.agent_id, _title(entry, agents.summary_of(entry))) for entry in entries]
@@ -65,7 +65,7 @@ def _title(row: agents.AgentRow, agent: Document) -> str:
 
 
 def waiting(session: Session, limit: int) -> list[Document]:
-    """Return at most `limit` conversations waiting for a person, latest activity first, with `ID` and `agentId`."""
+    """Return up to `limit` conversations waiting for a person, sorted by latest activity, with `ID` and `agentId`."""
     conversations: list[Document] = []
     for _, row, _ in filtered_lists.inbox(session.workspace_id, None, limit):
         if row is None:

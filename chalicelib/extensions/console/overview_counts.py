@@ -1,4 +1,4 @@
-"""The tiles and charts of the overview: the counts of the last 30 days, which the extension `reports` offers."""
+"""The overview's tiles and charts, which show the counts for the last 30 days from the reports extension."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from chalicelib.storage import Document
 _REPORTS: Any = extensions.service("series")
 TILES = ("conversations", "messages", "newVisitors", "handoffs", "leads")
 CHARTS = ("conversations", "messages", "handoffs")
-# The count of each dimension. Only page loads, which count visitors, have a country.
+# The count that each dimension's chart shows. Only page loads, which count visitors, have a country.
 DIMENSIONS = {"origin": "conversations", "country": "newVisitors"}
 _DAYS, _DAY_SECONDS = 30, 24 * 60 * 60
 _MAX_BARS = 8

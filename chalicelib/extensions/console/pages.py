@@ -1,4 +1,4 @@
-"""Pages as HTML, with the headers of each response."""
+"""Renders HTML pages, and sets the headers of each response."""
 
 from typing import Any
 
@@ -40,20 +40,20 @@ def page(template: str, language: str, status: int = 200, **context: Any) -> Res
 
 
 def download(name: str, media: str, text: str) -> Response:
-    """Return a file that the browser saves under a name."""
+    """Return a file that the browser saves with this name."""
     disposition = f'attachment; filename="{name}"'
     headers = {"Content-Type": media, "Content-Disposition": disposition}
     return Response(text, headers={**headers, **_HEADERS})
 
 
 def redirect(location: str, cookie: str | None = None) -> Response:
-    """Redirect the browser to a page below the root of the console, as the response to a form."""
+    """Redirect the browser to a page under the console root, in response to a form."""
     headers = {"Location": f"{root()}{location}", "Content-Type": _HTML, **_HEADERS}
     return Response("", headers={**headers, **({"Set-Cookie": cookie} if cookie else {})}, status_code=303)
 
 
 def asset(name: str) -> Response:
-    """Return a file that pages link to. Its name changes with its content. Raise NotFound."""
+    """Return a static file. Its name changes with its content. Raise NotFound."""
     for file, text in rendering.assets().items():
         if name == rendering.hashed_name(file, text):
             headers = {"Content-Type": _TYPES[file.suffix], "Cache-Control": "public, max-age=31536000, immutable"}
@@ -67,7 +67,7 @@ def browser_language() -> str:
 
 
 def root() -> str:
-    """Return the path of the console as the browser sees it, including the gateway's stage."""
+    """Return the console's path as the browser sees it, including the API Gateway stage."""
     request = current_request.request()
     path: str = request.context.get("path", request.path)
     below = request.path.strip("/").count("/")

@@ -1,4 +1,4 @@
-"""People of an organisation: its clients, whom its administrators add and change."""
+"""The people pages: an organisation's clients, whom its administrators add and change."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ from chalicelib.storage import Document
 
 _PATH = "/v2/clients/{client_id}"
 _FIELDS = (Field("name", TEXT), Field("email", TEXT))
-# Clients cannot change their own rights: the last administrator could lock the organisation out.
+# Clients cannot change their own permissions, because the last administrator could lock out the organisation.
 _RIGHTS = (Field("isOrgAdmin", FLAG),)
 _NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
 
 
 @signed_in("/settings")
 def read_new_client(session: Session, org_id: str) -> Response:
-    """Show the form of a new person."""
+    """Show the form for a new person."""
     settings.require_organisation(session, org_id)
     return _page(session, org_id, {}, "", _values({_ACCESS: session.client.get(_ACCESS)}))
 
@@ -49,14 +49,14 @@ def create_client(session: Session, org_id: str) -> Response:
 
 @signed_in("/settings")
 def read_client(session: Session, org_id: str, client_id: str) -> Response:
-    """Show the form of a person in the organisation."""
+    """Show the form for a person in the organisation."""
     client, tag = _read(session, org_id, client_id)
     return _page(session, org_id, client, tag, _values(client))
 
 
 @signed_in("/settings")
 def save_client(session: Session, org_id: str, client_id: str) -> Response:
-    """Save the form. If the person has changed since it was shown, save nothing and show the differences."""
+    """Save the form. If the record has changed since the form was shown, save nothing and show the differences."""
     (client, tag), sent = _read(session, org_id, client_id), guard.form()
     values = _submitted_values(client, sent)
     if sent.get("tag") != tag and (conflicts := settings.conflicts(_values(client), values)):
@@ -69,7 +69,7 @@ def save_client(session: Session, org_id: str, client_id: str) -> Response:
 
 
 def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]:
-    """Return a person of the organisation with the entity tag. Raise Forbidden and NotFound."""
+    """Return a person in the organisation, and the record's entity tag. Raise Forbidden and NotFound."""
     settings.require_organisation(session, org_id)
     client, tag = calls.read(_PATH, client_id=client_id)
     if client.get("orgId") != org_id:
@@ -78,7 +78,7 @@ def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]
 
 
 def _save(session: Session, client: Document, change: Document, tag: str) -> None:
-    """Change a client that was read with this entity tag, under the rule for every change of a person."""
+    """Change a client that was read with this entity tag, if the session has the required permissions."""
 
     def run() -> None:
         rights.require(session, client["orgId"], client, {**client, **change})
@@ -93,7 +93,7 @@ def _to_organisation(session: Session, org_id: str) -> Response:
 
 
 def _values(client: Document) -> dict[str, Any]:
-    """Return the values of the fields for a client. No page shows the password."""
+    """Return a client's field values. No page shows the password."""
     allowed = client.get(_ACCESS)
     opened = {f"{_ACCESS}.{page}": "on" if allowed is None or page in allowed else "" for page in pages.NAVIGATION}
     notify = {_NOTIFY: "on" if preferences.by_email(client) else ""}
@@ -113,7 +113,7 @@ def _submitted_values(client: Document, sent: dict[str, str]) -> dict[str, Any]:
 
 
 def _change(client: Document, values: dict[str, Any], sent: dict[str, str], session: Session) -> Document:
-    """Return the body for the API. Raise Invalid."""
+    """Return the API request body that makes the changes. Raise Invalid."""
     changed = fields.change(_fields(client).fields, client, values)
     if values[_NOTIFY] != _values(client)[_NOTIFY]:
         changed |= settings.NOTIFICATIONS[values[_NOTIFY]]
@@ -125,9 +125,10 @@ def _change(client: Document, values: dict[str, Any], sent: dict[str, str], sess
 
 
 def _access(session: Session, client: Document, values: dict[str, Any]) -> Document:
-    """Return the change of the pages that a client opens.
+    """Return the change to the pages that a client may open.
 
-    Without the member, a client opens all pages, including those of later releases. Only such a client may grant this.
+    A client without `canAccess` may open all pages, including pages in future releases. Only such a client may grant
+    this to others.
     """
     if all(values[f"{_ACCESS}.{page}"] == _values(client)[f"{_ACCESS}.{page}"] for page in pages.NAVIGATION) and client:
         return {}

@@ -1,4 +1,4 @@
-"""Periods that a person chooses on a page: the last days, or from one date to another, in a time zone."""
+"""Periods that a person selects on a page: the last few days or a date range, in a time zone."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta, timezone, tzinfo
@@ -8,11 +8,11 @@ from chalicelib import clock, errors, extensions
 from chalicelib.extensions.console import template_filters
 from chalicelib.http import current_request
 
-_REPORTS: Any = extensions.service("series")  # None if the reports are off; only `leads` works without them
+_REPORTS: Any = extensions.service("series")  # None if the reports are disabled; only `leads` works then
 LAST_DAYS = (7, 30, 90)
-# The number of entries in each chart, and of rows in the table behind it.
+# The maximum number of entries in a chart, and of rows in the table behind it.
 MAX_INTERVALS = 400
-# The suggested zones. The field accepts the name of any other zone.
+# The suggested time zones. The field also accepts any other time zone name.
 ZONES = (
     "UTC", "Europe/Amsterdam", "Europe/London", "Europe/Berlin", "Europe/Istanbul", "Africa/Johannesburg", "Asia/Dubai",
     "Asia/Kolkata", "Asia/Singapore", "Asia/Tokyo", "Australia/Sydney", "America/Sao_Paulo", "America/New_York",
@@ -30,7 +30,7 @@ class InvalidPeriod(errors.Invalid):
 
 
 def from_request() -> Any:
-    """Return the report query of the request. Raise InvalidPeriod."""
+    """Return the request's report query. Raise InvalidPeriod."""
     try:
         zone = _REPORTS.zone_from_request()
     except errors.Invalid as error:
@@ -45,7 +45,7 @@ def from_request() -> Any:
 
 
 def bounds_from_request() -> tuple[int | None, int | None]:
-    """Return the UTC days from `from` to `to` of the request in Unix seconds, or None if empty. Raise InvalidPeriod."""
+    """Return the bounds of the requested UTC days in Unix seconds, or None for an empty date. Raise InvalidPeriod."""
     first, last = _date("from"), _date("to")
     if first and last and first > last:
         raise InvalidPeriod("from")
@@ -56,24 +56,25 @@ def bounds_from_request() -> tuple[int | None, int | None]:
 def with_labels(
     entries: Sequence[dict[str, Any]], interval: str, zone: tzinfo, t: Callable[[str], str]
 ) -> list[dict[str, Any]]:
-    """Return the entries of a series, each with a `label` such as 24 Oct, and 0 for a missing average."""
+    """Return a series with a `label`, such as 24 Oct, in each entry. A missing average becomes 0."""
     labels = (_label(entry["from"], interval, zone, t) for entry in entries)
     return [{"averageSeconds": 0, **entry, "label": label} for entry, label in zip(entries, labels, strict=True)]
 
 
 def comparable_hours(hourly_counts: Iterable[Any], period: Any, before: Any) -> list[Any]:
-    """Return the hours, without those at the end of the period before that have no counterpart in the period yet.
+    """Return the hourly counts without previous hours that have no counterpart in the current period yet.
 
-    So the totals of a period with an unfinished day are compared with an equal part of the period before.
+    Therefore, totals that include an unfinished day are compared with an equally long part of the previous period.
     """
     end = before.end - max(0, period.end - clock.seconds())
     return [hour for hour in hourly_counts if hour.start < end or hour.start >= period.start]
 
 
 def charted_count(entries: Sequence[dict[str, Any]], end: int) -> int:
-    """Return the number of entries that a chart draws, because an unfinished interval would look like a drop.
+    """Return the number of entries that a chart draws.
 
-    Return all of them if fewer than two are complete, because a line needs two.
+    Unfinished intervals are omitted, because they would look like a drop. If fewer than two intervals are complete, all
+    are drawn, because a line needs two points.
     """
     now = clock.seconds()
     finished = sum(following <= now for following in [*(entry["from"] for entry in entries[1:]), end])

@@ -1,4 +1,4 @@
-"""The queue of the console, and its messages: emails to people whose conversations wait for a person."""
+"""The console's queue and its messages, which request emails about waiting conversations."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -9,9 +9,10 @@ from chalicelib.queues import messages
 
 
 class FindRecipients(NamedTuple):
-    """Conversations of these agents request a person, the newest since `requested_at` in Unix milliseconds.
+    """Requests emails about these agents' conversations that request a person.
 
-    Each client after the id `after` with notifications for one of the agents gets an email.
+    `requested_at` is the time of the newest such request, in Unix milliseconds. Clients after the id `after` that
+    receive notifications for one of the agents get an email.
     """
 
     workspace_id: str
@@ -21,7 +22,7 @@ class FindRecipients(NamedTuple):
 
 
 class Notify(NamedTuple):
-    """Send a client an email about the conversations that wait. A search continues at `cursor`."""
+    """Requests an email to a client about waiting conversations. The search continues at `cursor`."""
 
     workspace_id: str
     client_id: str
@@ -33,5 +34,5 @@ KINDS: tuple[type[FindRecipients | Notify], ...] = (FindRecipients, Notify)
 
 
 def send(workspace_id: str, notices: Iterable[FindRecipients | Notify], delay_seconds: int = 0) -> None:
-    """Send messages of a workspace. Raise Unavailable if the queue does not accept all of them."""
+    """Send a workspace's messages. Raise Unavailable if the queue does not accept all of them."""
     queues.send(QUEUE, [messages.pack(notice) for notice in notices], workspace_id, delay_seconds)

@@ -1,4 +1,4 @@
-"""The deletion of the console's rows of a workspace, for the operator's command."""
+"""Deletes a workspace's console rows, for the operator's command."""
 
 from collections import Counter
 
@@ -6,5 +6,5 @@ from chalicelib.extensions.console.notifications import allowance, notices
 
 
 def delete_all(workspace_id: str) -> Counter[str]:
-    """Delete a workspace's email rows, and return their number. Sessions are deleted with the credentials."""
+    """Delete a workspace's email rows, and return their number. Sessions are deleted together with the credentials."""
     return Counter(notice=notices.delete_all(workspace_id) + allowance.delete_all(workspace_id))

@@ -1,6 +1,6 @@
-"""Templates and texts in the person's language, for pages and emails.
+"""Loads templates and texts in the person's language, for pages and emails.
 
-Jinja2 and the templates are loaded at their first use, so that they do not delay API requests.
+Jinja2 and the templates are loaded on first use, so that they do not slow down API requests.
 """
 
 import hashlib
@@ -21,32 +21,33 @@ SOURCES, COMPILED = "templates", "compiled"
 LANGUAGES = ("en", "nl")
 _HASH_LENGTH = 12
 _RULE = "rule."
-# The maximum length of a rule. A longer rule contains a person's text, and some texts make patterns very slow.
+# The maximum length of a rule that is translated. Longer rules contain a person's text, and some texts make pattern
+# matching very slow.
 _MAX_RULE = 2_000
 
 
 @cache
 def texts(language: str) -> "Texts":
-    """Return the texts of a language."""
+    """Return the texts in a language."""
     return Texts(json.loads((_FOLDER / "texts" / f"{language}.json").read_text(encoding="utf-8")))
 
 
 class Texts:
-    """Texts by their key. `t("shown", count=5)` is the text of a key, with its placeholders filled in."""
+    """The texts in one language by key. `t("shown", count=5)` returns a key's text with its placeholders filled in."""
 
     def __init__(self, by_key: dict[str, str]) -> None:
         self._by_key = by_key
 
     def __call__(self, key: str, **values: Any) -> str:
-        """Return the text of a key."""
+        """Return a key's text with its placeholders filled in."""
         return self._by_key[key].format(**values)
 
     def of_status(self, status: int) -> str:
-        """Return the sentence for the status of a response."""
+        """Return the sentence for a response status."""
         return self._by_key.get(f"error.{status}", self._by_key["error.other"])
 
     def named(self, group: str, key: str) -> str:
-        """Return the text of a record's key, such as a state; the key itself if it has no text."""
+        """Return the text for a key in a record, such as a state, or the key itself if it has no text."""
         return self._by_key.get(f"{group}.{key}", key)
 
     def of_rule(self, rule: str) -> str:
@@ -59,7 +60,7 @@ class Texts:
 
 @cache
 def _rules() -> list[tuple[str, re.Pattern[str]]]:
-    """Return the keys of the API's rules that have texts, and the pattern of each rule in English."""
+    """Return the text keys of the API rules, each with the pattern of the rule in English."""
     english = texts(LANGUAGES[0])._by_key
     return [(key, _pattern(text)) for key, text in english.items() if key.startswith(_RULE)]
 
@@ -69,20 +70,20 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def language_of(organisation: dict[str, Any]) -> str:
-    """Return the language of an organisation's people, by default English."""
+    """Return the language of an organisation's people. The default is English."""
     language = organisation.get("preferredLanguage")
     return language if language in LANGUAGES else LANGUAGES[0]
 
 
 def preferred_language(header: str) -> str:
-    """Return the first language of an `Accept-Language` header that the console supports, by default English."""
+    """Return the first supported language in an `Accept-Language` header. The default is English."""
     languages = (entry.strip().partition(";")[0].partition("-")[0].lower() for entry in header.split(","))
     return next((language for language in languages if language in LANGUAGES), LANGUAGES[0])
 
 
 @cache
 def environment() -> "Environment":
-    """Return the templates: compiled ones in a deployment package, otherwise their sources."""
+    """Return the template environment, with compiled templates in a deployment package and their sources otherwise."""
     from jinja2 import ChoiceLoader, Environment, FileSystemLoader, ModuleLoader, StrictUndefined
 
     templates = Environment(
@@ -101,10 +102,10 @@ def environment() -> "Environment":
 
 @cache
 def assets() -> dict[Path, str]:
-    """Return the files that pages link to, with their content."""
+    """Return the static files and their contents."""
     return {file: file.read_text(encoding="utf-8") for file in sorted((_FOLDER / "assets").iterdir())}
 
 
 def hashed_name(file: Path, text: str) -> str:
-    """Return the name of a file, which changes with its content."""
+    """Return a file name that changes with the file's content."""
     return f"{file.stem}.{hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]}{file.suffix}"

@@ -1,7 +1,7 @@
-"""The changes that an administrator may make to a person, and a person to an agent. An operator may make all of them.
+"""Checks which changes an administrator may make to a person, and a person to an agent.
 
-To change a person, an administrator needs every page and right that the person has. Otherwise an administrator with few
-pages could set a superior's password and sign in as that person.
+An operator may make any change. To change a person, an administrator needs access to every page that the person may
+open. Otherwise, an administrator with few pages could set another administrator's password and sign in as that person.
 """
 
 from chalicelib import errors, storage
@@ -11,16 +11,16 @@ from chalicelib.extensions.console.sessions import Session
 from chalicelib.storage import Document
 
 _PAGE = "/settings"
-# The limits of an agent, and how long its conversations are kept.
+# The agent's limits, and how long its conversations are kept.
 _OF_ADMINISTRATORS = ("limits", "messagesLimit", "retention")
-# The pages of a new person.
+# The pages that a new person may open.
 NEW: Document = {"canAccess": []}
 
 
 def covers(session: Session, client: Document) -> bool:
-    """Return whether the person of the session may open every page of a client.
+    """Return whether the session's person may open every page that a client may open.
 
-    A client without `canAccess` may open all pages, including those of later releases.
+    A client without `canAccess` may open all pages, including pages in future releases.
     """
     allowed = client.get("canAccess")
     if allowed is None:
@@ -29,11 +29,11 @@ def covers(session: Session, client: Document) -> bool:
 
 
 def require(session: Session, org_id: str, before: Document, after: Document) -> None:
-    """Stage the condition that the person of the session may change a client of the organisation, as it is stored.
+    """Check that the session's person may change a client, and stage the condition that this is still so.
 
-    `before` is the stored client, whose version the change itself requires. The rights of the session are read again:
-    the session may be cached. The commit requires that they have not changed. One request, none for an operator or a
-    person's own record, whose rights a form does not change. Raise Forbidden, Invalid and NotFound.
+    `before` is the stored client; the change itself requires its version. The person's permissions are read again,
+    because the session may be cached. This costs one request, or none for an operator or for the person's own record,
+    whose permissions a form cannot change. Raise Forbidden, Invalid and NotFound.
     """
     if session.client_id in (None, before.get("ID")):
         return
@@ -48,7 +48,7 @@ def require(session: Session, org_id: str, before: Document, after: Document) ->
 
 
 def require_limits(session: Session, before: Document, after: Document) -> None:
-    """Raise Forbidden if a person who is not an administrator changes a limit or the retention of an agent."""
+    """Raise Forbidden if a person who is not an administrator changes an agent's limits or retention."""
     stored, changed = ({name: agent.get(name) for name in _OF_ADMINISTRATORS} for agent in (before, after))
     if not session.is_admin and not storage.json_equal(stored, changed):
         raise guard.form_error(session, "limits", errors.Forbidden)

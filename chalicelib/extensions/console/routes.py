@@ -1,7 +1,7 @@
-"""The routes of the console, and the view behind each: a function of a module of this package.
+"""The console's routes, and the view for each: a function in a module of this package.
 
-A view is imported at the first request of its page. Functions that serve the API or a stream import only this module
-and the entry point of the emails.
+A view is imported when its page is first requested. Functions that serve the API or a stream import only this module
+and the email entry point.
 """
 
 from collections.abc import Callable
@@ -64,7 +64,7 @@ _FORMS = {
     f"{_WEBHOOK}/deliveries/{{delivery_id}}": "operators.redeliver",
     "/account": "settings.save_account",
 }
-# Pages and forms that exist only with another extension, by its name.
+# Pages and forms that need another extension, by the extension's name.
 _PAGES_WITH = {
     "reports": {"/analytics": "analytics.read_analytics", "/analytics.csv": "analytics.download"},
     "history": {
@@ -78,12 +78,12 @@ NAVIGATION = tuple(
     for page in ("/overview", "/convos", "/analytics", "/leads", "/agents", "/settings")
     if page in _PAGES or any(page in _PAGES_WITH[name] for name in filter(extensions.has, _PAGES_WITH))
 )
-"""The pages of the navigation, in order. `canAccess` lists those that a person may open."""
+"""The pages in the navigation, in order. `canAccess` lists the pages that a person may open."""
 _FORMS_WITH = {"history": {_VERSION: "versions.restore_version"}}
 
 
 def show_errors(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Middleware around the envelope: under `/console`, its errors are pages."""
+    """Turn error envelopes into error pages under `/console` (middleware around `envelope`)."""
     response = get_response(request)
     is_page = str(response.headers.get("Content-Type")).startswith("text/html")
     if response.status_code < 400 or is_page or not f"{request.path}/".startswith("/console/"):
@@ -91,7 +91,7 @@ def show_errors(request: Request, get_response: Callable[[Request], Response]) -
     pages: Any = import_module("chalicelib.extensions.console.pages")
     with current_request.request_context(request):
         language, status = pages.browser_language(), response.status_code
-        # The error's message is for programs: it may request JSON.
+        # The error's message is meant for programs; for example, it may ask for JSON.
         message = pages.texts(language).of_status(status)
         shown: Response = pages.page("error.html", language, status, session=None, message=message)
         return shown

@@ -1,13 +1,13 @@
-"""Sessions of the console in the database. After the sign-in, the browser keeps the session's token in a cookie.
+"""Console sessions in the database. After sign-in, the browser keeps the session token in a cookie.
 
-A session opens the console, and no route of the API. It is listed with the credentials of its workspace, so that it is
-suspended and deleted with them. The records on which it depends are read again after at most 30 seconds
+A session gives access to the console, but to no API route. It is stored with its workspace's credentials, so that it is
+suspended and deleted with them. The records that it depends on are read again after at most 30 seconds
 (`console.sessions`):
 
-- A client's session contains the client's id, and a proof of the email, the password and the creation time, which is
-  worthless without the token. The session ends when one of these changes or the client is deleted: a new client with
+- A client's session contains the client's id, and a proof of the email, password and creation time, which is worthless
+  without the token. The session becomes invalid when one of these changes or the client is deleted. A new client with
   the same id has another creation time.
-- A workspace key's session contains the id of the key, and ends with the key.
+- A workspace key's session contains the key's id, and becomes invalid with the key.
 """
 
 import hashlib
@@ -23,14 +23,14 @@ from chalicelib.credentials.store import CredentialRow, NewCredential
 
 LIFETIME = store.DAY // 2
 WINDOW = 300
-# Attempts to sign in within a window: with an email from one address, and with an email from anywhere.
+# Maximum sign-in attempts per window with the same email: from one IP address, and from anywhere.
 MAX_ATTEMPTS, MAX_ATTEMPTS_ANYWHERE = 10, 50
-# Failed attempts of one address within a window, with any emails and keys, in any workspaces.
+# Maximum failed attempts per window from one IP address, with any email or key, in any workspace.
 MAX_FAILURES = 100
 
 
 class AttemptRow(storage.Row):
-    """The attempts of a window, under a hash of their common parts, such as the address."""
+    """The number of attempts in a window. The key is a hash of what the attempts share, such as the IP address."""
 
     class Meta:
         table_name = storage.table("credentials")
@@ -44,11 +44,11 @@ class AttemptRow(storage.Row):
 
 
 class TooManyAttempts(errors.ApiError):
-    """Too many attempts to sign in."""
+    """There were too many sign-in attempts."""
 
     STATUS_CODE = 429
     code = "TOO_MANY_ATTEMPTS"
-    sentence = "There were too many attempts to sign in; try again in five minutes."
+    sentence = "There were too many sign-in attempts; try again in five minutes."
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class TooManyAttempts(errors.ApiError):
 
 
 def of_client(workspace_id: str, client_id: str, sign_in: Sequence[str | None]) -> NewCredential:
-    """Return a session of a client, not stored yet. It ends when a text of `sign_in` changes."""
+    """Return an unstored session for a client. It becomes invalid when a text in `sign_in` changes."""
     issued = store.prepare(workspace_id, tokens.SESSION, client_id, LIFETIME)
     issued.credential.client_id = client_id
     issued.credential.proof = proof(issued.token, sign_in)
@@ -64,55 +64,55 @@ def of_client(workspace_id: str, client_id: str, sign_in: Sequence[str | None]) 
 
 
 def of_key(key: CredentialRow) -> NewCredential:
-    """Return a session of a workspace key, not stored yet. It ends with the key."""
+    """Return an unstored session for a workspace key. It becomes invalid with the key."""
     issued = store.prepare(key.workspace, tokens.SESSION, key.name, LIFETIME)
     issued.credential.issuer, issued.credential.issuer_id = key.token_hash, key.credential_id
     return issued
 
 
 def proof(token: str, sign_in: Sequence[str | None]) -> str:
-    """Return the proof that a session stores of these texts. Without the token, it cannot be computed."""
+    """Return the proof of these texts that a session stores. Computing it requires the token."""
     return hmac.new(token.encode(), storage.encode_json(sign_in), hashlib.sha256).hexdigest()
 
 
 def form_token(token: str) -> str:
-    """Return the secret of each form of a session, against forged requests."""
+    """Return the CSRF token for the session's forms."""
     return hmac.new(token.encode(), b"form", hashlib.sha256).hexdigest()
 
 
 def count_attempt(workspace_id: str, email: str, address: str) -> None:
-    """Count an attempt to sign in, before it is checked. Raise TooManyAttempts. One request for each limit."""
+    """Count a sign-in attempt before checking it. Costs one request per limit. Raise TooManyAttempts."""
     name = email.strip().lower()
     _count(_row("email and address", workspace_id, name, address), MAX_ATTEMPTS)
     _count(_row("email", workspace_id, name), MAX_ATTEMPTS_ANYWHERE)
 
 
 def count_key_attempt(workspace_id: str, address: str) -> None:
-    """Count an attempt to sign in with a workspace key, before it is checked. Raise TooManyAttempts. One request.
+    """Count a sign-in attempt with a workspace key before checking it. Costs one request. Raise TooManyAttempts.
 
-    A key cannot be guessed. A limit across all addresses would only let a stranger lock out all operators.
+    Keys cannot be guessed, so a limit across all addresses would only let a stranger lock out all operators.
     """
     _count(_row("key and address", workspace_id, address), MAX_ATTEMPTS)
 
 
 def failures_key(address: str) -> storage.Key:
-    """Return the key of the failed attempts of an address, for `storage.find_many`."""
+    """Return the key of an address's failed attempts, for `storage.find_many`."""
     return storage.Key(AttemptRow, _failures(address).token_hash)
 
 
 def check_failures(row: AttemptRow | None) -> None:
-    """Raise TooManyAttempts if an address with these failed attempts may not try again in this window."""
+    """Raise TooManyAttempts if the address has reached the limit of failed attempts in this window."""
     if row is not None and row.tried >= MAX_FAILURES:
         raise TooManyAttempts()
 
 
 def count_failure(address: str) -> None:
-    """Count a failed attempt of an address. Raise TooManyAttempts. One request. Only failures write the row."""
+    """Count a failed attempt from an address. Costs one request. Raise TooManyAttempts."""
     _count(_failures(address), MAX_FAILURES)
 
 
 def require_few_failures(address: str) -> None:
-    """Stage the condition that an address may still sign in, because other attempts may have failed since the check."""
+    """Stage the condition that the address may still sign in. Other attempts may have failed since the check."""
     row = _failures(address)
     storage.require(storage.Key(AttemptRow, row.token_hash), _fewer_than(MAX_FAILURES), TooManyAttempts())
 
@@ -122,10 +122,10 @@ def _failures(address: str) -> AttemptRow:
 
 
 def _row(*parts: str) -> AttemptRow:
-    """Return the row of the current window for these parts, without its count.
+    """Return the row for these parts in the current window, without its count.
 
-    The caller chooses the parts, so they are hashed as a JSON list: joined by a separator, `a#b` and `c` would share
-    the row of `a` and `b#c`. The space before the list distinguishes the row from agent keys, which callers choose.
+    Callers choose the parts, so they are hashed as a JSON list. If a separator joined them, `a#b` and `c` would share a
+    row with `a` and `b#c`. The space before the list distinguishes the row from agent keys, which callers choose.
     """
     window = clock.seconds() // WINDOW
     return AttemptRow(

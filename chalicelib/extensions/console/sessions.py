@@ -1,7 +1,7 @@
-"""The session of a request's cookie, with the current client and organisation.
+"""Reads the session that a request's cookie identifies, with its current client and organisation.
 
 Each process caches sessions for 30 seconds, like credentials (`http.auth`). After that, a session is invalid if its
-client was deleted or has a new email or password, or if its workspace key was revoked or has expired.
+client was deleted or has a new email or password, or if its workspace key was revoked or expired.
 """
 
 import hmac
@@ -32,11 +32,11 @@ _CACHE_SIZE = 1_000
 
 
 class WrongSignIn(errors.ApiError):
-    """The email, the password or the key is wrong."""
+    """The email, password or key is wrong."""
 
     STATUS_CODE = 401
     code = "WRONG_SIGN_IN"
-    sentence = "The email or the password is wrong."
+    sentence = "The email or password is wrong."
 
 
 class Session(NamedTuple):
@@ -49,22 +49,22 @@ class Session(NamedTuple):
 
     @property
     def workspace_id(self) -> str:
-        """The workspace."""
+        """The session's workspace."""
         return str(self.row.workspace)
 
     @property
     def client_id(self) -> str | None:
-        """The client's id, None for an operator."""
+        """The client's id, or None for an operator."""
         return self.row.client_id
 
     @property
     def name(self) -> str:
-        """The person's name on the pages."""
+        """The person's name, as pages show it."""
         return display_name(self.client, "name", "email") or self.row.name
 
     @property
     def agent_ids(self) -> list[str] | None:
-        """The agents whose records the person sees, None for all agents of the workspace. Invalid ids are omitted."""
+        """The agents whose records the person sees, or None for all agents. Invalid ids are omitted."""
         ids = dict.fromkeys(self.organisation.get("widgetIDs") or ())
         return None if self.client_id is None else [agent_id for agent_id in ids if IDENTIFIER.fullmatch(agent_id)]
 
@@ -74,26 +74,26 @@ class Session(NamedTuple):
         return self.client_id is None or bool(self.client.get("isOrgAdmin"))
 
     def may_open(self, page: str) -> bool:
-        """Return whether the person may open a page such as `/overview`. Without `canAccess`, all pages are open."""
+        """Return whether the person may open a page such as `/overview`. Without `canAccess`, any page is open."""
         pages = self.client.get("canAccess")
         return pages is None or page in pages or page in _ALWAYS
 
     @property
     def pages(self) -> list[str]:
-        """The pages of the person's navigation."""
+        """The pages in the person's navigation."""
         return [page for page in NAVIGATION if self.may_open(page) and (page != "/settings" or self.is_admin)]
 
     @property
     def first_page(self) -> str:
-        """The page after the sign-in: the first page of the navigation, otherwise the account."""
+        """The page after sign-in: the first page in the navigation, or the account page if there is none."""
         return next(iter(self.pages), ACCOUNT)
 
     def form_token(self) -> str:
-        """Return the secret of each form of the session."""
+        """Return the CSRF token for the session's forms."""
         return session_store.form_token(self.token)
 
     def caller(self) -> auth.Caller:
-        """Return the caller for the console's calls of API operations, which cannot read secrets."""
+        """Return the caller with which the console calls API operations. It cannot read secrets."""
         return auth.Caller(
             workspace_id=self.workspace_id,
             kind=tokens.SESSION,
@@ -109,11 +109,11 @@ class Session(NamedTuple):
         )
 
 
-_cache: dict[str, tuple[int, Session]] = {}  # by token hash: when it was read, in Unix milliseconds
+_cache: dict[str, tuple[int, Session]] = {}  # by token hash, with the read time in Unix milliseconds
 
 
 def current(request: Request, workspace_id: str) -> Session | None:
-    """Return the session of the request's cookie for this workspace, or None if it is missing or has ended."""
+    """Return the session in the request's cookie for this workspace, or None if it is missing or invalid."""
     token = _cookie(request)
     if tokens.kind(token) != tokens.SESSION:
         return None
@@ -131,8 +131,8 @@ def current(request: Request, workspace_id: str) -> Session | None:
 def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> NewCredential:
     """Store a session for the form's credentials: a workspace `key`, or the `email` and `password` of a client.
 
-    `address` is the browser's. Raise WrongSignIn, TooManyAttempts and WorkspaceSuspended. In a workspace that does not
-    exist, nothing is written.
+    `address` is the browser's IP address. For a missing workspace, write nothing. Raise WrongSignIn, TooManyAttempts
+    and WorkspaceSuspended.
     """
     network, email = _network(address), fields.get("email", "")
     failures, workspace, claim = storage.find_many(
@@ -159,12 +159,12 @@ def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> NewCr
 
 
 def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password: str) -> NewCredential:
-    """Return a session of the client, not stored yet. Raise WrongSignIn.
+    """Return an unstored session for the client. Raise WrongSignIn.
 
-    An unknown email makes the same requests as a known one, except for a client that an older data key encrypts: the
-    first use of that key in a process reads and decrypts it. A client above 4 KB costs more read units.
+    An unknown email causes the same requests as a known email. There is one exception: if an older data key encrypts
+    the client, its first use in a process reads and decrypts the key. Clients above 4 KB cost more read units.
     """
-    keyring.current()  # load the key before the branch, because an unknown email has no document
+    keyring.current()  # load the key first, because an unknown email has no document to decrypt
     row = clients.find_owner(workspace_id, claim)
     document = row.open() if row else {}
     expected = document.get("dashboardPassword") or ""
@@ -183,7 +183,7 @@ def _sign_in_with_key(workspace_id: str, key: str) -> NewCredential:
 
 
 def sign_out(session: Session) -> None:
-    """End a session. Other processes accept it for at most 30 more seconds."""
+    """Revoke a session. Other processes may accept it for up to 30 more seconds."""
     _cache.pop(session.row.token_hash, None)
     store.revoke(session.row)
 
@@ -207,18 +207,21 @@ def _read(token_hash: str, token: str) -> Session | None:
         session_store.proof(token, _sign_in_data(client, document)), row.proof or ""
     ):
         return None
-    org_id = document.get("orgId") or ""  # any text, which is a key only if it is an identifier
+    org_id = document.get("orgId") or ""  # may be any text, but only identifiers are valid keys
     organisation = organisations.find(row.workspace, org_id) if IDENTIFIER.fullmatch(org_id) else None
     return Session(row, token, document, organisation.open() if organisation else {})
 
 
 def _sign_in_data(row: clients.ClientRow, document: Document) -> list[str | None]:
-    """Return the values whose change ends a client's sessions. They differ after the client is created again."""
+    """Return the values that invalidate a client's sessions when they change.
+
+    They also differ if the client is recreated.
+    """
     return [row.created, document.get("email"), document.get("dashboardPassword")]
 
 
 def _network(address: str) -> str:
-    """Return the network of a customer, who has a whole /64 with IPv6."""
+    """Return a customer's network, which is a whole /64 with IPv6."""
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -1,7 +1,8 @@
-"""Settings: the organisations, and each person's own notifications.
+"""The settings pages: organisations, and each person's own notifications.
 
-The operations of organisations and clients require the workspace key. So this module checks the rights of an
-administrator before each operation: only records of their organisation, and only the members of their forms.
+The API operations on organisations and clients require the workspace key. Therefore, this module checks an
+administrator's permissions before each operation: they may change only their organisation's records, and only the
+members in their forms.
 """
 
 from typing import Any
@@ -24,10 +25,10 @@ _FIELDS = (
 )  # fmt: skip
 _OF_OPERATORS = (Field("widgetIDs", LINES), Field("canSelfEdit", FLAG), Field("disallowAnyTags", FLAG))
 LAYOUTS = ("vertical", "horizontal")
-# The maximum size of a form's fields as HTML in bytes. The table of conflicts shows them again.
+# The maximum size of a form's fields as HTML, in bytes. The conflict table shows the fields again.
 MAX_FORM_BYTES = 150_000
 _THROUGH = "email"
-# The change of a client by the value of the check box for emails about waiting conversations.
+# The change to a client for each value of the check box for emails about waiting conversations.
 NOTIFICATIONS: dict[str, Document] = {
     "on": {"notificationsSettings": {"notifyThrough": _THROUGH, "notifyIf": "all"}},
     "": {"notificationsSettings": {"notifyThrough": None, "notifyIf": None}},
@@ -35,9 +36,9 @@ NOTIFICATIONS: dict[str, Document] = {
 
 
 def require_organisation(session: Session, org_id: str) -> None:
-    """Raise Forbidden if the person is not an administrator, and NotFound if the organisation is another one."""
+    """Raise Forbidden if the person is not an administrator, and NotFound for another organisation."""
     if not session.is_admin:
-        raise errors.Forbidden("Only administrators of the organisation can open this page.")
+        raise errors.Forbidden("Only the organisation's administrators can open this page.")
     if session.client_id is not None and session.client.get("orgId") != org_id:
         raise errors.NotFound.of("organisation")
 
@@ -49,7 +50,7 @@ def conflicts(before: dict[str, Any], values: dict[str, Any]) -> differences.Dif
 
 @signed_in("/settings")
 def read_organisation(session: Session, org_id: str) -> Response:
-    """Show the form of an organisation, and its people."""
+    """Show an organisation's form and its people."""
     require_organisation(session, org_id)
     organisation, tag = calls.read(_PATH, org_id=org_id)
     return _page(session, organisation, tag, fields.values(_fields(session, organisation).fields, organisation))
@@ -57,7 +58,7 @@ def read_organisation(session: Session, org_id: str) -> Response:
 
 @signed_in("/settings")
 def save_organisation(session: Session, org_id: str) -> Response:
-    """Save the form. If the organisation has changed since it was shown, save nothing and show the differences."""
+    """Save the form. If the organisation has changed in the meantime, save nothing and show the differences."""
     require_organisation(session, org_id)
     organisation, tag = calls.read(_PATH, org_id=org_id)
     if not _may_edit(session, organisation):
@@ -70,7 +71,7 @@ def save_organisation(session: Session, org_id: str) -> Response:
         answer = _save(org_id, organisation, fields.change(own, organisation, values), tag)
     except errors.ApiError as error:
         return _page(session, organisation, tag, values, error=error)
-    # The API warns of agents that do not exist.
+    # The API warns about missing agents.
     saved = "unknown_agents" if answer.get("warnings") else "saved"
     return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved={saved}")
 
@@ -91,21 +92,24 @@ def read_account(session: Session) -> Response:
 
 @signed_in(sessions.ACCOUNT)
 def save_account(session: Session) -> Response:
-    """Save the person's own notification settings, and nothing else."""
+    """Save only the person's own notification settings."""
     if session.client_id is None:
-        raise errors.Forbidden("A workspace key gets no mails.")
+        raise errors.Forbidden("A workspace key gets no emails.")
     client_id, choice = session.client_id, "on" if guard.form().get("notify") else ""
     client, _ = calls.read(_CLIENT, client_id=client_id)
-    # Unknown settings stay unless the person changes them.
+    # Unknown settings are kept unless the person changes them.
     if preferences.by_email(client) != bool(choice):
-        # Require any version of the client: otherwise the operation would create a deleted client again.
+        # Require that the client exists. Otherwise, the operation would recreate a deleted client.
         commit_now(lambda: calls.send("POST", _CLIENT, NOTIFICATIONS[choice], "*", client_id=client_id))
     sessions.clear_cache()
     return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true")
 
 
 def _fields(session: Session, organisation: Document) -> fields.FieldsThatFit:
-    """Return the members that the person may change. Only operators choose agents, which may belong to others."""
+    """Return the members that the person may change.
+
+    Only operators select agents, which may belong to other organisations.
+    """
     own = _FIELDS + _OF_OPERATORS if session.client_id is None else _FIELDS
     return fields.fields_that_fit(own, organisation, MAX_FORM_BYTES)
 
@@ -115,7 +119,7 @@ def _may_edit(session: Session, organisation: Document) -> bool:
 
 
 def _save(org_id: str, organisation: Document, change: Document, tag: str) -> Any:
-    """Save an organisation; return the response body."""
+    """Save an organisation, and return the response body."""
     body = {"name": organisation["name"], **change}
     answer = commit_now(lambda: calls.send("POST", _PATH, body, tag, org_id=org_id))
     sessions.clear_cache()
@@ -123,7 +127,7 @@ def _save(org_id: str, organisation: Document, change: Document, tag: str) -> An
 
 
 def _choices(language: str, organisation: Document) -> dict[str, list[tuple[str, str]]]:
-    """Return the options of choice fields, including a stored value that the console does not know."""
+    """Return the options for choice fields, including stored values that the console does not know."""
     t, choices = pages.texts(language), {}
     for name, group, known in (
         ("preferredLanguage", "language", pages.LANGUAGES),

@@ -1,4 +1,4 @@
-"""The pages without a session: the sign-in, the sign-out, and the files that pages link to."""
+"""The pages that need no session: sign-in, sign-out and static files."""
 
 from chalice.app import Response
 
@@ -20,14 +20,14 @@ def enter() -> Response:
 
 
 def read_sign_in(workspace: str) -> Response:
-    """Ask for an email and a password, or for a workspace key. Redirect a signed-in person to their first page."""
+    """Ask for an email and password, or for a workspace key. Redirect a signed-in person to their first page."""
     if session := sessions.current(current_request.request(), workspace):
         return pages.redirect(f"/{workspace}{session.first_page}")
     return _sign_in_page(workspace)
 
 
 def sign_in(workspace: str) -> Response:
-    """Sign in; wrong attempts are counted."""
+    """Sign in, and count failed attempts."""
     return guard.with_error_page(lambda: _sign_in(workspace), guard.language_of(None))
 
 
@@ -39,20 +39,20 @@ def sign_out(session: Session) -> Response:
 
 
 def read_asset(name: str) -> Response:
-    """Read a file that pages link to."""
+    """Return a static file."""
     return guard.with_error_page(lambda: pages.asset(name), guard.language_of(None))
 
 
 def _sign_in(workspace: str) -> Response:
     if guard.is_from_other_site():
         return _sign_in_page(workspace, errors.Forbidden("Open the sign-in page directly, then try again."))
-    # The address that the gateway sees, because callers can forge headers such as `X-Forwarded-For`.
+    # Use the address that the gateway sees, because callers can forge headers such as `X-Forwarded-For`.
     fields, address = guard.form(), current_request.request().context.get("identity", {}).get("sourceIp", "")
     try:
         issued = sessions.sign_in(workspace, fields, address)
     except (sessions.WrongSignIn, session_store.TooManyAttempts) as error:
         return _sign_in_page(workspace, error)
-    # The overview redirects a person who may not open it to the first page that they may open.
+    # If the person may not open the overview, it redirects to the first page that they may open.
     return pages.redirect(f"/{workspace}", _cookie(workspace, issued.token, session_store.LIFETIME))
 
 

@@ -1,4 +1,4 @@
-"""The filters of the templates: times, numbers, links and the items of messages. Pure."""
+"""The template filters for times, numbers, links and message items. The module performs no I/O."""
 
 import html
 import json
@@ -9,23 +9,23 @@ from chalicelib import clock
 
 _Texts = Callable[[str], str]
 _MAX_NAME = 200
-# Characters of a value as indented JSON.
+# Maximum number of characters in a value as indented JSON.
 MAX_INDENTED = 20_000
 
 
 def month(number: int, t: _Texts) -> str:
-    """Return the short name of a month, 1 to 12, in the language of the texts."""
+    """Return the short name of a month, from 1 to 12, in the language of `t`."""
     return t("months").split()[number - 1]
 
 
 def day(seconds: int, t: _Texts) -> str:
-    """Return a day of UTC, such as 24 Oct."""
+    """Return a UTC day, such as 24 Oct."""
     date = clock.iso(int(seconds))[:10]
     return f"{int(date[8:])} {month(int(date[5:7]), t)}"
 
 
 def moment(seconds: float | None, t: _Texts) -> str:
-    """Return a UTC time such as 24 Oct 08:58, or an empty text if there is no time."""
+    """Return a UTC time, such as 24 Oct 08:58, or an empty text if there is no time."""
     if not seconds or not 0 < seconds < 10**11:
         return ""
     return f"{day(int(seconds), t)} {clock.iso(int(seconds))[11:16]}"
@@ -37,7 +37,7 @@ def number(value: float, t: _Texts) -> str:
 
 
 def short(value: float) -> str:
-    """Return a round number for an axis, such as 2.5k."""
+    """Return a short form of a number for an axis, such as 2.5k."""
     for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if value >= size:
             return f"{value / size:g}{letter}"
@@ -45,7 +45,7 @@ def short(value: float) -> str:
 
 
 def change(now: float, before: float) -> str:
-    """Return a change in percent with an arrow, or an empty text if there is no earlier figure."""
+    """Return a percentage change with an arrow, or an empty text if there is no change or earlier figure."""
     if not before or now == before:
         return ""
     percent = round(abs(now - before) / before * 100)
@@ -53,13 +53,13 @@ def change(now: float, before: float) -> str:
 
 
 def link(value: Any) -> str:
-    """Return a web address that a page may link to, or an empty text for any other value."""
+    """Return a value if it is a web address that a page may link to, otherwise an empty text."""
     text = value if isinstance(value, str) else ""
     return text if text.startswith(("https://", "http://")) else ""
 
 
 def text_of(item: Any) -> str:
-    """Return the text of a message's item, or an empty text."""
+    """Return a message item's text, or an empty text."""
     payload = item.get("payload") if isinstance(item, dict) else None
     content: Any = payload if isinstance(payload, dict) else item
     for name in ("message", "text", "label"):
@@ -69,7 +69,7 @@ def text_of(item: Any) -> str:
 
 
 def card(item: Any) -> dict[str, Any]:
-    """Return the title, text, image and choices of a message's item, if they have a known form."""
+    """Return a message item's title, text, image, link and choices, as far as their format is known."""
     payload = item.get("payload") if isinstance(item, dict) else None
     content = payload if isinstance(payload, dict) else item if isinstance(item, dict) else {}
     description = content.get("description")
@@ -90,14 +90,14 @@ def card(item: Any) -> dict[str, Any]:
 
 
 def truncate(text: str, max_characters: int) -> str:
-    """Return the text, truncated with an ellipsis after `max_characters`."""
+    """Return the text, truncated after `max_characters` and marked with an ellipsis."""
     return text if len(text) <= max_characters else f"{text[:max_characters]} …"
 
 
 def indented_json(value: Any, max_characters: int = MAX_INDENTED) -> str:
-    """Return any value as indented JSON, truncated.
+    """Return any value as truncated, indented JSON.
 
-    Indentation makes deep JSON much larger, so only the shown part is produced.
+    Indentation makes deeply nested JSON much larger, so only the part that is shown is encoded.
     """
     parts, length = [], 0
     for part in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(value):
@@ -109,7 +109,7 @@ def indented_json(value: Any, max_characters: int = MAX_INDENTED) -> str:
 
 
 def compact_json(value: Any) -> str:
-    """Return any value as JSON. Indented, deep JSON could be too large for a response."""
+    """Return any value as compact JSON, because indentation could make it too large for a response."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -120,7 +120,7 @@ def display_name(record: dict[str, Any], *members: str) -> str:
 
 
 def agent_title(agent: dict[str, Any]) -> str:
-    """Return the title of an agent, or its id."""
+    """Return an agent's title, or its id."""
     return display_name(agent, "title", "ID")
 
 
@@ -129,7 +129,7 @@ def _shows_anything(text: str) -> bool:
 
 
 def size(text: str) -> int:
-    """Return the number of bytes of a text in HTML."""
+    """Return a text's size in bytes as HTML."""
     return len(html.escape(text).encode())
 
 

@@ -1,4 +1,4 @@
-"""The page of an unsubscribe link. It needs no session, because the link contains a sealed token."""
+"""The unsubscribe page. It needs no session, because the link contains a sealed token."""
 
 from chalice.app import Response
 
@@ -22,7 +22,7 @@ def read_unsubscribe(workspace: str, token: str) -> Response:
 
 
 def unsubscribe(workspace: str, token: str) -> Response:
-    """End the emails to the client of the token."""
+    """Unsubscribe the client that the token identifies."""
 
     def end() -> Response:
         client_id = unsubscribe_token.client_of(workspace, token)
@@ -43,7 +43,7 @@ def _end_mails(workspace_id: str, client_id: str) -> None:
 
 
 def _language_of(workspace_id: str, client_id: str) -> str:
-    """Return the language of the email, English if the client gets no emails."""
+    """Return the language of the client's emails, or English if the client gets no emails."""
     person = recipients.find(workspace_id, client_id)
     return rendering.language_of(person.organisation if person else {})
 

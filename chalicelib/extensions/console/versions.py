@@ -1,4 +1,4 @@
-"""Versions of an agent: the list, the changes that a restoration would make, and the restoration."""
+"""The agent version pages: the list, the changes that restoring a version would make, and the restore action."""
 
 from chalice.app import Response
 
@@ -14,12 +14,12 @@ _AGENT = "/v3/agents/{agent_id}"
 _VERSIONS = f"{_AGENT}/versions"
 _VERSION = f"{_VERSIONS}/{{number}}"
 _PAGE_SIZE = 50
-_NO_TAG = '"none"'  # differs from the tag of every record
+_NO_TAG = '"none"'  # no record has this tag
 
 
 @signed_in("/agents")
 def list_versions(session: Session, agent_id: str) -> Response:
-    """List the versions of an agent, newest first: who made them, and which members they changed."""
+    """List an agent's versions, newest first, with their authors and changed members."""
     agent, _ = calls.read(_AGENT, agent_id=agent_id)
     query = {"limit": _PAGE_SIZE, "cursor": current_request.query_value("cursor")}
     page = calls.get(_VERSIONS, query, agent_id=agent_id)
@@ -48,25 +48,25 @@ def restore_version(session: Session, agent_id: str, number: str) -> Response:
     try:
         commit_now(lambda: calls.send("POST", f"{_VERSION}/restore", None, tag, **values))
     except errors.PreconditionFailed:
-        if _comparison(agent_id, number)["changes"]:  # no change if the form was submitted twice
+        if _comparison(agent_id, number)["changes"]:  # no changes if the form was submitted twice
             return _page(session, agent_id, number, status=412)
     return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")
 
 
 def _page(session: Session, agent_id: str, number: str, status: int = 200) -> Response:
-    compared = _comparison(agent_id, number)  # first, because it rejects an invalid number
+    compared = _comparison(agent_id, number)  # compare first, because this rejects an invalid number
     return guard.page(
         session, "version.html", "/agents", status, number=int(number), is_stale=status == 412, **compared
     )
 
 
 def _comparison(agent_id: str, number: str) -> Document:
-    """Return the agent, its entity tag, and the changes of restoring the version. Raise NotFound."""
+    """Return the agent, its entity tag, and the changes that restoring the version would make. Raise NotFound."""
     agent, version, tag = _read(agent_id, number)
     return {"agent": agent, "tag": tag, "changes": differences.between(agent, version, agent_form.read_only())}
 
 
 def _read(agent_id: str, number: str) -> tuple[Document, Document, str]:
-    """Return the agent, the version, and the entity tag of the agent. Raise NotFound."""
+    """Return the agent, the version, and the agent's entity tag. Raise NotFound."""
     agent, tag = calls.read(_AGENT, agent_id=agent_id)
     return agent, calls.get(_VERSION, agent_id=agent_id, number=number)["data"], tag

@@ -159,7 +159,7 @@ def test_two_people_who_edit_at_once_lose_nothing(signed_in: Browser, workspace_
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"description": "By the other", "theme": "dark"}})
     answer = save(signed_in, {"title": "By me"}, page)
     assert answer.status == 412
-    assert "Somebody else has saved this" in answer.text
+    assert "Someone else has saved this" in answer.text
     assert "By the other" in answer.text and 'value="By me"' in answer.text and "<code>theme</code>" in answer.text
     assert re.findall(r"<code>(.*?)</code>", answer.text)[:4] == ["description", "theme", "title"]
     assert stored(workspace_api)["title"] == "Support"

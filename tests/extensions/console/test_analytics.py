@@ -155,7 +155,7 @@ def test_a_person_sees_the_leads_of_their_agents(signed_in: Browser) -> None:
             assert "Ann of support" in page.text and "Ann of other" not in page.text
     assert "/convos?agent=support&amp;q=a%40b.test" in signed_in.open("/leads").text
     for path in ("?q=nobody", "?to=2026-01-01"):
-        assert "No lead matches" in signed_in.open(f"/leads{path}").text
+        assert "No leads match" in signed_in.open(f"/leads{path}").text
     assert signed_in.open("/leads?from=2026-02-02&to=2026-02-01").status == 400
 
 

@@ -90,7 +90,7 @@ def test_the_mail_is_in_the_language_of_the_organisation(mailing: Mailing, works
     request_person(workspace_api, "ann")
     mailing.happen()
     (received,) = mailing.mails
-    assert received["Subject"] == "Een gesprek wacht op een medewerker"
+    assert received["Subject"] == "Er wacht een gesprek op een medewerker"
     assert "Afmelden" in text_of(received) and '<html lang="nl">' in text_of(received, "html")
 
 

@@ -17,9 +17,9 @@ from tests.extensions.console.mailing import BO, Mailing, request_person, settin
 
 # The page texts about emails that do not arrive.
 PROBLEMS: dict[str, dict[str, Any]] = {
-    "The last mail was rejected": {},
+    "The last email was rejected": {},
     "complete email address": {"email": "bø@acme.test"},
-    "neither Conversations nor Overview": {"canAccess": ["/leads", "/settings"]},
+    "access to Conversations or Overview": {"canAccess": ["/leads", "/settings"]},
 }
 
 
@@ -50,8 +50,8 @@ def test_pages_say_why_no_mail_comes(
     for path in paths:
         (problem,) = problem_of(browser.open(path).text)
         assert expected in problem
-    is_named = "Mails are sent to" in browser.open("/account").text
-    assert is_named == (expected == "The last mail was rejected")
+    is_named = "Emails are sent to" in browser.open("/account").text
+    assert is_named == (expected == "The last email was rejected")
     workspace_api.post("/v2/clients/bo", settings(None, None))
     sessions.clear_cache()
     assert [problem_of(browser.open(path).text) for path in paths] == [[], []]
@@ -77,7 +77,7 @@ def test_the_next_mail_ends_the_refusal(
 def test_a_stage_without_mail_says_so(workspace_api: Api, browser: Browser) -> None:
     workspace_api.post("/v2/clients/bo", settings())
     browser.start_session(email=BO, password=PASSWORD)
-    assert "does not send mails yet" in problem_of(browser.open("/account").text)[0]
+    assert "does not send emails yet" in problem_of(browser.open("/account").text)[0]
 
 
 def test_a_workspace_sends_a_limited_number_of_mails_a_day(
@@ -95,7 +95,7 @@ def test_a_workspace_sends_a_limited_number_of_mails_a_day(
         mailing.happen(400)
     assert (len(mailing.mails), mailing.failures, mailing.queued) == (2, 0, [])
     browser.start_session(email=BO, password=PASSWORD)
-    assert "its mails for today" in problem_of(browser.open("/account").text)[0]
+    assert "used up today" in problem_of(browser.open("/account").text)[0]
     mailing.run(24 * 60 * 60)
     request_person(workspace_api, "dan")
     mailing.happen()

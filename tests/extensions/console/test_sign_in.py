@@ -22,7 +22,7 @@ def test_a_client_signs_in_and_sees_the_overview(browser: Browser) -> None:
 def test_a_wrong_password_is_401_at_the_form(browser: Browser) -> None:
     for email, password in (("bo@acme.test", "wrong"), ("nobody@acme.test", PASSWORD), ("bo@acme.test", "")):
         answer = browser.sign_in(email, password)
-        assert (answer.status, "The email or the password is wrong." in answer.text) == (401, True)
+        assert (answer.status, "The email or password is wrong." in answer.text) == (401, True)
     assert browser.cookie == ""
 
 
@@ -68,11 +68,11 @@ def test_without_a_session_pages_are_in_the_language_of_the_browser(browser: Bro
     ):
         assert f"<h1>{heading}</h1>" in browser.open("", **{"Accept-Language": header}).text
     wrong = browser.post("", {"email": "x", "password": "y"}, **{"Accept-Language": "nl"})
-    assert (wrong.status, "De gegevens om in te loggen kloppen niet." in wrong.text) == (401, True)
+    assert (wrong.status, "Inloggen is mislukt." in wrong.text) == (401, True)
 
 
 def test_a_page_asks_nobody_for_json(browser: Browser) -> None:
-    for language, said in (("en", "was not sent by a page"), ("nl", "komt niet van een pagina")):
+    for language, said in (("en", "was not sent from a console page"), ("nl", "komt niet van een pagina")):
         headers = {"Content-Type": "text/plain", "Accept-Language": language}
         answer = browser.post("", {"email": "x"}, **headers)
         assert (answer.status, said in answer.text, "JSON" in answer.text) == (415, True, False)
@@ -88,6 +88,6 @@ def test_pages_say_months_numbers_and_errors_in_the_language_of_the_organisation
     months = ["jan", "feb", "mrt", "apr", "mei", "jun", "jul", "aug", "sep", "okt", "nov", "dec"]
     captured = browser.open("/leads").text.partition("<tbody>")[2].partition("<time>")[2]
     assert captured.split()[1] in months
-    for path, said in (("/overview", "niet voor u open"), ("/agents/other", "bestaat niet")):
+    for path, said in (("/overview", "geen toegang tot deze pagina"), ("/agents/other", "bestaat niet")):
         page = browser.open(path)
         assert said in page.text and "agent does not" not in page.text and "administrator" not in page.text

@@ -181,7 +181,7 @@ def test_a_text_that_is_cut_can_be_downloaded(character: str, workspace: NewWork
     assert workspace_api.post(STATE.format("ann"), messages_of([{"text": text}])).status == 200
     browser = operator(workspace)
     page = browser.open("/convos/support/ann")
-    assert text[:20_000].replace('"', "&#34;") in page.text and "Only a part is shown." in page.text
+    assert text[:20_000].replace('"', "&#34;") in page.text and "Only part of this is shown." in page.text
     (link,) = re.findall(r'href="([^"]*/text\?message=[^"]*)"', page.text)
     assert link.startswith(browser.home)
     file = browser.open(link.removeprefix(browser.home))

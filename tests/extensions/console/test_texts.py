@@ -72,7 +72,7 @@ def test_each_rule_that_a_form_can_break_has_a_text(module: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("rule", "translated"),
     [
-        ("must be less than or equal to 3650", "mag hoogstens 3650 zijn"),
+        ("must be less than or equal to 3650", "mag maximaal 3650 zijn"),
         ("must be 'vertical' or 'horizontal'", "moet 'vertical' of 'horizontal' zijn"),
         ("is not JSON: Expecting value at line 3, column 7", "is geen JSON: zie regel 3, teken 7"),
         ("has no text yet", "has no text yet"),

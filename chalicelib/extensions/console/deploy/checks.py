@@ -1,4 +1,4 @@
-"""The check of the console in `make verify`: the function that sends emails runs."""
+"""The check for the console in `make verify`."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from infra.verify.visit import Visit
 
 
 def check_notifications(visit: Visit) -> Iterator[str]:
-    """Invoke the function of the queue, without a message."""
+    """Check that the notification function runs, by invoking it without a message."""
     yield from visit.invoke("notify_people")
 
 

@@ -1,3 +1,3 @@
-"""The data of the console in tables of core. Attempts to sign in and notes about emails expire within days."""
+"""The console's rows in core tables. Rows about sign-in attempts and sent emails expire within days."""
 
 ROWS = [("credentials", "kind", "session")]

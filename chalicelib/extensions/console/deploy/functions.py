@@ -1,4 +1,4 @@
-"""The function of the console, which sends emails, and the permissions of the pages."""
+"""The console function, which sends emails, and the permissions that the pages need."""
 
 from infra.deploy.function import PARTIAL_FAILURES, READ_KEYRING, Function
 from infra.deploy.monitoring import REDRIVE
@@ -19,7 +19,7 @@ FUNCTIONS = (
         },
         sends_to=("notifications",),
         queue="notifications",
-        # SES sends 14 emails a second by default.
+        # SES allows 14 emails a second by default.
         mapping_settings={
             "ScalingConfig": {"MaximumConcurrency": 2},
             "FunctionResponseTypes": PARTIAL_FAILURES,
@@ -27,7 +27,7 @@ FUNCTIONS = (
         sends_mail=True,
     ),
 )
-# Saving a person requires that the administrator's rights have not changed.
+# Saving a person requires that the administrator's permissions have not changed.
 GRANTS = {
     "api_handler": {
         "clients": "ConditionCheckItem",
@@ -37,4 +37,4 @@ GRANTS = {
     "follow_conversations": READ_KEYRING,
 }
 SENDS = {"follow_conversations": ("notifications",)}
-DEAD_LETTER_ALARMS = {"DeadNotifications": f"Mails about waiting conversations have failed. {REDRIVE}"}
+DEAD_LETTER_ALARMS = {"DeadNotifications": f"Emails about waiting conversations have failed. {REDRIVE}"}

@@ -1,6 +1,6 @@
-"""The console's additions to the package: the SDK's data for SES, and templates as compiled modules.
+"""Adds the SDK's data for SES and the compiled templates to the deployment package.
 
-Without compiled templates, the first page of each process would be slow.
+Without compiled templates, the first page that each process renders would be slow.
 """
 
 import shutil
@@ -15,7 +15,7 @@ SERVICES = {"ses": Service("email", ("SendRawEmail",))}
 
 
 def prepare(directory: Path) -> list[Path]:
-    """Compile the templates of the console in the package `directory`; return the folder of their modules."""
+    """Compile the console's templates in the package `directory`, and return the folder that contains the modules."""
     console = directory / "chalicelib" / "extensions" / "console"
     sources = rendering.environment().overlay(loader=FileSystemLoader(console / rendering.SOURCES))
     sources.compile_templates(console / rendering.COMPILED, zip=None, ignore_errors=False)

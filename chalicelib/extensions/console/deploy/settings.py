@@ -1,4 +1,4 @@
-"""The settings of a stage that sends emails: the sender, and the address of the console for the links."""
+"""The settings for a stage that sends emails: the sender, and the console's address for links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SENDER, _CONSOLE = "CAMS_MAIL_SENDER", "CAMS_CONSOLE_URL"
 
 
 def problems(settings: Settings, stage_name: str) -> Iterator[str]:
-    """Yield a sentence for each invalid setting of emails."""
+    """Yield a sentence for each invalid email setting."""
     variables = settings.get("environment_variables", {})
     if not variables.get(_SENDER):
         return

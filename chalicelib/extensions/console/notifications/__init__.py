@@ -1,1 +1,1 @@
-"""Emails to people of an organisation whose conversations wait for a person."""
+"""Emails to an organisation's people about conversations that are waiting for a person."""

@@ -1,7 +1,7 @@
-"""The number of emails that a workspace may send per UTC day.
+"""The daily email allowance of each workspace, per UTC day.
 
-All workspaces share the sender's quota and reputation, and a workspace can give its clients any address. One row a day
-counts the emails, and expires.
+All workspaces share the sender's quota and reputation, and a workspace can give its clients any address. One row per
+day counts the emails, and expires later.
 """
 
 from contextlib import suppress
@@ -10,14 +10,14 @@ from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
 
 from chalicelib import clock, storage
 
-# A tenth of the emails that SES lets a new production account send in a day.
+# A tenth of the daily quota that SES grants a new production account.
 MAX_MAILS = 5_000
 _DAY_SECONDS = 24 * 60 * 60
 _MAILS = "mails"
 
 
 class AllowanceRow(storage.Row):
-    """The number of emails of a workspace on a day."""
+    """The number of emails that a workspace has sent on a day."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -32,7 +32,7 @@ class AllowanceRow(storage.Row):
 
 
 def take(workspace_id: str) -> bool:
-    """Count an email of today before it is sent; return False if the limit is reached. One request."""
+    """Count an email before it is sent today. Return False if the limit is reached. Costs one request."""
     end = clock.to_datetime((_today() + 2) * _DAY_SECONDS)
     actions = [AllowanceRow.mails.add(1), AllowanceRow.expires_at.set(end)]
     try:
@@ -48,20 +48,20 @@ def take(workspace_id: str) -> bool:
 
 
 def give_back(workspace_id: str) -> None:
-    """Give back the allowance of an email that SES has not sent, so that an outage uses none up. One request."""
+    """Return an unsent email's allowance, so that an SES outage does not use it up. Costs one request."""
     row = AllowanceRow(storage.join_key(workspace_id, _MAILS), str(_today()))
     with suppress(storage.ConditionFailed), storage.unit_of_work():
         storage.update(row, [AllowanceRow.mails.add(-1)], AllowanceRow.mails > 0)
 
 
 def is_used_up(workspace_id: str) -> bool:
-    """Return whether the workspace may send no more emails today. One request."""
+    """Return whether the workspace has used up today's allowance. Costs one request."""
     row = storage.find(AllowanceRow, storage.join_key(workspace_id, _MAILS), str(_today()))
     return bool(row and row.mails >= MAX_MAILS)
 
 
 def delete_all(workspace_id: str) -> int:
-    """Delete all rows of a workspace; return their number."""
+    """Delete all allowance rows of a workspace, and return their number."""
     rows = storage.query(AllowanceRow, storage.join_key(workspace_id, _MAILS))
     storage.delete_many(rows)
     return len(rows)

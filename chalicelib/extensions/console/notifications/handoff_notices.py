@@ -1,7 +1,7 @@
-"""From the stream of conversations: messages to notify people of conversations that request a person.
+"""Reads the conversation stream, and sends queue messages to notify people of conversations that request a person.
 
-A batch sends one message per workspace and reads nothing else. When the message arrives, `notifier` selects the
-recipients.
+A batch sends one message per workspace and reads nothing from the database. When a message arrives, `notifier` selects
+the recipients.
 """
 
 from collections import defaultdict
@@ -14,14 +14,14 @@ from chalicelib.extensions.console import queue
 from chalicelib.extensions.console.notifications import mail_settings
 from chalicelib.extensions.console.queue import FindRecipients
 
-# The index of the inbox is eventually consistent, and clocks differ. After this delay, the index contains the
-# conversations, and the next mail covers their times (`notices`).
+# The inbox index is eventually consistent, and clocks differ. After this delay, the index contains the conversations,
+# and the next email covers their timestamps (`notices`).
 DELAY_SECONDS = 8
 _MAX_AGENTS = 500
 
 
 def read(record: dict[str, Any]) -> tuple[str, int] | None:
-    """Return the agent's key and the time in Unix milliseconds if a conversation requests a person, otherwise None."""
+    """Return the agent key and the time in Unix milliseconds if a conversation requests a person, otherwise None."""
     if not mail_settings.are_complete():
         return None
     change = counted_changes.from_record(record)
@@ -29,7 +29,7 @@ def read(record: dict[str, Any]) -> tuple[str, int] | None:
 
 
 def send(requests: list[tuple[str, int]]) -> None:
-    """Send a message for each workspace of these requests, with its agents and the newest request of each."""
+    """Send a message for each workspace with its agents and the time of the newest request."""
     newest: dict[str, dict[str, int]] = defaultdict(dict)
     for agent, requested_at in sorted(requests):
         workspace_id, agent_id = storage.split_key(agent)

@@ -1,4 +1,4 @@
-"""The conversations waiting for a person, for the list in an email."""
+"""Finds the conversations that are waiting for a person, for the list in an email."""
 
 import logging
 from collections.abc import Collection
@@ -10,7 +10,7 @@ from chalicelib.conversations.rows import ConversationRow
 from chalicelib.storage import Document, encryption, find_many, split_key
 
 MAX_LISTED = 20
-# The number of inbox entries that a search examines, newest first, to find conversations of the person's agents.
+# The maximum number of inbox entries that a search examines to find conversations of the person's agents.
 _MAX_EXAMINED = 2_000
 _PORTION = 100
 _WAITING_STATE = "requested_chat"
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class WaitingConversation(NamedTuple):
-    """A conversation that waits: its id, agent and metadata, and the second of its last change."""
+    """A waiting conversation: its id, agent and metadata, and the Unix second of its last change."""
 
     conversation_id: str
     agent_id: str
@@ -31,8 +31,8 @@ def find_waiting(
 ) -> tuple[list[WaitingConversation], str | None]:
     """Return the agents' conversations that still wait for a person, newest first.
 
-    The list has at most 21 conversations, one more than an email. Examine at most 2,000 entries after the cursor. Also
-    return the cursor with which a search continues, or None at the end of the inbox.
+    The list has at most 21 conversations, one more than an email shows. Examine at most 2,000 entries after the cursor.
+    Also return the cursor for the next search, or None at the end of the inbox.
     """
     waiting: list[WaitingConversation] = []
     examined, has_more = 0, True
@@ -54,21 +54,24 @@ def find_waiting(
 
 
 def _read_metadata(row: ConversationRow) -> Document:
-    """Return the metadata, empty if it is corrupt: a corrupt conversation must not stop all emails."""
+    """Return the metadata.
+
+    If it is corrupt, return an empty document, so that one conversation cannot block all emails.
+    """
     try:
         return store.read_metadata(row)
     except encryption.DecryptionError:
-        _log.exception("Cannot read a conversation; mails do not list it")
+        _log.exception("Cannot read a conversation; emails will not list it")
         return {}
 
 
 def second_of(position: str) -> int:
-    """Return the second of the last change of the conversation at a position of the inbox."""
+    """Return the Unix second of a conversation's last change from its inbox position."""
     return int(position.partition(".")[0])
 
 
 def titles(workspace_id: str, agent_ids: Collection[str]) -> dict[str, str]:
-    """Return the titles of agents by id; the id itself for an agent without a title. One request."""
+    """Return agents' titles by id. An agent without a title has its id as title. Costs one request."""
     ids = sorted(agent_ids)
     rows = find_many([agents.key(workspace_id, agent_id) for agent_id in ids])
     known = {one: row.open().get("title") for one, row in zip(ids, rows, strict=True) if agents.is_active(row)}

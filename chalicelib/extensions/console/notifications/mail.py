@@ -1,4 +1,4 @@
-"""An email: composed as plain text and HTML in the language of the organisation, and sent by SES."""
+"""Composes an email as plain text and HTML in the organisation's language, and sends it with SES."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from chalicelib.extensions.console.notifications.inbox import WaitingConversatio
 from chalicelib.extensions.console.notifications.recipients import Recipient
 from chalicelib.extensions.console.template_filters import moment
 
-# The maximum length of a text in an email, and the characters that are read for it.
+# The maximum length of a text in an email, and the number of characters that are read to produce it.
 _MAX_TEXT, _MAX_READ = 100, 1_000
 _LINKING = re.compile(r"[.:\u3002]+(?=\S)|[/\\@]")
 _INBOX = "/convos?inbox=true"
@@ -27,15 +27,15 @@ _REFUSALS = ("MessageRejected", "InvalidParameterValue")
 
 
 class Refused(Exception):
-    """SES permanently rejects this mail: its recipient is not verified, or is not an address."""
+    """SES permanently rejects this email, because its recipient is unverified or is not a valid address."""
 
 
 class NotSent(Exception):
-    """SES does not accept emails at the moment, but may accept this email later."""
+    """SES is not accepting emails at the moment, but may accept this one later."""
 
 
 class _Line(NamedTuple):
-    """A conversation as the email shows it."""
+    """A conversation as an email shows it."""
 
     name: str
     title: str
@@ -45,7 +45,7 @@ class _Line(NamedTuple):
 
 
 def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingConversation]) -> bytes:
-    """Return the email about conversations. Its headers contain no text of visitors, and of clients only the name."""
+    """Return the email about conversations. Its headers contain no visitor texts, and only the name of the client."""
     language = rendering.language_of(recipient.organisation)
     t, lines = rendering.texts(language), _lines(workspace_id, recipient, waiting[: inbox.MAX_LISTED])
     home = f"{mail_settings.console_url()}/{quote(workspace_id)}"
@@ -66,19 +66,19 @@ def compose(workspace_id: str, recipient: Recipient, waiting: Sequence[WaitingCo
     more = (f"{t('mail.more')}: {everything}",) if has_more else ()
     message.set_content(_text(t, subject, lines, more, (t("mail.why"), f"{t('unsubscribe')}: {stop}")))
     message.add_alternative(rendering.environment().get_template("mail.html").render(context, **links), subtype="html")
-    # `message` would encode a link that is longer than a line, and mail programs would not recognise it.
+    # `message` would encode links that are longer than a line, and email programs would not recognise them.
     return f"List-Unsubscribe: <{stop}>\r\n".encode() + message.as_bytes()
 
 
 def send(message: bytes, address: str) -> None:
-    """Send an email at most once: the SDK does not repeat it if the response was lost. Raise Refused and NotSent."""
+    """Send an email at most once. The SDK does not retry if the response is lost. Raise Refused and NotSent."""
     sender = parseaddr(mail_settings.sender())[1]
     try:
         storage.sdk_client("ses", attempts=1).send_raw_email(
             Source=sender, Destinations=[address], RawMessage={"Data": message}
         )
     except ClientError as error:
-        # The message lists the unverified addresses. If the sender is one of them, no mail can be sent.
+        # The error message lists unverified addresses. If the sender is among them, no email can be sent.
         is_about_sender = sender in str(error)
         if error.response["Error"]["Code"] in _REFUSALS and not is_about_sender:
             raise Refused from error
@@ -123,10 +123,11 @@ def _text(
 
 
 def _plain(text: str | None) -> str:
-    """Return a text on one line, at most 100 characters, in which mail programs find no link.
+    """Return at most 100 characters of a text on one line, in which email programs find no link.
 
-    Mail programs turn text such as `evil.example` into links. A space replaces each dot and colon inside a word, each
-    slash and each `@`. NFKC comes first, because it turns other characters into dots and slashes, as browsers do.
+    Email programs turn text such as `evil.example` into links. Therefore, a space replaces each dot and colon inside a
+    word, each slash and each `@`. NFKC normalisation comes first, because it turns other characters into dots and
+    slashes, as browsers do.
     """
     printable = "".join(
         character if character.isprintable() else " " for character in normalize("NFKC", (text or "")[:_MAX_READ])

@@ -1,12 +1,13 @@
-"""Notify a person: one mail about all conversations that wait, at most every five minutes.
+"""Notifies a person with one email about all waiting conversations, at most every five minutes.
 
-- Before the claim, a crash has no effect: the queue repeats the message.
-- After the claim, it is unknown whether the email was sent. The repeated message waits until the five minutes are over,
-  then lists the conversations that still wait. So two mails to a person are five minutes apart, and no request is lost.
-- After the confirmation, a repeated message finds that the email has covered its conversations.
+- Before the claim, a crash has no effect, because the queue redelivers the message.
+- After the claim, a crash leaves it unknown whether the email was sent. The redelivered message waits until the five
+  minutes are over, then lists the conversations that are still waiting. Therefore, emails to a person are at least five
+  minutes apart, and no request is lost.
+- After the confirmation, a redelivered message finds that the email has covered its conversations.
 
-Each search is bounded. If visitors flood other people's agents, a search may find nothing. A message with the cursor
-then continues it, back to an hour before the request.
+Each search is bounded, so it may find nothing if visitors flood other people's agents. In that case, a message with the
+cursor continues the search, back to an hour before the request.
 """
 
 import logging
@@ -20,7 +21,8 @@ from chalicelib.extensions.console.notifications.recipients import Recipient
 from chalicelib.extensions.console.queue import FindRecipients, Notify
 from chalicelib.workspaces import store as workspaces
 
-# A message contains the newest request of a batch. The others are a minute older, or more if the stream was late.
+# A message contains the time of a batch's newest request. Other requests are up to a minute older, or more if the
+# stream was delayed.
 _SEARCHED_MILLISECONDS = 3_600_000
 _log = logging.getLogger(__name__)
 
@@ -35,9 +37,9 @@ def find_recipients(message: FindRecipients) -> None:
 
 
 def notify(message: Notify) -> None:
-    """Send the requested mail, postpone it with another message, or do nothing.
+    """Send the requested email, postpone it with another message, or do nothing.
 
-    Raise the errors of the database, KMS and SES.
+    Raise database, KMS and SES errors.
     """
     storage.retry_on_conflict(lambda: _notify(message))
 
@@ -66,14 +68,14 @@ def _send(message: Notify, recipient: Recipient, row: NoticeRow | None) -> None:
         return
     content = mail.compose(workspace_id, recipient, waiting)
     if not allowance.take(workspace_id):
-        _log.warning("A workspace has used up its daily mail allowance; a mail is not sent: %s", workspace_id)
+        _log.warning("A workspace has used up its daily email allowance; an email is not sent: %s", workspace_id)
         return
     claimed = notices.claim(row, workspace_id, recipient.client_id, listed_at)
     try:
         mail.send(content, recipient.client["email"])
     except mail.Refused:
         claimed.is_refused = True
-        _log.exception("SES rejects a mail; it is not sent again: %s", claimed)
+        _log.exception("SES rejected an email; it will not be sent again: %s", claimed)
     except mail.NotSent:
         allowance.give_back(workspace_id)
         raise

@@ -1,4 +1,4 @@
-"""Whether a client gets emails, by its `notificationsSettings`. Pure."""
+"""Evaluates the email preferences in a client's `notificationsSettings`. The module performs no I/O."""
 
 from typing import Any
 
@@ -6,9 +6,10 @@ _THROUGH, _IF = "email", "all"
 
 
 def by_email(client: dict[str, Any]) -> bool:
-    """Return whether a client gets an email when a conversation waits for a person.
+    """Return whether a client gets an email when a conversation is waiting for a person.
 
-    Without `notifyIf`, each conversation counts. The service cannot check an unknown value, so it sends no mail.
+    Without `notifyIf`, every conversation qualifies. The service cannot evaluate unknown values, so it sends no email
+    for them.
     """
     settings = client.get("notificationsSettings") or {}
     return settings.get("notifyThrough") == _THROUGH and settings.get("notifyIf") in (None, _IF)

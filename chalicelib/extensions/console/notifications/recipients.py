@@ -1,4 +1,4 @@
-"""The recipients of emails: clients with emails switched on, and the agents and pages that they may see."""
+"""Email recipients: clients that have enabled emails, and the agents and pages that they may see."""
 
 import re
 from collections.abc import Iterable
@@ -10,19 +10,19 @@ from chalicelib.ids import IDENTIFIER
 from chalicelib.organisations import store as organisations
 from chalicelib.storage import Document, find_many
 
-# Clients that an invocation examines.
+# Maximum number of clients that an invocation examines.
 PORTION = 100
-# One address, without characters that are special in a header or a list of addresses. SES accepts only ASCII.
+# A single address without characters that are special in a header or an address list. SES accepts only ASCII.
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _ADDRESS = re.compile(
     rf"(?=[^@]{{1,64}}@)(?!.*=\?){_ATOM}(\.{_ATOM})*@[A-Za-z0-9-]{{1,63}}(\.[A-Za-z0-9-]{{1,63}}){{1,8}}"
 )
-# The pages that an email may link to. It links to the first one that the person may open.
+# The pages that an email may link to. It links to the first page that the person may open.
 _PAGES = ("/convos", "/overview")
 
 
 class Recipient(NamedTuple):
-    """A client who is notified, with the organisation whose agents they see."""
+    """A client to notify, with the organisation whose agents they see."""
 
     client_id: str
     client: Document
@@ -35,15 +35,16 @@ class Recipient(NamedTuple):
 
     @property
     def page(self) -> str | None:
-        """The page that an email links to, or None if the person may open no such page."""
+        """The page that an email links to, or None if the person may not open any of them."""
         allowed = self.client.get("canAccess")
         return next((page for page in _PAGES if allowed is None or page in allowed), None)
 
 
 def list_page(workspace_id: str, agent_ids: Iterable[str], after: str) -> tuple[list[str], str | None]:
-    """Return the clients to notify of conversations of these agents, and the position of the next page.
+    """Return the clients to notify about these agents' conversations, and the next page's position.
 
-    Examine at most 100 clients after the id `after`. An empty position is the beginning, None the end. Two requests.
+    Examine at most 100 clients after the id `after`. An empty position is the start, and None is the end. Costs two
+    requests.
     """
     rows = [*clients.list_page(workspace_id, after or None, PORTION)]
     recipients = _with_organisations(workspace_id, {row.client_id: row.open() for row in rows})
@@ -52,13 +53,16 @@ def list_page(workspace_id: str, agent_ids: Iterable[str], after: str) -> tuple[
 
 
 def find(workspace_id: str, client_id: str) -> Recipient | None:
-    """Return the client, or None if it gets no emails. At most two requests."""
+    """Return the recipient, or None if the client gets no emails. Costs at most two requests."""
     row = clients.find(workspace_id, client_id)
     return next(iter(_with_organisations(workspace_id, {client_id: row.open()} if row else {})), None)
 
 
 def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
-    """Return why a client who wants emails gets none, as the end of a text's key, or None. At most two requests."""
+    """Return why a client who wants emails gets none, as the last part of a text key, or None.
+
+    Costs at most two requests.
+    """
     if not preferences.by_email(client):
         return None
     if not mail_settings.are_complete():

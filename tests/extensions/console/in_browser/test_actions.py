@@ -58,7 +58,7 @@ def person(request: pytest.FixtureRequest, browsers: tuple[Chrome, Chrome], run:
 
 def test_a_wrong_password_is_said_at_the_form(person: Person) -> None:
     person.sign_in("wrong")
-    person.sees("The email or the password is wrong.")
+    person.sees("The email or password is wrong.")
     assert person.find("#password").get_attribute("aria-invalid") == "true"
     person.sign_in()
     person.sees("Acme Travel")
