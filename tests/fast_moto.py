@@ -29,6 +29,7 @@ from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
 
@@ -42,6 +43,8 @@ from moto.core.utils import camelcase_to_underscores
 from moto.dynamodb.models import DynamoDBBackend
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.responses import DynamoHandler
+from moto.kms import models as kms_models
+from moto.kms.utils import AbstractPrivateKey, KeySpec, generate_private_key
 from werkzeug.exceptions import HTTPException
 
 from tests.engines import create_resources
@@ -90,6 +93,7 @@ def _switch(*, on: bool) -> None:
     _is_on = on
     RESPONSES_METHODS[:] = [] if on else _methods
     DynamoDBBackend.update_item = _update_copy if on else _update_item  # type: ignore[assignment, method-assign]
+    kms_models.generate_private_key = _share_unused_key if on else generate_private_key  # type: ignore[attr-defined]
     if on:
         Table.__deepcopy__ = _copy  # type: ignore[attr-defined]
     elif hasattr(Table, "__deepcopy__"):
@@ -228,3 +232,15 @@ def restore_or_create(name: str, make: Callable[[], T]) -> tuple[T, bool]:
 
 def _contents() -> list[list[Any]]:
     return [[item.to_json() for item in table.all_items()] for table in tables().values()]
+
+
+# 7: private keys
+
+
+def _share_unused_key(key_spec: str) -> AbstractPrivateKey:
+    return _unused_key() if key_spec == KeySpec.SYMMETRIC_DEFAULT else generate_private_key(key_spec)
+
+
+@cache
+def _unused_key() -> AbstractPrivateKey:
+    return generate_private_key(KeySpec.SYMMETRIC_DEFAULT)

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.kms.models import kms_backends
 
 from chalicelib import storage
 from chalicelib.storage import keyring
@@ -162,3 +164,13 @@ def test_a_failed_transaction_leaves_everything_as_it_was(engine: None, table: s
     client.transact_write_items(TransactItems=[update(table, "a"), delete(table, "b")])
     found = {item[next(iter(key(table, "")))]["S"]: item["marks"]["L"] for item in items()[table]}
     assert found == {"a": [{"S": "second"}], "c": [{"S": "first"}]}
+
+
+def test_only_symmetric_keys_share_a_private_key(engine: None) -> None:
+    kms = storage.sdk_client("kms")
+    signing = {"KeyUsage": "SIGN_VERIFY", "KeySpec": "RSA_2048"}
+    made = [kms.create_key(**one)["KeyMetadata"]["KeyId"] for one in ({}, {}, signing, signing)]
+    keys = kms_backends[DEFAULT_ACCOUNT_ID]["eu-west-1"].keys
+    first, second, *others = (keys[one].private_key for one in made)
+    assert first is second
+    assert len({first, *others}) == 3

@@ -9,7 +9,6 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError, WaiterError
-from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 from click import ClickException
 from click.testing import CliRunner
 from moto import mock_aws
@@ -19,6 +18,7 @@ from infra import tables
 from infra.deploy import sample_process, stack, stack_import, template
 from infra.deploy.checks import NotReady
 from infra.deploy.commands import deployment
+from tests.deployment.resource_schemas import resource_schema
 from tests.selection import first_case
 
 NAME = "cams-prod"
@@ -145,7 +145,7 @@ def test_an_import_adds_no_outputs(change: CloudFormation) -> None:
 
 def test_the_identifier_of_each_type_is_its_primary_identifier(change: CloudFormation) -> None:
     for kind, identifier in stack.IDENTIFIERS.items():
-        schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("eu-west-1", kind).schema
+        schema = resource_schema("eu-west-1", kind)
         assert schema["primaryIdentifier"] == [f"/properties/{identifier}"]
         # CloudFormation can import types whose schema contains these handlers.
         assert {"read", "update"} <= schema["handlers"].keys()

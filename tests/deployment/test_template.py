@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import yaml
-from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
 from infra.deploy import stack, template
+from tests.deployment.resource_schemas import resource_schema
 from tests.reliability.releases import LAST_TEMPLATE
 
 _CLOUDFORMATION_BYTES = 51_200  # the maximum size of TemplateBody in CreateStack
@@ -79,12 +79,12 @@ def test_the_template_has_a_budget_only_if_one_is_set(
 def test_without_a_budget_a_region_has_every_type_of_the_template(region: str) -> None:
     kinds = {one["Type"] for one in template.build()["Resources"].values()} - {_BUDGET}
     for kind in kinds:
-        PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, kind)
+        resource_schema(region, kind)
 
 
 def test_a_budget_that_another_address_replaces_gets_another_name() -> None:
     """The replacement is created before the former budget is deleted."""
-    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("eu-west-1", _BUDGET).schema
+    schema = resource_schema("eu-west-1", _BUDGET)
     assert "/properties/NotificationsWithSubscribers" in schema["createOnlyProperties"]
     budget = template.build()["Resources"]["Budget"]["Properties"]
     assert "${AlarmsEmail}" in budget["Budget"]["BudgetName"]["Fn::Sub"]

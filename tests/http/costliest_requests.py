@@ -12,7 +12,7 @@ import random
 import sys
 import time
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,7 +41,7 @@ class Request(NamedTuple):
     method: str
     path: str
     body: bytes | None = None
-    before: tuple["Request", ...] = ()
+    before: Iterable["Request"] = ()
     headers: tuple[tuple[str, str], ...] = ()
 
 
@@ -75,8 +75,9 @@ def posted(path: str, **body: Any) -> Request:
     return Request("POST", path, json.dumps(body).encode())
 
 
-def many(path: Callable[[int], str], body: Callable[[int], dict[str, Any]], count: int) -> tuple[Request, ...]:
-    return tuple(posted(path(number), **body(number)) for number in range(count))
+def many(path: Callable[[int], str], body: Callable[[int], dict[str, Any]], count: int) -> Iterator[Request]:
+    """Yield requests. Their large bodies are created only when the requests are sent."""
+    return (posted(path(number), **body(number)) for number in range(count))
 
 
 def change(path: str, body: bytes, *before: Request, **headers: str) -> Request:

@@ -76,7 +76,7 @@ def test_a_message_that_cannot_move_is_repeated_and_nothing_is_posted_twice(
     def refuse(*_: object) -> None:
         raise errors.Unavailable
 
-    with hangs_first(EVENTS) as slow:
+    with hangs_first(2) as slow:
         hanging = listen(api, slow.url())
         listen(api, inbox.url())
         happen(stream, api, EVENTS)

@@ -35,7 +35,7 @@ def hangs(set_limits: SetLimits) -> Iterator[Inbox]:
 
     def late(connection: socket.socket, where: Receiver) -> None:
         where.requests.append(read_request(connection))
-        answer.wait(0.8)
+        answer.wait(0.4)
         connection.sendall(OK)
 
     with pipeline.inbox(late) as inbox:
