@@ -16,7 +16,7 @@ from chalicelib.http.wire import (
     require_visible,
 )
 
-# Minimum characters of a new password. Shorter passwords, which an earlier release stored, still work.
+# Minimum number of characters in a new password. Shorter passwords that an earlier release stored remain valid.
 SHORTEST_PASSWORD = 8
 
 Password = Annotated[

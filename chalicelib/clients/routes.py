@@ -43,7 +43,7 @@ def list_clients() -> Response:
 def put_client() -> Response:
     """Create a client. The service generates its id, so each request creates a new client.
 
-    `warnings` lists an `orgId` without an organisation.
+    If `orgId` matches no organisation, `warnings` lists it.
     """
     return _create(bodies.read(), "")
 
@@ -66,7 +66,7 @@ def read_client(client_id: str) -> Response:
 def save_client(client_id: str) -> Response:
     """Create or change a client. Members that you leave out keep their values, and `null` clears a member.
 
-    An email address can belong to only one client of a workspace. `warnings` lists an `orgId` without an organisation.
+    An email can belong to only one client of a workspace. If `orgId` matches no organisation, `warnings` lists it.
     """
     change: models.Client = bodies.read()
     workspace_id = auth.caller().workspace_id
@@ -114,8 +114,8 @@ def list_organisation_clients(org_id: str) -> Response:
 def create_client() -> Response:
     """Create a client. The service generates its id. An email address can belong to only one client of a workspace.
 
-    `warnings` lists an `orgId` without an organisation. If the caller is an access token, `warnings` lists a
-    `dashboardPassword`, because the client keeps this access after the token becomes invalid.
+    If `orgId` matches no organisation, `warnings` lists it. If an access token sets `dashboardPassword`,
+    `warnings` lists it, because the password remains valid after the token becomes invalid.
     """
     body: models.ClientIn = bodies.read()
     return _create(body.client, "client.")
@@ -129,7 +129,7 @@ def delete_client(client_id: str) -> Response:
 
 
 def _search(limit: int, cursor: str | None, organisation: str | None, text: str) -> Response:
-    """Return a page of the clients that belong to `organisation`, unless it is None, and contain `text`."""
+    """Return a page of the clients that contain `text` and, unless `organisation` is None, belong to `organisation`."""
 
     def show(row: store.ClientRow, document: Document) -> Document | None:
         is_listed = organisation in (None, document.get("orgId")) and parameters.contains(document, _SEARCHED, text)

@@ -35,7 +35,7 @@ class ClientRow(storage.AuthoredRow, DocumentRow):
 
 
 class EmailRow(storage.Row):
-    """A claim to an email by the client `owner`. Its own partition keeps it out of client lists."""
+    """A claim that reserves an email for the client `owner`. Claims have a separate partition, so lists omit them."""
 
     class Meta:
         table_name = storage.table("clients")

@@ -1,1 +1,1 @@
-"""Credentials: the format of tokens, and the store that issues, finds, rotates and revokes them (§5)."""
+"""Credentials: the token format, and the store that issues, finds, rotates and revokes credentials (§5)."""

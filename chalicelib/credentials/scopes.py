@@ -1,7 +1,7 @@
-"""Access token scopes: a resource, and `read` or `write`.
+"""Access token scopes. A scope consists of a resource, and `read` or `write`.
 
-An operation's resource is the tag in its declaration (`http.operation`). `read` permits `GET`; `write` permits
-everything.
+An operation's resource is the tag in its declaration (`http.operation`). `read` permits `GET` and `HEAD`, and `write`
+permits all methods.
 """
 
 from collections.abc import Collection
@@ -35,5 +35,5 @@ def scope_for(resource: str, method: str) -> str:
 
 
 def covers(granted: Collection[str], scope: str) -> bool:
-    """Return whether these scopes include `scope`. `write` includes `read`, because a write returns the record."""
+    """Return whether these scopes include `scope`. `write` includes `read`, because writes return the record."""
     return scope in granted or scope.replace(":read", ":write") in granted

@@ -1,7 +1,8 @@
 """Credential storage (§5).
 
-A credential is two items, written and deleted in one unit of work. `CredentialRow` is found by token hash.
-`CredentialEntry` lists the credential in its workspace's partition. A visitor token has no entry (`visitors`).
+A credential consists of two items, which are written and deleted in the same unit of work. `CredentialRow` is keyed by
+the token hash. `CredentialEntry` lists the credential in its workspace's partition. Visitor tokens have no entry
+(`visitors`).
 """
 
 from collections.abc import Collection
@@ -19,14 +20,14 @@ DAY = 24 * 60 * 60
 KEY_LIFETIME = 365 * DAY
 TOKEN_LIFETIME = 30 * DAY
 OVERLAP = DAY
-# Minimum seconds between updates of `lastUsedAt`: at most one small write per credential every ten minutes.
+# Minimum seconds between updates of `lastUsedAt`, which limits the writes per credential.
 _USE_INTERVAL = 600
 _ENTRY = "credential"
 _RESOURCES = {tokens.ACCESS: "tokens", tokens.WORKSPACE: "keys", tokens.AGENT: "keys"}
 
 
 class CredentialEntry(storage.Row):
-    """A credential in its workspace's list."""
+    """An entry in a workspace's list of credentials."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -44,7 +45,7 @@ class CredentialEntry(storage.Row):
     expires_at = TTLAttribute(null=True)
 
     def lists(self, row: "CredentialRow") -> bool:
-        """Return whether `row` is this entry's credential, not a later credential with the same token."""
+        """Return whether this entry lists `row`, and not a different credential with the same token."""
         return self.keys == _entry(row).keys
 
 
@@ -67,7 +68,7 @@ class CredentialRow(storage.AuthoredRow):
     read_only = BooleanAttribute(default=False)
     scopes = UnicodeSetAttribute(null=True)
     created_at = NumberAttribute()
-    # The lifetime in seconds that rotation gives the successor, or None for no expiry. Rotation shortens `expires_at`.
+    # The lifetime in seconds that a successor gets, or None for no expiry. Rotation shortens only `expires_at`.
     lifetime = NumberAttribute(null=True)
     expires_at = TTLAttribute(null=True)
     last_used_at = NumberAttribute(null=True)
@@ -85,12 +86,12 @@ class CredentialRow(storage.AuthoredRow):
 
     @property
     def is_active(self) -> bool:
-        """Whether the credential has not expired. The database may delete an expired item (TTL) days later."""
+        """Whether the credential has not expired. DynamoDB may delete expired items days later (TTL)."""
         return self.ends_at is None or clock.seconds() < self.ends_at
 
     @property
     def granted(self) -> frozenset[str] | None:
-        """The credential's scopes, or None if it permits all routes of its kind."""
+        """The credential's scopes, or None if the credential permits all routes of its kind."""
         if self.read_only:
             return scopes.READ
         return None if self.scopes is None else frozenset(self.scopes)
@@ -102,7 +103,7 @@ class CredentialRow(storage.AuthoredRow):
 
     @property
     def resource(self) -> str | None:
-        """The resource that the history records for a token or a key, or None for a visitor token or a session."""
+        """The resource that the history uses for a token or key, or None for a visitor token or session."""
         return _RESOURCES.get(self.kind)
 
     @property
@@ -134,7 +135,7 @@ def prepare(
 ) -> NewCredential:
     """Return a new credential without storing it. `lifetime` is in seconds, or None for no expiry.
 
-    `granted` contains the scopes of an access token, or is None. `token` is a token that the caller supplies.
+    `granted` contains an access token's scopes, or is None. `token` is an agent key that the caller chose, or None.
     """
     token = token or tokens.new(kind)
     row = CredentialRow(
@@ -156,7 +157,7 @@ def prepare(
 
 def stage(issued: NewCredential, error: errors.ApiError | None = None) -> None:
     """Stage a prepared credential. The commit raises `error` if the token is already in use."""
-    # DynamoDB may delete an expired item days later.
+    # An expired item may still exist, because DynamoDB deletes expired items days later.
     is_expired = CredentialRow.expires_at <= clock.to_datetime(clock.seconds())
     storage.put(issued.credential, CredentialRow.token_hash.does_not_exist() | is_expired, error)
     storage.put(_entry(issued.credential))
@@ -184,7 +185,7 @@ def list_active(workspace_id: str, kind: str, agent_id: str | None = None) -> li
 
 
 def list_page(workspace_id: str, kind: str, after: str | None, limit: int) -> tuple[list[CredentialRow], str | None]:
-    """Return up to `limit` credentials after the id `after`, and the next page's `after`, or None.
+    """Return up to `limit` credentials after the id `after`, and the next page's `after`, or None on the last page.
 
     Expired credentials are omitted, so a page may be shorter.
     """
@@ -203,7 +204,7 @@ def _active(entries: list[CredentialEntry]) -> list[CredentialRow]:
 
 
 def read(workspace_id: str, credential_id: str, kind: str) -> CredentialRow:
-    """Return the active workspace key or access token with this id. Raise NotFound."""
+    """Return the active workspace key or access token with this id. Raise NotFound if there is none."""
     entry = storage.find(CredentialEntry, workspace_id, _item(kind, credential_id))
     row = find_active(entry.token_hash) if entry else None
     if entry is None or row is None or not entry.lists(row):
@@ -215,7 +216,7 @@ def read(workspace_id: str, credential_id: str, kind: str) -> CredentialRow:
 def revoke(row: CredentialRow) -> None:
     """Delete a credential. Processes that have cached it accept it for at most 30 more seconds.
 
-    If the same token has since been stored as another credential, that credential is kept.
+    If another credential with the same token has been stored since, that credential is kept.
     """
     storage.delete(_entry(row))
     unchanged = CredentialRow.credential_id == row.credential_id
@@ -258,7 +259,7 @@ def list_entries(workspace_id: str) -> list[CredentialEntry]:
 
 
 def restore(row: CredentialRow, error: errors.ApiError) -> None:
-    """Stage an imported credential. The commit raises `error` if another workspace has it."""
+    """Stage an imported credential. The commit raises `error` if another workspace has the same token."""
     storage.put(row, CredentialRow.token_hash.does_not_exist() | (CredentialRow.workspace == row.workspace), error)
     storage.put(_entry(row))
 

@@ -1,13 +1,15 @@
 """Visitor token storage. Each token gives a browser access to one conversation.
 
-A visitor token is one item, keyed by the token hash. No list contains it, so issuing a token costs one write, and a
-workspace may have any number of tokens. Three references in the item can invalidate a token early:
+A visitor token is one item, keyed by the token hash. It is not listed anywhere. Therefore, issuing a token costs one
+write, and a workspace can have any number of tokens. Three attributes of the item can invalidate a token early:
 
 - The hash and the id of the credential that issued it. The token expires with that credential at the latest
   (`http.auth`): when a key is rotated or revoked, an access token expires, an agent's key is deleted, or a workspace is
-  suspended or deleted. Because of the id, storing a revoked key again revives no token, not even in another workspace.
+  suspended or deleted. Because of the id, storing a revoked key again does not reactivate its tokens, not even in
+  another workspace.
 - The creation time of its agent (`createdAtUNIX`). The token stops working when the agent is deleted, even if the id is
-  used again. An id is reserved for 90 seconds after a deletion, so no two agents with the same id have the same time.
+  used again. An id is reserved for 90 seconds after a deletion, so no two agents with the same id have the same
+  creation time.
 - The creation time of its conversation. The token stops working when the conversation is deleted, even if the id is
   used again. A token issued before its conversation exists belongs to the first conversation that it sees or creates.
 """

@@ -5,8 +5,8 @@ the agent earlier may still write records for it, so the cascade runs twice. The
 second run starts when no such process remains, and deletes the tombstone when it completes.
 
 Until then, the tombstone reserves the id. A run reads a batch of records, then the tombstone, then deletes the batch.
-If the tombstone still exists, no new agent had this id when the batch was read. The cascade can stop and
-resume at any point. Its queue message is sent before the agent is deleted, so that a crash cannot leave it unfinished.
+If the tombstone still exists, no new agent had this id when the batch was read. The cascade can stop and resume at any
+point. Its queue message is sent before the agent is deleted, so that a crash cannot leave the cascade unfinished.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,8 +28,8 @@ from chalicelib.tools import store as tools
 
 _BATCH = 100
 _CONVERSATIONS = 10  # a long conversation takes several requests
-# Seconds after which no process writes records for the agent. The SDK's attempts store the tombstone up to 27 s after
-# its `deleted_at`. A process caches an agent for 30 s. A request takes up to 29 s. The rest is for the index's lag.
+# Seconds after which no process writes records for the agent. SDK retries can store the tombstone up to 27 s after its
+# `deleted_at`. Processes cache agents for 30 s, and requests take up to 29 s. The rest allows for the lag of the index.
 _SECOND_RUN_SECONDS = 90
 _RETRY_SECONDS = 10
 

@@ -1,4 +1,4 @@
-"""The route that deletes an agent. It has its own package because it deletes records of most resources."""
+"""The route that deletes an agent. It has a separate package because it deletes records of most resources."""
 
 from chalice.app import Blueprint, Response
 
@@ -18,7 +18,7 @@ def delete_agent(agent_id: str) -> Response:
     """Delete an agent with its tools, conversations, leads, analytics and keys.
 
     The agent disappears immediately. The request deletes its records for up to ten seconds. If that is not enough, the
-    deletion continues in the background, and `message` reports this. Sending the request again continues it
+    deletion continues in the background, and `message` reports this. Repeating the request continues the deletion
     immediately. The id cannot be used again before the deletion is complete, and for at least 90 seconds.
     """
     is_complete = cascade.delete(auth.caller().workspace_id, agent_id, _CASCADE_SECONDS, etag.check_preconditions)

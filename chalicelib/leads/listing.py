@@ -1,6 +1,6 @@
 """Lead lists, newest first, for one agent or for all agents in the workspace.
 
-A position is the ULID of a lead. The list continues with older leads.
+A position in a list is a lead's ULID. The next page continues with older leads.
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ _SEARCHED = ("name", "email", "phone", "agentName")
 
 
 class LeadQuery(NamedTuple):
-    """A list's filters and position. Times are Unix seconds, and `text` is case-folded.
+    """The filters of a list, and the position at which it starts. Times are in Unix seconds, and `text` is case-folded.
 
     `after` is the ULID of the previous page's last lead, or None.
     """
@@ -28,7 +28,7 @@ class LeadQuery(NamedTuple):
 
     @classmethod
     def from_request(cls) -> "LeadQuery":
-        """Return the query of the request. Raise Invalid for invalid parameters."""
+        """Return the request's query. Raise Invalid for invalid parameters."""
         cursor, agent_id = parameters.cursor(), parameters.text("agentId")
         since, until, text = parameters.seconds("from"), parameters.seconds("to"), parameters.search_text("q")
         return cls(agent_id, since, until, text, cursor)

@@ -64,7 +64,7 @@ def list_all_leads() -> Response:
     bounded=True,
 )
 def export_leads() -> Response:
-    """Export the leads that `GET /v3/leads` lists as text. The concatenated pages form one file.
+    """Export the leads that `GET /v3/leads` lists, as NDJSON or CSV. The concatenated pages form one file.
 
     With `ndjson`, each line is a lead. With `csv`, each row is a lead, with `createdAt` in ISO 8601. The `Link` header
     contains the next page's URL. A page may be short or empty.

@@ -13,7 +13,7 @@ from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_
 
 
 class ByCapture(GlobalSecondaryIndex["LeadRow"]):  # type: ignore[no-untyped-call]
-    """An index of a workspace's leads by capture time. A row from it has no version tag, so it must never be saved."""
+    """An index of a workspace's leads by capture time. Its rows have no version tag, so they must never be saved."""
 
     class Meta:
         index_name = "by_capture"
@@ -63,8 +63,8 @@ def list_captured(
 ) -> Iterator[LeadRow]:
     """Yield up to `limit` leads older than the ULID `before`, newest first. Costs one request per MB.
 
-    They were captured at or after `since` and before `until`, both in Unix seconds; None means unbounded. If `agent_id`
-    is None, yield the leads of all agents, from the eventually consistent index.
+    The leads were captured at or after `since` and before `until`. Both times are in Unix seconds; None means
+    unbounded. If `agent_id` is None, yield all agents' leads from the eventually consistent index.
     """
     lowest = ids.id_at((since or 0) * 1000, 0)
     end = ids.HIGHEST if until is None else ids.id_at(until * 1000, 0)
@@ -108,7 +108,7 @@ def save(row: LeadRow, before: Document, after: Document) -> None:
 
 
 def index(row: LeadRow) -> None:
-    """Stage a stored lead's index key. The commit raises ConditionFailed if the lead was deleted."""
+    """Stage the index key of a stored lead. The commit raises ConditionFailed if the lead was deleted."""
     keys = [LeadRow.workspace.set(row.workspace_id), LeadRow.captured.set(ulid_of(row))]
     storage.update(row, keys, LeadRow.lead_id.exists())
 

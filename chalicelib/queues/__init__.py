@@ -1,6 +1,6 @@
-"""Messages to functions that run asynchronously, on the SQS queues of the template.
+"""Messages to asynchronous functions, on the SQS queues of the template.
 
-They are standard queues with message groups, which makes them *fair queues*: while one group has a backlog, SQS
+The queues are standard queues with message groups, which makes them *fair queues*: while one group has a backlog, SQS
 delivers the other groups' messages first. A message's group is its workspace.
 """
 
@@ -15,7 +15,7 @@ from chalicelib.storage import client
 # Core's background tasks (`queues.tasks`).
 MAINTENANCE = "maintenance"
 _BATCH = 10
-# SQS error codes for messages that it never accepts, such as a message that is too large.
+# SQS error codes for messages that a queue never accepts, such as messages that are too large.
 _REJECTIONS = (
     "AWS.SimpleQueueService.BatchRequestTooLong",
     "InvalidMessageContents",
@@ -36,8 +36,8 @@ def name(queue: str) -> str:
 def send(queue: str, texts: Sequence[str], group: str, delay_seconds: int = 0) -> None:
     """Send texts in one message group, ten per request. Receivers see them after `delay_seconds` (0 to 900).
 
-    Raise Unavailable if the queue does not accept all texts, and MessageRejected if it never will. It may have accepted
-    some texts in both cases. Delivery is at-least-once, so receivers must tolerate duplicates.
+    Raise Unavailable if the queue does not accept all texts, and MessageRejected if it never will. In both cases, the
+    queue may have accepted some texts. Delivery is at-least-once, so receivers must tolerate duplicates.
     """
     for start in range(0, len(texts), _BATCH):
         entries = [

@@ -13,7 +13,7 @@ def pack(message: tuple[Any, ...]) -> str:
 
 
 def parse(text: str, kinds: Iterable[type[Kind]]) -> Kind:
-    """Return the message in a text. Raise TypeError or ValueError if it is invalid or of none of these kinds."""
+    """Parse a text into a message of one of these kinds. Raise TypeError or ValueError if the text is invalid."""
     name, *members = _require_list(json.loads(text))
     for kind in kinds:
         if kind.__name__ == name:
@@ -28,7 +28,7 @@ def from_members(kind: Callable[..., Kind], members: Sequence[Any]) -> Kind:
 
 
 def _checked(type_: Any, member: Any) -> Any:
-    """Return a member with lists as tuples."""
+    """Return a member, with lists converted to tuples."""
     if get_origin(type_) is tuple:
         return tuple(_checked(get_args(type_)[0], item) for item in _require_list(member))
     if type(member) not in (get_args(type_) or (type_,)):

@@ -1,4 +1,4 @@
-"""Table stream batches: a record that a function cannot process never blocks the others.
+"""Table stream batches, in which a record that cannot be processed never blocks the other records.
 
 Such a record becomes a dead letter, which contains the function name and the unchanged record with its sealed
 attributes. After an outage, or for a record from a newer version, the stream repeats the batch instead.
@@ -80,8 +80,8 @@ def _process(
     write: Callable[[list[Item]], None],
     group: Callable[[Item], str],
 ) -> tuple[int, Exception | None, dict[int, Exception]]:
-    """Process a batch. Return the number of records at its start that are done, the outage that ended it, if any, and
-    the errors of the records that cannot be processed, by position.
+    """Process a batch. Return the number of finished records at its start, the outage that ended it, if any, and the
+    errors of the records that cannot be processed, by position.
     """
     failures: dict[int, Exception] = {}
     groups, end, outage = _read_all(records, read, group, failures)

@@ -11,7 +11,7 @@ from chalicelib.queues import messages
 
 
 class RecountQuarter(NamedTuple):
-    """Count an agent's conversations that were created in a quarter hour. `agent` is the partition key."""
+    """Recount an agent's conversations that were created in a quarter-hour. `agent` is the partition key."""
 
     agent: str
     day: str
@@ -19,7 +19,7 @@ class RecountQuarter(NamedTuple):
 
 
 class ContinueFanOut(NamedTuple):
-    """Send deliveries for stored events of one type, in groups of one delivery message each."""
+    """Send deliveries for stored events of one type. Each group becomes one delivery message."""
 
     workspace_id: str
     type: str
@@ -27,7 +27,7 @@ class ContinueFanOut(NamedTuple):
 
 
 class ClearLeftovers(NamedTuple):
-    """Delete the remaining rows of a deleted conversation after a sort key. `conversation` is the partition key."""
+    """Delete the rows of a deleted conversation that come after a sort key. `conversation` is the partition key."""
 
     conversation: str
     after: str | None = None
@@ -43,7 +43,7 @@ class ResumeCascade(NamedTuple):
 class ApplyRetention(NamedTuple):
     """Apply changed retention days to an agent's conversations created after `after`, then to the next agents.
 
-    If `agent_id` is None, begin with the first agent. `is_only` skips all other agents.
+    If `agent_id` is None, begin with the first agent. If `is_only` is true, skip all other agents.
     """
 
     workspace_id: str
@@ -58,7 +58,7 @@ Task = RecountQuarter | ContinueFanOut | ClearLeftovers | ResumeCascade | ApplyR
 def send(workspace_id: str, tasks: Iterable[Task], delay_seconds: int = 0) -> None:
     """Send a workspace's tasks, to begin after `delay_seconds`. Raise Unavailable if the queue does not accept all.
 
-    The cascade, retention and clearing send each part only after the previous one is done. Therefore, each occupies
-    only one invocation at a time, however many records it has.
+    The cascade, retention and clearing send the task for each part only after the previous part is done. Therefore,
+    each occupies only one invocation at a time, however many records it has.
     """
     queues.send(queues.MAINTENANCE, [messages.pack(task) for task in tasks], workspace_id, delay_seconds)

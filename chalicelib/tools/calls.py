@@ -1,7 +1,7 @@
 """Tool calls: the request that an agent sends to a tool's server, and tests of that request (docs/guide.md).
 
-A test result contains no secrets. The request in it is built from the tool with masked secret members. The response may
-echo the request, so each occurrence of a secret in it is masked.
+A test result contains no secrets. Its request is built from the tool with masked secret members. Because the response
+may echo the request, each secret in the response is also masked.
 """
 
 import codecs
@@ -18,8 +18,8 @@ from chalicelib.sending.addresses import MAX_URL
 from chalicelib.sending.response import MAX_BODY, Response
 from chalicelib.storage import Document
 
-# Seconds for the whole call. API Gateway waits for 29 s, but the commit of an `Idempotency-Key` follows the call, and
-# must start within 18 s of the request (`storage.seconds_left`).
+# Timeout of the whole call in seconds. API Gateway waits for 29 s. However, the commit of an `Idempotency-Key` follows
+# the call, and must start within 18 s of the request (`storage.seconds_left`).
 DEADLINE_SECONDS = 10.0
 # Maximum bytes of the response body in the result. More bytes are read, because masks are shorter than secrets.
 MAX_SHOWN = 64 * 1024
@@ -32,7 +32,7 @@ _PLACES = ("query", "header", "path", "body")
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 # Maximum fields per tool, to limit the time that masking takes.
 _MAX_FIELDS = 100
-# Minimum characters of a value that is masked in a response. Shorter field values are words such as `en`.
+# Minimum length of field values that are masked in responses. Shorter values are often words such as `en`.
 _SHORTEST = 8
 
 
@@ -58,7 +58,7 @@ def call(tool: Document, arguments: Mapping[str, Any]) -> Document:
 
 
 def build_request(tool: Document, arguments: Mapping[str, Any]) -> sender.Request:
-    """Return the request of a call. Raise NotCallable for an unsuitable tool, and Invalid for unsuitable arguments."""
+    """Return the request for a call. Raise NotCallable for an unsuitable tool, and Invalid for unsuitable arguments."""
     method = (tool.get("method") or "GET").upper()
     if method not in _METHODS:
         raise NotCallable(f"tool.method must be one of {', '.join(_METHODS)} for a call.")

@@ -30,7 +30,7 @@ class ToolField(_WithIn):  # type: ignore[misc,valid-type]
 
     id: OptionalOwnId = None
     type: OptionalText = None
-    # These are secret, because in a header they may authorise the call.
+    # These values are secret, because they may authorise the call if they are sent in a header.
     value: OpenSecret = None
     defaultValue: OpenSecret = None
     key: OptionalText = None
@@ -114,7 +114,7 @@ class ToolRequest(WireModel):
 class ToolResponse(WireModel):
     """The response of a tool's server. Header names are in lower case.
 
-    `body` contains the first 64 KB: as text if they are UTF-8, otherwise in Base64.
+    `body` contains the first 64 KB of the response body, as text if it is UTF-8, and otherwise in Base64.
     """
 
     status: int

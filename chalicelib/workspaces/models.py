@@ -21,7 +21,7 @@ Scope = TypeAliasType("Scope", AnyScope)
 
 MINUTE, YEAR = 60, 365 * 24 * 60 * 60
 MAX_RETENTION_DAYS = 3650
-# The schema for a body with both members, which the route rejects.
+# A schema that matches bodies with both members, which the route rejects.
 _BOTH: dict[str, JsonValue] = {
     "properties": {"readOnly": {"const": True}, "scopes": {"type": "array", "items": {}}},
     "required": ["readOnly", "scopes"],
@@ -32,7 +32,7 @@ class WorkspaceChange(WireModel):
     """A change to a workspace. Omitted members keep their values, and `null` clears `retentionDays`."""
 
     id: OptionalText = read_only()
-    # A workspace always has a name, so null cannot clear it. The default means only that the member is omitted.
+    # A workspace always has a name, so null cannot clear it. The default value only means that the member is omitted.
     name: Annotated[str, Field(min_length=1, max_length=200)] = ""
     retentionDays: Annotated[int, Field(ge=1, le=MAX_RETENTION_DAYS), INTEGRAL_FLOAT_AS_INT] | None = None
     createdAt: OptionalText = read_only()
@@ -54,7 +54,7 @@ class Workspace(WireModel):
 
 
 class NewToken(WireModel):
-    """Settings of a new v3 access token. The lifetime is between one minute and one year, and 30 days by default."""
+    """The settings of a new v3 access token. The lifetime is one minute to one year, and 30 days by default."""
 
     model_config = ConfigDict({**STRICT, "json_schema_extra": {"not": _BOTH}})
 
@@ -84,7 +84,7 @@ class Token(WireModel):
 
 
 class Rotation(WireModel):
-    """The body of POST /v3/workspace/key/rotate. The old key works for `overlapSeconds`, one day by default."""
+    """The body of POST /v3/workspace/key/rotate. By default, the old key works for one more day."""
 
     overlapSeconds: Annotated[int, Field(ge=0, le=YEAR), INTEGRAL_FLOAT_AS_INT] | None = None
 

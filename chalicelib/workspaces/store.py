@@ -16,8 +16,8 @@ _CACHE_MILLISECONDS = 60_000
 _CACHE_SIZE = 10_000
 # Time of the last read in Unix milliseconds, and `retentionDays`, by workspace id.
 _known_retention: dict[str, tuple[int, int | None]] = {}
-# The task that applies changed retention days is sent before the commit, and runs after all caches of the old value
-# have expired.
+# Delay of the task that applies changed retention days. The task is sent before the commit, and must run after all
+# cached old values have expired.
 _RETENTION_DELAY_SECONDS = 90
 _ACTIVE = "active"  # the status while the attribute is absent
 # The other statuses. A suspension is complete when no request that began before it can still be running.
@@ -57,7 +57,7 @@ class NewWorkspace(NamedTuple):
 def create(
     name: str, key_lifetime: int | None = credentials.KEY_LIFETIME, token_lifetime: int = credentials.TOKEN_LIFETIME
 ) -> NewWorkspace:
-    """Create a workspace with a workspace key and a v3 access token. Lifetimes are in seconds, or None."""
+    """Create a workspace with a workspace key and an access token. Lifetimes are in seconds, or None for no expiry."""
     keyring.ensure_data_key()
     workspace_id, secret = ids.new_id(), tokens.new_webhook_secret()
     row = WorkspaceRow(workspace_id)

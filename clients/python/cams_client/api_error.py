@@ -13,7 +13,7 @@ class NotModified(Exception):
 
 
 class ApiError(Exception):
-    """The service rejected a request, or failed. The module `errors` contains a subclass for each known `code`."""
+    """The service rejected or failed to process a request. `errors` contains a subclass for each known `code`."""
 
     def __init__(self, response: httpx.Response, envelope: Error) -> None:
         """Create the error for a response. `envelope` is its parsed body."""
@@ -31,12 +31,12 @@ class ApiError(Exception):
 
     @property
     def code(self) -> str:
-        """The error code, for programs. It is `NO_ENVELOPE` if something else responded, such as a proxy."""
+        """The machine-readable error code. It is `NO_ENVELOPE` if a proxy or another server responded."""
         return self.envelope.code
 
     @property
     def message(self) -> str:
-        """The error message, for people: the cause and the remedy."""
+        """The human-readable error message, with the cause and the remedy."""
         return self.envelope.message
 
     @property

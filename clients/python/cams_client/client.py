@@ -1,4 +1,4 @@
-"""Clients that authenticate, retry, and raise an exception for an unsuccessful response."""
+"""Clients that authenticate, retry, and raise exceptions for unsuccessful responses."""
 
 import asyncio
 import time
@@ -19,10 +19,10 @@ class Client(httpx.Client):
     def __init__(
         self, base_url: str, token: str, *, retries: Retries | None = None, timeout: float = 30.0, **options: Any
     ) -> None:
-        """Create a client of the service at `base_url`.
+        """Create a client for the service at `base_url`.
 
-        `token` is any credential of the service. `timeout` limits each connect, read and write, in seconds. `options`
-        are passed to `httpx.Client`.
+        `token` is any credential of the service. `timeout` is the limit for each connect, read and write in seconds.
+        `options` are passed to `httpx.Client`.
         """
         super().__init__(base_url=base_url, timeout=timeout, **options)
         self.headers.update(_headers(token))

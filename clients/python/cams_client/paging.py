@@ -27,10 +27,10 @@ class Page(Protocol[T_co]):
 
 
 def iterate(operation: Callable[P, Page[T_co]], *args: P.args, **kwargs: P.kwargs) -> Iterator[T_co]:
-    """Yield each record of a list, and request the next page when it is needed: `iterate(list_agents.sync, client)`.
+    """Yield all records of a list, and request each page when it is needed: `iterate(list_agents.sync, client)`.
 
-    The function takes the operation's arguments and raises the operation's exceptions. A page contains at most 100
-    records; `limit` sets another number.
+    The function takes the operation's arguments and raises the operation's exceptions. By default, a page contains at
+    most 100 records; `limit` changes this number.
     """
     arguments = _first_page(operation, kwargs)
     while True:
@@ -56,7 +56,7 @@ async def iterate_async(
 
 
 def export(operation: Callable[P, Answer[str]], *args: P.args, **kwargs: P.kwargs) -> Iterator[str]:
-    """Yield the pages of an export. Together, they are one file.
+    """Yield the pages of an export. The concatenated pages form one file.
 
     For example: `export(export_leads.sync_detailed, client, format_=ExportFormat.CSV)`.
     """

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 
 def segment(value: str) -> str:
-    """Return the value, percent-encoded, as one segment of a path.
+    """Return the value as a percent-encoded path segment.
 
     Raise ValueError for `.` and `..`. HTTP clients remove these segments, so the request would reach another record,
     such as the agent instead of its conversation.
