@@ -7,6 +7,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import stored_agent, without
 from tests.api import Api
 from tests.assertions import refused
+from tests.listed_pages import read_pages
 
 # The list
 
@@ -21,15 +22,7 @@ def test_the_pages_contain_every_agent_once_and_none_is_empty(api: Api) -> None:
 
 
 def pages(api: Api, limit: int) -> list[list[str]]:
-    """Return the ids on each page. The last page has no cursor."""
-    found, cursor = [], ""
-    for _ in range(20):
-        answer = api.get(f"/v3/agents?limit={limit}&cursor={cursor}")
-        found.append([agent["id"] for agent in answer.data])
-        if "nextCursor" not in answer.json:
-            return found
-        cursor = answer.json["nextCursor"]
-    raise AssertionError("the list does not end")
+    return [[agent["id"] for agent in page] for page in read_pages(api, "/v3/agents", limit)]
 
 
 def test_a_page_has_twenty_agents_by_default(api: Api) -> None:

@@ -15,25 +15,25 @@ def test_the_v2_form_also_accepts_the_theme_as_json_text() -> None:
     assert converted("agent_v2", agent) == {"customThemeJSONString": THEME}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("not JSON", id="not JSON"),
-        pytest.param("", id="empty"),
-        pytest.param("[]", id="array"),
-        pytest.param("null", id="null"),
-        pytest.param('{"primary": 5}', id="member of a wrong type"),
-        pytest.param('{"nineColorPallet": [["5"]]}', id="text in the pallet"),
-        pytest.param('{"nineColorPallet": [[NaN]]}', id="NaN"),
-        pytest.param('{"nineColorPallet": [[1e999]]}', id="infinity"),
-        pytest.param('{"notInTheTable": NaN}', id="NaN in an unknown member"),
-        pytest.param('{"notInTheTable": [-Infinity]}', id="Infinity in an unknown member"),
-        pytest.param('{"notInTheTable": 1e999}', id="a too large number in an unknown member"),
-        pytest.param('{"notInTheTable": "\\ud800"}', id="lone surrogate"),
-        pytest.param('{"notInTheTable": ' + "[" * 100_000 + "]" * 100_000 + "}", id="100,000 levels"),
-        pytest.param('{"primary": "blue"} and more', id="text after the JSON"),
-    ],
-)
+INVALID_TEXTS = {
+    "not JSON": "not JSON",
+    "empty": "",
+    "array": "[]",
+    "null": "null",
+    "member of a wrong type": '{"primary": 5}',
+    "text in the pallet": '{"nineColorPallet": [["5"]]}',
+    "NaN": '{"nineColorPallet": [[NaN]]}',
+    "infinity": '{"nineColorPallet": [[1e999]]}',
+    "NaN in an unknown member": '{"notInTheTable": NaN}',
+    "Infinity in an unknown member": '{"notInTheTable": [-Infinity]}',
+    "a too large number in an unknown member": '{"notInTheTable": 1e999}',
+    "lone surrogate": '{"notInTheTable": "\\ud800"}',
+    "100,000 levels": '{"notInTheTable": ' + "[" * 100_000 + "]" * 100_000 + "}",
+    "text after the JSON": '{"primary": "blue"} and more',
+}
+
+
+@pytest.mark.parametrize("text", INVALID_TEXTS.values(), ids=INVALID_TEXTS)
 def test_the_v2_form_refuses_a_theme_with_invalid_json_text(text: str) -> None:
     assert is_refused("agent_v2", json.dumps({"customThemeJSONString": text}))
 

@@ -3,10 +3,10 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urljoin
+from urllib.parse import urlencode
 
 import pytest
 from click.testing import CliRunner, Result
@@ -18,8 +18,10 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.operator import conversations
 from infra.operator.commands import cams
 from tests.api import Api
+from tests.listed_pages import follow_cursors, read_export
 
 CONVOS = "/v3/agents/support/convos"
+EXPORT = f"{CONVOS}/export"
 WORDS = ["Straße", "order", "refund", 'a "quoted" word', "back\\slash", "emoji 😀", "line\nbreak", "İstanbul"]
 
 Tick = Callable[[], None]
@@ -48,17 +50,6 @@ def say(api: Api, user: str, *texts: str, **metadata: Any) -> None:
     said = [{"mid": f"{user}-{number}", "item": {"text": text}} for number, text in enumerate(texts)]
     body = {"turns": [{"from": "human", "messages": said, "ts": 5}], "metadata": {"userName": user, **metadata}}
     assert api.post(f"/agents/support/interact/{user}/state", body).status == 200
-
-
-def pages(api: Api, path: str, **query: Any) -> Iterator[Any]:
-    """Return the responses for all pages of a list."""
-    while True:
-        answer = api.get(f"{path}?{urlencode(query)}")
-        assert answer.status == 200, answer.text
-        yield answer.json
-        if "nextCursor" not in answer.json:
-            return
-        query["cursor"] = answer.json["nextCursor"]
 
 
 def test_a_search_finds_the_messages_newest_first(api: Api, tick: Tick) -> None:
@@ -96,7 +87,7 @@ def test_a_search_says_how_far_it_has_looked(api: Api, tick: Tick, monkeypatch: 
         say(api, user, "found" if user in ("ann", "eva") else "nothing")
         tick()
     created = {one["ID"]: one["ts"] for one in api.get(CONVOS).data}
-    found = [*pages(api, f"{CONVOS}/search", q="found")]
+    found = [one.json for one in follow_cursors(api, f"{CONVOS}/search?q=found")]
     assert [[one["conversation"]["ID"] for one in page["data"]] for page in found] == [["eva"], [], ["ann"]]
     assert [page["searchedUntil"] for page in found] == [created["dan"], created["bob"], 0]
     assert [page["hasMore"] for page in found] == [True, True, False]
@@ -106,7 +97,7 @@ def test_a_search_stops_after_the_transcripts_it_may_read(api: Api, monkeypatch:
     monkeypatch.setattr(search, "_MAX_BYTES", 300)
     for user in ("ann", "bob", "cem"):
         say(api, user, "x" * 200)
-    assert [len(page["data"]) for page in pages(api, f"{CONVOS}/search", q="x")] == [2, 1]
+    assert [len(one.data) for one in follow_cursors(api, f"{CONVOS}/search?q=x")] == [2, 1]
 
 
 def test_a_search_in_a_period(api: Api, tick: Tick) -> None:
@@ -132,25 +123,10 @@ def test_a_long_transcript_is_searched_to_its_beginning(api: Api) -> None:
     assert [one["mid"] for one in found["messages"]] == ["ann-0"]
 
 
-def exported(api: Api, form: str, **query: Any) -> list[str]:
-    """Return the pages of an export by following its links."""
-    address, texts = f"{CONVOS}/export?{urlencode({'format': form, **query})}", []
-    while True:
-        answer = api.get(address)
-        assert answer.status == 200, answer.text
-        assert answer.headers["content-type"] == files.MEDIA[form]
-        texts.append(answer.text)
-        if "link" not in answer.headers:
-            return texts
-        target, _, parameters = answer.headers["link"].partition(">;")
-        assert parameters.strip() == 'rel="next"'
-        address = urljoin(address, target[1:])
-
-
 def test_an_export_as_ndjson_has_every_conversation_once(api: Api) -> None:
     for number in range(7):
         say(api, f"u{number}", "hello", "bye")
-    texts = exported(api, "ndjson", limit=3)
+    texts = read_export(api, EXPORT, "ndjson", limit=3)
     assert [text.count("\n") for text in texts] == [3, 3, 1]
     lines = [json.loads(line) for line in "".join(texts).splitlines()]
     assert [line["conversation"] for line in lines] == api.get(CONVOS).data
@@ -163,7 +139,7 @@ def test_an_export_as_ndjson_has_every_conversation_once(api: Api) -> None:
 def test_an_export_as_csv_is_one_table_that_runs_nothing(api: Api) -> None:
     say(api, "ann", "hello", "a, b\nc", userPhone="+31 20 123", tags=["=1+1", "b"])
     say(api, "bob", "=cmd()", state=None, userName='=HYPERLINK("x")')
-    texts = exported(api, "csv", limit=1)
+    texts = read_export(api, EXPORT, "csv", limit=1)
     assert len(texts) == 2
     bob, ann = csv.DictReader(io.StringIO("".join(texts), newline=""))
     assert (ann["ID"], ann["userPhone"], ann["tags"]) == ("ann", "'+31 20 123", "'=1+1, b")
@@ -174,7 +150,7 @@ def test_an_export_as_csv_is_one_table_that_runs_nothing(api: Api) -> None:
 def test_a_page_of_an_export_fits_a_response(api: Api) -> None:
     for number in range(4):
         say(api, f"u{number}", *("😀" * 9_000 for _ in range(20)))
-    texts = exported(api, "ndjson")
+    texts = read_export(api, EXPORT, "ndjson")
     assert len(texts) > 1
     assert sum(text.count("\n") for text in texts) == 4
     assert all(len(json.dumps(text)) < 6_000_000 for text in texts)
@@ -185,7 +161,7 @@ def test_a_page_of_a_csv_ends_after_the_transcripts_it_may_read(api: Api, monkey
     monkeypatch.setattr(export, "_MAX_READ", 300)
     for user in ("ann", "bob", "cem"):
         say(api, user, "x" * 200)
-    assert [text.count("human: ") for text in exported(api, "csv")] == [2, 1]
+    assert [text.count("human: ") for text in read_export(api, EXPORT, "csv")] == [2, 1]
 
 
 def run(workspace: NewWorkspace, file: Path, form: str = "ndjson") -> Result:
@@ -199,7 +175,7 @@ def test_the_command_writes_what_the_pages_have(form: str, workspace: NewWorkspa
         say(api, f"u{number}", "hello")
     ran = run(workspace, tmp_path / "file", form)
     assert (ran.exit_code, ran.stdout) == (0, "Exported 5 conversations.\n"), ran.output
-    assert (tmp_path / "file").read_bytes().decode() == "".join(exported(api, form))
+    assert (tmp_path / "file").read_bytes().decode() == "".join(read_export(api, EXPORT, form))
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").stat().st_mode & 0o077 == 0
 
@@ -230,7 +206,7 @@ def test_an_interrupted_command_continues(
     with file.open("ab") as output:
         output.write(b"half a li")
     assert run(workspace, file, form).stdout == "Exported 7 conversations.\n"
-    assert file.read_bytes().decode() == "".join(exported(api, form))
+    assert file.read_bytes().decode() == "".join(read_export(api, EXPORT, form))
 
 
 def test_the_command_fills_no_gap_in_a_file_that_was_cut(

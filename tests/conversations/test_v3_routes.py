@@ -19,6 +19,7 @@ from tests.assertions import refused
 from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.engine_requests import counted
+from tests.listed_pages import flatten, read_pages
 
 CONVOS = "/v3/agents/support/convos"
 STATE, ONE = "/agents/support/interact/ann/state", f"{CONVOS}/ann"
@@ -171,14 +172,8 @@ def test_pages_of_messages_together_have_every_message_once(limit: int, api: Api
     texts = [chance.randbytes(chance.choice([5, 300, 4_500])).hex() for _ in range(150)]
     texts[75] = '"\\{[' * 40_000  # a message that is longer than a chunk and looks like JSON
     api.post(STATE, {"turns": [turn(number, text) for number, text in enumerate(texts)]})
-    listed, query = [], ""
-    while True:
-        answer = api.get(f"{ONE}/messages?limit={limit}{query}").json
-        listed += [(one["mid"], one["item"]["text"]) for one in answer["data"]]
-        assert answer["hasMore"] == ("nextCursor" in answer)
-        if not answer["hasMore"]:
-            break
-        query = f"&cursor={answer['nextCursor']}"
+    messages = flatten(read_pages(api, f"{ONE}/messages", limit))
+    listed = [(one["mid"], one["item"]["text"]) for one in messages]
     assert listed == [(f"m{number}", text) for number, text in enumerate(texts)][::-1]
 
 

@@ -23,6 +23,7 @@ from tests.credentials.access_tokens import (
     issue,
     status_with,
 )
+from tests.listed_pages import follow_cursors
 from tests.selection import first_case, one_of_each
 
 # ---- POST /v3/tokens ------------------------------------------------------------------------------
@@ -169,12 +170,8 @@ def test_only_access_tokens_of_the_workspace_can_be_revoked(
 
 def test_the_pages_of_the_token_list_contain_every_token_once(api: Api, workspace: NewWorkspace) -> None:
     names = ["first token", *(issue(api, name=f"n{number}")["name"] for number in range(6))]
-    found, cursor = [], ""
-    while cursor is not None:
-        answer = api.get(f"/v3/tokens?limit=2&cursor={cursor}")
-        found += [token["name"] for token in answer.data]
-        cursor = answer.json.get("nextCursor")
-    assert found == names
+    answers = follow_cursors(api, "/v3/tokens?limit=2")
+    assert [token["name"] for answer in answers for token in answer.data] == names
 
 
 def test_the_token_list_does_not_read_the_keys_of_agents(api: Api) -> None:

@@ -1,5 +1,5 @@
-// The README's tour with the types that openapi-typescript generates: node tour.js <address>, with the workspace key in
-// the variable CAMS_KEY. It throws at the first response that differs from the tour.
+// The README tour with the types that openapi-typescript generates: node tour.js <address>. The script reads the
+// workspace key from the environment variable CAMS_KEY, and throws at the first response that differs from the tour.
 import createClient from "openapi-fetch";
 import type { components, paths, webhooks } from "./schema.js";
 

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from typing import Any
-from urllib.parse import urlencode, urljoin
+from urllib.parse import urlencode
 
 import pytest
 from click.testing import CliRunner
@@ -17,11 +17,12 @@ from tests.api import Api
 from tests.assertions import refused
 from tests.builders import lead_body
 from tests.engine_requests import counted
-from tests.listed_pages import flatten, read_pages
+from tests.listed_pages import flatten, read_export, read_pages
 
 LEADS = {"b": 3, "a": 2, "c": 0, "z": 1}
 HOUR = 3600
 START = 1_790_000_000
+EXPORT = "/v3/leads/export"
 
 
 @pytest.fixture
@@ -128,20 +129,6 @@ def test_a_cursor_of_leads_is_a_ulid(cursor: str, api: Api) -> None:
     assert message == "cursor must be the nextCursor of an earlier response."
 
 
-def exported(api: Api, form: str, **query: Any) -> list[str]:
-    """Return the pages of an export by following its links."""
-    address, texts = f"/v3/leads/export?{urlencode({'format': form, **query})}", []
-    while True:
-        answer = api.get(address)
-        assert (answer.status, answer.headers["content-type"]) == (200, files.MEDIA[form])
-        texts.append(answer.text)
-        if "link" not in answer.headers:
-            return texts
-        target, _, parameters = answer.headers["link"].partition(">;")
-        assert parameters.strip() == 'rel="next"'
-        address = urljoin(address, target[1:])
-
-
 @pytest.mark.parametrize(
     ("query", "limit"),
     [({}, 1), ({"agentId": "b"}, 2), ({"q": "0@x"}, 100), ({"from": 1, "to": START + 3 * HOUR}, 2)],
@@ -150,10 +137,10 @@ def test_an_export_has_the_listed_leads_once(
     limit: int, query: dict[str, Any], leads: dict[str, list[str]], api: Api
 ) -> None:
     expected = flatten(read_pages(api, f"/v3/leads?{urlencode(query)}", 100))
-    texts = exported(api, "ndjson", limit=limit, **query)
+    texts = read_export(api, EXPORT, "ndjson", limit=limit, **query)
     assert [json.loads(line) for line in "".join(texts).splitlines()] == expected
     assert max(text.count("\n") for text in texts) <= limit
-    (*rows,) = csv.DictReader(io.StringIO("".join(exported(api, "csv", limit=limit, **query)), newline=""))
+    (*rows,) = csv.DictReader(io.StringIO("".join(read_export(api, EXPORT, "csv", limit=limit, **query)), newline=""))
     assert [(row["id"], row["name"], row["agentName"]) for row in rows] == [
         (one["id"], one["name"], one["agentName"]) for one in expected
     ]
@@ -164,7 +151,7 @@ def test_an_export_as_csv_runs_nothing(api: Api, monkeypatch: pytest.MonkeyPatch
     api.post("/v2/agents/support", {"title": "=title()"})
     given = {"name": '=HYPERLINK("x")', "email": "@sum, a\nb", "phone": "+31 (20) 551"}
     made = api.post("/v3/leads", lead_body(**given)).data
-    (text,) = exported(api, "csv")
+    (text,) = read_export(api, EXPORT, "csv")
     (row,) = csv.DictReader(io.StringIO(text, newline=""))
     assert row == {
         "id": made["id"],
@@ -183,6 +170,6 @@ def test_a_page_of_an_export_fits_a_response(api: Api) -> None:
     for _ in range(4):
         assert api.post("/v3/leads", lead_body(name='"\n' * 300_000)).status == 200
     for form in files.MEDIA:
-        texts = exported(api, form)
+        texts = read_export(api, EXPORT, form)
         assert len(texts) > 1
         assert all(len(json.dumps(text)) < 6_000_000 for text in texts)

@@ -15,6 +15,7 @@ from tests.assertions import refused, stored
 from tests.builders import lead_body
 from tests.conftest import PassTime, StopClock
 from tests.engine_requests import counted, lose_first_answer
+from tests.listed_pages import follow_cursors
 from tests.selection import first_case, one_of_each
 from tests.webhooks import pipeline
 
@@ -32,15 +33,8 @@ def listed(api: Api, query: str = "", agent_id: str = "support") -> Any:
     return api.get(f"/v3/agents/{agent_id}/leads{query}").data
 
 
-def pages_of(api: Api, limit: int, agent_id: str = "support") -> list[list[Any]]:
-    """Return the pages of the list; each page starts at the cursor of the previous page."""
-    pages, query = [], f"?limit={limit}"
-    while True:
-        answer = api.get(f"/v3/agents/{agent_id}/leads{query}")
-        pages.append(answer.data)
-        if "nextCursor" not in answer.json:
-            return pages
-        query = f"?limit={limit}&cursor={answer.json['nextCursor']}"
+def pages_of(api: Api, limit: int) -> list[list[Any]]:
+    return [one.data for one in follow_cursors(api, f"/v3/agents/support/leads?limit={limit}")]
 
 
 # ---- one lead -------------------------------------------------------------------------------------

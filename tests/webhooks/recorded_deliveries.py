@@ -11,6 +11,7 @@ from chalicelib.webhooks import ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.direct_writes import delete_now
+from tests.listed_pages import follow_cursors
 
 NOW = 1_793_611_800_123
 ENDED = {
@@ -81,14 +82,7 @@ def redeliver(api: Api, endpoint: str, delivery: Any) -> Answer:
 
 
 def read_pages(api: Api, endpoint: str, query: str) -> list[list[Any]]:
-    """Follow the cursors, and return all pages of the list."""
-    pages, cursor = [], ""
-    while True:
-        answer = api.get(f"{endpoint}/deliveries?{query}{cursor}")
-        pages.append(answer.data)
-        if "nextCursor" not in answer.json:
-            return pages
-        cursor = f"&cursor={answer.json['nextCursor']}"
+    return [one.data for one in follow_cursors(api, f"{endpoint}/deliveries?{query}")]
 
 
 def expire_event(workspace: NewWorkspace, delivery: Any) -> None:

@@ -11,6 +11,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.capacity import metered
+from tests.listed_pages import follow_cursors
 
 FAILURES = 5
 
@@ -63,14 +64,8 @@ def partition(delivery_id: str) -> int:
 
 
 def pages(api: Api, webhook_id: str, query: str) -> list[list[str]]:
-    found, cursor = [], ""
-    while len(found) < 100:
-        answer = api.get(f"/v3/webhooks/{webhook_id}/deliveries?{query}{cursor}")
-        found.append([one["id"] for one in answer.data])
-        if "nextCursor" not in answer.json:
-            break
-        cursor = f"&cursor={answer.json['nextCursor']}"
-    return found
+    answers = follow_cursors(api, f"/v3/webhooks/{webhook_id}/deliveries?{query}")
+    return [[one["id"] for one in answer.data] for answer in answers]
 
 
 def test_listing_failed_deliveries_reads_only_those(api: Api, workspace: NewWorkspace, webhook_id: str) -> None:

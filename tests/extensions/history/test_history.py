@@ -16,6 +16,7 @@ from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.deletion.cascades import cascade_messages, maintain
 from tests.extensions.history.conftest import History, by
+from tests.listed_pages import flatten, read_pages
 from tests.webhooks import pipeline
 
 DAY = 24 * 60 * 60
@@ -168,14 +169,8 @@ def test_changes_are_filtered_by_credential_and_time_in_bounded_pages(
     assert history.of(query=f"by={everything[0]['by']['id']}") == everything[::2]
     assert history.of(query=f"from={start + 60}&to={start + 180}") == everything[2:4]
     assert history.of(query=f"from={start + 1_000}") == history.of(query="to=0") == []
-    pages, cursor = [], ""
-    while True:
-        page = api.get(f"/v3/history?limit=2{cursor}").json
-        pages.append(page["data"])
-        if not page["hasMore"]:
-            break
-        cursor = f"&cursor={page['nextCursor']}"
-    assert [one for page in pages for one in page] == everything
+    pages = read_pages(api, "/v3/history", 2)
+    assert flatten(pages) == everything
     assert [len(page) for page in pages] == [2, 2, 1]
 
 

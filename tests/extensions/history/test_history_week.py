@@ -14,6 +14,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.guarantees import CaseCounter
+from tests.listed_pages import flatten, read_pages
 from tests.webhooks import pipeline
 
 HOUR, DAY = 3_600, 24 * 3_600
@@ -180,7 +181,7 @@ def _compare(
             pass_time(WEEK // number)
     records = stream.read(*TABLES)
     faults = _keep_all(records, week.chance, patch)
-    found = _everything(api)
+    found = flatten(read_pages(api, "/v3/history", 100))
     expected = [one if one.changed is not None else one._replace(changed=()) for one in week.expected]
     assert Counter(map(_as_expected, found)) == Counter(expected)
     assert [one["id"] for one in found] == sorted((one["id"] for one in found), reverse=True)
@@ -195,16 +196,6 @@ def _as_expected(change: Record) -> Expected:
     changed = () if change["operation"] == "create" else {one.split(".")[0] for one in change["changed"]}
     members = tuple(sorted(changed))
     return Expected(change["at"], change["resource"], change["operation"], change["by"]["name"], members)
-
-
-def _everything(api: Api) -> list[Record]:
-    found, cursor = list[Record](), ""
-    while True:
-        page = api.get(f"/v3/history?limit=100{cursor}").json
-        found += page["data"]
-        if not page["hasMore"]:
-            return found
-        cursor = f"&cursor={page['nextCursor']}"
 
 
 def _keep_all(records: list[Record], chance: random.Random, patch: pytest.MonkeyPatch) -> int:

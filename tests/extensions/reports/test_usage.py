@@ -20,6 +20,7 @@ from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
 from tests.engine_requests import counted
 from tests.followers import follow
+from tests.listed_pages import flatten, read_pages
 from tests.old_agents import create_old_agent
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out
 
@@ -118,13 +119,9 @@ def test_what_is_not_sent_is_not_counted(
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4])
 def test_pages_have_every_agent_and_what_belongs_to_none(api: Api, two_days: int, limit: int) -> None:
-    entries: list[dict[str, Any]] = []
-    cursor, more = "", True
-    while more:
-        answer = api.get(f"/v3/usage?limit={limit}&cursor={cursor}")
-        assert len(answer.data) <= limit
-        entries += answer.data
-        more, cursor = answer.json["hasMore"], answer.json.get("nextCursor", "")
+    pages = read_pages(api, "/v3/usage", limit)
+    assert max(map(len, pages)) <= limit
+    entries = flatten(pages)
     days = [(one.get("agentId"), len(one["days"])) for one in entries]
     assert days == [("a", 2), ("support", 0), ("z", 1), (None, 1)]
     assert entries[0]["totals"] == {**NONE, "conversations": 1, "messages": 5}
