@@ -1,6 +1,6 @@
-"""The child processes of a run: start them, wait until they are ready, stop them. No child outlives its parent.
+"""The child processes of a local run: start, wait until ready, and stop. No child outlives its parent.
 
-The run and the tests start the engine through this module. `run` decides which processes a run consists of.
+The local run and the tests start the engine with this module. `run` decides which processes a run consists of.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _SECONDS_TO_STOP = 15
 
 
 class RunError(Exception):
-    """The run cannot start or continue. The message is one sentence for the user."""
+    """The local run cannot start or continue. The message is a sentence for the user."""
 
 
 @dataclass(frozen=True)
 class Child:
-    """A child process, and its log file unless it writes to the terminal."""
+    """A child process and its log file, unless the process writes to the terminal."""
 
     name: str
     process: subprocess.Popen[bytes]
     log: Path | None = None
 
     def exit_reason(self) -> str:
-        """Return why the process ended: the signal, the last line of the log, or the exit code."""
+        """Return why the process exited: the signal, the last log line, or the exit code."""
         code = self.process.returncode
         if code < 0:
             return f"killed by signal {-code}"
@@ -61,7 +61,7 @@ class Engine(Child):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that point an AWS SDK at the engine, with the credentials that it requires."""
+        """Environment variables that point an AWS SDK at the engine, including the engine's credentials."""
         return {
             "AWS_ENDPOINT_URL": self.url,
             "AWS_ACCESS_KEY_ID": self.access_key,
@@ -77,7 +77,7 @@ def start(
     log: Path | None = None,
     stdout: int | None = None,
 ) -> Child:
-    """Start a child that stops when this process dies, because it watches its standard input (`lifeline`)."""
+    """Start a child that stops when this process dies, because the child watches its standard input (`lifeline`)."""
     with _block_interrupts(), _open(log) as stderr:
         process = subprocess.Popen(
             command,
@@ -113,7 +113,7 @@ def start_worker(state: Path, environment: Mapping[str, str]) -> Child:
 
 
 def wait_until_ready(child: Child) -> bytes:
-    """Wait for the first line of output, with which a child reports that it is ready. Return the line.
+    """Wait until a child reports with its first output line that it is ready. Return the line.
 
     Raise RunError if the child exits, or after 120 seconds.
     """
@@ -135,7 +135,7 @@ def wait_until_ready(child: Child) -> bytes:
 
 
 def stop(children: Iterable[Child]) -> None:
-    """Stop the children one at a time, in this order. Kills a child that has not stopped after 15 seconds."""
+    """Stop the children one at a time, in this order. Kill any child that has not stopped after 15 seconds."""
     for child in children:
         if child.process.poll() is None:
             child.process.terminate()
@@ -156,7 +156,7 @@ def clean_environment() -> dict[str, str]:
 
 @contextmanager
 def _block_interrupts() -> Iterator[None]:
-    """Block SIGINT in this process and in children started inside the block. Only the run reacts to Ctrl-C."""
+    """Block SIGINT in this process and in children started inside the block. Only the supervisor reacts to Ctrl-C."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

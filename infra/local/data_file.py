@@ -1,8 +1,8 @@
 """The engine's data file: an SQLite database with one row for each resource, item, stream record and message.
 
-A writing call is one transaction, which is committed before the response. A commit survives `kill -9`, because
-the operating system has the write-ahead log. It is synced at checkpoints only, so a power failure may lose the last
-calls. Deleted content is overwritten.
+Each write call is one transaction, which is committed before the response is sent. A commit survives `kill -9`, because
+the operating system holds the write-ahead log. The log is synced only at checkpoints, so a power failure may lose the
+last calls. Deleted content is overwritten.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 NAME = "engine.sqlite"
-# The kinds of rows that the worker watches.
+# Row kinds that the worker watches.
 RECORD, MESSAGE = "record", "message"
 _SCHEMA = """
 PRAGMA journal_mode = WAL;
@@ -40,11 +40,11 @@ AND number < ifnull((SELECT number FROM rows WHERE kind = ?1 AND place = ?2 AND 
 
 
 class DataFileError(Exception):
-    """The data file cannot be read. The message is one sentence."""
+    """The data file cannot be read. The message is a sentence for the user."""
 
 
 class Row(NamedTuple):
-    """A row of the data file. The place is the name of a table, queue or store. The value None deletes the row."""
+    """A row in the data file. The place is the name of a table, queue or store. The value None deletes the row."""
 
     kind: str
     place: str
@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
 
 class Range(NamedTuple):
-    """The rows of a kind and place that are older than the row `end`, or all if there is no such row."""
+    """All rows of a kind and place that are older than the row `end`, or all rows if `end` does not exist."""
 
     kind: str
     place: str
@@ -61,7 +61,7 @@ class Range(NamedTuple):
 
 
 class DataFile:
-    """The open data file. If it cannot be written, the process exits: a change in memory must not be acknowledged."""
+    """The open data file. The process exits if a write fails, because unsaved changes must not be acknowledged."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -72,7 +72,7 @@ class DataFile:
             self._connection.executescript(_SCHEMA)
 
     def values(self) -> dict[str, list[Any]]:
-        """Return the values of each kind in the order of their last change. Raise DataFileError."""
+        """Return the values of each kind, ordered by their last change. Raise DataFileError if the file is corrupt."""
         values: dict[str, list[Any]] = defaultdict(list)
         with self._report_damage():
             for kind, value in self._connection.execute("SELECT kind, value FROM rows ORDER BY number"):
@@ -84,7 +84,7 @@ class DataFile:
         try:
             yield
         except Exception:  # a corrupt pickle can raise almost any exception
-            raise DataFileError(f"{self._path} is damaged: move it away to start with empty tables.") from None
+            raise DataFileError(f"{self._path} is corrupt: move it away to start with empty tables.") from None
 
     def save(self, rows: Iterable[Row], gone: Iterable[Range] = ()) -> None:
         """Delete the ranges, then write and delete rows, in one transaction."""
@@ -104,7 +104,7 @@ class DataFile:
             self._connection.execute("COMMIT")
 
     def checkpoint(self) -> None:
-        """Move the write-ahead log to the database, so that neither contains what was deleted."""
+        """Transfer the write-ahead log to the database, so that neither contains deleted content."""
         with _exit_on_failure():
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -124,9 +124,9 @@ def _exit_on_failure() -> Iterator[None]:
 
 
 class Watch:
-    """Wakes the worker's pollers when the engine has saved a stream record or message for them.
+    """A watch that wakes the worker's pollers when the engine has saved a stream record or message for them.
 
-    The engine saves before it responds, so without a new row there is nothing to fetch.
+    The engine saves before it responds, so there is nothing to fetch if there is no new row.
     """
 
     def __init__(self, path: Path) -> None:
@@ -135,13 +135,13 @@ class Watch:
         (self._last,) = self._connection.execute("SELECT ifnull(max(number), 0) FROM rows").fetchone()
 
     def subscribe(self, kind: str, place: str) -> threading.Event:
-        """Return the event that `look` sets after a new row of this kind and place."""
+        """Return the event that `look` sets when there is a new row with this kind and place."""
         news = threading.Event()
         self._subscribers.setdefault((kind, place), []).append(news)
         return news
 
     def look(self) -> None:
-        """Set the events of the subscribers with new rows since the last call."""
+        """Set the events of subscribers that have new rows since the last call."""
         query = "SELECT kind, place, max(number) FROM rows WHERE number > ? GROUP BY kind, place"
         for kind, place, number in self._connection.execute(query, (self._last,)).fetchall():
             self._last = max(self._last, number)
@@ -150,7 +150,7 @@ class Watch:
 
 
 class _PlainData(pickle.Unpickler):
-    """Unpickles plain data only, because a state directory from another person could contain code."""
+    """An unpickler for plain data only, because a state directory from another person could contain code."""
 
     def find_class(self, module_name: str, global_name: str) -> Any:
         if (module_name, global_name) in (("collections", "defaultdict"), ("builtins", "dict")):

@@ -1,7 +1,7 @@
-"""The demonstration workspace of a local run: created once, reused later, with valid credentials.
+"""The demonstration workspace of a local run: it is created once, reused later, and always has valid credentials.
 
-It uses only public interfaces, the operator's commands and HTTP. It stores the secrets, which a command shows only
-once, in a file that only its owner can read.
+This module uses only public interfaces: the operator commands and HTTP. It stores the secrets, which a command shows
+only once, in a file that only its owner can read.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from infra.local.children import ROOT, RunError
 USER_AGENT = "cams-local-run"
 _NAME = "demonstration"
 _FILE = "demonstration.json"
-# A fraction of the 30 days of a token, so that the stored token stays valid for weeks.
+# A fraction of a token's 30-day lifetime, so that the stored token stays valid for weeks.
 _RENEW_AFTER = 7 * 24 * 60 * 60
 _SECONDS_TO_ANSWER = 30
 
 
 class Credentials(NamedTuple):
-    """The credentials of the workspace, with the names of `credentials.json`."""
+    """The workspace's credentials, with their names from `credentials.json`."""
 
     workspace_id: str
     workspace_key: str
@@ -39,7 +39,7 @@ class Credentials(NamedTuple):
 
 
 def find_or_create(directory: Path, environment: Mapping[str, str]) -> Credentials:
-    """Return the credentials of the last run, or of a new workspace. Needs the tables, but not the server."""
+    """Return the last run's credentials, or create a workspace. The tables must exist; the server is not needed."""
     path = directory / _FILE
     if path.exists():
         return _load(path)[0]
@@ -56,7 +56,7 @@ def renew(directory: Path, port: int, environment: Mapping[str, str]) -> Credent
     stored, issued_at = _load(directory / _FILE)
     credentials, workspace_options = stored, ("--workspace", stored.workspace_id, "--name", _NAME)
     if not _is_accepted(port, stored.workspace_key):
-        # The user has rotated or revoked it while trying the API.
+        # The user may have rotated or revoked the credential while trying the API.
         issued = _run_command(environment, "key", "issue", *workspace_options)
         credentials = credentials._replace(workspace_key=issued["workspace_key"])
     if time.time() > issued_at + _RENEW_AFTER or not _is_accepted(port, stored.access_token):
@@ -69,7 +69,7 @@ def renew(directory: Path, port: int, environment: Mapping[str, str]) -> Credent
 
 
 def _forget_if_lost(directory: Path, environment: Mapping[str, str]) -> None:
-    """Drop the stored credentials if their workspace does not exist, because the data file was moved away."""
+    """Drop the stored credentials if their workspace no longer exists, because the data file was moved away."""
     path = directory / _FILE
     try:
         _run_command(environment, "workspace", "show", _load(path)[0].workspace_id)
@@ -99,7 +99,7 @@ def _run_command(environment: Mapping[str, str], *arguments: str) -> dict[str, A
 
 
 def _is_accepted(port: int, token: str) -> bool:
-    """Return whether the service accepts the token as a credential, whatever its rights."""
+    """Return whether the service accepts the token as a credential, regardless of its rights."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_SECONDS_TO_ANSWER)
     try:
         headers = {"Authorization": f"Bearer {token}", "User-Agent": USER_AGENT}

@@ -1,7 +1,7 @@
-"""The adapter to MiniStack: it loads the emulator with what the local run needs, and saves after each writing call.
+"""The adapter for MiniStack: it loads the emulator for the local run, and saves after each write call.
 
-MiniStack keeps its state in memory, and saves it only on an orderly stop. `persistence` saves the changes of a call
-before its answer is sent. Both depend on private names, so the version is pinned and checked.
+MiniStack keeps its state in memory, and saves the state only on an orderly stop. `persistence` saves a call's changes
+before the response is sent. Both modules depend on private names, so MiniStack's version is pinned and checked.
 `tests/reliability/test_local_engine.py` kills the engine under load.
 """
 
@@ -26,15 +26,15 @@ from infra.local.persistence import Persistence
 
 VERSION = "1.5.33"
 
-# Every call that is not known to be a read counts as a write, so that no change is lost. Receiving a message is not a
-# write: after a restart, a received message is visible at once, because its receiver has stopped, too.
+# Every call that is not a known read counts as a write, so that no change is lost. Receiving a message is not a write:
+# after a restart, received messages are visible immediately, because their receivers have stopped, too.
 _WRITES = {
     "dynamodb": re.compile(r"(?!Get|List|Describe|Query|Scan|BatchGet|TransactGet|Search)\w"),
     "kms": re.compile(r"(?!Get|List|Describe|Encrypt|Decrypt|Sign|Verify|Generate)\w"),
     "sqs": re.compile(r"(?!Get|List|ReceiveMessage|ChangeMessageVisibility)\w"),
 }
 
-# Enables five services, and disables everything else that listens on a port or looks for a container daemon.
+# Enable five services, and disable everything else that listens on a port or looks for a container daemon.
 _ENVIRONMENT = {
     "SERVICES": "dynamodb,dynamodbstreams,kms,ses,sqs",
     "IOT_MTLS_ENABLED": "0",
@@ -51,7 +51,7 @@ _modules: dict[str, ModuleType] = {}
 
 
 def wrong_version() -> str | None:
-    """Return a sentence if the installed MiniStack is not the pinned version, otherwise None."""
+    """Return an error if the installed MiniStack version is not the pinned version, otherwise None."""
     try:
         installed = importlib.metadata.version("ministack")
     except importlib.metadata.PackageNotFoundError:
@@ -67,7 +67,7 @@ def load(state: Path) -> Application:
     # Start no threads: MiniStack's TTL thread would delete items without a stream record.
     with mock.patch.object(threading.Thread, "start"):
         _modules.update({service: importlib.import_module(f"ministack.services.{service}") for service in _WRITES})
-    # MiniStack parses an expression again for each item. Caching halves the time for a page of a long list.
+    # MiniStack parses an expression again for each item. Caching halves the time for a page from a long list.
     for name in ("_tokenize", "_condition_syntax_error"):
         setattr(_modules["dynamodb"], name, lru_cache(4096)(getattr(_modules["dynamodb"], name)))
     mail.install(importlib.import_module("ministack.services.ses"), state)
@@ -77,7 +77,7 @@ def load(state: Path) -> Application:
 
 
 def persist(data: DataFile) -> Persistence:
-    """Load the state from the data file, and save it there from now on. Raise DataFileError."""
+    """Load the state from the data file, and save all later changes there. Raise DataFileError."""
     persistence = Persistence(data, _modules, VERSION)
     for service, module in _modules.items():
         vars(module)["handle_request"] = _saved(_WRITES[service], module.handle_request, persistence)
@@ -94,25 +94,25 @@ def _saved(writes: re.Pattern[str], handler: Handler, persistence: Persistence) 
         try:
             return _run_synchronously(handler(method, path, headers, body, query))
         finally:
-            # Also after an error: the call may have changed the state before it failed.
+            # The changes are saved even after an error, because the call may have changed the state before it failed.
             persistence.save(call)
 
     return handle_request
 
 
 def _run_synchronously(call: Coroutine[Any, Any, Answer]) -> Answer:
-    """Run a call to its end without switching tasks, so that its changes are saved before the next call's."""
+    """Run a call to completion without switching tasks, so that its changes are saved before the next call."""
     try:
         call.send(None)
     except StopIteration as done:
         answer: Answer = done.value
         return answer
     call.close()
-    raise RuntimeError("a writing call must not suspend")
+    raise RuntimeError("a write call must not suspend")
 
 
 def expire() -> None:
-    """Delete the items whose TTL has passed, with DynamoDB's stream records."""
+    """Delete expired items, and write the stream records that DynamoDB would write."""
     dynamodb = _modules["dynamodb"]
     now = time.time()
     for (account, region, name), setting in dynamodb._ttl_settings.all_items():

@@ -2,9 +2,10 @@
 
     python -m infra.local.engine --state DIR [--port N]
 
-When the engine is ready, it prints one line of JSON: `port`, and the credentials that requests need. It runs with the
-interpreter of `.venv-engine`, without the application's packages. This module manages the life cycle (check, lock,
-load, listen, stop); `data_file` stores the state, `emulator` adapts MiniStack, `persistence` connects the two.
+When the engine is ready, it prints one line of JSON with its `port` and the credentials that requests need. The engine
+runs with the interpreter in `.venv-engine`, without the application's packages. This module manages the life cycle
+(check, lock, load, listen, stop); `data_file` stores the state, `emulator` adapts MiniStack, and `persistence` connects
+the two.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-# Seconds that an engine needs to stop.
+# Seconds that an engine may need to stop.
 _SECONDS_FOR_PREDECESSOR = 10.0
 
 
@@ -53,7 +54,7 @@ def main() -> None:
         raise SystemExit(f"The engine does not start: {error}") from None
     credentials = find_or_create(arguments.state)
     ready = {"port": listener.getsockname()[1], **credentials._asdict()}
-    # The listener already accepts connections. They are served when the application has started.
+    # The listener already accepts connections, which are served when the application has started.
     print(json.dumps(ready), flush=True)
     guarded = _guard(application, credentials)
     asyncio.run(_serve(guarded, listener, partial(_expire, persistence, arguments)))
@@ -82,7 +83,7 @@ async def _serve(
 
 
 def _guard(application: Application, credentials: Credentials) -> Application:
-    """Reject requests without the credentials, and administrative requests, whose changes would not be saved."""
+    """Reject requests without the credentials, and administrative requests, because their changes would be lost."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" or (scope["type"] == "http" and _is_allowed(scope, credentials)):
@@ -100,7 +101,7 @@ _REFUSAL_HEADERS = [(b"content-type", b"application/x-amz-json-1.0")]
 _REFUSAL = json.dumps(
     {
         "__type": "UnrecognizedClientException",
-        "message": "The local engine takes only requests with the credentials in its `environment`.",
+        "message": "The local engine accepts only requests with the credentials from its `environment`.",
     }
 ).encode()
 
@@ -130,7 +131,7 @@ def _forget(persistence: Persistence, directory: Path) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--state", type=Path, required=True, help="directory of the data file")
+    parser.add_argument("--state", type=Path, required=True, help="directory that contains the data file")
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 for any free port")
     parser.add_argument("--expire-every", type=float, default=60.0, help="seconds between deletions of expired items")
     parser.add_argument("--until-stdin-closes", action="store_true", help="stop when the parent process dies")

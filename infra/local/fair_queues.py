@@ -1,8 +1,8 @@
-"""Fair queues for the local engine, which otherwise hands out messages in the order of their arrival.
+"""Fair queues for the local engine, which otherwise delivers messages in order of arrival.
 
-Groups of messages (workspaces) take turns, starting with the group that has the fewest messages in flight. An eighth of
-the worker's slots is reserved for groups with few messages in flight. However many receivers of one workspace hang, the
-messages of other workspaces are handed out at once. SQS also takes turns, but reserves no slots.
+Message groups (workspaces) take turns, starting with the group that has the fewest messages in flight. An eighth of the
+worker's slots is reserved for groups with few messages in flight. Even if many receivers of one workspace hang, other
+workspaces' messages are delivered without delay. SQS also takes turns, but reserves no slots.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from itertools import zip_longest
 from typing import Any
 
 SLOTS = 64
-"""The invocations that the worker runs at a time for a queue. An invocation may process a single message."""
+"""Number of invocations that the worker runs concurrently for a queue. An invocation may process a single message."""
 
 _KEPT = SLOTS // 8
-# A group with fewer messages in flight may use the reserved slots.
+# Groups with fewer messages in flight may use the reserved slots.
 _LITTLE = 30
 
 Message = dict[str, Any]
@@ -25,7 +25,7 @@ Collect = Callable[[dict[str, Any], int, int], list[Message]]
 
 
 def in_turn(collect: Collect) -> Collect:
-    """Wrap the engine's function that takes messages from a queue, so that groups take turns."""
+    """Wrap the engine's function that receives messages from a queue, so that groups take turns."""
 
     def collect_in_turn(queue: dict[str, Any], max_messages: int, visibility_timeout: int) -> list[Message]:
         chosen = choose(queue["messages"], max_messages, time.time())
@@ -41,7 +41,7 @@ def choose(messages: list[Message], max_messages: int, now: float) -> list[Messa
     for message in messages:
         group = message.get("group_id") or ""
         if message["visible_at"] > now:
-            in_flight[group] += message["receive_count"] > 0  # later ones are delayed
+            in_flight[group] += message["receive_count"] > 0  # later messages are delayed
         elif len(waiting[group]) < max_messages:
             waiting[group].append(message)
     are_taken = sum(count for count in in_flight.values() if count >= _LITTLE) >= SLOTS - _KEPT

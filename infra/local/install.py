@@ -1,11 +1,12 @@
-"""Create a virtual environment from a lock file, once, and show the progress.
+"""Create a virtual environment from a lock file and show the progress.
 
     python3 -m infra.local.install .venv requirements/run.lock [requirements/dev.lock ...]
 
-The lock, which `make lock` writes, lists every package with its version and the hashes of its wheels. A file with
-another hash is not installed, nor is a source distribution, which would run code during its build. Nothing happens if
-the same Python has created the environment from the same lock. The further locks contain the first one: an environment
-from one of them is kept up to date with that lock, so that `make run` removes nothing that `make test` needs.
+The lock, which `make lock` writes, lists every package with its version and the hashes of its wheels. Files with other
+hashes are not installed, and neither are source distributions, which would run code during their build. Nothing happens
+if the same Python has already created the environment from the same lock. The additional locks contain the first lock.
+An environment from one of them is kept up to date with that lock, so that `make run` removes nothing that `make test`
+needs.
 
 This module runs before anything is installed, so it imports only the standard library. pip's configuration determines
 the package index (see `infra.uv`), never a file of this project.
@@ -48,7 +49,7 @@ def _install(directory: Path, locks: list[Path]) -> None:
     uv.install()
     started = time.monotonic()
     print(f"Setting up {directory} from {lock.name} (Python {_PYTHON})", flush=True)
-    # The stamp is removed first and written last, so that the next run repeats an interrupted installation.
+    # The stamp is removed first and written last, so the next run repeats an interrupted installation.
     stamp.unlink(missing_ok=True)
     if current.partition(" ")[0] != _PYTHON:
         _run(f"Creating {directory}", "venv", "--clear", "--python", sys.executable, str(directory))
@@ -61,21 +62,21 @@ def _install(directory: Path, locks: list[Path]) -> None:
 
 
 def _run(action: str, *arguments: str) -> None:
-    """Run uv and show its progress. If it fails, exit with its last lines."""
+    """Run uv and show its progress. If uv fails, exit with its last output lines."""
     line, environment = uv.command(*arguments)
     process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     last: deque[str] = deque(maxlen=15)
     for text in process.stdout or ():
         last.append(text[:200].rstrip())
-        if not text.startswith(" + "):  # a line for each installed package, printed at the end
+        if not text.startswith(" + "):  # uv prints a line for each installed package at the end
             _show(f"  {last[-1].strip()}")
     _show("")
     if process.wait():
-        sys.exit("\n".join([*last, f"{action} failed; the lines above say why."]))
+        sys.exit("\n".join([*last, f"{action} failed; see the lines above for the reason."]))
 
 
 def _show(text: str) -> None:
-    """Replace the line in a terminal. A log contains only the first and the last line of a set-up."""
+    """Replace the current line in a terminal. A log contains only the first and last lines of a setup."""
     if sys.stdout.isatty():
         print(f"\r\x1b[K{text}", end="", flush=True)
 

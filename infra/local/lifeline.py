@@ -1,8 +1,8 @@
 """Stop a child process when its parent process dies for any reason.
 
-The parent holds the write end of the child's standard input. The operating system closes it when the parent dies, even
-after `kill -9`, on every platform. A parent-death signal exists only on Linux. A child that must also stop when its
-parent hangs (SIGSTOP) sets a maximum silence, and its parent writes at intervals.
+The parent holds the write end of the child's standard input. On every platform, the operating system closes the pipe
+when the parent dies, even after `kill -9`. A parent-death signal exists only on Linux. If a child must also stop when
+its parent hangs (SIGSTOP), it sets a maximum silence, and the parent writes at regular intervals.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SECONDS_TO_STOP = 10
 def end_with_parent(silence: float | None = None) -> None:
     """Send SIGTERM to this process when its parent dies, and exit with 1 if it still runs 10 seconds later.
 
-    Do so as well when the parent has written nothing for `silence` seconds.
+    If `silence` is set, also stop when the parent has written nothing for `silence` seconds.
     """
     threading.Thread(target=_watch_standard_input, args=(silence,), name="lifeline", daemon=True).start()
 

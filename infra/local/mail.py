@@ -1,4 +1,4 @@
-"""SES in the local run: each mail becomes a file in the state's folder `mail`, which an email program opens.
+"""SES in the local run: each email becomes a file in the state folder's `mail`, which an email program can open.
 
 MiniStack's own SES requires verified senders, and loses headers. This handler supports only `SendRawEmail`.
 """
@@ -22,7 +22,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 def install(module: ModuleType, state: Path) -> None:
-    """Make MiniStack's SES module write emails to the state's folder."""
+    """Make MiniStack's SES module write emails to the state folder."""
 
     async def handle_request(_: str, __: str, ___: dict[str, str], body: bytes, ____: dict[str, Any]) -> Answer:
         fields = parse_qs(body.decode("utf-8", "replace"))
@@ -40,7 +40,7 @@ def install(module: ModuleType, state: Path) -> None:
 
 def _write(folder: Path, name: str, content: bytes) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
-    # Renamed when it is complete.
+    # The file is renamed when it is complete.
     partial = folder / f".{name}"
     partial.touch(mode=0o600)
     partial.write_bytes(content)

@@ -1,11 +1,11 @@
-"""Saves each call's changes to the emulator's memory in the data file, and loads the data file at the start.
+"""Save each call's changes to the emulator's memory in the data file, and load the data file on startup.
 
-MiniStack keeps its state in dictionaries. After a writing call and before its answer, the changed entries are saved in
-one transaction: items, stream records and messages one by one, everything else (descriptions of tables and queues,
-keys, tags) if the call is not one of `_DATA_CALLS`.
+MiniStack keeps its state in dictionaries. After each write call and before its response, the changed entries are saved
+in one transaction. Items, stream records and messages are saved individually. Everything else (table and queue
+descriptions, keys, tags) is saved unless the call is one of `_DATA_CALLS`.
 
-Message receipts are not saved: after a restart, a received message is visible at once, because its receiver has stopped
-as well. Transaction tokens are not saved either, because their sender has stopped.
+Message receipts are not saved: after a restart, received messages are visible immediately, because their receivers have
+stopped, too. Transaction tokens are not saved either, because their senders have stopped.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from typing import Any
 from infra.local.data_file import MESSAGE, RECORD, DataFile, DataFileError, Range, Row
 
 _ITEM, _ENTRY, _VERSION = "item", "entry", "version"
-# Calls that change items or messages only.
+# Calls that change only items or messages.
 _DATA_CALLS = {
     *("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"),
     *("SendMessage", "SendMessageBatch", "DeleteMessage", "DeleteMessageBatch"),
 }
-# Members of a table and of a queue that are derived or have rows for their entries.
+# Table and queue members that are derived, or whose entries have separate rows.
 _CONTENT = {"items", "messages", "_index_members", "ItemCount", "TableSizeBytes"}
 _STORES_WITHOUT_ENTRIES = {"_stream_records", "_stream_trimmed", "_txn_idempotency"}
 
 Record = dict[str, Any]
 Scoped = tuple[str, str, str]
-"""A key of the emulator's dictionaries: account, region, name."""
+"""A key in the emulator's dictionaries: account, region and name."""
 
 
 class Persistence:
-    """The emulator's state in memory, and its saved copy in the data file. `modules` are MiniStack's, by service."""
+    """The emulator's state in memory and its copy in the data file. `modules` maps services to MiniStack modules."""
 
     def __init__(self, data: DataFile, modules: dict[str, ModuleType], version: str) -> None:
         self._data, self._modules = data, modules
@@ -54,7 +54,7 @@ class Persistence:
         vars(self._dynamodb)["_items_replaced"] = self._track_all_items(self._dynamodb._items_replaced)
 
     def save(self, call: str = "") -> None:
-        """Save the changes that a call with this name, or any call, has made."""
+        """Save the changes made by the call with this name, or by any call if there is no name."""
         rows = [*self._item_rows(), *self._record_rows(), *self._message_rows()]
         gone: list[Range] = []
         if call not in _DATA_CALLS:
@@ -64,7 +64,7 @@ class Persistence:
     def forget(self, positions: dict[str, str]) -> None:
         """Drop processed stream records from memory and from the data file.
 
-        `positions` has the sequence number of the last record that a function has processed, by `<table>/<function>`.
+        `positions` maps `<table>/<function>` to the sequence number of the last record that the function has processed.
         """
         gone = []
         for scoped, records in self._dynamodb._stream_records.all_items():
@@ -104,7 +104,7 @@ class Persistence:
             self._saved_messages.setdefault(scoped, set()).add(message["id"])
 
     def _track_item(self, change: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a function that sets or removes an item of a table."""
+        """Wrap a function that sets or removes a table item."""
 
         def tracked(table: dict[str, Any], hash_value: str, range_value: str, *item: Any) -> Any:
             self._changed_items.add((self._scoped(table["TableName"]), hash_value, range_value))
@@ -113,7 +113,7 @@ class Persistence:
         return tracked
 
     def _track_all_items(self, replaced: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
-        """Wrap the function that is called after all items of a table were replaced."""
+        """Wrap the function that is called after all of a table's items have been replaced."""
 
         def tracked(table: dict[str, Any]) -> None:
             scoped = self._scoped(table["TableName"])
@@ -136,7 +136,7 @@ class Persistence:
     def _record_rows(self) -> Iterator[Row]:
         for scoped, records in self._dynamodb._stream_records.all_items():
             last, count = self._last_records.get(scoped), len(records)
-            # Compared by identity, because numbers decrease when the clock steps back.
+            # Records are compared by identity, because sequence numbers decrease when the clock steps back.
             saved = next((n for n in range(count, 0, -1) if records[n - 1] is last), 0)
             for record in records[saved:]:
                 self._last_records[scoped] = record
@@ -154,7 +154,7 @@ class Persistence:
             self._saved_messages[scoped] = {*messages}
 
     def _entry_rows(self, gone: list[Range]) -> Iterator[Row]:
-        """Yield the rows of changed entries; append the content of deleted tables and queues to `gone`."""
+        """Yield rows for changed entries; append the contents of deleted tables and queues to `gone`."""
         entries = {place: value for service in self._modules for place, value in self._entries(service)}
         for place in self._saved_entries.keys() - entries.keys():
             del self._saved_entries[place]
@@ -169,12 +169,12 @@ class Persistence:
                 yield Row(_ENTRY, f"{service}.{store}", repr(scoped), (*place, value))
 
     def _entries(self, service: str) -> Iterator[tuple[tuple[str, str, Scoped], Any]]:
-        """Yield the place and value of each entry of a service's stores, without content that has its own rows."""
+        """Yield the place and value of each entry in a service's stores, without content that has its own rows."""
         module = self._modules[service]
         for store, value in vars(module).items():
             if not isinstance(value, module.AccountRegionScopedDict) or store in _STORES_WITHOUT_ENTRIES:
                 continue
-            # The objects of signing keys are not plain data.
+            # Signing key objects are not plain data.
             entries = module.get_state()["keys"] if (service, store) == ("kms", "_keys") else value
             for scoped, entry in entries.all_items():
                 has_content = store in ("_tables", "_queues")

@@ -1,8 +1,8 @@
-"""Pollers for a stream and for a queue, which invoke the app's functions as Lambda's event source mappings do.
+"""Pollers for streams and queues, which invoke the app's functions as Lambda's event source mappings do.
 
-`worker` calls the `step` of each poller again and again, and reports its exceptions. A failed step loses nothing: the
-records or messages come again. After the last record or message, `seconds_to_wait` returns how long the next step may
-wait if the engine saves nothing for the poller.
+`worker` repeatedly calls each poller's `step` and reports its exceptions. A failed step loses nothing, because the
+records or messages are received again. After the last record or message, `seconds_to_wait` returns how long the next
+step may wait if the engine saves nothing for the poller.
 """
 
 from __future__ import annotations
@@ -24,28 +24,30 @@ from infra.local import data_file, fair_queues, state
 
 Function = Callable[[dict[str, Any], Any], Any]
 Sdk = Callable[[str], Any]
-"""Returns the process's SDK client for a service name."""
+"""A function that returns the process's SDK client for a service name."""
 
-# Concurrent invocations of a function that takes one message at a time. Such functions do not wait for receivers.
+# Concurrent invocations of functions that take one message at a time. Such functions do not wait for receivers.
 _SLOTS_FOR_WORK = 2
 _MAX_MESSAGES = 10  # the limit of ReceiveMessage
 _MAX_RECORDS = 1_000  # the limit of GetRecords, which also returns at most 1 MB
 _MAX_PAGES = 6  # Lambda passes at most 6 MB to a function
-# Delayed messages, and those of a failed batch, become visible without a new row.
+# Delayed messages and messages in a failed batch become visible without a new row.
 _SECONDS_BETWEEN_RECEIVES = 1.0
-# Without a new row there is nothing to read. A step keeps the stream's iterator valid, which expires after 15 minutes.
+# If there is no new row, there is nothing to read. A step still renews the stream iterator, which expires after 15
+# minutes.
 _SECONDS_WITHOUT_NEWS = 60.0
 _COUNTS = [f"ApproximateNumberOfMessages{kind}" for kind in ("", "Delayed", "NotVisible")]
 
 
 class PartialFailure(Exception):
-    """A function has reported a part of its batch as failed (`batchItemFailures`). That part comes again."""
+    """A function has reported part of its batch as failed (`batchItemFailures`). The failed part is received again."""
 
 
 class Positions:
-    """The sequence number of the last processed record by `<table>/<function>`, in a file of the state directory.
+    """The sequence numbers of the last processed records, keyed by `<table>/<function>`, in a state file.
 
-    A function that has processed no record has the empty number. The engine drops what all functions have processed.
+    A function that has processed no records has an empty number. The engine drops records that all functions have
+    processed.
     """
 
     def __init__(self, path: Path, places: Iterable[str]) -> None:
@@ -53,7 +55,7 @@ class Positions:
         try:
             known = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            # Without positions, the streams are read from their start. The ledger prevents duplicate deliveries.
+            # If there are no positions, streams are read from the beginning. The ledger prevents duplicate deliveries.
             known = {}
         self._known: dict[str, str] = {place: known.get(place, "") for place in places}
         self._save()
@@ -73,10 +75,10 @@ class Positions:
 
 
 class StreamPoller:
-    """Reads the stream of a table in order. A failed batch is retried and blocks the batches after it.
+    """A poller that reads a table's stream in order. A failed batch is retried and blocks later batches.
 
-    The function gets the records that match its event filter in the deployment. If it reports failed records, it gets
-    the batch again from the first of them on.
+    The function receives the records that match its event filter in the deployment. If it reports failed records, it
+    receives the batch again, starting with the first failed record.
     """
 
     def __init__(self, source: DynamoDBEventConfig, sdk: Sdk, positions: Positions) -> None:
@@ -91,14 +93,15 @@ class StreamPoller:
         self._iterator: str | None = None
 
     def step(self) -> bool:
-        """Invoke the function with the next batch. Return False at the end of the stream, and in an open window.
+        """Invoke the function with the next batch. Return False at the end of the stream or in an open batching window.
 
         Only the end of the stream opens a batching window, so that a function keeps up with any number of changes.
         """
         if time.monotonic() < self._next_batch:
             return False
         iterator: str | None = self._iterator or self._first_iterator()
-        # Cleared until the batch has been processed: after an exception, reading restarts at the saved position.
+        # The iterator is cleared until the batch has been processed, so after an exception, reading restarts at the
+        # saved position.
         self._iterator = None
         records, iterator, is_end = self._read(iterator)
         if records:
@@ -109,14 +112,14 @@ class StreamPoller:
         return not is_end
 
     def seconds_to_wait(self) -> float:
-        """Return the rest of the batching window, or a minute if no window is open."""
+        """Return the remaining seconds of the batching window, or a minute if no window is open."""
         rest = self._next_batch - time.monotonic()
         return rest if rest > 0 else _SECONDS_WITHOUT_NEWS
 
     def _read(self, iterator: str | None) -> tuple[list[dict[str, Any]], str | None, bool]:
-        """Read pages up to a full batch. Return the records, the next iterator, and whether the stream ends there.
+        """Read pages up to a full batch. Return the records, the next iterator, and whether the stream ends here.
 
-        Only an empty page is the end of a stream: 1 MB of records fills a page, too.
+        Only an empty page marks the end of a stream, because 1 MB of records also fills a page.
         """
         records: list[dict[str, Any]] = []
         for _ in range(_MAX_PAGES):
@@ -131,7 +134,7 @@ class StreamPoller:
         return records, iterator, False
 
     def _process(self, records: list[dict[str, Any]]) -> None:
-        """Invoke the function with the records that match its filter. Raise PartialFailure if it reports any."""
+        """Invoke the function with the records that match its filter. Raise PartialFailure if some records fail."""
         event = lambda_events.from_records(records, self._arn)
         event["Records"] = [record for record in event["Records"] if self._passes_filter(record)]
         failed = _reported(self._function(event, None)) if event["Records"] else set()
@@ -144,7 +147,7 @@ class StreamPoller:
     def _first_iterator(self) -> str:
         streams = self._sdk("dynamodbstreams")
         self._arn = self._sdk("dynamodb").describe_table(TableName=self._table)["Table"]["LatestStreamArn"]
-        # A stream of the local engine has exactly one shard.
+        # Streams in the local engine have exactly one shard.
         (shard,) = streams.describe_stream(StreamArn=self._arn)["StreamDescription"]["Shards"]
         self._shard = shard["ShardId"]
         where = {"StreamArn": self._arn, "ShardId": self._shard}
@@ -161,13 +164,13 @@ class StreamPoller:
 
 
 class QueuePoller:
-    """Receives batches from a queue and processes them concurrently. SQS redelivers the messages that failed."""
+    """A poller that processes batches from a queue concurrently. SQS redelivers failed messages."""
 
     def __init__(self, source: SQSEventConfig, sdk: Sdk, report_failure: Callable[[str, Exception], None]) -> None:
         self._source, self._sdk, self._report_failure = source, sdk, report_failure
         self._function = _import_function(source.handler_string)
         self.news = (data_file.MESSAGE, source.queue or "")
-        # A batch for a hanging receiver takes 30 seconds.
+        # A batch for an unresponsive receiver takes 30 seconds.
         self._slots = fair_queues.SLOTS if source.batch_size > 1 else _SLOTS_FOR_WORK
         self._pool = futures.ThreadPoolExecutor(self._slots, source.name)
         self._running: set[futures.Future[None]] = set()
@@ -175,7 +178,7 @@ class QueuePoller:
         self._url = self._arn = ""
 
     def step(self) -> bool:
-        """Start the next batch, unless too many are running. Return False if the queue may be empty."""
+        """Start the next batch, unless too many batches are running. Return False if the queue may be empty."""
         self._running = {future for future in self._running if not future.done()}
         if len(self._running) >= self._slots:
             return False
@@ -191,7 +194,7 @@ class QueuePoller:
         return _SECONDS_WITHOUT_NEWS if is_empty else _SECONDS_BETWEEN_RECEIVES
 
     def finish(self, deadline: float) -> None:
-        """Wait for running batches until the deadline (`time.monotonic`) at the latest."""
+        """Wait for running batches, but no longer than the deadline (`time.monotonic`)."""
         futures.wait(self._running, max(0.0, deadline - time.monotonic()))
 
     def _receive(self) -> list[dict[str, Any]]:
@@ -212,7 +215,7 @@ class QueuePoller:
     def _process(self, messages: list[dict[str, Any]]) -> None:
         try:
             failed = _reported(self._function(lambda_events.from_messages(messages, self._arn), None))
-            # An unknown identifier means the whole batch, as for Lambda.
+            # As in Lambda, an unknown identifier fails the whole batch.
             done = [message for message in messages if message["MessageId"] not in failed]
             if done and len(done) + len(failed) == len(messages):
                 entries = [{"Id": str(n), "ReceiptHandle": one["ReceiptHandle"]} for n, one in enumerate(done)]
@@ -224,10 +227,10 @@ class QueuePoller:
 
 
 def stream_table(source: DynamoDBEventConfig) -> str:
-    """Return the table of a function, whose name ends with it.
+    """Return the table in this event source's name.
 
     A deployment passes the stream in CAMS_STREAM_<TABLE>, which must exist when the app is imported. The local run
-    creates its tables later.
+    creates its tables only after that import.
     """
     return storage.table(source.name.rpartition("_")[2])
 
@@ -239,7 +242,7 @@ def _reported(returned: Any) -> set[str]:
 
 
 def _before_failure(numbers: list[str], failed: set[str]) -> list[str]:
-    """Return the numbers before the lowest failed one. As for Lambda, an unknown number means the whole batch."""
+    """Return the numbers before the lowest failed number. As in Lambda, an unknown number fails the whole batch."""
     if not failed <= set(numbers):
         return []
     return numbers[: min((numbers.index(number) for number in failed), default=len(numbers))]

@@ -1,7 +1,7 @@
-"""Keeps values of requests out of the output and the own responses of `chalice local`'s HTTP server.
+"""Keep request values out of the output and the built-in responses of `chalice local`'s HTTP server.
 
-By default, that server prints the path of each request, in which an id may be an email, and the traceback of a failed
-request. Its response to an unknown route echoes the Authorization header. `server` and `chalice_guard` call
+By default, this server prints the path of each request, in which an id may be an email address, and the tracebacks of
+failed requests. Its response for an unknown route echoes the Authorization header. `server` and `chalice_guard` call
 `hide_values`.
 """
 
@@ -24,7 +24,7 @@ _MOST_BYTES = 100_000_000
 
 
 def hide_values() -> None:
-    """Replace the methods of the server's classes in this process. A running server changes at once."""
+    """Replace methods of the server's classes in this process. A running server changes immediately."""
     ChaliceRequestHandler._send_error_response = _answer_unknown_route  # type: ignore[method-assign,assignment]
     ChaliceRequestHandler.log_request = _log_route
     ChaliceRequestHandler.log_error = _log_no_message
@@ -32,9 +32,9 @@ def hide_values() -> None:
 
 
 def _answer_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayException) -> None:
-    """Respond with 404 in our envelope. Chalice's own response echoes the Authorization header, including the token.
+    """Respond with 404 in our envelope. Chalice's own response would echo the token in the Authorization header.
 
-    As with the gateway (`gateway_responses`), any page may read it.
+    As with the gateway (`gateway_responses`), any page may read the response.
     """
     error = errors.NotFound.of("route")
     headers = {"Content-Type": "application/json", "Access-Control-Allow-Origin": "*"}
@@ -42,7 +42,7 @@ def _answer_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayExcepti
 
 
 def _log_route(handler: ChaliceRequestHandler, code: int | str = "-", _: int | str = "-") -> None:
-    """Print the route of a request, not its path, in which an id may be an email. Omit the run's own requests."""
+    """Print a request's route instead of its path, which may contain an email address. Omit the run's own requests."""
     headers = getattr(handler, "headers", None)  # a rejected request may have no path
     if headers and headers.get("User-Agent") == demonstration.USER_AGENT:
         return
@@ -54,11 +54,11 @@ def _log_route(handler: ChaliceRequestHandler, code: int | str = "-", _: int | s
 
 
 def _log_no_message(handler: ChaliceRequestHandler, *_: Any) -> None:
-    """Print no message about a rejected request: it would repeat the request. `_log_route` prints the status."""
+    """Suppress the server's message about a rejected request, which would echo the request."""
 
 
 def _report(server: BaseServer, request: Any, address: Any) -> None:
-    """Print where a request failed, without its values. Print nothing if the client has closed the connection."""
+    """Print where a request failed, without request values. Print nothing if the client has closed the connection."""
     error = sys.exc_info()[1]
     if isinstance(error, Exception) and not isinstance(error, ConnectionError):
         where = traceback.extract_tb(error.__traceback__)[-1]
@@ -67,9 +67,9 @@ def _report(server: BaseServer, request: Any, address: Any) -> None:
 
 
 class SplitOutput(TextIOBase):
-    """A standard output that appends the lines of requests to a file that only its owner can read.
+    """A standard output that appends request lines to a file that only its owner can read.
 
-    A file of more than 100 MB is replaced by a new one.
+    A file larger than 100 MB is replaced with a new file.
     """
 
     def __init__(self, output: TextIO, path: Path) -> None:
@@ -78,10 +78,10 @@ class SplitOutput(TextIOBase):
         self._file = path.open("w" if path.stat().st_size > _MOST_BYTES else "a", encoding="utf-8")
 
     def write(self, text: str) -> int:
-        """Write lines of telemetry to the file, and all other text to the output."""
+        """Write telemetry lines to the file, and all other text to the output."""
         self._last = self._file if text.startswith(_METRIC) else self._output
         return self._last.write(text)
 
     def flush(self) -> None:
-        """Flush the stream of the last write, so that a request does not flush the terminal."""
+        """Flush only the stream of the last write, so that requests do not flush the terminal."""
         self._last.flush()

@@ -28,7 +28,7 @@ from infra.local import children, demonstration, state
 from infra.local.children import Child, Engine, RunError
 from infra.local.demonstration import Credentials
 
-# The processes of a killed run need this time to stop and to release the port.
+# Seconds that the processes of a killed run may need to stop and release the port.
 _SECONDS_TO_RELEASE_PORT = 1.0
 # Webhook receivers are usually on this machine. Set the variable to 0 to try the SSRF protection.
 _DEFAULT_SETTINGS = {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
@@ -42,7 +42,7 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     "--extensions", metavar="NAMES", help="Extensions to enable, separated by commas, or `none`.  [default: all]"
 )
 def main(port: int, directory: str, extensions: str | None) -> None:
-    """Run until a signal, or until one of the processes ends. On failure, print one line and exit with 1."""
+    """Run until a signal arrives or one of the processes exits. On failure, print one line and exit with status 1."""
     if extensions is not None:
         os.environ["CAMS_EXTENSIONS"] = _parse_extensions(extensions)
     for number in _STOP_SIGNALS:
@@ -61,7 +61,7 @@ def main(port: int, directory: str, extensions: str | None) -> None:
 def _run(port: int, directory: Path) -> None:
     started = time.monotonic()
     print("Starting CAMS ...", flush=True)
-    # The presence of this file signals that the run is ready.
+    # The presence of this file indicates that the run is ready.
     (directory / "credentials.json").unlink(missing_ok=True)
     running: list[Child] = []
     try:
@@ -72,7 +72,7 @@ def _run(port: int, directory: Path) -> None:
         log = directory / "requests.log"
         state.write_environment(directory, engine.environment | settings | {"CAMS_REQUEST_LOG": str(log)})
         environment = children.clean_environment() | settings | engine.environment
-        # The imports of these processes take longest, so the tables are created in parallel.
+        # Imports in these processes take the longest, so the tables are created in parallel.
         worker = children.start_worker(directory, environment)
         running.append(worker)
         server = children.start(
@@ -91,12 +91,12 @@ def _run(port: int, directory: Path) -> None:
     finally:
         for number in _STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-        # In reverse order, so that the engine stops last, after every writer.
+        # The processes stop in reverse order, so that the engine stops last, after every writer.
         children.stop(reversed(running))
 
 
 def _parse_extensions(text: str) -> str:
-    """Return the value of CAMS_EXTENSIONS for the option `--extensions`. Raise BadParameter for an unknown name."""
+    """Return the CAMS_EXTENSIONS value for the option `--extensions`. Raise BadParameter for an unknown name."""
     names = [] if text == "none" else [name.strip() for name in text.split(",")]
     for name in names:
         if name not in registry.present():
@@ -106,12 +106,12 @@ def _parse_extensions(text: str) -> str:
 
 
 def _extension_modules() -> list[ModuleType]:
-    """Return the modules `local` of the extensions that are on."""
+    """Return the `local` modules of the enabled extensions."""
     return extension_parts.modules("local", [extension.name for extension in registry.enabled()])
 
 
 def _extension_variables(port: int) -> dict[str, str]:
-    """Return the variables that the extensions need in a run."""
+    """Return the environment variables that the extensions need in a local run."""
     modules = _extension_modules()
     return {name: text for module in modules for name, text in module.variables(f"http://127.0.0.1:{port}").items()}
 
@@ -119,7 +119,7 @@ def _extension_variables(port: int) -> dict[str, str]:
 def _wait_for_server(server: Child, port: int) -> None:
     while not _answers(port):
         if server.process.poll() is not None:
-            raise RunError(f"The server ended before it was ready ({server.exit_reason()}).")
+            raise RunError(f"The server exited before it was ready ({server.exit_reason()}).")
         time.sleep(0.02)
 
 
@@ -140,14 +140,14 @@ def _create_tables(engine: Engine) -> None:
 
 def _publish(port: int, directory: Path, credentials: Credentials, seconds: float) -> None:
     url = f"http://127.0.0.1:{port}"
-    # A file with curl options keeps the key out of the shell's history, the process list and this output.
+    # A curl configuration file keeps the key out of the shell history, the process list and this output.
     state.write(directory / "curlrc", f'header = "Authorization: Bearer {credentials.workspace_key}"\n')
     members = {"base_url": url, "edge_url": url, **credentials._asdict()}
     state.write(directory / "credentials.json", json.dumps(members, indent=2) + "\n")
     modules = _extension_modules()
     folders = {what: name for module in modules for what, name in module.FOLDERS.items()}
     for name in folders.values():
-        (directory / name).mkdir(mode=0o700, exist_ok=True)  # it exists before the first file
+        (directory / name).mkdir(mode=0o700, exist_ok=True)  # create the folder before the first file
     folder = directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
     pages = [f"{url}{path}" for module in modules for path in module.paths(credentials.workspace_id)]
     lines = [
@@ -167,7 +167,7 @@ def _supervise(running: list[Child]) -> None:
     while True:
         for child in running:
             if child.process.poll() is not None:
-                raise RunError(f"The {child.name} ended ({child.exit_reason()}), so the run stops.")
+                raise RunError(f"The {child.name} exited ({child.exit_reason()}), so the run stops.")
         time.sleep(0.1)
 
 
@@ -190,7 +190,7 @@ def _require_free(port: int) -> None:
 
 
 def _reuse_port(port: int) -> int:
-    """Return the engine's previous port if it is free, so that a shell with the old `environment` keeps working."""
+    """Return the engine's previous port if it is free, so that shells with the old `environment` keep working."""
     return port if port and _is_free(port) else 0
 
 

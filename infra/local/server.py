@@ -1,6 +1,6 @@
 """Run `chalice local` in this process, with patches for settings that Chalice does not offer.
 
-The stage `local` has no environment variables in `.chalice/config.json`, so those of the process apply.
+The stage `local` has no environment variables in `.chalice/config.json`, so the process environment applies.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from infra.local.children import ROOT
 
 
 def main(port: str, log: str) -> None:
-    """Serve on this port of 127.0.0.1 until a signal stops the process; append the lines of requests to a file."""
+    """Serve on this port of 127.0.0.1 until a signal stops the process; append request lines to a file."""
     lifeline.end_with_parent()
     # The server sends headers and body in two packets. With Nagle's algorithm, the body would wait for the client's
-    # delayed acknowledgement: 40 ms for each response on a keep-alive connection.
+    # delayed acknowledgement, which adds 40 ms to each response on a keep-alive connection.
     ChaliceRequestHandler.disable_nagle_algorithm = True
     request_log.hide_values()
-    # Chalice does not handle these methods, which the standard library answers with 501 and an HTML page.
+    # Chalice does not handle these methods, so the standard library would respond with 501 and an HTML page.
     ChaliceRequestHandler.do_TRACE = ChaliceRequestHandler.do_QUERY = ChaliceRequestHandler.do_GET
-    # The default backlog is five connections. Clients beyond it retry after a second.
+    # The default backlog is five connections. Clients that exceed it retry after a second.
     ThreadedHTTPServer.request_queue_size = 128
-    # The run prints the address when everything is ready; Chalice's own would also print it, earlier.
+    # The run prints the address when everything is ready; Chalice would also print it, but earlier.
     LocalDevServer.serve_forever = _serve_forever  # type: ignore[method-assign,assignment]
-    # The lines of telemetry go to a file, for `infra.cams usage`: Chalice prints each request, too.
+    # Telemetry lines are written to a file for `infra.cams usage`, because Chalice already prints each request.
     sys.stdout = request_log.SplitOutput(sys.stdout, Path(log))
     # Chalice sets the root logger to INFO. At that level, botocore and pynamodb log the sources of their settings.
     for name in ("botocore", "pynamodb"):

@@ -1,9 +1,9 @@
-"""The state directory of a run: its lock, and files that are replaced atomically and that only their owner can read.
+"""A local run's state directory: its lock, and files that only their owner can read and are replaced atomically.
 
-It contains `engine.sqlite` (the data), `demonstration.json` (the workspace's secrets), `environment`, `curlrc`,
-`positions.json` (the worker's position in each stream), `requests.log` (a line for each request, for `infra.cams
-usage`), `mail` (a file for each mail), `engine.credentials`, `engine.log` and two lock files. `credentials.json` is
-written when a run is ready and removed when the next run starts.
+The directory contains `engine.sqlite` (the data), `demonstration.json` (the workspace's secrets), `environment`,
+`curlrc`, `positions.json` (the worker's position in each stream), `requests.log` (a line for each request, for
+`infra.cams usage`), `mail` (a file for each email), `engine.credentials`, `engine.log` and two lock files.
+`credentials.json` is written when a run is ready and removed when the next run starts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import IO
 
 
 def lock(directory: Path, name: str = "lock", seconds: float = 0.0) -> IO[str] | None:
-    """Lock the directory until the process ends; return None if another process holds the lock for `seconds`."""
+    """Lock the directory until the process exits; return None if another process holds the lock for `seconds`."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = (directory / name).open("a")
     deadline = time.monotonic() + seconds
@@ -33,7 +33,7 @@ def lock(directory: Path, name: str = "lock", seconds: float = 0.0) -> IO[str] |
 
 
 def write(path: Path, text: str) -> None:
-    """Replace the content of a file atomically, with mode 0600."""
+    """Replace a file's content atomically, with mode 0600."""
     new = path.with_name(path.name + ".new")
     new.touch(mode=0o600)
     new.chmod(0o600)
@@ -48,7 +48,7 @@ def write_environment(directory: Path, variables: Mapping[str, str]) -> None:
 
 
 def last_engine_port(directory: Path) -> int:
-    """Return the engine's port of the last run, from its file `environment`; 0 if there is none."""
+    """Return the engine's port in the last run, from the file `environment`, or 0 if there is no port."""
     try:
         lines = (directory / "environment").read_text(encoding="utf-8").splitlines()
         url = next(line for line in lines if line.startswith("AWS_ENDPOINT_URL="))

@@ -1,12 +1,13 @@
-"""The worker of the local run: polls the engine's streams and queues, and invokes the app's functions.
+"""The local run's worker, which polls the engine's streams and queues and invokes the app's functions.
 
     python -m infra.local.worker --state DIR
 
 `app.event_sources` lists the functions with their tables, queues and batch sizes; `chalice deploy` creates event source
-mappings from the same list. Like Lambda, the worker invokes at least once, keeps the order of a stream, and retries
-after a failure. This module manages threads, failures and shutdown; `pollers` reads and invokes.
+mappings from the same list. Like Lambda, the worker invokes functions at least once, preserves stream order, and
+retries after failures. This module manages threads, failures and shutdown; `pollers` reads records and messages and
+invokes the functions.
 
-It prints one line when it is ready. Afterwards it logs only failures, to standard error.
+The worker prints one line when it is ready. Afterwards, it logs only failures, to standard error.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from infra.local import data_file, lifeline
 from infra.local.data_file import Watch
 from infra.local.pollers import PartialFailure, Positions, QueuePoller, Sdk, StreamPoller, stream_table
 
-# Seconds between two checks of the data file.
+# Seconds between checks of the data file.
 _WATCH_INTERVAL = 0.02
 _PAUSE_AFTER_FAILURE = 1.0
 _PAUSE_AFTER_TRANSIENT_ERROR = 0.1
-# At shutdown, running deliveries get this time to record their outcome.
+# Seconds that running deliveries have on shutdown to record their outcomes.
 _SECONDS_TO_FINISH = 2.0
 # Expected errors: tables and queues that a first run is still creating, and shard iterators that expired after 15
-# minutes, because the machine was asleep.
+# minutes because the machine was asleep.
 _TRANSIENT_ERRORS = (
     "ResourceNotFoundException",
     "QueueDoesNotExist",
@@ -51,19 +52,19 @@ _log = logging.getLogger("worker")
 
 
 class Poller(Protocol):
-    """Reads one stream or queue."""
+    """A poller for one stream or queue."""
 
     def step(self) -> bool:
-        """Process the next batch; return False at the end."""
+        """Process the next batch; return False at the end of the stream or queue."""
 
     def seconds_to_wait(self) -> float:
-        """Return the seconds to wait at the end if the engine saves nothing new."""
+        """Return how many seconds to wait at the end if the engine saves nothing new."""
 
 
 def main() -> None:
     """Poll until a signal stops the process."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--state", type=Path, required=True, help="directory of the positions")
+    parser.add_argument("--state", type=Path, required=True, help="directory that contains the positions")
     arguments = parser.parse_args()
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -72,7 +73,7 @@ def main() -> None:
     logging.basicConfig(format="  worker     %(message)s")
     # urllib3 warns if there are more concurrent deliveries than pooled connections. That is expected here.
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
-    # The list of deliveries shows the successful ones; the terminal shows only failures.
+    # The delivery list shows successful deliveries; the terminal shows only failures.
     logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)
     watch = Watch(arguments.state / data_file.NAME)
     queues = start_pollers(client.sdk_client, arguments.state, watch, stopped)
@@ -80,17 +81,17 @@ def main() -> None:
     sys.stdout = sys.stderr  # the parent does not read standard output after this line
     while not stopped.wait(_WATCH_INTERVAL):
         watch.look()
-    # The next run retries whatever fails from here on.
+    # The next run retries everything that fails from this point.
     logging.disable()
     deadline = time.monotonic() + _SECONDS_TO_FINISH
     for queue in queues:
         queue.finish(deadline)
-    # A normal exit would wait for the threads of hanging receivers.
+    # A normal exit would wait for threads with unresponsive receivers.
     os._exit(0)
 
 
 def start_pollers(sdk: Sdk, directory: Path, watch: Watch, stopped: threading.Event) -> list[QueuePoller]:
-    """Start one thread per function; return the pollers of the queues."""
+    """Start one thread per function; return the queue pollers."""
     streams = [source for source in app.event_sources if isinstance(source, DynamoDBEventConfig)]
     places = [f"{stream_table(source)}/{source.name}" for source in streams]
     positions = Positions(directory / "positions.json", places)
@@ -103,7 +104,7 @@ def start_pollers(sdk: Sdk, directory: Path, watch: Watch, stopped: threading.Ev
             poller = QueuePoller(source, sdk, report)
             queues.append(poller)
         else:
-            _log.warning("The local run does not invoke %s: its event source is neither stream nor queue.", source.name)
+            _log.warning("The local run does not invoke %s: its event source is no stream or queue.", source.name)
             continue
         arguments = (source.name, poller, watch.subscribe(*poller.news), stopped)
         threading.Thread(target=poll_until_stopped, args=arguments, name=source.name, daemon=True).start()
@@ -113,11 +114,11 @@ def start_pollers(sdk: Sdk, directory: Path, watch: Watch, stopped: threading.Ev
 def poll_until_stopped(name: str, poller: Poller, news: threading.Event, stopped: threading.Event) -> None:
     """Step until `stopped` is set, even if a step raises an exception. Report a repeated failure once.
 
-    After the last record or message, wait for `news`, at most as long as the poller allows.
+    After the last record or message, wait for `news`, but no longer than the poller allows.
     """
     reported = ""
     while not stopped.is_set():
-        news.clear()  # cleared before the step, so that news during the step causes another one
+        news.clear()  # cleared before the step, so that news during the step triggers another step
         try:
             seconds = 0.0 if poller.step() else poller.seconds_to_wait()
         except Exception as error:
@@ -139,16 +140,16 @@ def report(name: str, error: Exception) -> None:
 
 
 def describe(error: Exception) -> str:
-    """Return the error and its location, without any value from a request or a record."""
+    """Return the error and its location, without any values from requests or records."""
     if isinstance(error, errors.ApiError):
         return error.message
     if isinstance(error, PartialFailure):
-        return "a part of a batch failed."
+        return "part of a batch failed."
     if isinstance(error, ClientError):
         return f"{error.operation_name} failed with {error.response.get('Error', {}).get('Code')}."
     if isinstance(error, (ConnectionError, HTTPClientError)):
         return str(error)
-    # The message of any other error may contain such a value.
+    # The messages of all other errors may contain such values.
     where = traceback.extract_tb(error.__traceback__)[-1:]
     return " ".join([type(error).__name__, *(f"at {Path(one.filename).name}:{one.lineno}" for one in where)])
 

@@ -1,1 +1,1 @@
-"""The operator's commands, `python -m infra.cams`: workspaces and their credentials (§5)."""
+"""The operator commands, `python -m infra.cams`, which manage workspaces and their credentials (§5)."""

@@ -1,4 +1,4 @@
-"""The commands. Each calls a store of `chalicelib`, which enforces all rules, and prints the result."""
+"""The commands. Each command calls a store in `chalicelib`, which enforces all rules, and prints the result."""
 
 import os
 
@@ -36,18 +36,19 @@ _REVOKED = "Revoked; the revocation takes effect within 30 seconds."
 def cams() -> None:
     """Operate CAMS: workspaces and their credentials.
 
-    The commands use the account, region and endpoint of the SDK's environment: AWS_PROFILE,
-    AWS_DEFAULT_REGION, AWS_ENDPOINT_URL and the like. For a local run:
+    The commands use the account, region and endpoint from the SDK's environment variables: AWS_PROFILE,
+    AWS_DEFAULT_REGION, AWS_ENDPOINT_URL and so on. For a local run:
 
     \b
         set -a; . .local/environment; set +a
 
-    The command that creates a secret shows it once. Durations are seconds, or values such as 30m, 24h and 7d.
+    Each secret is shown only once, by the command that creates it. Durations are seconds, or values such as 30m, 24h
+    and 7d.
     """
     is_local = os.environ.get("AWS_ENDPOINT_URL")
     if "CAMS_TABLE_PREFIX" in os.environ and "CAMS_EXTENSIONS" not in os.environ and not is_local:
         raise click.ClickException(
-            "CAMS_EXTENSIONS is not set: use the environment that a deployment of the stage prints, because the "
+            "CAMS_EXTENSIONS is not set: use the environment variables that deploying the stage prints, because the "
             "commands write to the tables of its extensions."
         )
     author = storage.author_of("operator", "", "infra.cams")  # in the history
@@ -59,7 +60,7 @@ def cams() -> None:
 
 @cams.group()
 def key() -> None:
-    """Manage workspace keys, which open the whole workspace."""
+    """Manage workspace keys, which have full access."""
 
 
 @key.command("issue")
@@ -90,7 +91,7 @@ def list_keys(workspace_id: str, as_json: bool) -> None:
 @options.overlap
 @options.as_json
 def rotate_key(key_id: str, workspace_id: str, overlap: int, as_json: bool) -> None:
-    """Rotate a key; the old one works until its overlap ends.
+    """Rotate a key; the old key works until its overlap ends.
 
     The new key has the same lifetime. For a leaked key, use --overlap 0.
     """
@@ -114,14 +115,14 @@ def revoke_key(key_id: str, workspace_id: str, yes: bool) -> None:
 
 @cams.group()
 def token() -> None:
-    """Manage access tokens, which open the v3 routes."""
+    """Manage access tokens, which give access to the v3 routes."""
 
 
 @token.command("issue")
 @options.workspace
 @options.name
 @click.option("--expires-in", type=options.Duration(), default="30d", show_default=True, help="At most a year.")
-@click.option("--read-only", is_flag=True, help="Allow reads only: all read scopes.")
+@click.option("--read-only", is_flag=True, help="Allow only reading: grant all read scopes.")
 @click.option(
     "--scope", "granted", type=click.Choice(scopes.ALL), multiple=True, help="Allow only this scope; repeatable."
 )
@@ -154,7 +155,7 @@ def list_tokens(workspace_id: str, as_json: bool) -> None:
 @options.overlap
 @options.as_json
 def rotate_token(token_id: str, workspace_id: str, overlap: int, as_json: bool) -> None:
-    """Rotate a token; the old one works until its overlap ends.
+    """Rotate a token; the old token works until its overlap ends.
 
     The new token has the same rights and lifetime. For a leaked token, use --overlap 0.
     """
@@ -178,10 +179,10 @@ def revoke_token(token_id: str, workspace_id: str, yes: bool) -> None:
 
 @cams.group("agent-key")
 def agent_key() -> None:
-    """Manage agent keys, which open one agent's edge routes.
+    """Manage the keys of agents' edge routes.
 
-    The member SECRET_API_KEY of the agent's record holds the key. The workspace key and access tokens
-    without scopes can read it.
+    The agent record's member SECRET_API_KEY contains the key. Workspace keys and access tokens without scopes can read
+    it.
     """
 
 
@@ -191,7 +192,7 @@ def agent_key() -> None:
 def list_agent_keys(workspace_id: str, as_json: bool) -> None:
     """List the active keys, oldest first.
 
-    A key with an expiry was rotated. The time of last use is accurate to ten minutes.
+    A key with an expiry time has been rotated. The time of last use is accurate to ten minutes.
     """
     workspaces.read(workspace_id)
     rows = credentials.list_active(workspace_id, tokens.AGENT)
@@ -204,10 +205,10 @@ def list_agent_keys(workspace_id: str, as_json: bool) -> None:
 @options.overlap
 @options.as_json
 def rotate_agent_key(agent_id: str, workspace_id: str, overlap: int, as_json: bool) -> None:
-    """Rotate a key; the old one works until its overlap ends.
+    """Rotate a key; the old key works until its overlap ends.
 
-    After a leak, revoke; do not rotate: the old key works until its overlap ends. Rotate 30 seconds after
-    revoking.
+    If a key has leaked, revoke it first, because rotation keeps the old key valid during the overlap.
+    Rotate 30 seconds after revoking.
     """
     workspaces.require_active(workspace_id)
     new_key = agents.rotate_key(workspace_id, agent_id, overlap)
@@ -219,7 +220,7 @@ def rotate_agent_key(agent_id: str, workspace_id: str, overlap: int, as_json: bo
 @options.workspace
 @options.yes
 def revoke_agent_key(agent_id: str, workspace_id: str, yes: bool) -> None:
-    """Revoke an agent's key, and its rotated keys.
+    """Revoke an agent's current key and its rotated keys.
 
     The revocation takes effect within 30 seconds. The agent has no key until `rotate` creates one.
     """
@@ -242,19 +243,19 @@ def data_key() -> None:
 def rotate_data_key() -> None:
     """Encrypt new documents with a new data key.
 
-    Older documents stay readable. A running process uses the key that it has loaded until it ends.
+    Older documents stay readable. A running process uses the key that it has loaded until it exits.
     """
     keyring.rotate()
     click.echo("Rotated.")
 
 
 def _refusing(command: click.Command, extension: str) -> click.Command:
-    """Return a command that fails with a sentence, in place of a command whose extension is off."""
+    """Return a command that fails with an error message, to replace a command whose extension is disabled."""
 
     @click.command(command.name, context_settings={"ignore_unknown_options": True, "help_option_names": []})
     @click.argument("arguments", nargs=-1)
     def refuse(arguments: tuple[str, ...]) -> None:
-        raise click.ClickException(f"This command needs the extension {extension}, which is off in this stage.")
+        raise click.ClickException(f"This command needs the extension {extension}, which is disabled in this stage.")
 
     refuse.help = command.help
     return refuse

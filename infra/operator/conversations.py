@@ -1,6 +1,6 @@
-"""The command that writes the conversations of an agent to a file.
+"""The command that writes an agent's conversations to a file.
 
-`FILE.progress` contains the position of the export, so that an interrupted export continues there.
+`FILE.progress` contains the export's position, so that an interrupted export can continue from there.
 """
 
 import json
@@ -44,11 +44,11 @@ def conversations() -> None:
 )
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def export(workspace_id: str, agent_id: str, form: str, file: Path) -> None:
-    """Write all conversations of an agent to a file, newest first.
+    """Write an agent's conversations to a file, newest first.
 
     In NDJSON, each line is a conversation with all of its messages. In CSV, for spreadsheets, each row is a
-    conversation with the beginning of its transcript. Only the owner of the file can read it. To continue an
-    interrupted export, repeat the command.
+    conversation with the beginning of its transcript. Only the file's owner can read it. To continue an interrupted
+    export, repeat the command.
     """
     agents.read(workspace_id, agent_id)
     start = {"workspace": workspace_id, "agent": agent_id, "format": form, "cursor": None, "size": 0, "count": 0}
@@ -65,7 +65,7 @@ def export(workspace_id: str, agent_id: str, form: str, file: Path) -> None:
 
 
 def _write(output: BinaryIO, file: Path, progress: Progress) -> int:
-    """Write the pages after those of `progress`; return the number of conversations in the file."""
+    """Write the pages that follow `progress`; return the number of conversations in the file."""
     months = tallies.list_months(progress["workspace"], progress["agent"])
     expected = sum(sum(days) for _, days in months)
     with click.progressbar(length=max(expected, progress["count"]), label="Exporting", file=sys.stderr) as bar:
@@ -98,7 +98,7 @@ def _pages(progress: Progress) -> Iterator[exports.ExportPage]:
 
 
 def _resume(file: Path, start: Progress) -> Progress:
-    """Return the position of an earlier run in the file, or `start`. Raise Conflict for any other file."""
+    """Return an earlier run's position in the file, or `start`. Raise Conflict for any other file."""
     progress = _progress_of(file)
     if progress.exists():
         saved: Progress = json.loads(progress.read_text("utf-8"))

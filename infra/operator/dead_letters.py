@@ -1,7 +1,7 @@
-"""The messages about streams on the dead-letter queue, and the positions of their records in the streams.
+"""Stream messages on the dead-letter queue, and the positions of their records in the streams.
 
-Lambda writes a message for a batch that it has given up. The message contains a range of the stream, not the records.
-A function writes a message for a record that it cannot process (`chalicelib.queues.stream_batches`).
+Lambda sends a message for each batch that it has given up on. The message contains the batch's position in the stream,
+not its records. A function sends a message for each record that it cannot process (`chalicelib.queues.stream_batches`).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from infra.operator.stream_ranges import Record
 
 
 class Unreadable(Exception):
-    """The message is corrupt, or is not about a function of this stage and its stream."""
+    """The message is corrupt, or does not refer to a function of this stage and its stream."""
 
 
 class Letter(NamedTuple):
-    """A message about a stream. `read` yields the records that its function gets.
+    """A message about stream records. `read` yields the records that the function receives.
 
-    `number` is the size of the batch that the function received. `record_id` is None for the message of a batch.
+    `number` is the size of the batch that the function received. `record_id` is None for batch messages.
     """
 
     function: Function
@@ -37,7 +37,7 @@ class Letter(NamedTuple):
 
 
 def from_text(text: str) -> Letter | None:
-    """Return the content of a message, or None if it is not about a stream. Raise Unreadable."""
+    """Return a message's content, or None if it is not about a stream. Raise Unreadable."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -56,7 +56,7 @@ def _of_batch(content: dict[str, Any]) -> Letter:
     function = _find_function(name, batch["streamArn"])
     numbers = batch["startSequenceNumber"], batch["endSequenceNumber"]
     read = partial(stream_ranges.read_range, batch["streamArn"], batch["shardId"], *numbers)
-    passes = event_filters.of_function(name)  # the range includes records that the event filter dropped
+    passes = event_filters.of_function(name)  # the range also includes records that the event filter dropped
     number, reason = max(1, int(batch["batchSize"])), str(context["condition"])
     return Letter(function, number, None, reason, lambda: filter(passes, read()))
 
@@ -71,7 +71,7 @@ def _of_record(content: dict[str, Any]) -> Letter:
 
 
 def _find_function(name: str, stream_arn: str | None) -> Function:
-    """Return the function with this name. Raise Unreadable, also if its stream is of another table."""
+    """Return the function with this name. Raise Unreadable if it is missing or reads another table."""
     table = stream_arn.split("/")[1] if stream_arn else None
     for function in declared_functions():
         if function.name == name and function.stream and table in (None, storage.table(function.stream)):

@@ -1,7 +1,7 @@
-"""The rules for the documents of an export, derived from the wire models of their kinds.
+"""The rules for documents in an export, derived from the wire models of their kinds.
 
-The functions of streams and the pages of lists expect documents that the service has written. An import therefore
-accepts a member only with the type that its model declares. `shapes` checks the members that no model declares.
+Stream functions and list pages expect documents that the service has written. Therefore, imports accept a member only
+if it has the type that its model declares. `shapes` checks members that no model declares.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from chalicelib.organisations.models import Organisation
 from chalicelib.tools.models import Tool
 from chalicelib.webhooks.models import NewWebhook
 
-# The model of a record member, by kind.
+# Models of record members, keyed by kind.
 _MODELS: dict[str, dict[str, Any]] = {
     "client": {"document": Client},
     "organisation": {"document": Organisation},
@@ -32,16 +32,16 @@ _MODELS: dict[str, dict[str, Any]] = {
     "conversation": {"metadata": ConvoMetaV3, "turns": list[TurnOut]},
     "webhook": {"document": NewWebhook},
 }
-# Members that responses omit, and that `shapes` checks.
+# Members that responses omit and `shapes` checks.
 _STORED_ONLY = {"conversation": {"retentionDays"}, "webhook": {"secrets"}}
 
 
-# Rules for new values, such as the length of a password: an earlier release may have stored others.
+# Rules for new values only, such as password length: earlier releases may have stored values that violate them.
 _LIMITS = ("string_too_short", "string_too_long", "string_pattern_mismatch", "too_short", "too_long")
 
 
 def find_problem(kind: str, record: dict[str, Any]) -> str | None:
-    """Return the path and the rule of the first member that violates its model, without the value."""
+    """Return the path and rule of the first member that violates its model, without the member's value."""
     return next(_problems(kind, record), None)
 
 
@@ -59,7 +59,7 @@ def _problems(kind: str, record: dict[str, Any]) -> Iterator[str]:
 
 
 def _nulls(member: str, model: Any, value: Any) -> Iterator[str]:
-    """Yield a sentence for each null. The service stores no null: in a request, null clears a member."""
+    """Yield an error for each null. The service never stores nulls, because null clears a member in a request."""
     if isinstance(value, dict):
         yield from (
             f"record.{member}.{name} must not be null" for name in model.model_fields if value.get(name, 0) is None
@@ -69,7 +69,7 @@ def _nulls(member: str, model: Any, value: Any) -> Iterator[str]:
 def _sentence(member: str, issue: errors.MemberIssue) -> str:
     steps = ["record", member, *issue["path"].split(".")] if issue["path"] else ["record", member]
     if issue["message"] == bodies.UNKNOWN:  # the name comes from the file and may be sensitive
-        return f"{'.'.join(steps[:-1])} has a member that is not in its model"
+        return f"{'.'.join(steps[:-1])} has a member that its model does not declare"
     return f"{'.'.join(steps)} {issue['message']}"
 
 

@@ -1,12 +1,12 @@
-"""The export of a workspace: a file of one JSON object per line (NDJSON), which `imports` reads.
+"""Workspace exports: files with one JSON object per line (NDJSON), which `imports` reads.
 
     {"kind": "export", "format": 1, "workspace": "…"}
     {"kind": "client", "key": "ann", "record": {"document": {…}, "version_tag": "…"}}
     {"kind": "lead", "agent": "support", "key": "…", "record": {"document": {…}, "version_tag": "…"}}
     {"kind": "end", "records": 2}
 
-A record contains the decrypted attributes of its row. The order of the records is fixed, so an interrupted export
-continues after the last complete line.
+A record contains its row's decrypted attributes. The record order is fixed, so that an interrupted export can continue
+after the last complete line.
 """
 
 import json
@@ -31,7 +31,7 @@ from infra.operator import records
 
 FORMAT = 1
 _BATCH = 25
-# Attributes that records omit. An import sets them: they depend on the workspace's account, or follow from the rest of
+# Attributes that records omit and imports set, because they depend on the AWS account or are derived from the rest of
 # the line. Tombstones and visitor tokens are not exported, and suspending the workspace changes its tag.
 _HIDDEN = {"workspace", "status", "imported", "suspended", "deleted_at", "changed_by"}
 _HIDDEN_OF = {
@@ -46,7 +46,7 @@ Record = dict[str, Any]
 
 
 class ExportProgress(NamedTuple):
-    """The progress of an export file: the number and total bytes of complete lines, and the last line."""
+    """An export file's progress: the number and total size in bytes of complete lines, and the last line."""
 
     lines: int
     size: int
@@ -60,7 +60,7 @@ def header(workspace_id: str) -> Record:
 
 @cache
 def members(name: str) -> dict[str, Any]:
-    """Return the non-key attributes that are members of a record of this kind, by name."""
+    """Return the non-key attributes that records of this kind contain as members, keyed by name."""
     row = CredentialRow if name == "credential" else records.KINDS[name]
     hidden = _HIDDEN | _HIDDEN_OF.get(name, set())
     return {
@@ -71,7 +71,7 @@ def members(name: str) -> dict[str, Any]:
 
 
 def export(workspace_id: str, path: Path) -> int:
-    """Write the export of a workspace to a file, or continue it; return the number of records.
+    """Write a workspace's export to a file, or continue the export; return the number of records.
 
     Raise Conflict for another file.
     """
@@ -92,7 +92,7 @@ def export(workspace_id: str, path: Path) -> int:
 
 
 def _read_progress(file: BinaryIO, first_line: bytes) -> ExportProgress:
-    """Read the complete lines of a file that begins with `first_line`, or with a part of it, or is empty."""
+    """Read the complete lines of a file that is empty or begins with `first_line` or part of it."""
     lines, size, last = 0, 0, b"{}"
     for line in file:
         if not lines and not first_line.startswith(line):
@@ -133,7 +133,7 @@ def _records(name: str, workspace_id: str, agent_id: str, after: str) -> Iterato
 
 
 def _described(name: str, rows: Iterator[Any]) -> Iterator[tuple[str, Record]]:
-    """Yield the sort key of each row, with its other members."""
+    """Yield each row's sort key and its other members."""
     for row in rows:
         if getattr(row, "deleted_at", None) is None:  # no tombstone
             yield row.keys[1], _record(name, row)
@@ -188,7 +188,7 @@ def _value(row: storage.Row, name: str, attribute: Any) -> Any:
     if isinstance(attribute, BinaryAttribute):
         document = storage.unseal(row, name)
         if isinstance(row, WebhookRow):
-            document.pop("importedAt", None)  # set by an import
+            document.pop("importedAt", None)  # imports set it
         return document
     if isinstance(attribute, TTLAttribute):
         return int(value.timestamp())

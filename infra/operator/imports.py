@@ -1,8 +1,8 @@
-"""The import of a workspace from a file that `exports` wrote. It can be repeated: each line is an absolute write.
+"""Imports of workspaces from files that `exports` wrote. Imports are idempotent: each line is an absolute write.
 
 An import sends no webhooks. An imported conversation has no new messages, and an imported endpoint receives no events
-of changes before its import (`endpoints.existed_at`), because other records keep the version tags of their last change.
-There is no other writer, because the workspace and its credentials are suspended.
+about changes before its import (`endpoints.existed_at`), because the other records keep the version tags of their last
+changes. There are no other writers, because the workspace and its credentials are suspended.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from chalicelib.workspaces import store as workspaces
 from infra.operator import exports, records, shapes
 from infra.operator.exports import Record
 
-# Lines between two saves of the import's progress. A line may be several megabytes long.
+# Number of lines after which the import saves its progress. A line may be several megabytes long.
 _PORTION = 25
 _NO_EXPORT = "The file is not an export of a workspace."
 _INCOMPLETE = "The export is incomplete; repeat the command that wrote it."
@@ -45,7 +45,7 @@ class _File(NamedTuple):
 def import_file(path: Path) -> int:
     """Import a file, or continue its import; return its number of records.
 
-    Raise Conflict if the workspace exists, Invalid for another file or an incomplete export.
+    Raise Conflict if the workspace exists, or Invalid if the file is not a complete export.
     """
     file = _check(path)
     keyring.ensure_data_key()
@@ -65,7 +65,7 @@ def import_file(path: Path) -> int:
 
 
 def _check(path: Path) -> _File:
-    """Read a file before anything is written. It must be a complete export, and each line must be a valid record."""
+    """Check, before anything is written, that a file is a complete export and that each line is a valid record."""
     digest, count = hashlib.sha256(), 0
     header, before = Record(), Record()
     line: Any = None
@@ -73,7 +73,7 @@ def _check(path: Path) -> _File:
         for raw in iter(partial(file.readline, shapes.MAX_LINE), b""):
             if count > 1:
                 if problem := shapes.find_problem(line, count, before):
-                    raise errors.Invalid(f"Line {count} of the file is not a record of an export: {problem}.")
+                    raise errors.Invalid(f"Line {count} of the file is not an export record: {problem}.")
                 before = line
             line = shapes.parse(raw)
             digest.update(raw)
@@ -92,7 +92,7 @@ def _check(path: Path) -> _File:
 
 @storage.in_unit_of_work
 def _start(file: _File, settings: Record) -> int:
-    """Stage the workspace, or find its interrupted import. Return the number of imported lines after the settings."""
+    """Stage the workspace, or find its interrupted import. Return how many lines after the settings are imported."""
     row = storage.find(workspaces.WorkspaceRow, file.workspace_id, settings["key"])
     if row is None:
         new = _row(workspaces.WorkspaceRow(file.workspace_id, settings["key"]), settings["record"])
@@ -101,10 +101,10 @@ def _start(file: _File, settings: Record) -> int:
         return 0
     digest, _, done = (row.imported or "").partition(" ")
     if row.status != workspaces.IMPORTING:
-        raise errors.Conflict("The workspace exists already; an import does not change one.")
+        raise errors.Conflict("The workspace already exists; imports do not change existing workspaces.")
     if digest != file.digest:
         raise errors.Conflict(
-            "Another file of this workspace is being imported; continue with that one, or delete the workspace."
+            "Another file is being imported into this workspace; continue with that file, or delete the workspace."
         )
     return int(done)
 
@@ -154,20 +154,20 @@ def _conversation(workspace_id: str, agent_id: str, created: str, record: Record
     row.version_tag = record["version_tag"]
     seen = record["seen"]
     totals = new_messages.Totals(seen["interactions"], seen["messages"], bytes.fromhex(seen["gone"]))
-    # The same encoder as for the first write, so that the stored text is the same.
+    # This is the encoder of the first write, so the stored text is identical.
     return conversations.restore(row, State(record["metadata"], to_json(record["turns"]), totals))
 
 
 def _save_credential(workspace_id: str, record: Record) -> None:
     row = _row(credentials.CredentialRow(record["token_hash"]), record)
     row.workspace, row.suspended = workspace_id, True
-    taken = errors.Conflict("A credential of the file belongs to another workspace of this account.")
+    taken = errors.Conflict("A credential in the file belongs to another workspace in this account.")
     with storage.unit_of_work():
         credentials.restore(row, taken)
 
 
 def _row(row: Any, record: Record) -> Any:
-    """Return `row` with those attributes of a line that its class declares."""
+    """Return `row` with the attributes of a line that the row's class declares."""
     for name, attribute in type(row).get_attributes().items():
         if name in record and not (attribute.is_hash_key or attribute.is_range_key):
             setattr(row, name, _value(row, name, attribute, record[name]))

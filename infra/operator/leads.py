@@ -1,4 +1,4 @@
-"""The command that adds leads of an earlier version to the index of a workspace's leads."""
+"""The command that adds leads from an earlier version to the workspace's lead index."""
 
 import click
 
@@ -18,7 +18,7 @@ def leads() -> None:
 def index(workspace_id: str | None) -> None:
     """Index leads that an earlier version stored.
 
-    Run this command once, after the deployment of the first version with the index `by_capture`. It reads all leads,
+    Run this command once, after deploying the first version with the index `by_capture`. The command reads all leads,
     and can be interrupted and repeated at any time.
     """
     indexed = 0

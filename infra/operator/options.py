@@ -1,4 +1,4 @@
-"""The options that several commands share, and the validation of values."""
+"""Options that several commands share, and the validation of their values."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ _MAX_CHARACTERS = 200
 
 
 class Duration(click.ParamType[int | None]):
-    """A duration in seconds, parsed from `3600`, `30m`, `24h` or `7d`: from `least` seconds to a year.
+    """A duration from `least` seconds to a year, parsed from values such as `3600`, `30m`, `24h` or `7d`.
 
     With `never=True`, `never` parses to None.
     """
@@ -41,18 +41,18 @@ class Duration(click.ParamType[int | None]):
 
 
 def printable_text(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Reject an empty name or id, such as an unset shell variable, and an unprintable one. A callback of click."""
+    """Reject an empty name or id, for example from an unset shell variable, or an unprintable one. A click callback."""
     if not value.strip() or len(value) > _MAX_CHARACTERS or not value.isprintable():
         raise click.BadParameter(f"must be 1 to {_MAX_CHARACTERS} printable characters.")
     return value
 
 
 def optional_text(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Check an option like `printable_text`, unless it is left out."""
+    """Check an option like `printable_text`, unless the option is omitted."""
     return None if value is None else printable_text(context, parameter, value)
 
 
-name = click.option("--name", required=True, callback=printable_text, help="The name to show.")
+name = click.option("--name", required=True, callback=printable_text, help="The display name.")
 workspace = click.option(
     "--workspace", "workspace_id", required=True, metavar="WORKSPACE_ID", callback=printable_text, help="The workspace."
 )

@@ -1,6 +1,6 @@
-"""The output of the commands: records and lists, as text or JSON, and errors in one line.
+"""Command output: records and lists as text or JSON, and errors as one line.
 
-Only `issued_record` and the argument of `print_secret` contain secrets.
+Only the result of `issued_record` and the argument of `print_secret` contain secrets.
 """
 
 import json
@@ -18,13 +18,13 @@ Record = dict[str, Any]
 
 _LOCAL = "set -a; . .local/environment; set +a"
 
-# The names of a credential's id and secret in the output, by kind.
+# Names of a credential's id and secret in the output, keyed by kind.
 _ID = {tokens.WORKSPACE: "key_id", tokens.ACCESS: "token_id"}
 _SECRET = {tokens.WORKSPACE: "workspace_key", tokens.ACCESS: "access_token"}
 
 
 class Commands(click.Group):
-    """The top-level group. Print an expected error in one line; only a bug shows a traceback."""
+    """The top-level command group. It prints expected errors as one line; only bugs show a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -40,7 +40,7 @@ class Commands(click.Group):
 def _reason(error: BaseException) -> str | None:
     """Return the clearest message of an exception chain, or None for a bug.
 
-    An SDK error without a response comes first, then a message of the service, then an error response of AWS.
+    An SDK error without a response has priority, followed by a message from CAMS and an AWS error response.
     """
     chain: list[BaseException] = [error]
     while following := chain[-1].__cause__ or chain[-1].__context__:
@@ -54,16 +54,16 @@ def _reason(error: BaseException) -> str | None:
 
 
 def _hint(error: BotoCoreError) -> str:
-    """Return the advice for an environment without a database."""
+    """Return a hint for an environment without a database."""
     if isinstance(error, EndpointConnectionError) and "//127.0.0.1:" in str(error):
         return f" Start `make run`, then `{_LOCAL}`."
     if isinstance(error, (NoCredentialsError, NoRegionError)):
-        return f" Use the environment that the deployment of the stage prints, or `{_LOCAL}` for `make run`."
+        return f" Use the environment that the stage's deployment prints, or `{_LOCAL}` for `make run`."
     return ""
 
 
 def workspace_record(row: WorkspaceRow) -> Record:
-    """Return the record of a workspace, without secrets."""
+    """Return a workspace's record without secrets."""
     document = row.open()
     return {
         "workspace_id": row.workspace,
@@ -74,7 +74,7 @@ def workspace_record(row: WorkspaceRow) -> Record:
 
 
 def issued_record(issued: NewCredential) -> Record:
-    """Return the record of a new key or token, with its secret."""
+    """Return the record of a new key or token, including its secret."""
     row = issued.credential
     return {_ID[row.kind]: row.credential_id, _SECRET[row.kind]: issued.token, **_described(row)}
 
@@ -85,7 +85,7 @@ def credential_record(row: CredentialRow) -> Record:
 
 
 def agent_key_record(row: CredentialRow) -> Record:
-    """Return the record of an agent's key, without the key."""
+    """Return an agent key's record without the key itself."""
     return {"agent_id": row.agent_id, **_times(row), **_use(row)}
 
 
@@ -109,7 +109,7 @@ def iso_time(unix_seconds: float | None) -> str | None:
 
 
 def print_secret(record: Record, as_json: bool) -> None:
-    """Print a record with secrets and, as text, a note to keep them."""
+    """Print a record with secrets and, in text output, a note to store them."""
     print_record(record, as_json)
     if not as_json:
         click.echo("\nSecrets are shown only this once: store them now.", err=True)
@@ -126,7 +126,7 @@ def print_record(record: Record, as_json: bool) -> None:
 
 
 def print_list(records: list[Record], as_json: bool) -> None:
-    """Print records of one kind as JSON, or as a table."""
+    """Print records of the same kind as JSON or as a table."""
     if as_json:
         click.echo(json.dumps(records, indent=2))
     elif not records:
@@ -144,7 +144,7 @@ def _label(member: str) -> str:
 
 
 def printable(value: Any) -> str:
-    """Return a value as text, without control characters: a name from HTTP could contain terminal escape sequences."""
+    """Return a value as text without control characters, because API names could contain terminal escape sequences."""
     if value is None:
         return "never"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The locations of a workspace's records, for commands that read or delete all of them."""
+"""The locations of a workspace's records, for commands that read or delete all records."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from chalicelib.workspaces.store import WorkspaceRow
 _AGENTS = 100
 
 
-# In the order of an export. Endpoints come last, see `imports`. Chunks are part of their conversation.
+# In export order. Endpoints come last (see `imports`). Chunks are exported as part of their conversation.
 KINDS: dict[str, type[storage.Row]] = {
     row.lifecycle.export: row
     for row in (
@@ -42,14 +42,14 @@ KINDS: dict[str, type[storage.Row]] = {
 
 
 def is_of_agent(name: str) -> bool:
-    """Return whether each record of a kind belongs to an agent."""
+    """Return whether records of this kind belong to agents."""
     return KINDS[name].lifecycle.owner == "agent"
 
 
 def partition(name: str, workspace_id: str, agent_id: str) -> str:
     """Return the partition key of a kind's records, or of an agent's records if the kind belongs to agents.
 
-    Conversations are in the partition of the index by creation.
+    For conversations, return the partition key of the index by creation time.
     """
     if KINDS[name] is ConversationRow:
         return storage.join_key(workspace_id, agent_id)
@@ -59,7 +59,7 @@ def partition(name: str, workspace_id: str, agent_id: str) -> str:
 
 @cache
 def key_pattern(form: str) -> re.Pattern[str]:
-    """Return the pattern of the keys with a form of `storage.Lifecycle`."""
+    """Return the pattern of keys that have this `storage.Lifecycle` form."""
     return re.compile(pattern_of(form, lambda placeholder: "[^#]*"))
 
 
@@ -73,7 +73,7 @@ def pattern_of(form: str, pattern: Callable[[str], str]) -> str:
 
 
 def row_prefixes(*rows: type[storage.Row]) -> list[tuple[str, str, str]]:
-    """Return the table, the sort key and the prefixes of the rows of these classes, for `ROWS`."""
+    """Return the table, the sort key and the row prefixes of these classes, for `ROWS`."""
     return [
         (storage.logical_name(row.Meta.table_name), str(row._range_keyname), form.partition("{")[0])
         for row in rows
@@ -82,7 +82,7 @@ def row_prefixes(*rows: type[storage.Row]) -> list[tuple[str, str, str]]:
 
 
 def list_agents(workspace_id: str) -> list[str]:
-    """Return the ids of all agents, sorted. One request per 100."""
+    """Return the sorted ids of all agents. This costs one request per 100 agents."""
     agent_ids: list[str] = []
     while entries := [*agents.list_entries(workspace_id, agent_ids[-1] if agent_ids else None, _AGENTS)]:
         agent_ids += [entry.agent_id for entry in entries]
@@ -90,13 +90,13 @@ def list_agents(workspace_id: str) -> list[str]:
 
 
 def steps(workspace_id: str) -> list[tuple[str, str]]:
-    """Return each kind with each agent that may have records of it, or with an empty text if they have no agent."""
+    """Return each kind with each agent that may have such records, or with an empty string if they have no agent."""
     agent_ids = list_agents(workspace_id)
     return [(name, agent_id) for name in KINDS for agent_id in (agent_ids if is_of_agent(name) else [""])]
 
 
 def find_rows(name: str, workspace_id: str, agent_id: str, after: str = "") -> Iterator[Any]:
-    """Return the rows of a step after the sort key `after`; for conversations, entries of an index."""
+    """Return a step's rows after the sort key `after`; for conversations, return index entries."""
     row, place = KINDS[name], partition(name, workspace_id, agent_id)
     if row is ConversationRow:
         created = ConversationRow.created > after if after else None
@@ -105,6 +105,6 @@ def find_rows(name: str, workspace_id: str, agent_id: str, after: str = "") -> I
     start = form.partition("{")[0]
     condition = sort_key > after if after else sort_key.startswith(start) if start else None
     rows = takewhile(lambda entry: entry.keys[1].startswith(start), storage.iterate(row, place, condition))
-    # Rows of other classes and of other agents may be in the same partition.
+    # Rows of other classes and other agents may be in the same partition.
     own = (one for one in rows if key_pattern(form).fullmatch(one.keys[1]))
     return (one for one in own if getattr(one, "agent_id", agent_id) == agent_id)

@@ -1,8 +1,8 @@
 """The command that replays stream records from the dead-letter queue.
 
-A message is deleted after its function has processed all of its records. So an interrupted command loses no record, and
-the next command continues with the remaining messages. A function may process a record twice, as with any stream: the
-ids of its writes follow from the record.
+A message is deleted after its function has processed all of its records. An interrupted command therefore loses no
+records, and the next command continues with the remaining messages. As with any stream, a function may process a record
+twice, but it derives the ids of its writes from the record.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ from infra.operator import dead_letters
 from infra.operator.dead_letters import Letter
 from infra.operator.stream_ranges import Record, RecordsExpired, StreamUnavailable
 
-# Longer than a message takes. After a killed command, its messages stay invisible for this time.
+# Longer than any message takes. The messages of a killed command stay invisible for this time.
 _HELD_SECONDS = 900
-# Long polling asks all of the queue's servers. Without it, a response may be empty although the queue has messages.
+# Long polling queries all of the queue's servers. With short polling, a response may be empty although the queue has
+# messages.
 _WAIT_SECONDS = 1
 _MAX_MESSAGES = 10  # the limit of a request
 _MAX_EVENT_BYTES = 5_000_000  # Lambda accepts 6 MB
 _LAMBDA = Config(read_timeout=90, retries={"mode": "standard", "total_max_attempts": 3})  # functions take at most 60 s
 _REPLAYED, _EXPIRED, _LEFT, _OTHERS = "replayed", "expired", "left", "others"
-# The consequence of records that are no longer in the stream, by the kind of function.
+# The consequence of records that are no longer in the stream, keyed by the kind of function.
 _LOSSES = {
     "fan_out": "no webhook is sent for these changes",
-    "follow": "history and reports lack these changes; `python -m infra.cams tallies recount` counts the lists again",
+    "follow": "history and reports lack these changes; `python -m infra.cams tallies recount` recounts the lists",
 }
 
 
@@ -44,19 +45,18 @@ Message = dict[str, Any]
 
 
 class Failed(Exception):
-    """A function has not processed all records, for this reason."""
+    """A function has not processed all records. The message contains the reason."""
 
 
 @click.command("redrive-streams")
-@click.option("--list", "is_list", is_flag=True, help="Print the messages, and replay none.")
+@click.option("--list", "is_list", is_flag=True, help="Print the messages without replaying them.")
 @click.option("--discard-expired", is_flag=True, help="Delete messages whose records the stream no longer has.")
 def redrive_streams(is_list: bool, discard_expired: bool) -> None:
     """Replay the stream records on the dead-letter queue.
 
-    Read the records that each message names, invoke the function with them, and delete the message when the
-    function has processed all of them. Messages about deliveries stay.
-    The command can be interrupted and repeated at any time.
-    End with status 1 if a message about a stream is left, or if another run, perhaps a killed one, hides messages.
+    Read the records that each message names, invoke the function with them, and delete the message when the function
+    has processed all of them. Delivery messages stay on the queue. The command can be interrupted and repeated at any
+    time. Exit with status 1 if a stream message is left, or if another run, possibly a killed one, hides messages.
     """
     sqs = storage.sdk_client("sqs")
     url = sqs.get_queue_url(QueueName=queues.name(DEAD_LETTER))["QueueUrl"]
@@ -68,7 +68,7 @@ def redrive_streams(is_list: bool, discard_expired: bool) -> None:
                 letter = dead_letters.from_text(message["Body"])
             except dead_letters.Unreadable:
                 counts[_LEFT] += 1
-                click.echo(f"{_sent_at(message)}  left: the message is damaged, or about another stage")
+                click.echo(f"{_sent_at(message)}  left: the message is corrupt, or about another stage")
                 continue
             if letter is None:
                 counts[_OTHERS] += 1
@@ -82,7 +82,7 @@ def redrive_streams(is_list: bool, discard_expired: bool) -> None:
     _print_end(sqs, url, counts)
     if hidden:
         click.echo(
-            f"Messages that another run hides, perhaps a killed one: about {hidden}. Repeat the command in "
+            f"Messages that another run, perhaps a killed one, hides: about {hidden}. Repeat the command in "
             f"{_HELD_SECONDS // 60} minutes."
         )
     if not is_list and hidden + counts[_LEFT] + (0 if discard_expired else counts[_EXPIRED]):
@@ -90,9 +90,9 @@ def redrive_streams(is_list: bool, discard_expired: bool) -> None:
 
 
 def _replay(letter: Letter, replayed: set[tuple[str, str]]) -> tuple[str, str]:
-    """Invoke the function of a letter with its records. Return the outcome and its reason.
+    """Invoke a letter's function with its records. Return the outcome and its reason.
 
-    `replayed` contains the function and the id of each record that this run has replayed.
+    `replayed` contains the function and record id of each record that this run has replayed.
     """
     function, number = letter.function, 0
     if (function.name, letter.record_id) in replayed:
@@ -111,7 +111,7 @@ def _replay(letter: Letter, replayed: set[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _batches(letter: Letter) -> Iterator[list[Record]]:
-    """Yield the records of a letter in batches no larger than the original batch, and of at most 5 MB.
+    """Yield a letter's records in batches of at most 5 MB that are no larger than the original batch.
 
     Raise RecordsExpired after the last batch if records are missing.
     """
@@ -134,7 +134,7 @@ def _batches(letter: Letter) -> Iterator[list[Record]]:
 
 
 def _invoke(function: Function, records: list[Record]) -> None:
-    """Invoke a function. Raise Failed, unless it reports that it has processed all records."""
+    """Invoke a function. Raise Failed unless it reports that all records were processed."""
     name = function.deployed_name(settings.table_prefix().removesuffix("-"))
     awslambda = _awslambda()
     try:
@@ -156,7 +156,7 @@ def _awslambda() -> Any:
 
 @contextmanager
 def _held_messages(sqs: Any, url: str) -> Iterator[tuple[Iterator[Message], Callable[[Message], None]]]:
-    """Provide each message of a queue once, and a function that deletes one. Release the others at the end."""
+    """Provide each queue message once, with a function that deletes a message. Release the others at the end."""
     receipts: dict[str, str] = {}
 
     def delete(message: Message) -> None:
@@ -198,11 +198,11 @@ def _attribute(sqs: Any, url: str, name: str) -> str:
 
 
 def _print_end(sqs: Any, url: str, counts: Counter[str]) -> None:
-    """Print the message counts, and the command for messages that are not about streams."""
+    """Print the message counts, and a command to redrive messages that are not about streams."""
     about_streams = ", ".join(f"{counts[kind]} {kind}" for kind in (_REPLAYED, _EXPIRED, _LEFT))
     click.echo(f"{about_streams}, {counts[_OTHERS]} not about streams.")
     if counts[_EXPIRED]:
         click.echo("--discard-expired deletes messages whose records the stream no longer has.")
     if counts[_OTHERS]:
         arn = _attribute(sqs, url, "QueueArn")
-        click.echo(f"Redrive those that are not about streams: aws sqs start-message-move-task --source-arn {arn}")
+        click.echo(f"Redrive the messages not about streams: aws sqs start-message-move-task --source-arn {arn}")

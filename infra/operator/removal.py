@@ -1,9 +1,9 @@
-"""The deletion of a workspace with all of its records. It can be interrupted and repeated.
+"""Workspace deletion, including all records. A deletion can be interrupted and repeated.
 
-Webhook endpoints are disabled first, so that the deletions cause no webhook. An agent is deleted after its records, an
-endpoint after its deliveries, and the workspace last, so that a repeated deletion finds the rest. Deliveries to an
-endpoint that was deleted earlier expire after 30 days. If the history is on, it lists such endpoints, and their
-deliveries are deleted, too.
+Webhook endpoints are disabled first, so that the deletions trigger no webhooks. Agents are deleted after their records,
+endpoints after their deliveries, and the workspace last, so that a repeated deletion finds the remaining records.
+Deliveries to previously deleted endpoints expire after 30 days. If the history is enabled, it lists such endpoints, and
+their deliveries are deleted, too.
 
 Visitor tokens expire after at most 30 days and are not deleted: no index lists them, they contain no personal data, and
 they work only with the credential that issued them.
@@ -29,11 +29,11 @@ from chalicelib.webhooks import endpoints, hosts, ledger
 from chalicelib.workspaces import store as workspaces
 from infra.operator import records
 
-# The timeout of the functions that fan out and deliver (a later invocation finds no endpoint and writes nothing), plus
-# the time in which the stream collects a batch of deliveries, and its function counts them.
+# The timeout of the functions that fan out and deliver, plus the time for batching and counting the deliveries of the
+# stream. Later invocations find no endpoint and write nothing.
 _LAST_WEBHOOK_SECONDS = 60 + 60 + 10
 _BATCH = 100
-# Kinds of the workspace that are not deleted by their keys alone.
+# Workspace kinds that cannot be deleted by their keys alone.
 _OWN_STEPS = {"webhook", "credential", "workspace"}
 _CONVERSATIONS = 10
 
@@ -41,18 +41,18 @@ Receipt = Counter[str]
 
 
 def delete(workspace_id: str) -> Receipt:
-    """Delete everything of a suspended workspace; return the number of deleted records by kind.
+    """Delete a suspended workspace and all of its records; return the number of deleted records by kind.
 
-    Raise NotFound, and WrongStatus if the workspace is not suspended.
+    Raise NotFound if there is no such workspace, or WrongStatus if it is not suspended.
     """
     begin(workspace_id)
-    click.echo("Waiting for the last webhooks to end …", err=True)
+    click.echo("Waiting for the last webhooks to finish …", err=True)
     clock.sleep(_LAST_WEBHOOK_SECONDS)
     return finish(workspace_id, _progress)
 
 
 def begin(workspace_id: str) -> None:
-    """Disable the endpoints of a suspended workspace, so that no further webhook is sent. Raise as `delete`."""
+    """Disable a suspended workspace's endpoints, so that no further webhooks are sent. Raise the errors of `delete`."""
     allowed = (workspaces.SUSPENDED, workspaces.DELETING, workspaces.IMPORTING)
     workspaces.change_status(workspace_id, allowed, workspaces.DELETING)
     for row in endpoints.list_all(workspace_id):
@@ -60,7 +60,7 @@ def begin(workspace_id: str) -> None:
 
 
 def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextManager[Iterable[str]]]) -> Receipt:
-    """Delete everything else of a workspace whose last webhook has ended. Raise NotFound.
+    """Delete everything else in a workspace whose last webhook has finished. Raise NotFound.
 
     `progress` shows the progress of an iteration over the agents, like `click.progressbar`.
     """
@@ -69,7 +69,7 @@ def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextMan
     with progress(agent_ids) as bar:
         for agent_id in bar:
             _delete(receipt, "tally", storage.iterate(TallyRow, storage.join_key(workspace_id, agent_id)))
-            for name in reversed(records.KINDS):  # an agent comes after its records
+            for name in reversed(records.KINDS):  # agents are deleted after their records
                 if records.is_of_agent(name):
                     _delete_kind(receipt, name, workspace_id, agent_id)
     for name in records.KINDS.keys() - _OWN_STEPS:
@@ -122,7 +122,7 @@ def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
 
 
 def _delete_conversations(receipt: Receipt, workspace_id: str, agent_id: str) -> None:
-    """Delete the conversations of an agent. Their rows lead to chunks and received messages, so they come last."""
+    """Delete an agent's conversations. Their rows reference chunks and received messages, so the rows come last."""
     for entries in _batches(records.find_rows("conversation", workspace_id, agent_id), _CONVERSATIONS):
         parts = [part for entry in entries for part in storage.iterate(ChunkRow, entry.conversation)]
         storage.delete_many([part for part in parts if part.item != CONVERSATION_ITEM])
@@ -130,7 +130,7 @@ def _delete_conversations(receipt: Receipt, workspace_id: str, agent_id: str) ->
 
 
 def _delete_credentials(receipt: Receipt, workspace_id: str) -> None:
-    """Delete the credentials, then their list entries. Skip a token that another workspace has imported since."""
+    """Delete the credentials, then their list entries. Skip tokens that another workspace has since imported."""
     for entries in _batches(credentials.list_entries(workspace_id), _BATCH):
         rows = storage.find_many([Key(credentials.CredentialRow, entry.token_hash) for entry in entries])
         listed = [row for entry, row in zip(entries, rows, strict=True) if row and entry.lists(row)]

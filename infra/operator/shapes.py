@@ -1,7 +1,7 @@
-"""The shapes of the lines of an export, by kind: the members, their types and the order of the lines.
+"""The shapes of export lines, by kind: their members, member types and order.
 
-An import checks every line before it writes anything. The members of a document are checked where the import or a
-function relies on them; the others are stored as they are. A problem names the member and the rule, never a value.
+An import checks every line before it writes anything. Document members are checked if the import or a function relies
+on them; all other members are stored unchanged. Error messages contain the member and the rule, but never a value.
 """
 
 import json
@@ -25,15 +25,15 @@ from infra.operator import documents, exports, records, rules
 
 Record = dict[str, Any]
 
-# Bytes. The longest lines are those of conversations, which have at most 6 MiB of turns.
+# Maximum bytes per line. Conversation lines are the longest, because a conversation has up to 6 MiB of turns.
 MAX_LINE = 32_000_000
 
 
 class ClosedObject(dict[str, "Shape"]):
-    """The shape of an object that allows no other members."""
+    """The shape of an object without additional members."""
 
 
-# A rule; the shape of each element of a list; or the members of an object, with `?` if they may be missing.
+# A rule, the shape of a list's elements, or an object's members. The names of optional members end with `?`.
 Shape: TypeAlias = "rules.Rule | list[Shape] | dict[str, Shape]"
 
 _ATTRIBUTES: list[tuple[type[Any], Shape]] = [
@@ -44,7 +44,7 @@ _ATTRIBUTES: list[tuple[type[Any], Shape]] = [
     (UnicodeSetAttribute, rules.SCOPES),
     (UnicodeAttribute, rules.ANY_TEXT),
 ]
-# The patterns of key parts, by their names in `storage.Lifecycle`. Other parts are identifiers.
+# Patterns of key parts, keyed by their names in `storage.Lifecycle`. All other parts are identifiers.
 _KEY_PARTS = {
     "ULID": ids.ULID.pattern,
     "hash": "[0-9a-f]{64}",
@@ -110,7 +110,7 @@ def parse(raw: bytes) -> Any:
 def find_problem(line: Any, number: int, before: Record) -> str | None:
     """Return the problem of a line that follows the line `before`, or None. Only the second line is the workspace.
 
-    Otherwise a file could write records of another kind, or into an existing workspace.
+    Without this check, a file could write records of another kind, or write to an existing workspace.
     """
     if not isinstance(line, dict):
         return f"it must be a JSON object of at most {MAX_LINE:,} bytes"
@@ -136,19 +136,22 @@ def _shape(name: str) -> Shape:
 
 
 def _of_row(name: str) -> dict[str, Shape]:
-    """Return the members of a record that has the attributes of a row."""
+    """Return the members of a record that contains a row's attributes."""
     shapes = {}
     for member, attribute in exports.members(name).items():
         is_optional = (attribute.null or attribute.default is not None) and member not in _MEMBERS.get(name, {})
         shape = next(shape for class_, shape in _ATTRIBUTES if isinstance(attribute, class_))
-        # Functions and later saves read the time of a write from its tag.
+        # Functions and later saves read the write time from the version tag.
         shape = rules.ULID if member == "version_tag" else shape
         shapes[f"{member}{'?' * is_optional}"] = shape
     return shapes
 
 
 def _key(name: str) -> rules.Rule:
-    """Return the rule of a key, part by part: a part with a separator could make the key of another record."""
+    """Return the rule for a key.
+
+    Each part of the key is checked, because a separator in a part could form another record's key.
+    """
     if name in ("conversation", "webhook"):
         return rules.ULID
     pattern = records.pattern_of(records.KINDS[name].lifecycle.sort, lambda part: _KEY_PARTS.get(part, rules.ID))
@@ -195,7 +198,7 @@ def _unstorable(line: Record) -> str | None:
 
 
 def _dependent(line: Record) -> str | None:
-    """Return the violated rule between several members of a line, or None."""
+    """Return the first violated rule that involves several members of a line, or None."""
     record = line["record"]
     if line["kind"] == "credential" and record["kind"] == tokens.AGENT and "agent_id" not in record:
         return "record.agent_id is missing"
@@ -203,14 +206,14 @@ def _dependent(line: Record) -> str | None:
         return f"key must be the key of a record of the kind {line['kind']}, with a time that is not in the future"
     if line["kind"] == "lead" and record["document"]["agentId"] != line["agent"]:
         return "record.document.agentId must be the agent of the line"
-    # With turns, the service has counted their messages.
+    # If a conversation has turns, the service has counted their messages.
     if line["kind"] == "conversation" and record["turns"] and not rules.COUNT.holds(record["metadata"]["messagesNum"]):
         return f"record.metadata.messagesNum must be {rules.COUNT.words}"
     return None
 
 
 def _is_own_key(line: Record) -> bool:
-    """Return whether a key has the agent, the kind and the id of its line."""
+    """Return whether a key contains the agent, kind and id of its line."""
     kind, key, agent = line["kind"], line["key"], line.get("agent", "")
     if kind == "credential":
         own = [line["record"][name] for name in ("kind", "agent_id", "credential_id") if name in line["record"]]
@@ -225,10 +228,10 @@ def _is_own_key(line: Record) -> bool:
 
 
 def _disorder(line: Record, before: Record) -> str | None:
-    """Return the error in the order of two lines, or None if there is none. A duplicate record is an error."""
+    """Return the ordering error between two lines, or None if there is none. A duplicate record is an error."""
     if line["kind"] == "workspace" or _position(before) < _position(line):
         return None
-    return "the records must have the order of the export, each once"
+    return "the records must be in export order, each only once"
 
 
 def _position(line: Record) -> tuple[int, str, str]:

@@ -1,4 +1,4 @@
-"""Read records of a stream again, in the form in which Lambda passes them to a function."""
+"""Reread stream records in the form in which Lambda passes them to a function."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Record = dict[str, Any]
 _MAX_RECORDS = 1_000  # the limit of GetRecords
 # A page may be empty although records follow, and an open shard has no last page.
 _MAX_EMPTY_PAGES = 10
-# Two processes may read a shard at once, and Lambda reads it four times a second for each function.
+# At most two processes should read a shard at once, and Lambda polls each shard four times per second and function.
 _MAX_ATTEMPTS = 40
 _PAUSE_SECONDS = 0.25
 _TRIM_HORIZON = {"ShardIteratorType": "TRIM_HORIZON"}
 
 
 class RecordsExpired(Exception):
-    """The stream no longer has all of the records. It keeps them for 24 hours."""
+    """The stream no longer has all of the records, because it keeps records for 24 hours."""
 
 
 class StreamUnavailable(Exception):
-    """The stream may still have the records, but has not returned them, for this reason."""
+    """The stream may still have the records, but has not returned them. The message contains the reason."""
 
 
 class _NoRecords(StreamUnavailable):
@@ -34,9 +34,10 @@ class _NoRecords(StreamUnavailable):
 
 
 def read_range(stream_arn: str, shard: str, first: str, last: str) -> Iterator[Record]:
-    """Yield the records of a shard from one sequence number to another, in order.
+    """Yield a shard's records from one sequence number to another, in order.
 
-    If the stream no longer has all of them, yield the others and then raise RecordsExpired. Raise StreamUnavailable.
+    If the stream no longer has all records, yield the remaining records and then raise RecordsExpired. Raise
+    StreamUnavailable if the records cannot be read at present.
     """
     streams = storage.sdk_client("dynamodbstreams")
     start = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "SequenceNumber": first}
@@ -63,7 +64,7 @@ def read_range(stream_arn: str, shard: str, first: str, last: str) -> Iterator[R
 def read_one(stream_arn: str, number: str) -> Iterator[Record]:
     """Yield the record with a sequence number. Raise RecordsExpired if the stream no longer has it.
 
-    Raise StreamUnavailable if a shard that may have the record has not returned it.
+    Raise StreamUnavailable if a shard that may contain the record has not returned it.
     """
     reason: Exception = RecordsExpired()
     for shard in _list_shards(stream_arn):
@@ -78,7 +79,7 @@ def read_one(stream_arn: str, number: str) -> Iterator[Record]:
 
 
 def _list_shards(stream_arn: str) -> Iterator[str]:
-    """Yield the ids of the shards of a stream. A deleted stream has no shards."""
+    """Yield the ids of a stream's shards. A deleted stream has no shards."""
     streams = storage.sdk_client("dynamodbstreams")
     start: dict[str, str] = {}
     while True:
@@ -105,7 +106,7 @@ def _ignore_other_shard() -> Iterator[None]:
 
 
 def _read_page(streams: Any, place: dict[str, str], start: dict[str, str]) -> list[Record]:
-    """Return at most 1,000 records from a position on. Raise RecordsExpired at the end of a closed shard."""
+    """Return at most 1,000 records, starting at a position. Raise RecordsExpired at the end of a closed shard."""
     iterator = streams.get_shard_iterator(**place, **start)["ShardIterator"]
     for _ in range(_MAX_EMPTY_PAGES):
         answer = _get_records(streams, iterator)
@@ -119,7 +120,7 @@ def _read_page(streams: Any, place: dict[str, str], start: dict[str, str]) -> li
 
 
 def _get_records(streams: Any, iterator: str) -> dict[str, Any]:
-    """Return a page. Retry while other readers use up the shard's throughput. Raise StreamUnavailable."""
+    """Return a page. Retry, then raise StreamUnavailable, while other readers use up the shard's throughput."""
     for _ in range(_MAX_ATTEMPTS):
         try:
             page: dict[str, Any] = streams.get_records(ShardIterator=iterator, Limit=_MAX_RECORDS)

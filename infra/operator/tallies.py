@@ -1,4 +1,4 @@
-"""The command that recounts the tallies of conversations and the counts of extensions."""
+"""The command that recounts conversation tallies and extensions' counts."""
 
 from collections.abc import Iterator
 
@@ -22,15 +22,15 @@ def tallies() -> None:
 @click.option("--workspace", "workspace_id", metavar="WORKSPACE_ID", callback=options.optional_text, help="Only this.")
 @click.option("--agent", "agent_id", metavar="AGENT_ID", callback=options.optional_text, help="Needs --workspace.")
 def recount(workspace_id: str | None, agent_id: str | None) -> None:
-    """Count the conversations and reports of agents again.
+    """Recount agents' conversations and reports.
 
-    By default, count all workspaces.
+    By default, recount all workspaces.
 
     Skip agents whose records cannot be read, print their ids, and exit with status 1.
 
-    Run this command after a restore without the tallies, or if `page` of a list leads to the wrong place although
-    nothing has changed for two minutes. It reads the index of every conversation, and can be interrupted and repeated
-    at any time.
+    Run this command after a restore without the tallies, or if the parameter `page` of a list returns the wrong page
+    although nothing has changed for two minutes. The command reads the index entry of every conversation, and can be
+    interrupted and repeated at any time.
     """
     if agent_id and not workspace_id:
         raise click.UsageError("--agent needs --workspace.")
@@ -55,9 +55,9 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
 
 
 def _recount(workspace_id: str, agent_id: str) -> tuple[int, int]:
-    """Recount an agent. Return the number of its quarter hours, and of the periods that extensions count.
+    """Recount an agent. Return the number of its quarter hours, and the number of periods that extensions count.
 
-    Without an agent id, count the records that belong to no agent.
+    Without an agent id, recount the records that belong to no agent.
     """
     quarters = listing.list_quarters(workspace_id, agent_id) if agent_id else []
     for quarter in quarters:

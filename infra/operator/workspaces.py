@@ -1,4 +1,4 @@
-"""The commands that manage workspaces, from their creation to their deletion."""
+"""Commands that manage workspaces, from creation to deletion."""
 
 import sys
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def show(workspace_id: str, as_json: bool) -> None:
 def list_workspaces(as_json: bool) -> None:
     """List all workspaces, oldest first.
 
-    The command scans the whole table of workspaces and credentials, and consumes its read units.
+    The command scans the whole table of workspaces and credentials, which consumes read units.
     """
     print_list([workspace_record(row) for row in workspaces.list_all()], as_json)
 
@@ -60,7 +60,7 @@ def list_workspaces(as_json: bool) -> None:
 def rotate_secret(workspace_id: str, as_json: bool) -> None:
     """Replace the workspace secret, which every webhook contains.
 
-    The change takes effect at once: every later delivery contains the new secret.
+    The change takes effect immediately: every later delivery contains the new secret.
     """
     print_secret({"workspace_id": workspace_id, "workspace_secret": workspaces.rotate_secret(workspace_id)}, as_json)
 
@@ -71,19 +71,19 @@ def rotate_secret(workspace_id: str, as_json: bool) -> None:
 def suspend(workspace_id: str, yes: bool) -> None:
     """Suspend a workspace: its credentials stop working.
 
-    Requests get 403 WORKSPACE_SUSPENDED within 30 seconds. Its records stay. Webhooks of earlier changes are still
-    sent. No credential can be issued or rotated. The command waits a minute longer, until requests that began before
-    the suspension have ended. It can be interrupted and repeated.
+    Requests get 403 WORKSPACE_SUSPENDED within 30 seconds. Its records stay. Webhooks for earlier changes are still
+    sent. No credentials can be issued or rotated. The command waits another minute until requests that began before the
+    suspension have finished. It can be interrupted and repeated.
     """
     row = workspaces.read(workspace_id)
     if not yes:
         click.confirm(f'Suspend "{printable(row.open()["name"])}"?', abort=True)
     workspaces.change_status(workspace_id, (None, workspaces.SUSPENDING, workspaces.SUSPENDED), workspaces.SUSPENDING)
     _each_credential("Suspending credentials", workspace_id, credentials.suspend)
-    click.echo("Waiting for the last requests to end …", err=True)
+    click.echo("Waiting for the last requests to finish …", err=True)
     clock.sleep(_LAST_REQUEST_SECONDS)
     workspaces.change_status(workspace_id, (workspaces.SUSPENDING,), workspaces.SUSPENDING)  # unless it was resumed
-    # Suspend the credentials that a last request has issued, or has written back as it had read them.
+    # Suspend the credentials that a late request has issued or overwritten with an outdated copy.
     _each_credential("Suspending credentials", workspace_id, credentials.suspend)
     workspaces.change_status(workspace_id, (workspaces.SUSPENDING,), workspaces.SUSPENDED)
     click.echo("Suspended.")
@@ -92,7 +92,7 @@ def suspend(workspace_id: str, yes: bool) -> None:
 @workspace.command()
 @_workspace_id
 def resume(workspace_id: str) -> None:
-    """Resume a suspended workspace. Its credentials work again at once."""
+    """Resume a suspended workspace. Its credentials work again immediately."""
     workspaces.change_status(workspace_id, (workspaces.SUSPENDING, workspaces.SUSPENDED), workspaces.SUSPENDING)
     _each_credential("Resuming credentials", workspace_id, credentials.resume)
     workspaces.change_status(workspace_id, (workspaces.SUSPENDING,), None)
@@ -107,13 +107,13 @@ def delete(workspace_id: str, yes: bool, as_json: bool) -> None:
     """Delete a suspended workspace and all of its records.
 
     Print a receipt with the number of deleted records of each kind. The deletion cannot be undone and sends no
-    webhooks. An interrupted deletion can be repeated; the receipt then counts the records of the last run. Backups of
-    the tables keep the records until the backups expire.
+    webhooks. An interrupted deletion can be repeated; the receipt then counts only the records of the last run. Table
+    backups keep the records until the backups expire.
     """
     row = workspaces.read(workspace_id)
     if not yes:
-        click.echo(f'Deletes "{printable(row.open()["name"])}" with all of its records, for good.', err=True)
-        if click.prompt("Type the id of the workspace to confirm", err=True) != workspace_id:
+        click.echo(f'Deletes "{printable(row.open()["name"])}" and all of its records permanently.', err=True)
+        if click.prompt("Type the workspace id to confirm", err=True) != workspace_id:
             raise click.Abort
     print_record({"workspace_id": workspace_id, **removal.delete(workspace_id)}, as_json)
 
@@ -147,8 +147,8 @@ def export(workspace_id: str, file: Path) -> None:
 def import_(file: Path) -> None:
     """Import a workspace from a file that `export` wrote.
 
-    The workspace keeps its id and is suspended. Its credentials work after `resume`. No webhook is sent for an
-    imported record. The import fails if the workspace exists. An interrupted import of the same file continues.
+    The workspace keeps its id and is suspended. Its credentials work after `resume`. No webhooks are sent for imported
+    records. The import fails if the workspace exists. To continue an interrupted import, repeat it with the same file.
     """
     click.echo(f"Imported {imports.import_file(file):,} records; the workspace is suspended until you resume it.")
 

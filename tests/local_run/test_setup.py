@@ -193,6 +193,6 @@ def test_a_package_with_another_hash_is_not_installed(machine: Machine) -> None:
     ran = machine.install(machine.run)
     assert ran.returncode == 1
     assert "Hash mismatch for `small==1`" in ran.stderr
-    assert "Installing run.lock failed; the lines above say why." in ran.stderr
+    assert "Installing run.lock failed; see the lines above for the reason." in ran.stderr
     assert machine.modules() == set()
     assert machine.install(machine.run).returncode == 1, "the failed installation left a stamp"

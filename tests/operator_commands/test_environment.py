@@ -26,11 +26,11 @@ def test_a_stage_whose_extensions_are_unknown_is_refused(
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    refusal = "CAMS_EXTENSIONS is not set: use the environment that a deployment of the stage prints"
+    refusal = "CAMS_EXTENSIONS is not set: use the environment variables that deploying the stage prints"
     assert (refusal in CliRunner().invoke(cams, [*COMMAND, "--help"]).output) == is_refused
 
 
 def test_a_command_of_an_extension_that_is_off_is_refused() -> None:
     refused = CliRunner().invoke(commands._refusing(commands.workspace, "moons"), ["list", "--last", "3"])
     assert refused.exit_code == 1
-    assert refused.output == "Error: This command needs the extension moons, which is off in this stage.\n"
+    assert refused.output == "Error: This command needs the extension moons, which is disabled in this stage.\n"

@@ -233,7 +233,7 @@ def test_a_damaged_data_file_is_rejected_in_one_sentence(tmp_path: Path) -> None
     path = tmp_path / data_file.NAME
     path.write_bytes(path.read_bytes().replace(b"engine", b"enigne").replace(b"\x8c", b"\x00"))
 
-    with pytest.raises(RunError, match=r"engine\.sqlite is damaged: move it away to start with empty tables\.$"):
+    with pytest.raises(RunError, match=r"engine\.sqlite is corrupt: move it away to start with empty tables\.$"):
         children.start_engine(tmp_path)
 
 

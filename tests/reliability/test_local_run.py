@@ -272,7 +272,7 @@ def test_the_run_ends_with_a_message_if_one_of_its_processes_dies(start: Callabl
     os.kill(victim, signal.SIGKILL)
 
     assert run.process.wait(SECONDS) == 1
-    assert run.output.splitlines()[-1] == f"The {name} ended (killed by signal 9), so the run stops."
+    assert run.output.splitlines()[-1] == f"The {name} exited (killed by signal 9), so the run stops."
     assert not run.processes
 
 

@@ -252,7 +252,7 @@ def test_only_messages_that_a_function_does_not_report_are_deleted() -> None:
         queue.finish(time.monotonic() + SECONDS)
 
     assert engine.deleted == ["r0", "r4", "r5"]
-    assert [worker.describe(error) for _, error in failures] == ["a part of a batch failed."] * 2
+    assert [worker.describe(error) for _, error in failures] == ["part of a batch failed."] * 2
 
 
 def test_hanging_batches_run_concurrently_up_to_a_limit() -> None:

@@ -131,7 +131,7 @@ def test_messages_about_deliveries_stay_and_are_counted_with_their_command(
     assert ran.exit_code == 0
     assert ran.output.splitlines()[1:] == [
         "1 replayed, 0 expired, 0 left, 3 not about streams.",
-        "Redrive those that are not about streams: aws sqs start-message-move-task --source-arn "
+        "Redrive the messages not about streams: aws sqs start-message-move-task --source-arn "
         "arn:aws:sqs:eu-west-1:123456789012:cams-deliveries-dead",
     ]
     assert waiting() == others
@@ -148,7 +148,7 @@ def test_a_message_that_cannot_be_read_is_left(
     put(batch(changes, **members))
     ran = replay()
     assert (ran.exit_code, len(waiting()), awslambda.events) == (1, 1, [])
-    assert "left: the message is damaged, or about another stage" in ran.output
+    assert "left: the message is corrupt, or about another stage" in ran.output
 
 
 def test_a_list_replays_nothing_and_deletes_nothing(awslambda: Lambda, changes: list[Record]) -> None:

@@ -42,7 +42,7 @@ def test_messages_that_a_killed_run_hides_are_counted(awslambda: Lambda, changes
     assert ran.exit_code == 1
     assert ran.output.splitlines()[-2:] == [
         "1 replayed, 0 expired, 0 left, 0 not about streams.",
-        "Messages that another run hides, perhaps a killed one: about 1. Repeat the command in 15 minutes.",
+        "Messages that another run, perhaps a killed one, hides: about 1. Repeat the command in 15 minutes.",
     ]
     sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=hidden["ReceiptHandle"], VisibilityTimeout=0)
     ran = replay()

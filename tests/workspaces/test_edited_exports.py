@@ -63,7 +63,7 @@ def test_a_file_with_a_line_that_is_no_record_is_refused_as_a_whole(workspace: N
     path, before = tmp_path / "export", items()
     for lines in WRONG_LINES:
         write_lines(path, [exports.header(workspace.workspace_id), *lines, {"kind": "end", "records": len(lines)}])
-        assert "is not a record of an export" in run("import", str(path)).stderr, lines
+        assert "is not an export record" in run("import", str(path)).stderr, lines
         assert items() == before
 
 
@@ -113,9 +113,9 @@ EDITS: list[tuple[str, str, Any, str]] = [
     ("client", "key", "a/b", "key must be the key of a record of the kind client"),
     ("client", "record.document.name", 7, "record.document.name must be a string"),
     ("client", "record.document.canAccess", {}, "record.document.canAccess must be an array"),
-    ("client", "record.document.unknown", 7, "record.document has a member that is not in its model"),
-    ("client", "record.version_tag", LATE, "record.version_tag must be a ULID of a time that is not in the future"),
-    ("client", "record.version_tag", TOMORROW, "record.version_tag must be a ULID of a time that is not in the future"),
+    ("client", "record.document.unknown", 7, "record.document has a member that its model does not declare"),
+    ("client", "record.version_tag", LATE, "record.version_tag must be a ULID whose time is not in the future"),
+    ("client", "record.version_tag", TOMORROW, "record.version_tag must be a ULID whose time is not in the future"),
     ("credential", "key", "credential#access#x", "key must be the key of a record of the kind credential"),
     ("credential", "record.scopes", ["x"], "record.scopes must be a list of one or more scopes"),
     ("client", "agent", "support", "it may have only the members kind, key, record"),
@@ -165,12 +165,12 @@ EDITS: list[tuple[str, str, Any, str]] = [
     ("analytics", "record.load.origin", "x", "record.load.origin must be '"),
     ("analytics", "record.convo", 3, "record.convo must be an object"),
     ("conversation", "key", "x", "key must be a ULID"),
-    ("conversation", "key", LATE, "key must be a ULID of a time that is not in the future"),
+    ("conversation", "key", LATE, "key must be a ULID whose time is not in the future"),
     (
         "conversation",
         "record.version_tag",
         LATE,
-        "record.version_tag must be a ULID of a time that is not in the future",
+        "record.version_tag must be a ULID whose time is not in the future",
     ),
     ("conversation", "record.metadata.userBrowser", 7, "record.metadata.userBrowser must be a string"),
     ("conversation", "record.metadata.origin", {}, "record.metadata.origin must be '"),
@@ -189,12 +189,9 @@ EDITS: list[tuple[str, str, Any, str]] = [
     ("conversation", "record.turns.0.messages", [], "record.turns.0.messages must be an object"),
     ("conversation", "record.turns.0.messages.mid", ..., "record.turns.0.messages.mid is missing"),
     ("conversation", "record.turns.0.ts", "now", "record.turns.0.ts must be a number"),
-    *(
-        ("webhook", "record.document.url", url, "record.document.url must be a URL that a webhook may have")
-        for url in URLS
-    ),
+    *(("webhook", "record.document.url", url, "record.document.url must be a valid webhook URL") for url in URLS),
     ("webhook", "record.document.secrets", [{}], "record.document.secrets.0.secret is missing"),
-    ("webhook", "record.document.events", ["x"], "record.document.events must be a list of types of events"),
+    ("webhook", "record.document.events", ["x"], "record.document.events must be a list of event types"),
 ]
 
 
@@ -246,7 +243,7 @@ def test_an_export_edited_by_hand_is_refused_with_the_line_the_member_and_the_ru
         imported.add(kind)
         write_lines(path, changed)
         ran = run("import", str(path))
-        assert ran.stderr.startswith(f"Error: Line {number + 1} of the file is not a record of an export: "), (
+        assert ran.stderr.startswith(f"Error: Line {number + 1} of the file is not an export record: "), (
             kind,
             member,
         )

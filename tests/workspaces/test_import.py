@@ -47,7 +47,7 @@ def test_an_import_elsewhere_gives_an_equal_export(full: NewWorkspace, tmp_path:
 def test_an_import_into_an_existing_workspace_is_refused(full: NewWorkspace, tmp_path: Path) -> None:
     suspended_export(full.workspace_id, tmp_path / "export")
     before = items()
-    assert "exists already" in run("import", str(tmp_path / "export")).stderr
+    assert "already exists" in run("import", str(tmp_path / "export")).stderr
     assert items() == before
 
 
