@@ -1,7 +1,7 @@
-# The project's commands. Each target sets up its environment, on any machine with Python 3.10 or newer. The set-up runs
-# again only when a lock file changes.
+# The project's commands. Each target sets up its environment on any machine with Python 3.10 or newer. The setup is
+# repeated only if a lock file has changed.
 
-# uv does not compile packages. If this variable is set, every process compiles all packages again.
+# uv does not compile packages to bytecode. If this variable were set, every process would recompile all packages.
 unexport PYTHONDONTWRITEBYTECODE
 
 PORT ?= 8000
@@ -20,34 +20,34 @@ endif
 help:  # the first target, so that a bare `make` prints this list
 	@echo "make run [PORT=8000] [STATE=.local]   run the service on this machine"
 	@echo "make demo [STATE=.local]              fill the running service with 90 days of data"
-	@echo "make test [ARGS=...]                  run the quick tests: each behaviour once; four minutes"
+	@echo "make test [ARGS=...]                  run the quick tests, each behaviour once; four minutes"
 	@echo "make test-all                         run the whole suite; ten minutes"
 	@echo "make test-long                        run every test on unmodified moto; two hours"
-	@echo "make test-extensions                  test the tree without extensions, and with each extension alone; two minutes"
+	@echo "make test-extensions                  test the code without extensions, and with each extension alone; two minutes"
 	@echo "make test-browser                     test /docs, the console and the chat widget in headless Chromium; four minutes"
-	@echo "make check                            check the format, lint, types and known vulnerabilities"
+	@echo "make check                            check formatting, lint, types and known vulnerabilities"
 	@echo "make format                           apply the formatter"
 	@echo "make bench                            compare the service with common alternatives; 15 minutes"
 	@echo "make bench-quick                      run the benchmarks with fewer cases; two minutes"
 	@echo "make rehearse                         deploy and destroy in an emulated account"
 	@echo "make deploy STAGE=prod                create or update a stage in your account"
-	@echo "make verify STAGE=prod                check a deployed stage in a temporary workspace, which it removes"
+	@echo "make verify STAGE=prod                check a deployed stage in a temporary workspace"
 	@echo "make adopt STAGE=prod                 recreate the stack after it was deleted manually"
-	@echo "make restore STAGE=prod AT=... TO=b    restore the data of a stage at one moment into the new stage b"
+	@echo "make restore STAGE=prod AT=... TO=b    restore a stage's data at one point in time as the new stage b"
 	@echo "make destroy STAGE=prod               remove a stage but keep its data; asks for confirmation"
 	@echo "make client                           build the Python client as a wheel in build/client/dist"
-	@echo "make lock                             update the lock files after a requirements file changed"
+	@echo "make lock                             update the lock files after changing a requirements file"
 	@echo "make clean                            remove environments and caches, but not STATE"
 
 run: install-run
 	@exec .venv/bin/python -m infra.local.run --port "$(PORT)" --state "$(STATE)" $(ARGS)
 
-# Fill the run that uses STATE.
+# Fill the local run that uses STATE.
 demo: install-run
 	@exec .venv/bin/python -m infra.demo --state "$(STATE)" $(ARGS)
 
-# Run two workers: on a small machine, more workers slow down the tests that start and kill processes. All tests of a
-# module run in the same worker, so that module fixtures are set up once.
+# Run two workers, because more workers slow down tests that start and kill processes on small machines. All tests in a
+# module run in the same worker, so that module fixtures are set up only once.
 PYTEST := .venv/bin/python -m pytest -n 2 --dist loadscope
 
 # Test each behaviour once (tests/selection.py).
@@ -58,7 +58,7 @@ test: install
 test-all: install
 	$(PYTEST) -m "not long" $(ARGS)
 
-# Run the tests of test-all that test omits. .ci/run uses this target.
+# Run the tests that test-all includes and test omits. .ci/run uses this target.
 test-rest: install
 	$(PYTEST) -m "whole and not long" $(ARGS)
 
@@ -66,12 +66,13 @@ test-rest: install
 test-long: install
 	$(PYTEST) --plain-moto $(ARGS)
 
-# Test copies of the tree. ARGS="--only none" tests one copy. ARGS="--without each --rehearse" runs all tests and a
-# deployment without each extension.
+# Test copies of the source tree. ARGS="--only none" tests one copy. ARGS="--without each --rehearse" runs all tests
+# and a rehearsed deployment without each extension.
 test-extensions: install
 	@.venv/bin/python -m tests.extension_trees $(ARGS)
 
-# Install Chromium if it is missing and apt-get is permitted. Otherwise, print the missing parts and pass.
+# Install Chromium if it is missing and apt-get is permitted. If Chromium cannot be installed, print what is missing and
+# pass.
 test-browser: install
 	@.venv/bin/python -m tests.browser $(ARGS)
 
@@ -85,7 +86,7 @@ format: install
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
-# Needs valgrind, which counts instructions. ARGS="state scale" runs only these questions.
+# This target requires valgrind, which counts instructions. ARGS="state scale" runs only these questions.
 bench: install install-bench
 	@.venv-bench/bin/python -m benchmarks $(ARGS)
 
@@ -119,7 +120,7 @@ install: install-engine
 
 install-run: install-engine install-app
 
-# Install only the packages that running and deploying need. An environment with all packages stays unchanged.
+# Install only the packages that are needed to run and deploy. An environment with all packages stays unchanged.
 install-app: require-python
 	@$(INSTALL) .venv requirements/run.lock requirements/dev.lock
 
@@ -135,7 +136,7 @@ install-bench: install
 
 INSTALL := $(PYTHON) -m infra.local.install
 
-# Lock every package of a requirements file for all Python versions and platforms, with the hashes of its files.
+# Lock every package in a requirements file for all Python versions and platforms, with the hashes of its files.
 LOCK := $(PYTHON) -m infra.uv pip compile --quiet --universal --generate-hashes --no-annotate \
   --custom-compile-command "make lock"
 EXTENSIONS := $(wildcard chalicelib/extensions/*/deploy/requirements.txt)

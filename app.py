@@ -1,18 +1,19 @@
-"""The composition root: creates the Chalice app, then registers middleware, routes and functions in order.
+"""The composition root, which creates the Chalice app and then registers middleware, routes and functions in order.
 
-Each resource has its routes in a Chalice blueprint, `chalicelib/<resource>/routes.py`, where `@routes.route` replaces
-`@app.route`. Three more blueprints contain functions that queues and streams invoke. Extensions declare their
-routes and functions in `chalicelib/extensions/<name>/extension.py`.
+Each resource defines its routes in a Chalice blueprint, `chalicelib/<resource>/routes.py`, using `@routes.route`
+instead of `@app.route`. Three other blueprints contain the functions that queues and streams invoke. Extensions declare
+their routes and functions in `chalicelib/extensions/<name>/extension.py`.
 """
 
 import gc
 
-# Imported objects live as long as the process, and collecting garbage during the imports takes a tenth of a cold start.
+# Imported objects live as long as the process, and garbage collection during imports takes a tenth of a cold start.
 gc.disable()
 
 import sys
 
-if "chalice.cli" in sys.modules:  # never runs in Lambda; precedes imports of packages that the user's Chalice may lack
+# This never runs in Lambda. It must precede the imports of packages that the user's Chalice may lack.
+if "chalice.cli" in sys.modules:
     import chalice_guard
 
     chalice_guard.hand_over()
@@ -43,7 +44,7 @@ from chalicelib.workspaces.routes import routes as workspaces
 
 app = Service(app_name="cams")
 
-# The outermost middleware comes first. `envelope` wraps errors from all later middleware in the same envelope.
+# The outermost middleware comes first. `envelope` wraps errors from all inner middleware in the error envelope.
 for middleware in (
     telemetry.log_request,
     caching.forbid_storing,
@@ -77,7 +78,7 @@ core_routes = (
     webhooks,
     openapi,
 )
-# Queues invoke functions of `webhooks` and `maintenance`. Streams invoke functions of `webhooks` and `followers`.
+# Queues invoke functions from `webhooks` and `maintenance`. Streams invoke functions from `webhooks` and `followers`.
 core_functions = (webhook_functions, maintenance.functions, followers.functions)
 for blueprint in (*core_routes, *extensions.routes(), *core_functions, *extensions.functions()):
     app.register_blueprint(blueprint)
@@ -86,6 +87,6 @@ if "chalice.cli" in sys.modules:
     chalice_guard.require_stage(app)
 
 # Freezing excludes the imported objects from later garbage collections. Without freezing, these collections took most
-# of the time spent parsing a body with many values.
+# of the time needed to parse a body with many values.
 gc.freeze()
 gc.enable()

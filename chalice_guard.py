@@ -1,10 +1,9 @@
-"""Makes Chalice's commands work in this project, or stops them with an error message.
+"""Make Chalice's commands work in this project, or stop them with an error message.
 
 `app.py` calls this module only in Chalice command-line processes. The deployment package omits it. `infra.deploy` takes
-over `chalice deploy` and `chalice delete`. It creates the stack first, and finds the resources that earlier runs
-created. Chalice alone would create an incomplete stage, or a second API. `infra.deploy` runs Chalice in
-`build/<stage>`. Unguarded, `chalice local` would use any AWS account that the shell has credentials for, and print
-request paths.
+over `chalice deploy` and `chalice delete`. It creates the stack first, finds the resources that earlier runs created,
+and runs Chalice in `build/<stage>`. Chalice alone would create an incomplete stage or a second API. Without the guard,
+`chalice local` would use any AWS account that the shell has credentials for, and print request paths.
 
 The user's `chalice` may be an older version that runs on another Python, without the project's packages.
 """
@@ -49,7 +48,7 @@ _PYTHON_VERSIONS = ((3, 10), (3, 14))
 def hand_over() -> None:
     """Replace this process with `infra.deploy` if the command is `chalice deploy` or `chalice delete`.
 
-    Call this function before the app's imports. It lets the Chalice process that a deployment starts continue.
+    Call this function before the app's imports. A Chalice process that a deployment has started continues.
     """
     if _DEPLOYER in os.environ:
         return
@@ -61,11 +60,11 @@ def hand_over() -> None:
     command = context.command_path.partition(" ")[2]
     if command in _UNSUPPORTED:
         raise click.ClickException(
-            f"`chalice {command}` omits the tables, key, streams and permissions of a stage: use `chalice deploy`."
+            f"`chalice {command}` omits a stage's tables, key, streams and permissions: use `chalice deploy`."
         )
     if command in _HANDED_OVER:
         if not (_ROOT / "infra" / "deploy").is_dir():
-            raise click.ClickException(f"{_ROOT} is not a whole checkout of CAMS: run `chalice {command}` in one.")
+            raise click.ClickException(f"{_ROOT} is not a complete checkout of CAMS: run `chalice {command}` in one.")
         _require_supported_options(context)
         _execute(_HANDED_OVER[command], context)
     if message := _packages_problem(command):
@@ -105,13 +104,13 @@ def declare_methods(app: Chalice) -> None:
 def _packages_problem(command: str) -> str | None:
     if importlib.util.find_spec("pynamodb"):
         return None
-    return f"`chalice {command}` needs the packages of the project: run `make install`, then `.venv/bin/chalice`."
+    return f"`chalice {command}` needs the project's packages: run `make install`, then `.venv/bin/chalice`."
 
 
 def _end_worker(message: str) -> NoReturn:
-    """Print an error and end the process.
+    """Print an error and exit the process.
 
-    The reloader of `chalice local` imports the app in a thread, where an exception would not end the process.
+    The reloader of `chalice local` imports the app in a thread, where an exception would not stop the process.
     """
     click.echo(f"Error: {message}", err=True)
     os._exit(1)
@@ -120,7 +119,7 @@ def _end_worker(message: str) -> NoReturn:
 def _require_supported_options(context: click.Context) -> None:
     stage, gateway_stage = context.params["stage"], context.params.get("api_gateway_stage")
     if gateway_stage not in (None, stage):
-        raise click.ClickException(f"The stage of the API is always called {stage}: omit --api-gateway-stage.")
+        raise click.ClickException(f"The API stage is always called {stage}: omit --api-gateway-stage.")
     if context.params.get("autogen_policy"):
         raise click.ClickException("infra/deploy/functions.py declares the permissions: omit --autogen-policy.")
     if context.params.get("connection_timeout") is not None:
@@ -137,12 +136,12 @@ def _execute(command: str, context: click.Context) -> NoReturn:
 
 
 def _prepare_environment() -> Path:
-    """Create or update `.venv`, and return its Python. Updating it from another Python would recreate it."""
+    """Create or update `.venv`, and return its Python. Another Python version would recreate `.venv`."""
     python = _ROOT / ".venv" / "bin" / "python"
     creator = str(python) if python.exists() else _find_python()
     result = subprocess.run([creator, "-m", "infra.local.install", ".venv", *_LOCKS], check=False)  # noqa: S603
     if result.returncode:
-        sys.exit(1)  # setup has already printed the reason
+        sys.exit(1)  # the setup has already printed the reason
     return python
 
 
@@ -158,7 +157,7 @@ def _find_python() -> str:
 
 
 def _environment(context: click.Context) -> dict[str, str]:
-    """Return the user's environment, without the stage's variables that Chalice has added."""
+    """Return the user's environment without the stage variables that Chalice has added."""
     stage, profile = context.params["stage"], context.params.get("profile")
     config = json.loads((_ROOT / ".chalice" / "config.json").read_text(encoding="utf-8"))
     levels = (config, config.get("stages", {}).get(stage, {}))
@@ -174,7 +173,7 @@ def _local_problem(app: Chalice) -> str | None:
         return f"There is no local engine: start `make run`, then {_USE_ENVIRONMENT}."
     for engine in engines:
         if not _answers(engine):
-            return f"The engine at {engine} does not answer: start `make run`, then {_USE_ENVIRONMENT}."
+            return f"The engine at {engine} does not respond: start `make run`, then {_USE_ENVIRONMENT}."
     return None
 
 
@@ -195,7 +194,7 @@ def _hide_values() -> None:
 
 
 def _has_variables(app: Chalice) -> bool:
-    """Return whether the environment that Chalice configures names the stage's tables, key and streams."""
+    """Return whether the environment that Chalice configures contains the stage's tables, key and streams."""
     from chalice.app import DynamoDBEventConfig
 
     streams = [source.stream_arn for source in app.event_sources if isinstance(source, DynamoDBEventConfig)]

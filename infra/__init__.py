@@ -1,1 +1,1 @@
-"""Everything around the service: AWS resources, deployment, packaging, the local run and the operator's commands."""
+"""Everything around the service: AWS resources, deployment, packaging, the local run and the operator commands."""

@@ -1,9 +1,9 @@
-"""Audits the packages of the lock files for known vulnerabilities, with pip-audit.
+"""Audit the packages in the lock files for known vulnerabilities with pip-audit.
 
     python -m infra.audit requirements/dev.lock ...
 
-Exits with 1 on a known vulnerability and on a failed audit. Without access to vulnerability data, on an offline
-machine or behind a mirror, it prints NOT AUDITED and exits with 0.
+The command exits with status 1 if there is a known vulnerability or if the audit fails. If the vulnerability data
+cannot be reached, as on an offline machine or behind a mirror, it prints NOT AUDITED and exits with status 0.
 """
 
 import json

@@ -1,8 +1,9 @@
-"""Builds the Python client: generates it from the OpenAPI document, and builds its wheel and source distribution.
+"""Build the Python client: generate it from the OpenAPI document, and build its wheel and source distribution.
 
     python -m infra.client [DIRECTORY]
 
-It needs Python 3.11, but no network. `clients/python` contains the hand-written modules and the generator's templates.
+The build requires Python 3.11, but no network access. `clients/python` contains the hand-written modules and the
+generator's templates.
 """
 
 import json
@@ -26,7 +27,7 @@ _MODIFIED_AT = "315619200"
 
 
 def main() -> None:
-    """Build into the directory of the command line, and print the path and size of the wheel."""
+    """Build into the directory from the command line, and print the wheel's path and size."""
     if sys.version_info < (3, 11):
         sys.exit("The Python client is generated with Python 3.11 or newer.")
     wheel = build(Path(sys.argv[1]) if len(sys.argv) > 1 else _DIRECTORY)
@@ -34,7 +35,7 @@ def main() -> None:
 
 
 def build(directory: Path) -> Path:
-    """Replace `directory` with a new build. Return the path of the wheel in its folder `dist`."""
+    """Replace `directory` with a new build. Return the wheel's path in the `dist` folder."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     described = document.build(app.routes)
@@ -50,7 +51,7 @@ def build(directory: Path) -> Path:
 
 
 def _generate(described: dict[str, Any], directory: Path) -> None:
-    """Generate operations that return only successful responses: the client raises an error for all others."""
+    """Generate operations that return only successful responses; the client raises errors for all others."""
     successes = json.loads(json.dumps(described))
     for path in successes["paths"].values():
         for operation in path.values():
@@ -87,7 +88,7 @@ def _run(directory: Path, *command: str) -> str:
     environment = {**os.environ, "PATH": path, "SOURCE_DATE_EPOCH": _MODIFIED_AT}
     done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"{done.stdout}{done.stderr}\n{command[0]} failed; the lines above say why.")
+        sys.exit(f"{done.stdout}{done.stderr}\n{command[0]} failed; see the lines above for the reason.")
     return done.stdout
 
 

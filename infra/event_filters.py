@@ -1,8 +1,8 @@
-"""Applies the event filters of the deployment, in the local run and to records that are replayed. Pure.
+"""Apply the deployment's event filters, in the local run and to replayed records. This module has no side effects.
 
-The tables of functions declare the filters as Lambda event patterns. This module implements the rules that they use:
-exact strings, `prefix`, and `exists` with the value true. It rejects every other rule.
-https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html documents the language.
+The function tables declare the filters as Lambda event patterns. This module implements the rules that the filters use:
+exact strings, `prefix`, and `exists` with the value true. All other rules are rejected.
+https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html documents the pattern syntax.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Filter = Callable[[Mapping[str, Any]], bool]
 
 
 def of_function(name: str) -> Filter:
-    """Return a predicate: whether Lambda passes a record to the function `name`.
+    """Return a predicate that is true if Lambda passes a record to the function `name`.
 
-    Raise ValueError for an unknown function, and for a rule that this module does not implement.
+    Raise ValueError for an unknown function or for a rule that this module does not implement.
     """
     declared = [
         function.mapping_settings.get("FilterCriteria", {})
@@ -36,7 +36,7 @@ def of_function(name: str) -> Filter:
 
 
 def require_supported(pattern: Pattern, function: str) -> None:
-    """Raise ValueError if a pattern has a rule that this module does not implement."""
+    """Raise ValueError if a pattern contains a rule that this module does not implement."""
     for member, rules in pattern.items():
         if isinstance(rules, dict):
             require_supported(rules, function)
@@ -48,7 +48,7 @@ def require_supported(pattern: Pattern, function: str) -> None:
 
 
 def matches(pattern: Pattern, event: Any) -> bool:
-    """Return whether an event has every member of the pattern, with a value that one of the member's rules accepts."""
+    """Return whether an event has every member of the pattern with a value that any of the member's rules accepts."""
     return isinstance(event, Mapping) and all(
         matches(rules, event.get(member))
         if isinstance(rules, dict)
@@ -65,7 +65,7 @@ def _is_supported(rule: Any) -> bool:
 
 
 def _accepts(rule: Any, value: Any) -> bool:
-    """Return whether a rule accepts the value of an existing member. `exists` accepts every value but an object."""
+    """Return whether a rule accepts the value of an existing member. `exists` accepts every value except an object."""
     if isinstance(rule, str):
         return bool(value == rule)
     if "prefix" in rule:

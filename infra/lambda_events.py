@@ -1,4 +1,4 @@
-"""Converts SDK responses into the events that Lambda passes to functions. Pure.
+"""Convert SDK responses into the events that Lambda passes to functions. This module has no side effects.
 
 https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html and …/with-sqs.html document the events.
 """
@@ -16,12 +16,12 @@ _RECORD_MEMBERS = ("eventID", "eventName", "eventVersion", "eventSource", "awsRe
 
 
 def from_records(records: Sequence[Mapping[str, Any]], stream_arn: str) -> Event:
-    """Return the event for the records of a GetRecords response."""
+    """Return the event for the records in a GetRecords response."""
     return {"Records": [_record(record, stream_arn) for record in records]}
 
 
 def from_messages(messages: Sequence[Mapping[str, Any]], queue_arn: str) -> Event:
-    """Return the event for the messages of a ReceiveMessage response."""
+    """Return the event for the messages in a ReceiveMessage response."""
     return {"Records": [_message(message, queue_arn) for message in messages]}
 
 
@@ -49,7 +49,7 @@ def _message(message: Mapping[str, Any], queue_arn: str) -> dict[str, Any]:
 
 
 def _as_json(value: Any) -> Any:
-    """Return an SDK value as JSON: bytes become base64, a time becomes Unix seconds."""
+    """Return an SDK value as JSON: bytes become base64 text, and times become Unix seconds."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, datetime):

@@ -1,4 +1,4 @@
-"""Creates the tables, keys and queues of the template through the SDK, for the local run and the tests.
+"""Create the template's tables, keys and queues using the SDK, for the local run and the tests.
 
 A deployment creates them as a CloudFormation stack. This module omits deletion protection and point-in-time recovery.
 """
@@ -12,25 +12,25 @@ from infra.extension_parts import template
 
 Resources = dict[str, dict[str, Any]]
 Sdk = Callable[[str], Any]
-"""Creates an SDK client for a service name, like `boto3.client`."""
+"""A function that creates an SDK client for a service name, like `boto3.client`."""
 
 _TABLE_PROPERTIES = ("TableName", "BillingMode", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes")
 _KEY_PROPERTIES = ("Description", "KeySpec", "KeyUsage")
 
 
 def declared(kind: str, extensions: Collection[str] | None = None) -> list[dict[str, Any]]:
-    """Return the properties of all resources with one type, such as `AWS::DynamoDB::Table`, unresolved.
+    """Return the unresolved properties of all resources of one type, such as `AWS::DynamoDB::Table`.
 
-    `extensions` are those to include, by default all that are present.
+    `extensions` are the extensions to include, by default all that are present.
     """
     return [*_of_type(kind, template(extensions)["Resources"]).values()]
 
 
 def create_missing(sdk: Sdk, prefix: str = "cams-") -> None:
-    """Create all missing tables, queues and keys for core and the enabled extensions. Idempotent.
+    """Create all missing tables, queues and keys for core and the enabled extensions.
 
-    `prefix` starts the name of each table and queue. Also adds the indexes and streams that a table of an earlier
-    version lacks, and updates TTL and queue attributes that differ.
+    Every table and queue name begins with `prefix`. This function is idempotent. It also adds indexes and streams that
+    tables from earlier versions lack, and updates TTL and queue attributes that differ.
     """
     content = template([extension.name for extension in registry.enabled()])
     resources: Resources = content["Resources"]
@@ -77,17 +77,17 @@ def table_name(properties: dict[str, Any], prefix: str) -> str:
 
 
 def list_names(dynamodb: Any) -> set[str]:
-    """Return the names of all tables of the account."""
+    """Return the names of all tables in the account."""
     return {name for page in dynamodb.get_paginator("list_tables").paginate() for name in page["TableNames"]}
 
 
 def resolve(declared_name: Mapping[str, str], stack: str) -> str:
-    """Return a declared name with the name of the stack in it, such as `cams-prod`."""
+    """Return a declared name that contains the stack name, such as `cams-prod`."""
     return declared_name["Fn::Sub"].replace("${Name}", stack)
 
 
 def enable_ttl(dynamodb: Any, table: str, specification: dict[str, Any]) -> None:
-    """Enable TTL if it is not enabled. An interrupted run may have created the table without it."""
+    """Enable TTL if it is not enabled. An interrupted run may have created the table without TTL."""
     current = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
     if current["TimeToLiveStatus"] not in ("ENABLED", "ENABLING"):
         dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=specification)
@@ -105,7 +105,7 @@ def _create_keys(kms: Any, stack: str, resources: Resources) -> None:
 
 def _create_queues(sqs: Any, prefix: str, resources: Resources) -> None:
     queues = _of_type("AWS::SQS::Queue", resources)
-    # Without attributes, because CreateQueue fails on an existing queue whose attributes differ.
+    # CreateQueue is called without attributes, because it fails on an existing queue whose attributes differ.
     urls = {
         name: sqs.create_queue(QueueName=_name(properties["QueueName"], prefix))["QueueUrl"]
         for name, properties in queues.items()
@@ -122,7 +122,7 @@ def _create_queues(sqs: Any, prefix: str, resources: Resources) -> None:
 
 
 def _of_type(kind: str, resources: Resources) -> dict[str, dict[str, Any]]:
-    """Return the properties of all resources with one type by their logical id."""
+    """Return the properties of all resources of one type, keyed by logical id."""
     return {name: one.get("Properties", {}) for name, one in resources.items() if one["Type"] == kind}
 
 

@@ -1,12 +1,12 @@
-"""uv in the version that `requirements/uv.lock` pins, with pip's configuration.
+"""Run uv in the version that `requirements/uv.lock` pins, using pip's configuration.
 
     python3 -m infra.uv pip compile ...
 
 uv installs the environments (`infra.local.install`), resolves the locks (`make lock`) and fetches the packages that
-ship (`infra.package.wheels`). This module runs before anything is installed: it imports the standard library only.
+ship (`infra.package.wheels`). This module runs before anything is installed, so it imports only the standard library.
 
-uv reads neither `pip.conf` nor `PIP_*`: behind a mirror it would silently use the public index. Therefore pip's options
-are passed to uv as environment variables. A `UV_*` variable that is already set takes precedence.
+uv reads neither `pip.conf` nor `PIP_*`, so behind a mirror, it would silently use the public index. Therefore, pip's
+options are passed to uv as environment variables. A `UV_*` variable that is already set takes precedence.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _OLD_NAMES = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_UR
 
 
 class UvError(Exception):
-    """uv is not available; the message names the reason."""
+    """uv is not available. The message contains the reason."""
 
 
 def main() -> None:
-    """Run uv with the arguments of the command line."""
+    """Run uv with the arguments from the command line."""
     try:
         arguments, environment = command(*sys.argv[1:])
     except UvError as error:
@@ -43,11 +43,12 @@ def main() -> None:
 
 
 def command(*arguments: str) -> tuple[list[str], dict[str, str]]:
-    """Return the command line and the environment to run uv with. Install uv if it is missing. Raise UvError."""
+    """Return the command line and environment for running uv. Install uv if it is missing. Raise UvError."""
     install()
     settings = parse_settings(_pip("read its configuration", "config", "list"))
     if arguments[:2] == ("pip", "compile"):
-        # If an extra index has a version, uv ignores the main index's files of that version: the lock would lack them.
+        # If an extra index has a version, uv ignores the main index's files for that version, so the lock would lack
+        # them.
         settings = {name: text for name, text in settings.items() if name not in ("extra-index-url", "find-links")}
     options = ["--no-index"] if arguments[:1] == ("pip",) and settings.get("no-index", "").lower() in _TRUE else []
     line = [str(_DIRECTORY / "bin" / "uv"), "--no-config", "--no-python-downloads", *arguments, *options]
@@ -55,19 +56,19 @@ def command(*arguments: str) -> tuple[list[str], dict[str, str]]:
 
 
 def variables(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Return uv's variables for pip's settings, except those that `environment` already sets."""
+    """Return uv's variables for pip's settings, except variables that `environment` already sets."""
     lists = {name: settings.get(name, "").split() for name in ("extra-index-url", "find-links", "trusted-host")}
     proxy = settings.get("proxy", "")
     values = {
         "UV_DEFAULT_INDEX": settings.get("index-url"),
         "UV_INDEX": " ".join(lists["extra-index-url"]),
-        # pip compares the versions of all indexes, too. The hashes of the locks decide what is installed.
+        # Like pip, compare the versions from all indexes. The hashes in the lock files determine what is installed.
         "UV_INDEX_STRATEGY": "unsafe-best-match" if lists["extra-index-url"] else "",
         "UV_FIND_LINKS": ",".join(map(os.path.expanduser, lists["find-links"])),
         "UV_INSECURE_HOST": " ".join(lists["trusted-host"]),
         "UV_HTTP_TIMEOUT": settings.get("timeout") or settings.get("default-timeout"),
         "UV_KEYRING_PROVIDER": "subprocess" if settings.get("keyring-provider") == "subprocess" else "",
-        # These variables are not specific to uv. pip's options take precedence over them, as they do for pip.
+        # These variables are not specific to uv. As in pip, pip's options take precedence over them.
         "SSL_CERT_FILE": settings.get("cert"),
         "SSL_CLIENT_CERT": settings.get("client-cert"),
         **dict.fromkeys(("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY"), proxy),
@@ -77,19 +78,19 @@ def variables(settings: Mapping[str, str], environment: Mapping[str, str]) -> di
 
 
 def parse_settings(text: str) -> dict[str, str]:
-    """Return the options that apply to `pip install`, from the output of `pip config list`."""
+    """Return the options for `pip install` from the output of `pip config list`."""
     sections: dict[str, dict[str, str]] = {name: {} for name in _SECTIONS}
     for line in text.splitlines():
         name, _, value = line.partition("=")
         section, _, option = name.partition(".")
-        # pip ignores an empty option, and uses the value of the previous section.
+        # pip ignores empty options and uses the previous section's value.
         if section in sections and (parsed := str(ast.literal_eval(value))):
             sections[section][option] = parsed
     return {option: value for section in _SECTIONS for option, value in sections[section].items()}
 
 
 def install() -> None:
-    """Install the locked uv with the pip of a new environment, once. Raise UvError."""
+    """Install the locked uv version with a new environment's pip, unless it is installed. Raise UvError."""
     stamp = _DIRECTORY / "uv.lock"
     with hold(_LOCK):
         if stamp.exists() and stamp.read_bytes() == _LOCK.read_bytes():
@@ -117,13 +118,13 @@ def _run(failure: str, *line: str) -> str:
     if ran.returncode:
         # If no version matches, pip lists every existing version.
         last = "\n".join(text[:200] for text in (ran.stdout + ran.stderr).strip().splitlines()[-15:])
-        raise UvError(f"{last}\n{failure}; the lines above have the reason.")
+        raise UvError(f"{last}\n{failure}; see the lines above for the reason.")
     return ran.stdout
 
 
 @contextmanager
 def hold(path: Path) -> Iterator[None]:
-    """Lock out other processes during the block, because two terminals on a fresh clone share one folder."""
+    """Lock out other processes during the block, because two terminals in a fresh clone share a folder."""
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

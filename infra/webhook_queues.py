@@ -1,4 +1,4 @@
-"""The attributes of the webhooks' queues that follow from the retry policy, as a part of the template."""
+"""The webhook queue attributes that are derived from the retry policy, as a template part."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from chalicelib.webhooks import retry_policy
 
 
 def template() -> dict[str, Any]:
-    """Return the part of the template."""
+    """Return the template part."""
     properties = {
         "VisibilityTimeout": retry_policy.VISIBILITY_SECONDS,
         "MessageRetentionPeriod": retry_policy.QUEUE_RETENTION_DAYS * 24 * 60 * 60,

@@ -1,4 +1,4 @@
-"""`make demo`: fill the workspace of the local run that uses a state directory.
+"""`make demo`: fill the workspace of the local run that uses this state directory.
 
     python -m infra.demo --state .local
 
@@ -20,12 +20,12 @@ from infra.local import children, state
 from infra.local.demonstration import USER_AGENT
 
 _SECONDS_TO_ANSWER = 30
-# The console shows the data; the reports count it.
+# The console shows the data, and the reports count it.
 _EXTENSIONS = ("console", "reports")
 
 
 class Service:
-    """The API of the local run, with the address and key in its `credentials.json`."""
+    """The local run's API, with the address and key from `credentials.json`."""
 
     def __init__(self, directory: Path) -> None:
         credentials = json.loads((directory / "credentials.json").read_text("utf-8"))
@@ -72,7 +72,7 @@ def main(directory: Path, conversations: int) -> None:
     from infra.demo import fill, texts
 
     if fill.is_filled(service):
-        print("The demonstration data exists already; nothing was added.", flush=True)
+        print("The demonstration data already exists; nothing was added.", flush=True)
     else:
         started = time.monotonic()
         print("Writing 90 days of two agents", flush=True)
@@ -81,7 +81,7 @@ def main(directory: Path, conversations: int) -> None:
         print(f"Two agents with {conversations:,} conversations and {len(visits):,} visitors in {seconds:.0f} s.")
     path = directory / "credentials.json"
     members = json.loads(path.read_text("utf-8"))
-    if "client" not in members:  # each start of the run writes the file again
+    if "client" not in members:  # the run rewrites the file on every start
         state.write(path, json.dumps({**members, "client": fill.let_sign_in(service)}, indent=2) + "\n")
     print(
         f"\n  In a browser: http://{service.address}/console/{service.workspace_id}\n"
@@ -93,7 +93,7 @@ def main(directory: Path, conversations: int) -> None:
 
 
 def _use_engine(directory: Path) -> None:
-    """Give this process the environment of the run."""
+    """Apply the run's environment to this process."""
     lines = (directory / "environment").read_text("utf-8").splitlines()
     kept = children.clean_environment()
     os.environ.clear()

@@ -1,4 +1,4 @@
-"""Fill the workspace of a run: agents, tools and people through the API, and their history through the stores."""
+"""Fill a run's workspace: agents, tools and people through the API, and their history through the stores."""
 
 import secrets
 from typing import Any, Protocol
@@ -23,9 +23,9 @@ class Service(Protocol):
 
 
 def is_filled(service: Service) -> bool:
-    """Return whether the demonstration data is complete: the organisation is created last.
+    """Return whether the demonstration data is complete, that is, whether the organisation exists.
 
-    Raise ClickException if its agents have been deleted since.
+    Raise ClickException if its agents have since been deleted.
     """
     if service.call("GET", f"/v2/orgs/{texts.ORGANISATION}") is None:
         return False
@@ -38,7 +38,7 @@ def is_filled(service: Service) -> bool:
 
 
 def fill(service: Service, conversations: int) -> list[plan.Visit]:
-    """Create all missing records. Return the visits.
+    """Create all missing records and return the visits.
 
     The history ends at the creation of the agents, so an interrupted run continues with the same records.
     """
@@ -62,7 +62,7 @@ def let_sign_in(service: Service) -> dict[str, str]:
 
 
 def _create_agent(service: Service, agent_id: str) -> int:
-    """Create an agent with its tools unless it exists, as of 90 days before. Return the Unix second of the creation."""
+    """Create an agent with its tools, backdated by 90 days, unless it exists. Return its Unix creation time."""
     path = f"/v3/agents/{agent_id}"
     if service.call("GET", path) is None:
         first = {"agentPlatform": "vg", "title": texts.AGENTS[agent_id]["title"]}
@@ -71,7 +71,7 @@ def _create_agent(service: Service, agent_id: str) -> int:
         for tool in texts.TOOLS[agent_id]:
             service.call("POST", f"{path}/tools", {"tool": tool})
     created: int = service.call("GET", path)["createdAtUNIX"]
-    if created + _SECONDS // 2 < clock.seconds():  # an interrupted run already backdated the agent
+    if created + _SECONDS // 2 < clock.seconds():  # an interrupted run has already backdated the agent
         return created + _SECONDS
     history.backdate(service.workspace_id, agent_id, created - _SECONDS)
     return created

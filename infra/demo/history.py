@@ -1,8 +1,8 @@
-"""Write planned visits into the stores, with their times, and count them.
+"""Write planned visits and their counts into the stores, with their planned times.
 
-The service counts a record at the time of its write, so requests made today cannot create 90 days of history. As in an
-import, each record is written with ids and version tags of its own time, and sends no webhook. The functions behind the
-streams count each day. Writing the same plan again changes nothing.
+The service counts each record at its write time, so requests made today cannot create 90 days of history. As in an
+import, each record is written with ids and version tags of its own time, and triggers no webhooks. The stream
+functions' code counts each day. Rewriting the same plan changes nothing.
 """
 
 import json
@@ -24,7 +24,7 @@ from infra.demo.plan import Talk, Visit
 
 
 def write(workspace_id: str, moment: int, visits: Sequence[Visit]) -> None:
-    """Write the records of the visits before `moment` (Unix seconds), and then their counts."""
+    """Write the records of all visits before `moment` (Unix seconds), and then their counts."""
     changes: list[CountedChange] = []
     loads, talks, leads = [], [], []
     created: dict[str, list[str]] = defaultdict(list)
@@ -103,7 +103,7 @@ def _conversation_row(workspace_id: str, visit: Visit, talk: Talk) -> conversati
 
 
 def _turns(talk: Talk) -> list[dict[str, Any]]:
-    """Return the lines of a talk as alternating turns of the visitor and the agent."""
+    """Return a conversation's lines as alternating visitor and agent turns."""
     senders = [("human", "bot")[number % 2] for number in range(len(talk.lines))]
     return [
         {"from": sender, "messages": [{"from": sender, "type": "text", "item": {"text": line}, "ts": second}]}
@@ -156,13 +156,13 @@ def _changes_of(row: conversations.ConversationRow, visit: Visit, talk: Talk) ->
     if (counted := counted_changes.from_record({"eventName": "INSERT", "dynamodb": image})) is None:
         return
     yield counted
-    if talk.handoff_at and not counted.counts["handoffs"]:  # the state has changed since
+    if talk.handoff_at and not counted.counts["handoffs"]:  # the state has changed since then
         tag = ids.id_at(talk.handoff_at * 1_000, visit.ident ^ 2)
         yield CountedChange(row.agent, tag, {"handoffs": 1}, counted.values)
 
 
 def _day_rows(moment: int, changes: Iterable[CountedChange]) -> Iterator[counts.DayRow]:
-    """Yield the counts of all days. No visit is in the hour of `moment`, because the streams count that hour."""
+    """Yield the counts for all days. No visit is in the hour of `moment`, because the streams count that hour."""
     days: dict[tuple[str, str], dict[str, list[CountedChange]]] = defaultdict(lambda: defaultdict(list))
     for change in changes:
         time = clock.iso(ids.timestamp_of(change.version_tag) // 1_000)
@@ -182,7 +182,7 @@ def _day_rows(moment: int, changes: Iterable[CountedChange]) -> Iterator[counts.
 
 
 def _tally_rows(moment: int, created: dict[str, list[str]]) -> Iterator[tallies.TallyRow]:
-    """Yield the tallies of months and days, from which a list computes where `page` begins."""
+    """Yield the monthly and daily tallies, from which lists compute where a `page` begins."""
     for agent, ulids in created.items():
         sums: dict[tuple[str, str], list[int]] = {}
         for quarter in map(page_position.quarter_of, ulids):

@@ -1,7 +1,7 @@
-"""A random plan of the visits in the 90 days before a moment. The same arguments always return the same plan.
+"""A random plan for visits in the 90 days before a given time. The same arguments always return the same plan.
 
-Visits vary with the hour and the weekday, and grow slowly. Some visitors talk to the agent, a few of them ask for a
-person, and some leave their address.
+The number of visits varies with the hour and the weekday, and grows slowly. Some visitors talk to the agent, a few of
+these visitors ask for a person, and some leave their address.
 """
 
 import random
@@ -14,7 +14,7 @@ DAYS = 90
 SEED = 7
 _HOUR = 3_600
 _DAY = 24 * _HOUR
-# The last planned hour begins this long before the moment, so that no visit is in the hour of the moment.
+# Seconds from the start of the last planned hour to the end of the plan, so that no visit is in the current hour.
 _QUIET = 3 * _HOUR
 # By the hour of UTC.
 _CLOCK = (2, 1, 1, 1, 2, 4, 9, 18, 34, 48, 54, 50, 40, 44, 52, 54, 50, 42, 36, 38, 40, 30, 16, 7)
@@ -23,14 +23,14 @@ _VISITS = 2.6  # per conversation
 _LOADS = (70, 22, 8)  # the weights of no, one and two further page loads
 _AGAIN = (20_000, 40 * 60 * 1_000)  # milliseconds later
 _LEADS, _HANDOFFS, _ENDED = 0.12, 0.07, 0.8
-# The newest handoffs are still open: they wait for a person, or a person has taken over.
+# The newest handoffs are still open: they are waiting for a person, or a person has taken over.
 _WAITING, _WITH_PERSON = 8, 6
 
 
 class Visit(NamedTuple):
-    """A visitor of an agent. They came at `at` (Unix milliseconds). `ident` is 80 random bits, for ids.
+    """An agent's visitor, who arrives at `at` (Unix milliseconds). `ident` contains 80 random bits for ids.
 
-    `again` has the times of the visitor's further page loads.
+    `again` contains the times of the visitor's further page loads.
     """
 
     agent: str
@@ -47,7 +47,7 @@ class Visit(NamedTuple):
 
 
 class Talk(NamedTuple):
-    """The lines of a visitor and the agent with their Unix seconds, and the state of the conversation now.
+    """The visitor's and the agent's lines with their times in Unix seconds, and the conversation's current state.
 
     `handoff_at` is the time when the visitor requested a person, or None.
     """
@@ -68,7 +68,7 @@ class Talk(NamedTuple):
 
 
 def draw(moment: int, conversations: int, seed: int = SEED) -> list[Visit]:
-    """Return the visits of the 90 days before `moment` (Unix seconds), oldest first. `conversations` of them chat."""
+    """Return the visits in the 90 days before `moment` (Unix seconds), oldest first. `conversations` visitors chat."""
     chance = random.Random(seed)
     hours = [*range((moment - DAYS * _DAY) // _HOUR * _HOUR + _HOUR, moment - _QUIET, _HOUR)]
     weights = [_weight(hour, (hour - hours[0]) / (DAYS * _DAY), chance) for hour in hours]
@@ -127,7 +127,7 @@ def _talk(agent: str, language: str, start: int, chance: random.Random) -> Talk:
 
 
 def _open_handoffs(visits: list[Visit]) -> list[Visit]:
-    """Return the visits with the last handoffs open: they wait for a person, or a person has taken over."""
+    """Return the visits, with the last handoffs still open: waiting for a person, or taken over by a person."""
     handoffs = [number for number, visit in enumerate(visits) if visit.talk and visit.talk.handoff_at][::-1]
     states: list[tuple[str, str | None]] = [("requested_chat", None)] * _WAITING
     states += [("human-chatting", person) for person in texts.CLIENTS] * (_WITH_PERSON // 2)

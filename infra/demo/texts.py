@@ -1,4 +1,4 @@
-"""The content of the demonstration: agents, tools, people and their dialogues (`dialogues.txt`)."""
+"""Demonstration content: agents, tools, people and their dialogues (`dialogues.txt`)."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,7 +49,7 @@ CLIENTS: dict[str, dict[str, Any]] = {
     "demo-sam": {"name": "Sam Okafor", "email": "sam@harbour.example"},
 }
 
-# The weight of each language, and the countries and names of those who speak it.
+# Each language's weight, and the countries and names of its speakers.
 LANGUAGES = {"en": 40, "nl": 26, "de": 16, "fr": 11, "es": 7}
 COUNTRIES = {
     "en": ["GB", "GB", "GB", "US", "US", "IE", "AU"],
@@ -71,14 +71,14 @@ PLATFORMS = {"iOS": 30, "Android": 28, "Windows": 26, "macOS": 12, "Linux": 4}
 
 
 class Dialogue(NamedTuple):
-    """The alternating lines of a visitor and the agent, and the tag of the subject."""
+    """Alternating lines of the visitor and the agent, and the subject's tag."""
 
     tag: str
     lines: tuple[str, ...]
 
 
 DIALOGUES: dict[tuple[str, str], list[Dialogue]] = {}
-# The visitor asks for a person, and the agent's answer, by language.
+# The visitor's request for a person and the agent's reply, keyed by language.
 HANDOFF: dict[str, tuple[str, ...]] = {}
 for _text in Path(__file__).with_name("dialogues.txt").read_text("utf-8").strip().split("\n\n"):
     _head, *_lines = _text.split("\n")

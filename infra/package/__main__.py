@@ -17,7 +17,7 @@ from infra.package import build
 
 
 def main() -> None:
-    """Build the package; print its path and the compressed size in bytes of each part."""
+    """Build the package; print its path and each part's compressed size in bytes."""
     parser = argparse.ArgumentParser(prog="python -m infra.package", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, metavar="DIRECTORY", help="where to stage the project")
     directory: Path = parser.parse_args().out.resolve()
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def build_zip(directory: Path) -> Path:
-    """Build the zip that `chalice deploy --project-dir` uploads for a staged directory; return its path."""
+    """Build the zip file that `chalice deploy --project-dir` uploads for a staged directory; return its path."""
     system = OSUtils()
     packager = LambdaDeploymentPackager(system, DependencyBuilder(system), UI())
     return Path(packager.create_deployment_package(str(directory), Config.create().lambda_python_version))

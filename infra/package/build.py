@@ -1,9 +1,8 @@
-"""Stage the project for deployment, in a directory for `chalice deploy --project-dir`.
+"""Stage the project for deployment in a directory for `chalice deploy --project-dir`.
 
-Chalice copies `app.py`, `chalicelib/` and the contents of `vendor/` into the zip, and adds two modules. The
-staged requirements.txt is empty, so that Chalice installs nothing; the packages are in `vendor/`. They are trimmed
-(`trim`) and compiled (`bytecode`), because Lambda's file system is read-only: Python would compile them at every cold
-start.
+Chalice copies `app.py`, `chalicelib/` and the contents of `vendor/` into the zip file, and adds two modules. The staged
+requirements.txt is empty, so that Chalice installs nothing; the packages are in `vendor/`. They are trimmed (`trim`)
+and compiled (`bytecode`), because Lambda's file system is read-only and Python would compile them on every cold start.
 Packages ship as bytecode only. The application also ships its sources, for tracebacks.
 """
 
@@ -23,10 +22,10 @@ from infra.package import bytecode, interpreters, trim, wheels
 from infra.package.wheels import BuildError as BuildError
 
 ROOT = Path(__file__).parents[2]
-# Chalice's command imports the guard with the app. The other files are packaged.
+# The `chalice` command imports the guard together with the app. The other files are packaged.
 _GUARD = "chalice_guard.py"
 _VENDOR = "vendor"
-# The digest of the inputs of `vendor`, so that a later build can keep its packages.
+# Digest of the inputs for `vendor`, so that a later build can keep its packages.
 _VENDOR_KEY = "vendor.sha256"
 _STAGED = ("app.py", _GUARD, "chalicelib", "requirements.txt")
 # 1980-01-01, the earliest timestamp that a zip file can store. A fixed timestamp makes builds reproducible.
@@ -41,10 +40,10 @@ def stage(
 ) -> bool:
     """Stage the project in `directory` for a platform and a Python version. Return whether it contains bytecode.
 
-    It contains these extensions, by default all that are present, and the packages that they need.
+    The staged project contains these extensions, by default all that are present, and the packages that they need.
 
-    If this machine has no Python of that version, it contains only sources. An earlier build is replaced, except
-    Chalice's state in `.chalice` and unchanged packages. Raise BuildError and leave no partial build.
+    If this machine does not have that Python version, the project contains only sources. An earlier build is replaced,
+    except Chalice's state in `.chalice` and unchanged packages. Raise BuildError and leave no partial build.
     """
     directory.mkdir(parents=True, exist_ok=True)
     interpreter = interpreters.find(python)
@@ -74,7 +73,7 @@ def _clear(directory: Path, names: tuple[str, ...]) -> None:
 def _add_packages(
     directory: Path, platform: str, python: str, interpreter: str | None, extensions: Collection[str] | None
 ) -> None:
-    """Add the packages, unless those of an earlier build are the same: unpacking and compiling take seconds."""
+    """Add the packages, unless an earlier build has the same: unpacking and compiling take several seconds."""
     vendor, path = directory / _VENDOR, directory / _VENDOR_KEY
     requirements, services = extension_parts.requirements(extensions), trim.services(extensions)
     key = _vendor_key(requirements, platform, python, str(interpreter), repr(services))
@@ -100,7 +99,7 @@ def _vendor_key(requirements: list[Path], *parts: str) -> str:
 
 
 def _add_application(directory: Path, extensions: Collection[str] | None) -> list[Path]:
-    """Copy the application without the extensions that are off. Return the folders that ship as bytecode only."""
+    """Copy the application without disabled extensions. Return the folders that ship as bytecode only."""
     shutil.copyfile(ROOT / "app.py", directory / "app.py")
     shutil.copyfile(ROOT / _GUARD, directory / _GUARD)
     shutil.copytree(ROOT / "chalicelib", directory / "chalicelib", ignore=shutil.ignore_patterns("__pycache__"))
@@ -112,7 +111,7 @@ def _add_application(directory: Path, extensions: Collection[str] | None) -> lis
 
 
 def _compile_application(directory: Path, interpreter: str, replaced: list[Path]) -> None:
-    """Compile the application, and the two modules that Chalice puts into the zip."""
+    """Compile the application and the two modules that Chalice adds to the zip file."""
     vendor, modules = directory / _VENDOR, (directory / "chalicelib").rglob("*.py")
     shipped = [(Path(inspect.getfile(one)), vendor / "chalice") for one in (chalice, chalice.app)]
     beside = [(source, target / source.name) for source, target in shipped]

@@ -1,9 +1,9 @@
-"""Compiles a staged project. The Python that the functions run on executes this file, because bytecode has its version.
+"""Compile a staged project. The functions' Python version executes this file, because bytecode depends on the version.
 
     python3.13 -I bytecode.py < JOB
 
-JOB is a JSON object: `replaced` lists directories whose sources bytecode replaces, `beside` lists pairs of a source and
-the path at which it ships. The file imports the standard library only.
+JOB is a JSON object: `replaced` lists directories whose sources are replaced with bytecode; `beside` lists pairs of a
+source and its shipped path. This file imports only the standard library.
 """
 
 import compileall
@@ -17,7 +17,7 @@ _UNCHECKED, _CHECKED = py_compile.PycInvalidationMode.UNCHECKED_HASH, py_compile
 
 
 def main() -> None:
-    """Do the job. If a source does not compile, print its error and exit with 1."""
+    """Execute the job. If a source does not compile, print the error and exit with status 1."""
     job = json.load(sys.stdin)
     for directory in job["replaced"]:
         _replace(Path(directory))
@@ -26,8 +26,9 @@ def main() -> None:
 
 
 def _replace(directory: Path) -> None:
-    # `legacy` puts the bytecode where the source was, so that Python imports it without a source, at any optimization.
-    # Level 2 leaves out docstrings and assertions. Ours stay: the OpenAPI document has them.
+    # `legacy` writes the bytecode to the source's location, so that Python imports it without the source, at any
+    # optimization level. Level 2 removes docstrings and assertions. CAMS's own docstrings are kept, because the OpenAPI
+    # document contains them.
     if not compileall.compile_dir(
         directory,
         quiet=1,

@@ -1,4 +1,4 @@
-"""Finds a Python of another version on this machine."""
+"""Find an interpreter for another Python version on this machine."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _PRINT_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 def find(version: str) -> str | None:
-    """Return the path of a Python of this version, such as `3.13`, or None if the machine has no such Python."""
+    """Return the interpreter path for a Python version, such as `3.13`, or None if it is not installed."""
     return next((python for python in _candidates(version) if _version(python) == version), None)
 
 
 def _candidates(version: str) -> Iterator[str]:
-    """Yield this Python, `python3.13` in the path, and the installations of pyenv and uv that are not in it."""
+    """Yield this interpreter, `python3.13` from the path, and pyenv and uv installations outside the path."""
     yield sys.executable
     if python := shutil.which(f"python{version}"):
         yield python

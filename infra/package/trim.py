@@ -1,4 +1,4 @@
-"""Trims the packages: drops unused modules, API documentation, debug symbols and the data of unused AWS services.
+"""Trim the packages: drop unused modules, API documentation, debug symbols and data for unused AWS services.
 
 `tests/deployment/test_package.py` compares the result with the files that the functions import and read.
 """
@@ -15,7 +15,7 @@ from infra.package.wheels import File
 
 
 class Service(NamedTuple):
-    """An AWS service that functions call: its name in the list of endpoints, and the operations that ship.
+    """An AWS service that functions call: its name in the endpoint list, and the operations that ship.
 
     All operations ship if `operations` is empty.
     """
@@ -24,7 +24,7 @@ class Service(NamedTuple):
     operations: tuple[str, ...] = ()
 
 
-# The services that core calls, by their folder in the SDK's data.
+# Services that core calls, keyed by their folder in the SDK's data.
 _CORE = {
     "dynamodb": Service("dynamodb"),
     "kms": Service("kms", ("Decrypt",)),
@@ -37,7 +37,7 @@ _EXCLUDED = (
     "*.dist-info/*",
     "*.pyi",
     "*/py.typed",
-    "pycparser/*", "cffi/*",  # build tools; cryptography needs only the backend, which is a separate module
+    "pycparser/*", "cffi/*",  # build tools; cryptography needs only cffi's backend, which is a separate module
     "cryptography/x509/*", "cryptography/fernet.py", "cryptography/hazmat/asn1/*",
     "cryptography/hazmat/primitives/asymmetric/*", "cryptography/hazmat/primitives/serialization/*",
     "cryptography/hazmat/primitives/kdf/*", "cryptography/hazmat/primitives/twofactor/*",
@@ -63,7 +63,7 @@ _DOCUMENTATION = {"documentation", "documentationUrl"}
 
 
 def services(extensions: Collection[str] | None = None) -> dict[str, Service]:
-    """Return the services that core and these extensions call, by default those of all that are present."""
+    """Return the services that core and these extensions call, by default all extensions that are present."""
     used = dict(_CORE)
     for module in extension_parts.modules("package", extensions):
         for name, service in getattr(module, "SERVICES", {}).items():
@@ -73,7 +73,7 @@ def services(extensions: Collection[str] | None = None) -> dict[str, Service]:
 
 
 def trim_files(files: Iterable[File], used: Mapping[str, Service] | None = None) -> Iterator[File]:
-    """Yield the files that ship if functions call these services, with their shipped path and content."""
+    """Yield the files that ship if functions call these services, with their shipped paths and content."""
     used = services() if used is None else used
     for file in files:
         if _ships(file.path, used):
@@ -95,7 +95,7 @@ def _shrink(file: File, used: Mapping[str, Service]) -> File:
     if file.path == "botocore/data/endpoints.json":
         return File(file.path, _json(_keep_used_services(json.loads(file.content), used)))
     if file.path.startswith("botocore/data/") and file.path.endswith(".json.gz"):
-        # Uncompressed, because the zip compresses it anyway.
+        # The data is stored uncompressed, because the zip file compresses it anyway.
         model = _keep_used_operations(file.path, json.loads(gzip.decompress(file.content)), used)
         return File(file.path.removesuffix(".gz"), _json(_drop_documentation(model)))
     if file.path.endswith(".so"):
@@ -104,7 +104,7 @@ def _shrink(file: File, used: Mapping[str, Service]) -> File:
 
 
 def _keep_used_operations(path: str, model: dict[str, Any], used: Mapping[str, Service]) -> dict[str, Any]:
-    """Drop the operations of a service model that are not used, and the shapes that only they need."""
+    """Drop a service model's unused operations, and the shapes that only unused operations need."""
     names = used[path.split("/")[2]].operations if path.endswith("/service-2.json.gz") else ()
     if not names:
         return model
@@ -113,7 +113,7 @@ def _keep_used_operations(path: str, model: dict[str, Any], used: Mapping[str, S
 
 
 def _shapes_of(values: list[Any], shapes: dict[str, Any]) -> dict[str, Any]:
-    """Return the shapes that these values name, and those that the shapes name."""
+    """Return the shapes that these values reference, directly or through other shapes."""
     named: dict[str, Any] = {}
     while values:
         value = values.pop()
@@ -133,7 +133,7 @@ def _json(value: Any) -> bytes:
 
 
 def _keep_used_services(endpoints: dict[str, Any], used: Mapping[str, Service]) -> dict[str, Any]:
-    """Drop the endpoints of unused services: parsing them took a fifth of the SDK client's start time."""
+    """Drop the endpoints of unused services. Parsing them took a fifth of the SDK client's startup time."""
     names = {service.endpoint for service in used.values()}
     for partition in endpoints["partitions"]:
         partition["services"] = {name: one for name, one in partition["services"].items() if name in names}
@@ -141,7 +141,7 @@ def _keep_used_services(endpoints: dict[str, Any], used: Mapping[str, Service]) 
 
 
 def _drop_documentation(value: Any) -> Any:
-    """Drop the documentation strings of a service model. A shape member with the same name is an object and stays."""
+    """Drop a service model's documentation strings. A shape member with the same name is an object and is kept."""
     if isinstance(value, dict):
         return {
             name: _drop_documentation(inner)
@@ -152,7 +152,7 @@ def _drop_documentation(value: Any) -> Any:
 
 
 def _strip(library: bytes) -> bytes:
-    """Cut an ELF library after its last loaded byte, which drops debug symbols and section names.
+    """Truncate an ELF library after its last loaded byte to drop debug symbols and section names.
 
     A build machine may lack a `strip` for Lambda's platform.
     """

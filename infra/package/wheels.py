@@ -1,7 +1,8 @@
-"""The files of the packages that ship, with the versions and hashes of the lock.
+"""The files of the shipped packages, with the versions and hashes from the lock file.
 
-uv takes them from its cache, or from the index that pip is configured for (`infra.uv`), and unpacks them for the
-functions' platform or for this machine. The tests use the same versions: set-up installs them from the same lock.
+uv gets the packages from its cache, or from the index in pip's configuration (`infra.uv`), and unpacks them for the
+functions' platform or for this machine. The tests use the same versions, because setup installs them from the same lock
+file.
 """
 
 import subprocess
@@ -14,23 +15,23 @@ from typing import NamedTuple
 from infra import uv
 from infra.package import interpreters
 
-# The platforms of AWS Lambda as uv names them, by Lambda's name of the architecture. Its Amazon Linux has a newer C
-# library for every Python.
+# uv's names for the AWS Lambda platforms, keyed by Lambda's architecture name. Lambda's Amazon Linux has a newer C
+# library for every Python version.
 PLATFORMS = {"x86_64": "x86_64-manylinux2014", "arm64": "aarch64-manylinux2014"}
 LAMBDA = PLATFORMS["x86_64"]
 # The platform of this machine.
 THIS_MACHINE = ""
 LOCK = uv.ROOT / "requirements/dev.lock"
-# Files that uv adds to those of the wheels, besides the commands in `bin`.
+# Files that uv adds to the wheels' files, besides the commands in `bin`.
 _OF_THE_INSTALLATION = {".lock", "INSTALLER", "RECORD", "REQUESTED", "uv_cache.json"}
 
 
 class BuildError(Exception):
-    """The package cannot be built. The message is one sentence that names the reason."""
+    """The package cannot be built. The message is one sentence with the reason."""
 
 
 class File(NamedTuple):
-    """A file of a package, and its path in the zip."""
+    """A package file and its path in the zip file."""
 
     path: str
     content: bytes
@@ -39,7 +40,7 @@ class File(NamedTuple):
 def unpack_files(
     requirements: Sequence[Path], platform: str, lock: Path = LOCK, python: str = interpreters.VERSION
 ) -> Iterator[File]:
-    """Yield every file of the packages that these files name and of those that they need. Raise BuildError."""
+    """Yield every file of the packages in these requirements files and of their dependencies. Raise BuildError."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         _unpack(directory, requirements, platform, lock, python)
@@ -55,7 +56,7 @@ def _unpack(directory: Path, requirements: Sequence[Path], platform: str, lock: 
     arguments += ["--python-platform", platform] if platform else []
     arguments += [argument for path in requirements for argument in ("--requirements", str(path))]
     arguments += ["--constraints", str(lock)]
-    # The cache first, so that a test or a second build asks no index.
+    # uv tries its cache first, so that tests and repeated builds do not contact an index.
     for options in (["--offline"], []):
         try:
             line, environment = uv.command("pip", "install", *options, *arguments)

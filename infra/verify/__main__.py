@@ -1,4 +1,4 @@
-"""`python -m infra.verify`. `python -m infra.deploy verify` starts it in the environment of the stage."""
+"""`python -m infra.verify`. `python -m infra.deploy verify` starts this module in the stage's environment."""
 
 from infra.verify.command import verify
 

@@ -1,4 +1,4 @@
-"""The HTTP client of the checks, with at most one credential."""
+"""The HTTP client that the checks use, with at most one credential."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-# Longer than API Gateway waits for the function.
+# Longer than the time that API Gateway waits for the function.
 _TIMEOUT_SECONDS = 40
 
 
 class Response(NamedTuple):
-    """A response with any status. `body` is its JSON, or None; header names are in lower case."""
+    """A response with any status. `body` is the JSON body or None; header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -21,14 +21,14 @@ class Response(NamedTuple):
 
 
 class Client:
-    """A client of the API at `address`."""
+    """A client for the API at `address`."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
         self.address = address
         self._address, self._token = urlsplit(address), token
 
     def send(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Response:
-        """Send a request and return the response. Raise OSError if there is none."""
+        """Send a request and return the response. Raise OSError if there is no response."""
         sent = {"Content-Type": "application/json", **(headers or {})}
         if self._token:
             sent["Authorization"] = f"Bearer {self._token}"

@@ -1,4 +1,4 @@
-"""The command: runs the checks, prints a line with the duration of each, and removes the temporary workspace."""
+"""The command, which runs the checks, prints each check's duration, and removes the temporary workspace."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ RESOURCES: dict[str, Callable[[Deployment], Iterator[str]]] = {
     "alarms": monitoring.check_alarms,
     "gateway": gateway.check_gateway,
 }
-"""The checks that only read, by name."""
+"""The read-only checks, keyed by name."""
 
 
 def _visit_checks(extensions: Iterable[str] | None = None) -> dict[str, visit.Check]:
-    """Return the checks of a visit by name, in their order: of core, of extensions, and those that delete records."""
+    """Return the checks of a visit by name, in this order: core, extensions, and checks that delete records."""
     of_extensions = [module.CHECKS for module in extension_parts.modules("checks", extensions)]
     return {**visit.CHECKS, **{name: one for each in of_extensions for name, one in each.items()}, **visit.DELETIONS}
 
@@ -50,7 +50,7 @@ CHECKS = (*RESOURCES, _TOUR, *_visit_checks())
     "--url",
     envvar="CAMS_VERIFY_URL",
     metavar="URL",
-    help="The address of the API behind a domain of your own. {api} and {stage} in it are replaced.",
+    help="The address of the API behind a custom domain. {api} and {stage} are replaced.",
 )
 @click.option(
     "--patience",
@@ -61,7 +61,7 @@ CHECKS = (*RESOURCES, _TOUR, *_visit_checks())
     help="How long to wait for the functions after the tour.",
 )
 def verify(stage_name: str, only: tuple[str, ...], url: str | None, patience: int) -> None:
-    """Check a deployed stage in its account, and use it in a temporary workspace. Exits with 1 if a check fails."""
+    """Check a deployed stage, and test it in a temporary workspace. Exit with status 1 if a check fails."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     author = storage.author_of("operator", "", "infra.verify")  # in the history
     try:
@@ -79,7 +79,7 @@ def verify(stage_name: str, only: tuple[str, ...], url: str | None, patience: in
 
 
 def _run(stage: Deployment, names: Iterable[str], patience: float) -> int:
-    """Run the checks with these names; return the number of problems. `patience` is as in `visit.begin`."""
+    """Run the checks with these names; return the number of problems. `visit.begin` describes `patience`."""
     problems = sum(_check(name, partial(check, stage)) for name, check in RESOURCES.items() if name in names)
     if not {_TOUR, *_visit_checks(stage.extensions)} & {*names}:
         return problems
@@ -93,7 +93,7 @@ def _run(stage: Deployment, names: Iterable[str], patience: float) -> int:
 
 
 def _visit(stage: Deployment, temporary: NewWorkspace, names: Iterable[str], patience: float) -> int:
-    """Take the tour, and run the checks with these names that depend on it; return the number of problems."""
+    """Take the tour, and run the named checks that depend on the tour; return the number of problems."""
     visits: list[visit.Visit] = []
 
     def take() -> Iterator[str]:
@@ -117,7 +117,7 @@ def _check(name: str, check: Callable[[], Iterable[str]]) -> int:
     try:
         for text in check():
             (notes if isinstance(text, Note) else problems).append(text)
-    except Exception as error:  # so that all other checks run
+    except Exception as error:  # so that all other checks still run
         problems.append(f"The check `{name}` could not finish: {type(error).__name__}: {_in_a_line(error)}")
     state = f"  {_count(len(problems))}" if problems else ""
     click.echo(f"  {name:<17} {time.monotonic() - started:6.1f} s{state}")
@@ -131,7 +131,7 @@ def _check(name: str, check: Callable[[], Iterable[str]]) -> int:
 def _remove_abandoned() -> Iterator[str]:
     for workspace_id in [*workspace.list_abandoned()]:
         rows = workspace.remove(workspace_id)
-        yield Note(f"removed the workspace {workspace_id} of an earlier run, with {rows} records")
+        yield Note(f"removed the workspace {workspace_id} from an earlier run, with {rows} records")
 
 
 def _remove(workspace_id: str) -> Iterator[str]:

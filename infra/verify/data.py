@@ -1,4 +1,4 @@
-"""The checks of a stage's keys, tables and queues."""
+"""Checks of a stage's keys, tables and queues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KMS_KEY = "EncryptionKeyArn"
 
 
 def check_keys(stage: Deployment) -> Iterator[str]:
-    """Check that each key is enabled and that KMS rotates the one that wraps the data keys."""
+    """Check that each key is enabled, and that KMS rotates the key that wraps the data keys."""
     kms = stage.sdk("kms")
     for logical_id in template.key_ids(stage.extensions):
         arn = stage.outputs[f"{logical_id}Arn"]
@@ -29,7 +29,7 @@ def check_keys(stage: Deployment) -> Iterator[str]:
 
 
 def check_tables(stage: Deployment) -> Iterator[str]:
-    """Check each table: state, encryption, indexes, stream, TTL, point-in-time recovery, deletion protection."""
+    """Check each table: state, encryption, indexes, stream, TTL, point-in-time recovery and deletion protection."""
     dynamodb = stage.sdk("dynamodb")
     for properties in template.declared("AWS::DynamoDB::Table", stage.extensions):
         table = resolve(properties["TableName"], stage.name)
@@ -44,10 +44,10 @@ def check_tables(stage: Deployment) -> Iterator[str]:
 def _table_problems(table: str, description: dict[str, Any], properties: dict[str, Any]) -> Iterator[str]:
     if description["TableStatus"] != "ACTIVE":
         yield f"The table {table} is {description['TableStatus']}: wait until it is ACTIVE."
-    # Without a description, DynamoDB encrypts the table with a key that AWS owns.
+    # If the description is missing, DynamoDB encrypts the table with an AWS owned key.
     encryption = (description.get("SSEDescription") or {}).get("Status", "ENABLED")
     if encryption != "ENABLED":
-        yield f"The encryption of the table {table} at rest is {encryption}: check the KMS key of the table."
+        yield f"The encryption at rest of the table {table} is {encryption}: check the table's KMS key."
     if not description.get("DeletionProtectionEnabled"):
         yield (
             f"The table {table} has no deletion protection: run `aws dynamodb update-table --table-name {table} "
@@ -63,7 +63,7 @@ def _table_problems(table: str, description: dict[str, Any], properties: dict[st
     view = properties.get("StreamSpecification", {}).get("StreamViewType")
     stream = description.get("StreamSpecification") or {}
     if view and not (stream.get("StreamEnabled") and stream.get("StreamViewType") == view):
-        yield f"The table {table} has no stream with {view}: its changes cause no webhooks, counts or history."
+        yield f"The table {table} has no stream with {view}: its changes trigger no webhooks, counts or history."
 
 
 def _recovery_problems(dynamodb: Any, table: str, properties: dict[str, Any]) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _recovery_problems(dynamodb: Any, table: str, properties: dict[str, Any]) ->
 
 
 def check_queues(stage: Deployment) -> Iterator[str]:
-    """Check each queue with its redrive policy, and note messages in dead-letter queues."""
+    """Check each queue and its redrive policy, and note messages in dead-letter queues."""
     sqs = stage.sdk("sqs")
     resources = template.build(stage.extensions)["Resources"]
     for properties in template.declared("AWS::SQS::Queue", stage.extensions):

@@ -1,4 +1,4 @@
-"""The deployed stage that the checks read, and the remarks that they report."""
+"""The deployed stage that the checks read, and the notes that they report."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ NOT_BY_DEPLOYMENT = "`chalice deploy` does not repair it: docs/operate.md, Verif
 
 
 class Note(str):
-    """A remark of a check. Every other text of a check is a problem."""
+    """A note from a check. Every other text from a check is a problem."""
 
 
 class Deployment(NamedTuple):
-    """A deployed stage. `name` is the stack's, such as `cams-prod`; `address` is the URL of the API."""
+    """A deployed stage. `name` is the stack name, such as `cams-prod`; `address` is the API's URL."""
 
     sdk: Sdk
     stage: str
@@ -36,14 +36,14 @@ class Deployment(NamedTuple):
 
     @property
     def functions(self) -> tuple[Function, ...]:
-        """The functions of core and of the stage's extensions."""
+        """The functions of core and the stage's extensions."""
         return declared_functions(self.extensions)
 
 
 def locate(sdk: Sdk, stage: str, address: str | None) -> Deployment:
     """Find the stage in the account.
 
-    `address` replaces the URL of the API; `{api}` and `{stage}` in it stand for the ids of the API and of its stage.
+    `address` replaces the API's URL; in `address`, `{api}` and `{stage}` are placeholders for the API id and its stage.
     Raise ClickException if the stack or the API does not exist.
     """
     sdk = lru_cache(sdk)
@@ -53,7 +53,7 @@ def locate(sdk: Sdk, stage: str, address: str | None) -> Deployment:
     api = chalice_state.locate_api(sdk, stage, name)
     if not outputs or api is None:
         raise click.ClickException(f"Stage {stage} is not deployed in this account and region: run `chalice deploy`.")
-    with suppress(click.ClickException):  # the check of the tables reports a missing stream
+    with suppress(click.ClickException):  # the table check reports missing streams
         outputs = streams.current_streams(sdk("dynamodb"), name, outputs, extensions)
     url = address.replace("{api}", api["rest_api_id"]).replace("{stage}", stage) if address else api["rest_api_url"]
     return Deployment(sdk, stage, name, outputs, api["rest_api_id"], url.rstrip("/"), extensions)

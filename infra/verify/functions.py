@@ -1,4 +1,4 @@
-"""The checks of the functions: their code and settings, permissions, event source mappings and logs."""
+"""Checks of the functions' code, settings, permissions, event source mappings and logs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from infra.verify.deployment import Deployment, Note
 
 
 def check_functions(stage: Deployment) -> Iterator[str]:
-    """Check that each function is active and has the declared settings, and that all have the same code."""
+    """Check that each function is active and has the declared settings, and that all functions have the same code."""
     configurations = {one.name: _configuration(stage, one) for one in stage.functions}
     variables = {
         **_usual_variables(configurations.values()),
@@ -51,7 +51,7 @@ def check_functions(stage: Deployment) -> Iterator[str]:
 
 
 def _usual_variables(configurations: Iterable[dict[str, Any] | None]) -> dict[str, str | None]:
-    """Return the most frequent value of each variable: a deployment sets the same values for all functions."""
+    """Return each variable's most frequent value, because a deployment sets the same values for all functions."""
     environments = [
         configuration.get("Environment", {}).get("Variables", {}) for configuration in configurations if configuration
     ]
@@ -71,10 +71,10 @@ def _mixed_code(stage: Deployment, configurations: list[dict[str, Any]]) -> Iter
 
 
 def check_permissions(stage: Deployment) -> Iterator[str]:
-    """Check that the role of each function has exactly the generated policy.
+    """Check that each function's role has exactly the generated policy.
 
-    Compare documents instead of simulating them, which is exact and needs one request per role. The tour then uses
-    the permissions.
+    The check compares policy documents instead of simulating them. The comparison is exact and needs one request per
+    role. The tour then uses the permissions.
     """
     iam = stage.sdk("iam")
     for function in stage.functions:
@@ -115,7 +115,7 @@ def _trusts_lambda(document: Any) -> bool:
 
 
 def _permissions(document: Any) -> set[str]:
-    """Return each action with its resource, and its condition where there is one."""
+    """Return each action with its resource, and with its condition if there is one."""
     parsed = json.loads(document) if isinstance(document, str) else document
     permissions = set()
     for statement in parsed["Statement"]:
@@ -132,7 +132,7 @@ def _as_list(value: Any) -> list[str]:
 
 
 def check_mappings(stage: Deployment) -> Iterator[str]:
-    """Check that each stream and queue invokes its function, through one enabled mapping with the declared settings."""
+    """Check that each stream and queue invokes its function through one enabled mapping with declared settings."""
     awslambda = stage.sdk("lambda")
     reservations = deployed_settings.reservations(awslambda, stage.name)
     current = {"lambda_functions": reservations, "extensions": stage.extensions}
@@ -151,7 +151,7 @@ def _mapping_problems(awslambda: Any, deployed: str, source: str, expected: dict
         yield f"{source} does not invoke {deployed}, because it has no event source mapping: run `chalice deploy`."
     for extra in [one for one in mappings if one not in own[:1]]:
         place = extra["EventSourceArn"]
-        yield f"{deployed} has a further event source mapping, {extra['UUID']} to {place}: run `chalice deploy`."
+        yield f"{deployed} has an additional event source mapping, {extra['UUID']} to {place}: run `chalice deploy`."
     for mapping in own[:1]:
         uuid, state = mapping["UUID"], mapping["State"]
         if state != "Enabled":
@@ -168,7 +168,7 @@ def _mapping_problems(awslambda: Any, deployed: str, source: str, expected: dict
 
 
 def check_logs(stage: Deployment) -> Iterator[str]:
-    """Check that the log group of each function exists and has the declared retention."""
+    """Check that each function's log group exists and has the declared retention period."""
     logs = stage.sdk("logs")
     pages = logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=f"/aws/lambda/{stage.name}")
     retention = {one["logGroupName"]: one.get("retentionInDays") for page in pages for one in page["logGroups"]}

@@ -1,4 +1,4 @@
-"""The checks of the API at its gateway: version, error envelopes, gateway responses and throttle."""
+"""Checks of the API at its gateway: version, error envelopes, gateway responses and throttle."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from infra.deploy import concurrency, deployed_settings, gateway_responses
 from infra.verify.client import Client
 from infra.verify.deployment import Deployment
 
-# Method, path, status and code. None has a credential.
+# Method, path, status and error code of requests without a credential.
 _ERRORS = (
     ("GET", "/v2/agents/unknown", 401, "UNAUTHORIZED"),
     ("GET", "/nowhere", 404, "NOT_FOUND"),
     ("DELETE", "/v3/agents", 404, "NOT_FOUND"),
 )
-# A deployment of an API takes some seconds to reach every host of API Gateway.
+# An API deployment takes several seconds to reach every API Gateway host.
 _PATIENCE_SECONDS = 60
 _POLL_SECONDS = 1.0
 
 
 def check_gateway(stage: Deployment) -> Iterator[str]:
-    """Check the version of the API, its error envelopes, its gateway responses and its throttle."""
+    """Check the API's version, error envelopes, gateway responses and throttle."""
     yield from _await_responses(Client(stage.address))
     gateway = stage.sdk("apigateway")
     for kind in gateway_responses.outdated(gateway, stage.api_id):
-        yield f"The gateway response {kind} of the API is not the declared one: run `chalice deploy`."
+        yield f"The API's gateway response {kind} differs from the declaration: run `chalice deploy`."
     settings = gateway.get_stage(restApiId=stage.api_id, stageName=stage.stage).get("methodSettings", {}).get("*/*", {})
     missing = [limit for limit in ("throttlingRateLimit", "throttlingBurstLimit") if settings.get(limit, 0) <= 0]
     for limit in missing:
@@ -37,7 +37,7 @@ def check_gateway(stage: Deployment) -> Iterator[str]:
 
 
 def _throttle_problems(stage: Deployment, settings: dict[str, Any]) -> Iterator[str]:
-    """Yield a sentence if the throttle differs from the operator's or, without an operator's, is below the default."""
+    """Yield a problem if the throttle differs from the operator's setting or, if unset, is below the default."""
     deployed = deployed_settings.read(stage.sdk, stage.name)
     executions = concurrency.available_executions(stage.sdk("lambda"), deployed.current)
     for name, value in concurrency.with_defaults(deployed.own, executions)["throttle"].items():
@@ -47,7 +47,7 @@ def _throttle_problems(stage: Deployment, settings: dict[str, Any]) -> Iterator[
 
 
 def _await_responses(client: Client) -> list[str]:
-    """Repeat the requests until all responses are as expected, for up to a minute; return the last problems."""
+    """Repeat the requests for up to a minute until all responses are as expected; return the last problems."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while True:
         is_last = time.monotonic() > deadline

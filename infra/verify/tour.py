@@ -1,4 +1,4 @@
-"""The requests of the tour: those of the README, and others for the records and errors that the README omits."""
+"""The tour's requests: the README's requests, plus requests for records and errors that the README omits."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from infra.verify.client import Client, Response
 
 AGENT, PERSON = "support", "ann"
 
-# Texts of the requests. The tables must not contain any of them in plain text.
+# Texts in the requests. The tables must not contain any of these texts in plain text.
 TEXTS = ("You help.", "Hello", "bo@example.com", "Acme", "lead@example.com")
 
 
 class Step(NamedTuple):
-    """A request with the status that it must have, and the code of its error.
+    """A request with the expected status and error code of its response.
 
-    `{etag}` in a header is the ETag of the last GET.
+    In a header, `{etag}` is the ETag from the last GET response.
     """
 
     method: str
@@ -57,7 +57,7 @@ TOUR = (
 
 
 def take(client: Client) -> list[str]:
-    """Send the requests; return a sentence for each response that is not the expected one."""
+    """Send the requests; return a problem for each unexpected response."""
     problems, etag = [], ""
     for step in TOUR:
         headers = {name: value.replace("{etag}", etag) for name, value in step.headers}
@@ -70,7 +70,7 @@ def take(client: Client) -> list[str]:
 
 
 def difference(response: Response, step: Step) -> str | None:
-    """Return a sentence if the response is not the expected one."""
+    """Return a problem if the response differs from the expected response."""
     envelope = response.body if isinstance(response.body, dict) else {}
     if (response.status, envelope.get("code")) == (step.status, step.code):
         return None

@@ -1,6 +1,6 @@
-"""The checks that use the stage: a temporary workspace, the tour, and the effects of the functions behind streams.
+"""Checks that use the stage: a temporary workspace, the tour, and the effects of the stream functions.
 
-The checks share the workspace of the tour and run in the order of `CHECKS`.
+The checks share the tour's workspace and run in the order of `CHECKS`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from infra.verify import tour
 from infra.verify.client import Client
 from infra.verify.deployment import Deployment, Note
 
-# A new event source mapping takes several minutes to read its stream, and the functions gather changes for a minute.
+# A new event source mapping takes several minutes to start reading its stream, and functions batch changes for a
+# minute.
 PATIENCE_SECONDS = 600
 _POLL_SECONDS = 1.0
-# Each type of event with the function that causes it, from a stream or, for the test, from a queue.
+# Each event type with the function that triggers it, from a stream or, for the test event, from a queue.
 _EVENTS = {
     "agent_created": "fan_out_agents",
     "message_received": "fan_out_conversations",
@@ -41,7 +42,7 @@ _EVENTS = {
 
 
 class Visit(NamedTuple):
-    """A stage with the temporary workspace in it. `deadline` of the monotonic clock ends every wait."""
+    """A stage and its temporary workspace. Every wait ends at `deadline`, a monotonic clock reading."""
 
     stage: Deployment
     workspace: NewWorkspace
@@ -50,7 +51,7 @@ class Visit(NamedTuple):
     deadline: float
 
     def wait_for(self, expected: dict[str, str], kinds: Callable[[], set[str]]) -> Iterator[tuple[str, str]]:
-        """Wait for the expected kinds until the deadline; yield each missing one with its function.
+        """Wait for the expected kinds until the deadline; yield each missing kind with its function.
 
         Raise OSError if the last response from the API is an error.
         """
@@ -77,7 +78,7 @@ class Visit(NamedTuple):
         return data
 
     def invoke(self, name: str, *packed: tuple[Any, ...]) -> Iterator[str]:
-        """Invoke the function of a queue with these messages, as Lambda does; yield a sentence if it fails."""
+        """Invoke a queue function with these messages, as Lambda does; yield a problem if it fails."""
         function = next(one for one in self.stage.functions if one.name == name)
         deployed = function.deployed_name(self.stage.name)
         records = [_sqs_record(number, text) for number, text in enumerate(map(messages.pack, packed))]
@@ -92,11 +93,11 @@ class Visit(NamedTuple):
 
 
 def begin(stage: Deployment, workspace: NewWorkspace, patience: float) -> tuple[Visit, list[str]]:
-    """Create a webhook endpoint and take the tour; return the visit, and a sentence for each unexpected response.
+    """Create a webhook endpoint and take the tour; return the visit, and a problem for each unexpected response.
 
     The checks wait for the functions until `patience` seconds after the tour.
 
-    The endpoint is the API itself. It rejects or accepts the webhook, and the list of deliveries shows the outcome.
+    The endpoint is the API itself. The API accepts or rejects the webhook, and the delivery list shows the outcome.
     """
     client = Client(stage.address, workspace.workspace_key)
     events = [event for event in _EVENTS if event != "webhook_test"]
@@ -110,7 +111,7 @@ def begin(stage: Deployment, workspace: NewWorkspace, patience: float) -> tuple[
 
 
 def check_encryption(visit: Visit) -> Iterator[str]:
-    """Check that the stored records of the tour are sealed: each decrypts, and contains no plain text of the tour."""
+    """Check that the tour's stored records are encrypted: each record decrypts and contains no plain text."""
     dynamodb, workspace_id = visit.stage.sdk("dynamodb"), visit.workspace.workspace_id
     of_agent = parent_scoped_ids.partition(workspace_id, tour.AGENT)
     partitions: tuple[tuple[type[storage.Row], str], ...] = (
@@ -139,11 +140,11 @@ def check_encryption(visit: Visit) -> Iterator[str]:
             try:
                 sample.decrypt(table.removeprefix(f"{visit.stage.name}-"), [item[key]["S"] for key in keys], item)
             except encryption.DecryptionError:
-                yield f"A record of {table} cannot be decrypted with the keys of the stage."
+                yield f"A record of {table} cannot be decrypted with the stage's keys."
 
 
 def check_webhooks(visit: Visit) -> Iterator[str]:
-    """Check that each kind of event has a delivery with an outcome."""
+    """Check that each event type has a delivery with an outcome."""
     path, outcomes = f"/v3/webhooks/{visit.webhook_id}/deliveries?limit=100", dict[str, Any]()
 
     def kinds() -> set[str]:
@@ -170,19 +171,19 @@ def check_tallies(visit: Visit) -> Iterator[str]:
     agent, quarters = storage.join_key(workspace_id, tour.AGENT), listing.list_quarters(workspace_id, tour.AGENT)
     yield from visit.invoke("maintain", *(tasks.RecountQuarter(agent, *quarter) for quarter in quarters))
     if not tallies.list_months(workspace_id, tour.AGENT):
-        yield f"{visit.stage.name}-maintain counted no conversation of the tour: check its log."
-    # An empty invocation shows that the function starts and may be invoked.
+        yield f"{visit.stage.name}-maintain did not count the tour's conversation: check its log."
+    # An empty invocation verifies that the function starts and may be invoked.
     yield from visit.invoke("follow_conversations")
 
 
 def check_queue_functions(visit: Visit) -> Iterator[str]:
-    """Invoke the functions of the queues that the tour needs too few records for."""
+    """Invoke the queue functions that the tour does not reach, because it creates too few records."""
     workspace_id = visit.workspace.workspace_id
     yield from visit.invoke("maintain", tasks.ContinueFanOut(workspace_id, "agent_created", ((ids.new_id(),),)))
 
 
 def check_cascade(visit: Visit) -> Iterator[str]:
-    """Check that the deletion of the agent deletes its records."""
+    """Check that deleting the agent deletes the agent's records."""
     response = visit.client.send("DELETE", f"/v3/agents/{tour.AGENT}")
     if response.status != 200:
         yield f"DELETE /v3/agents/{tour.AGENT} was answered with {response.status}: {response.body}."
@@ -195,16 +196,16 @@ def check_cascade(visit: Visit) -> Iterator[str]:
 
 
 Check = Callable[[Visit], Iterator[str]]
-"""A check of a visit: it yields a sentence for each problem."""
+"""A check of a visit, which yields a sentence for each problem."""
 CHECKS: dict[str, Check] = {
     "encryption": check_encryption,
     "webhooks": check_webhooks,
     "tallies": check_tallies,
     "queue functions": check_queue_functions,
 }
-"""By name, in the order in which they run."""
+"""Checks keyed by name, in the order in which they run."""
 DELETIONS: dict[str, Check] = {"cascade": check_cascade}
-"""The checks that delete the records of the others."""
+"""Checks that delete the records of the other checks."""
 
 
 def _sqs_record(number: int, text: str) -> dict[str, Any]:

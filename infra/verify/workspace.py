@@ -1,4 +1,4 @@
-"""The temporary workspace of a verification. A row marks it, so that a later run finds what a killed run left behind.
+"""The temporary workspace of a verification. A row marks it, so that a later run can find an abandoned workspace.
 
 The workspace and its mark are created in one transaction, and the mark is deleted after the workspace.
 """
@@ -16,14 +16,14 @@ from infra.operator import removal
 
 _NAME = "Temporary workspace of `make verify`"
 _MARKS = "verify"
-# Longer than a verification takes, because a newer mark may belong to a running verification.
+# Longer than any verification, because a newer mark may belong to a running verification.
 _LONGEST_RUN_SECONDS = 30 * 60
-# The credentials of the workspace expire soon, even if nothing removes the workspace.
+# The workspace's credentials expire soon, even if the workspace is never removed.
 _CREDENTIAL_SECONDS = 60 * 60
 
 
 class MarkRow(storage.Row):
-    """The mark of a temporary workspace. All marks share a partition, which no workspace has as its id."""
+    """The mark of a temporary workspace. All marks share a partition whose key is not a workspace id."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -41,17 +41,17 @@ def create() -> workspaces.NewWorkspace:
 
 
 def list_abandoned() -> Iterator[str]:
-    """Yield the ids of the workspaces that earlier runs left behind. One request."""
+    """Yield the ids of workspaces that earlier runs have not removed. This costs one request."""
     for row in storage.iterate(MarkRow, _MARKS):
         if ids.timestamp_of(row.item) < clock.milliseconds() - _LONGEST_RUN_SECONDS * 1000:
             yield row.item
 
 
 def remove(workspace_id: str) -> int:
-    """Remove a temporary workspace with all of its records; return the number of deleted rows. Can be repeated.
+    """Remove a temporary workspace and all of its records; return the number of deleted rows. Idempotent.
 
-    Unlike `infra.cams workspace delete`, do not wait for the last requests and webhooks: the verification has already
-    waited for them. Rows that the functions behind streams write later expire.
+    Unlike `infra.cams workspace delete`, do not wait for the last requests and webhooks, because the verification has
+    already waited for them. Rows that stream functions write later expire.
     """
     total = 0
     with suppress(errors.NotFound):

@@ -24,7 +24,7 @@ _NO_ENGINE = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "none", "A
 # No server listens at this address, so a command that continues fails without changing an account.
 _NOWHERE = {**_NO_ENGINE, "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}
 
-_REFUSED = "The engine at http://127.0.0.1:9 does not answer"
+_REFUSED = "The engine at http://127.0.0.1:9 does not respond"
 
 # A replacement for `.venv/bin/python` that prints the command line of the guard.
 _PYTHON = f"""#!{sys.executable}
@@ -144,17 +144,17 @@ def test_another_directory_and_a_profile_are_handed_over(project: Path, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["deploy", "--api-gateway-stage", "v1"], "The stage of the API is always called dev: omit "
+        (["deploy", "--api-gateway-stage", "v1"], "The API stage is always called dev: omit "
                                                   "--api-gateway-stage."),
         (["deploy", "--autogen-policy"], "infra/deploy/functions.py declares the permissions: omit --autogen-policy."),
         (["deploy", "--connection-timeout", "9"], "A deployment sets its own timeouts: omit --connection-timeout."),
-        (["package", "out"], "`chalice package` omits the tables, key, streams and permissions of a stage: use "
+        (["package", "out"], "`chalice package` omits a stage's tables, key, streams and permissions: use "
                              "`chalice deploy`."),
-        (["dev", "plan"], "`chalice dev plan` omits the tables, key, streams and permissions of a stage: use "
+        (["dev", "plan"], "`chalice dev plan` omits a stage's tables, key, streams and permissions: use "
                           "`chalice deploy`."),
-        (["dev", "appgraph"], "`chalice dev appgraph` needs the packages of the project: run `make install`, then "
+        (["dev", "appgraph"], "`chalice dev appgraph` needs the project's packages: run `make install`, then "
                               "`.venv/bin/chalice`."),
-        (["local"], "`chalice local` needs the packages of the project: run `make install`, then `.venv/bin/chalice`."),
+        (["local"], "`chalice local` needs the project's packages: run `make install`, then `.venv/bin/chalice`."),
     ],
 )  # fmt: skip
 @first_case
@@ -190,7 +190,7 @@ def test_a_built_project_is_deployed_by_infra_deploy_only(tmp_path: Path) -> Non
     built = cloud.copy_project(tmp_path / "built", {})
     shutil.rmtree(built / "infra")
     ran = chalice(built, "deploy")
-    sentence = f"{built} is not a whole checkout of CAMS: run `chalice deploy` in one."
+    sentence = f"{built} is not a complete checkout of CAMS: run `chalice deploy` in one."
     assert (ran.returncode, ran.stderr) == (1, f"Error: {sentence}\n")
     ran = chalice(built, "deploy", CAMS_DEPLOYER="1", **_NOWHERE)
     assert "Could not connect to the endpoint URL" in ran.stderr  # Chalice itself

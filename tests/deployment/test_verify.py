@@ -152,7 +152,7 @@ def test_the_quarter_hour_of_the_tour_is_counted_although_another_one_has_begun(
         visit.Visit, "invoke", lambda _, name, *messages: invoked.update(dict.fromkeys(messages, name)) or []
     )
     current = visit.Visit(deployed(), workspace, InProcess(""), "", 0.0)
-    assert [*visit.check_tallies(current)][-1].startswith("cams-prod-maintain counted no conversation")
+    assert [*visit.check_tallies(current)][-1].startswith("cams-prod-maintain did not count the tour")
     assert {(one.day, one.number): name for one, name in invoked.items() if isinstance(one, RecountQuarter)} == quarters
 
 

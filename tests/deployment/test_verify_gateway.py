@@ -83,7 +83,7 @@ def test_another_version_and_a_missing_throttle_are_named(monkeypatch: pytest.Mo
         f"The stage prod of the API {api_id} has no {limit}: run `chalice deploy`."
         for limit in ("throttlingRateLimit", "throttlingBurstLimit")
     ]
-    assert "The gateway response THROTTLED of the API is not the declared one: run `chalice deploy`." in sentences
+    assert "The API's gateway response THROTTLED differs from the declaration: run `chalice deploy`." in sentences
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_a_missing_alarm_and_a_missing_log_group_are_named() -> None:
         assert [one.split()[2] for one in found] == [name.replace("${Name}", "cams-prod") for name in names]
         assert (type(note), note) == (
             Note,
-            f"nobody receives the alarms: {topic} has no confirmed subscription (docs/operate.md, Deploy)",
+            f"the alarms have no recipient: {topic} has no confirmed subscription (docs/operate.md, Deploy)",
         )
         groups = [one["LogGroupName"]["Fn::Sub"] for one in template.declared("AWS::Logs::LogGroup")]
         missing = [one.split()[3] for one in functions.check_logs(current)]

@@ -82,8 +82,7 @@ def test_an_aws_error_is_reported_in_one_line(engine: None, monkeypatch: pytest.
 
 _REGION = {"AWS_DEFAULT_REGION": "eu-west-1"}
 _NO_ENVIRONMENT = (
-    "Use the environment that the stage's deployment prints, "
-    "or `set -a; . .local/environment; set +a` for `make run`."
+    "Use the environment that the stage's deployment prints, or `set -a; . .local/environment; set +a` for `make run`."
 )
 _LOGIN = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 

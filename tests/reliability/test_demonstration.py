@@ -53,7 +53,7 @@ def test_it_fills_the_run_once(run: Run) -> None:
     assert (report["totals"]["conversations"], report["totals"]["newVisitors"]) == (25, 65)
     again = demonstrate(run.directory, "--conversations", "99")
     assert again.returncode == 0
-    assert "The demonstration data exists already; nothing was added." in again.stdout
+    assert "The demonstration data already exists; nothing was added." in again.stdout
     assert data(run, path)["totals"] == report["totals"]
     assert run.output.count("POST") == 0
 
