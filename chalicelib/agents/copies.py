@@ -1,7 +1,7 @@
-"""Copies of an agent and its tools. One transaction creates them all, with new ids and a new agent key.
+"""Copies agents with their tools. One transaction creates a copy, with new ids and a new agent key.
 
-An agent's `assignedToolsIds`, and its nodes' `toolsIds`, refer to tools by id. A copy refers to the copied tools.
-Node and field ids stay the same, because they are unique only within the record.
+An agent's `assignedToolsIds`, and its nodes' `toolsIds`, refer to tools by id. In a copy, these members refer to the
+copied tools. Node and field ids stay the same, because they only have to be unique within their record.
 """
 
 import json
@@ -13,8 +13,8 @@ from chalicelib.agents import store
 from chalicelib.storage import Document, DocumentRow
 from chalicelib.tools import store as tools
 
-# Maximum tools that one transaction can create together with their agent. It has at most 100 items and 4 MB. The agent
-# needs three items, and an `Idempotency-Key` needs one.
+# Maximum tools that one transaction can create together with their agent. A transaction has at most 100 items and 4 MB.
+# The agent needs three items, and an `Idempotency-Key` needs one.
 MAX_TOOLS = 96
 _MAX_TRANSACTION = 4_000_000
 # Maximum characters in the JSON of an agent and its tools, to limit memory use per request.
@@ -44,9 +44,10 @@ class Copy(NamedTuple):
 
 
 def read_with_all_tools(workspace_id: str, agent_id: str) -> store.AgentAndTools:
-    """Return the agent and all its tools, if one transaction can create them. Costs one request per MB, up to 4 MB.
+    """Return the agent and all tools, if one transaction can create them.
 
-    Raise NotFound if the agent does not exist, and TooLarge if there are more than 96 tools or 4 MB.
+    This costs one request per MB, up to 4 MB. Raise NotFound if the agent does not exist, and TooLarge if there are
+    more than 96 tools or 4 MB.
     """
     first_page = store.find_with_tools(workspace_id, agent_id)
     agent, rows = store.require_agent(first_page.agent), first_page.tools
@@ -59,7 +60,7 @@ def read_with_all_tools(workspace_id: str, agent_id: str) -> store.AgentAndTools
 
 
 def clone(workspace_id: str, source: store.AgentAndTools) -> Copy:
-    """Stage a copy of an agent and its tools. It has all members, including secrets, and a new agent key."""
+    """Stage a copy of an agent and its tools. The copy has all members, including secrets, and a new agent key."""
     agent = store.require_agent(source.agent)
     agent_id = ids.new_id()
     agent_document, *tool_documents = open_all([agent, *source.tools])

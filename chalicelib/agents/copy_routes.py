@@ -29,9 +29,9 @@ _AROUND = 100
 def clone_agent(agent_id: str) -> Response:
     """Create an agent with another agent's members and tools. The new agent and its tools get new ids.
 
-    Secret members are copied, except `SECRET_API_KEY`, which is new. That key does not expire: if the caller is an
-    access token, `warnings` lists it. Tool references become references to the copies. The request fails with 413
-    if the agent has more than 96 tools.
+    Secret members are copied, except `SECRET_API_KEY`, which is new. If the caller is an access token, `warnings` lists
+    this key, because it does not expire. Tool references are changed to the copied tools. The request fails with 413 if
+    the agent has more than 96 tools.
     """
     workspace_id = auth.caller().workspace_id
     copy = copies.clone(workspace_id, copies.read_with_all_tools(workspace_id, agent_id))
@@ -44,8 +44,8 @@ def read_template(agent_id: str) -> Response:
     """Read an agent and its tools without secrets and ids, for `POST /v3/agents/import`.
 
     The template refers to a tool by its position in `tools`, such as `tools.0`. Members that are unknown to the service
-    may be secret, so they are omitted. If the credential can read secrets, `warnings` lists them. The request fails
-    with 413 if the template would be too large to import: more than 96 tools or more than 2 MB.
+    may be secret, so they are omitted. If the credential can read secrets, `warnings` lists the omitted members. The
+    request fails with 413 if the template would be too large to import: more than 96 tools or more than 2 MB.
     """
     source = copies.read_with_all_tools(auth.caller().workspace_id, agent_id)
     document, *tool_documents = copies.open_all([store.require_agent(source.agent), *source.tools])
@@ -68,12 +68,13 @@ def read_template(agent_id: str) -> Response:
     raises=(store.KeyTaken, errors.TooLarge),
 )
 def import_agent() -> Response:
-    """Create an agent and its tools from a template, as `GET /v3/agents/{agent_id}/template` returns it in `data`.
+    """Create an agent and its tools from a template.
 
-    No member gets a default, so the new agent's template equals the template that you sent. The service generates
-    the ids and, unless the template has one, the `SECRET_API_KEY`. That key does not expire: if the caller is an access
-    token, `warnings` lists it. You may add secrets to a template. Members that are unknown to the service are stored as
-    sent, and `warnings` lists them.
+    Templates are returned by `GET /v3/agents/{agent_id}/template`, in `data`. No member gets a default value, so the
+    new agent's template equals the template that you sent. The service generates the ids and, unless the template
+    contains one, the `SECRET_API_KEY`. If the caller is an access token, `warnings` lists this key, because it does not
+    expire. You may add secrets to a template. Members that are unknown to the service are stored as sent, and
+    `warnings` lists them.
     """
     body: record.TemplateIn = bodies.read()
     document = privileges.guard_agent_key({}, templates.members(body.template), f"template.{privileges.AGENT_KEY}")

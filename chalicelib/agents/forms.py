@@ -2,7 +2,7 @@
 
 The document is stored in the v3 form. The v2 form is a projection: it has fewer members, renames two, and represents
 the theme as an object instead of JSON text (§2.4, §2.5). A write in one form keeps the members that exist only in the
-other. Members that neither form declares are kept and returned in both, so that newer clients lose no data.
+other form. Members that neither form declares are stored and returned in both forms, so newer clients lose no data.
 """
 
 import json
@@ -26,7 +26,7 @@ _V2_ONLY, _V3_ONLY = _V2 - _V3, _V3 - _V2
 
 
 def merge_v3(document: Document, change: AgentV3, path: str = "agent") -> Document:
-    """Return `document` with a v3 change: objects merge, lists replace, `nodes` merge by id, null clears.
+    """Merge a v3 change into `document`: merge objects, replace lists, merge `nodes` by id, and clear null members.
 
     Raise Invalid for a v2-only member, or a duplicate node. `path` is the path of the change in the body.
     """
@@ -39,7 +39,7 @@ def merge_v3(document: Document, change: AgentV3, path: str = "agent") -> Docume
 
 
 def merge_v2(document: Document, change: AgentV2) -> Document:
-    """Return `document` with a v2 change: top-level members replace, null clears. Raise Invalid for v3 members."""
+    """Merge a v2 change: replace top-level members, and clear null members. Raise Invalid for v3 members."""
     for name in sorted(change.model_fields_set & _V3_ONLY):
         rule = "the service sets it" if name in _READ_ONLY else "change it at /v3/agents/{agent_id}"
         raise errors.Invalid.member(name, f"is a member of the v3 form only; {rule}")
@@ -68,7 +68,7 @@ def platform(document: Document) -> str:
 
 
 def _theme(text: str | None) -> Document | None:
-    """Return the theme in the stored text. Return None if the text is not a theme, because v3 accepts any text."""
+    """Return the theme in the stored text, or None if the text is not a theme. The v3 form accepts any text."""
     theme: Document = parse_theme(text)
     try:
         Theme.model_validate(theme)

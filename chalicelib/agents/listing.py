@@ -1,4 +1,4 @@
-"""The list of a workspace's agents, ordered by id or by their last change.
+"""Lists a workspace's agents, ordered by id or by last change.
 
 Filters use the summaries in the indexes, which have about 1 KB each. Documents are read only for the agents that match.
 """
@@ -13,7 +13,7 @@ from chalicelib.agents.rows import AgentRow
 from chalicelib.http import current_request, pages, parameters
 
 NAMES = ("q", "starred", "deployed", "sort")
-# The values of `sort`. An index sorts by unencrypted attributes, so the list cannot be sorted by sealed members.
+# The values of `sort`. An index sorts by unencrypted attributes, so the list cannot be sorted by encrypted members.
 ORDERS = ("lastModified",)
 _SEARCHED = ("title", "description")
 # Index entries per query. The first query reads only one page.
@@ -33,7 +33,7 @@ class AgentQuery(NamedTuple):
 
     @classmethod
     def from_request(cls) -> "AgentQuery":
-        """Return the query of the request. An absent filter matches every agent. Raise Invalid for bad parameters."""
+        """Return the request's query. A missing filter matches every agent. Raise Invalid for invalid parameters."""
         flags = {name: value for name in ("starred", "deployed") if (value := parameters.flag(name)) is not None}
         text, sort = parameters.search_text("q"), current_request.query_value("sort")
         if sort not in (None, *ORDERS):
@@ -54,10 +54,10 @@ class AgentQuery(NamedTuple):
 
 
 def examine(workspace_id: str, query: AgentQuery, limit: int) -> Iterator[pages.Examined]:
-    """Yield the examined agents after the cursor. The caller stops after `limit` agents that match.
+    """Yield the examined agents after the cursor. The caller stops after `limit` matching agents.
 
-    Costs one request for the first `limit` index entries, one per 100 further entries up to 500 in total, and one per
-    20 agents that match.
+    This costs one request for the first `limit` index entries, one per 100 further entries up to 500 in total, and one
+    per 20 matching agents.
     """
     fetch = partial(store.list_changes if query.is_by_change else store.list_entries, workspace_id)
     examined, missing, portion, cursor = 0, limit, limit, query.cursor
@@ -77,7 +77,7 @@ def examine(workspace_id: str, query: AgentQuery, limit: int) -> Iterator[pages.
 
 
 def _up_to_match(entries: list[AgentRow], query: AgentQuery, number: int) -> list[tuple[AgentRow, bool]]:
-    """Return the entries up to match number `number`, each with a flag for whether it matches."""
+    """Return the entries up to match number `number`. Each has a flag that is true if the entry matches."""
     matches = []
     for entry in entries:
         is_match = query.match(entry)

@@ -19,14 +19,14 @@ class ChildNode(OpenWire):
 
 
 class AutoRerouter(OpenWire):
-    """The member `autoRerouter` of a node."""
+    """The `autoRerouter` member of a node."""
 
     enabled: OptionalFlag = None
     level: OptionalNumber = None
 
 
 class NodeKnowledgeBase(OpenWire):
-    """The member `kb` of a node."""
+    """The `kb` member of a node."""
 
     enabled: OptionalFlag = None
     maxChunks: OptionalNumber = None
@@ -35,13 +35,13 @@ class NodeKnowledgeBase(OpenWire):
 
 
 class ConditionData(OpenWire):
-    """The member `conditionData` of a node."""
+    """The `conditionData` member of a node."""
 
     condition: OptionalText = None
 
 
 class PreStart(OpenWire):
-    """The member `preStart` of a node."""
+    """The `preStart` member of a node."""
 
     url: OptionalText = None
     enabled: OptionalFlag = None
@@ -49,7 +49,7 @@ class PreStart(OpenWire):
 
 
 class Node(OpenWire):
-    """An entry of `nodes`. A change merges into the stored node with the same `id`; without `id`, the node is new."""
+    """An entry in `nodes`. A change is merged into the stored node with the same `id`. A node without `id` is new."""
 
     id: OptionalText = None
     name: OptionalText = None
@@ -70,7 +70,7 @@ class Node(OpenWire):
 
 
 class SilenceDetection(OpenWire):
-    """The member `silenceDetection` of `nodesSettings`."""
+    """The `silenceDetection` member of `nodesSettings`."""
 
     enabled: OptionalFlag = None
     timeoutSeconds: OptionalNumber = None
@@ -78,7 +78,7 @@ class SilenceDetection(OpenWire):
 
 
 class SmartEndpointing(OpenWire):
-    """The member `smartEndpointing` of `nodesSettings`."""
+    """The `smartEndpointing` member of `nodesSettings`."""
 
     enabled: OptionalFlag = None
     waitSeconds: OptionalNumber = None
@@ -88,13 +88,13 @@ class SmartEndpointing(OpenWire):
 
 
 class StopSpeakPlan(OpenWire):
-    """The member `stopSpeakPlan` of `nodesSettings`."""
+    """The `stopSpeakPlan` member of `nodesSettings`."""
 
     minWords: OptionalNumber = None
 
 
 class NodesSettings(OpenWire):
-    """The member `nodesSettings` of an agent."""
+    """The `nodesSettings` member of an agent."""
 
     appendBeforePrompt: OptionalText = None
     routerLLmOptions: ModelOptions | None = None

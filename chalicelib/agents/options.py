@@ -20,7 +20,7 @@ from chalicelib.workspaces.models import MAX_RETENTION_DAYS
 
 
 class KnowledgeBaseModel(OpenWire):
-    """The member `vg_kb_llm` of an agent."""
+    """The `vg_kb_llm` member of an agent."""
 
     searchMethod: OptionalText = None
     searchPrompt: OptionalText = None
@@ -30,33 +30,33 @@ class KnowledgeBaseModel(OpenWire):
 
 
 class PhotoappOptions(OpenWire):
-    """The member `photoappOptions` of an agent."""
+    """The `photoappOptions` member of an agent."""
 
     pageId: OptionalOwnId = None
     accessToken: OptionalSecret = None
 
 
 class Flowtool(OpenWire):
-    """The member `flowtool` of an agent."""
+    """The `flowtool` member of an agent."""
 
     webhookUrl: OptionalText = None
     webhookSecret: OptionalSecret = None
 
 
 class VfSettings(OpenWire):
-    """The member `vfSettings` of an agent."""
+    """The `vfSettings` member of an agent."""
 
     enableIgnoreUrlPaths: OptionalFlag = None
 
 
 class VfConfig(OpenWire):
-    """The member `vfConfig` of an agent."""
+    """The `vfConfig` member of an agent."""
 
     alwaysEnableCardButtons: OptionalFlag = None
 
 
 class VoiceplatformConfig(OpenWire):
-    """The member `voiceplatformConfig` of an agent."""
+    """The `voiceplatformConfig` member of an agent."""
 
     syncKbOnSave: OptionalFlag = None
     PUBLIC_API_KEY: OptionalSecret = None
@@ -71,7 +71,7 @@ class VoiceplatformConfig(OpenWire):
 
 
 class VgOptions(OpenWire):
-    """The member `vgOptions` of an agent."""
+    """The `vgOptions` member of an agent."""
 
     isLlmStudio: OptionalFlag = None
     showSources: OptionalFlag = None
@@ -82,7 +82,7 @@ class VgOptions(OpenWire):
 
 
 class UiVoice(OpenWire):
-    """The member `ui.voice` of an agent."""
+    """The `ui.voice` member of an agent."""
 
     question: OptionalText = None
     continueBtnLabel: OptionalText = None
@@ -90,7 +90,7 @@ class UiVoice(OpenWire):
 
 
 class Ui(OpenWire):
-    """The member `ui` of an agent."""
+    """The `ui` member of an agent."""
 
     bgImageVisible: OptionalFlag = None
     widgetType: OptionalText = None
@@ -99,7 +99,7 @@ class Ui(OpenWire):
 
 
 class Internal(OpenWire):
-    """The member `internal` of an agent."""
+    """The `internal` member of an agent."""
 
     accountCreationConfig: OptionalText = None
     websocketServer: OptionalText = None
@@ -108,14 +108,14 @@ class Internal(OpenWire):
 
 
 class Community(OpenWire):
-    """The member `community` of an agent."""
+    """The `community` member of an agent."""
 
     channelIds: OptionalOwnIds = None
     webhookUrls: Annotated[OptionalTexts, SECRET] = None  # anyone with the URL can post
 
 
 class Limits(OpenWire):
-    """The member `limits` of an agent (§8)."""
+    """The `limits` member of an agent (§8)."""
 
     maxInteractionsPerUserId: OptionalNumber = None
     maxAnnualCreditsUsage: OptionalNumber = None
@@ -123,27 +123,27 @@ class Limits(OpenWire):
 
 
 class Retention(OpenWire):
-    """The member `retention` of an agent: how long conversations are kept after their last activity."""
+    """The `retention` member of an agent: how long conversations are kept after their last activity."""
 
     days: Annotated[int, Field(ge=1, le=MAX_RETENTION_DAYS), INTEGRAL_FLOAT_AS_INT] | None = None
 
 
 class Advanced(OpenWire):
-    """The member `advanced` of an agent."""
+    """The `advanced` member of an agent."""
 
     serverUrl: OptionalText = None
     serverUrlSecret: OptionalSecret = None
 
 
 class FallbackSettings(OpenWire):
-    """The member `fallbackSettings` of an agent."""
+    """The `fallbackSettings` member of an agent."""
 
     model: OptionalText = None
     creditThreshold: OptionalNumber = None
 
 
 class Marketplace(OpenWire):
-    """The member `marketplace` of an agent."""
+    """The `marketplace` member of an agent."""
 
     enabled: OptionalFlag = None
     priceUSD: OptionalNumber = None

@@ -1,4 +1,4 @@
-"""The members of the agent record, in the v2 and the v3 form; `forms` converts between them (§2.4, §2.5)."""
+"""The members of the agent record in the v2 and v3 forms. `forms` converts between the forms (§2.4, §2.5)."""
 
 from typing import Annotated, Any
 
@@ -33,7 +33,7 @@ from chalicelib.tools.models import NewTool, Tool, ToolName
 
 
 class SharedMembers(OpenWire):
-    """The members with the same name and type in both forms."""
+    """Members with the same name and type in both forms."""
 
     title: PublicText = None
     description: PublicText = None
@@ -207,7 +207,7 @@ class AgentV3(SharedMembers):
 
 
 class NewAgent(AgentV3):
-    """A new agent. Its `tools` are created with it."""
+    """A new agent, and the `tools` that are created with it."""
 
     tools: list[NewTool] | None = None  # type: ignore[assignment]
 
@@ -219,7 +219,7 @@ class NewAgentIn(WireModel):
 
 
 class TemplateTool(Tool):
-    """A tool of a template. `name` is required."""
+    """A tool in a template. `name` is required."""
 
     name: ToolName
 
@@ -227,7 +227,7 @@ class TemplateTool(Tool):
 class Template(AgentV3):
     """An agent and its `tools`, without secrets and ids.
 
-    `assignedToolsIds`, and `toolsIds` of a node, refer to a tool by its position in `tools`: `tools.0` is the first.
+    `assignedToolsIds` and a node's `toolsIds` refer to a tool by its position in `tools`: `tools.0` is the first.
     """
 
     tools: list[TemplateTool] | None = None  # type: ignore[assignment]

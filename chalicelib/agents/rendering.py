@@ -1,4 +1,4 @@
-"""The v3 form of an agent in responses. Stored JSON is copied into a response without parsing."""
+"""Renders agents in the v3 form. Stored JSON text is copied into responses without being parsed."""
 
 import json
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def with_tools(
     whole_agent: store.AgentAndTools,
     warnings: Sequence[errors.MemberIssue] = (),
 ) -> Response:
-    """Return the response with an agent in the v3 form: the members in the JSON `text`, and the agent's tools."""
+    """Return a response with an agent in the v3 form: the members in the JSON text `text`, and the agent's tools."""
     agent = json_text.with_members(_service_members(auth.caller().workspace_id, row.agent_id), _without_owner(text))
     tool_texts = (json_text.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in whole_agent.tools)
     complete = json_text.with_list(agent, "tools", tool_texts) if whole_agent.is_complete else None
@@ -42,7 +42,7 @@ def with_tools(
 
 
 def render(row: store.AgentRow) -> Document:
-    """Return the v3 form of an agent for a list, without its tools."""
+    """Return an agent in the v3 form for a list, without its tools."""
     return v3_form(row.workspace_id, row.agent_id, row.open())
 
 

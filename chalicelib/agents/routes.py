@@ -1,4 +1,4 @@
-"""Agents over HTTP (§4.1, §4.2)."""
+"""Agent routes: reads, lists, creation and changes (§4.1, §4.2)."""
 
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ _KEY = f"agent.{privileges.AGENT_KEY}"
 def read_agent(agent_id: str) -> Response:
     """Read an agent in the v3 form, with its tools.
 
-    If the tools are too large for the response, `tools` is absent. In that case, list them in pages.
+    If the tools are too large for the response, `tools` is absent. In that case, list the tools in pages.
     """
     stored = store.find_with_tools(auth.caller().workspace_id, agent_id)
     row = store.require_agent(stored.agent)
@@ -44,11 +44,11 @@ def read_agent(agent_id: str) -> Response:
 @routes.route("/v3/agents", methods=["GET"])
 @Operation(data="list[record.AgentV3]", query=("limit", "cursor", *listing.NAMES), bounded=True)
 def list_agents() -> Response:
-    """List the agents of the workspace that match all filters, in the v3 form, ordered by id.
+    """List the workspace's agents that match all filters, in the v3 form, ordered by id.
 
     With `sort=lastModified`, the most recently changed agent comes first. `q` searches the title and the first 200
     characters of the description. A request examines up to 500 agents, so a page may be short or empty. As long as
-    `hasMore` is true, continue with `nextCursor` as `cursor`. New and changed agents may appear a second later.
+    `hasMore` is true, continue with `nextCursor` as `cursor`. New and changed agents may take a second to appear.
     """
     limit, query = parameters.limit(), listing.AgentQuery.from_request()
     agents = listing.examine(auth.caller().workspace_id, query, limit)
@@ -67,9 +67,9 @@ def list_agents() -> Response:
 def create_agent() -> Response:
     """Create an agent, and its tools if the body contains any.
 
-    The service generates its id and, unless the body has one, its `SECRET_API_KEY`. That key does not expire: if the
-    caller is an access token, `warnings` lists it. Members that are unknown to the service are stored as sent, and
-    `warnings` lists them.
+    The service generates its id and, unless the body contains one, its `SECRET_API_KEY`. If the caller is an access
+    token, `warnings` lists this key, because it does not expire. Members that are unknown to the service are stored as
+    sent, and `warnings` lists them.
     """
     body: record.NewAgentIn = bodies.read()
     workspace_id, agent_id = auth.caller().workspace_id, new_id()
@@ -91,11 +91,11 @@ def create_agent() -> Response:
     raises=(errors.NotFound, errors.Stale, store.KeyTaken, errors.TooLarge),
 )
 def change_agent(agent_id: str) -> Response:
-    """Change an agent. Objects merge, lists replace, `nodes` merge by id, and `null` clears a member.
+    """Change an agent. Objects are merged, lists are replaced, `nodes` are merged by id, and `null` clears a member.
 
-    `tools` is ignored, and `warnings` lists it: change each tool through its own route. Members that are unknown to the
-    service replace the stored members with the same names, and `warnings` lists them. Only the workspace key can set
-    `SECRET_API_KEY`.
+    `tools` is ignored, and `warnings` lists it. To change a tool, use the tool's own route. Members that are unknown to
+    the service replace the stored members with the same names, and `warnings` lists them. Only the workspace key can
+    set `SECRET_API_KEY`.
     """
     change: record.AgentIn = bodies.read()
     stored = store.find_with_tools(auth.caller().workspace_id, agent_id)
@@ -113,7 +113,7 @@ def list_organisation_agents(org_id: str) -> Response:
     """List the agents in an organisation's `widgetIDs`, in the v3 form, ordered by id.
 
     Ids of missing agents are skipped. A request examines up to 500 ids, so a page may be short or empty. As long as
-    `hasMore` is true, continue with `nextCursor` as `cursor`. Changes may appear in the list a second later.
+    `hasMore` is true, continue with `nextCursor` as `cursor`. Changes may take a second to appear in the list.
     """
     limit, after, workspace_id = parameters.limit(), parameters.cursor() or "", auth.caller().workspace_id
     members = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
@@ -143,7 +143,7 @@ def read_agent_v2(agent_id: str) -> Response:
     raises=(errors.Stale, store.AgentBeingDeleted, store.KeyTaken, errors.TooLarge),
 )
 def save_agent(agent_id: str) -> Response:
-    """Create or change an agent. Members that you leave out keep their values, and `null` clears a member.
+    """Create or change an agent. Omitted members keep their values, and `null` clears a member.
 
     Only the workspace key can set `SECRET_API_KEY`. Members that are unknown to the service are stored as sent, and
     `warnings` lists them.
@@ -164,7 +164,7 @@ def save_agent(agent_id: str) -> Response:
 
 
 def _without_unusable_key(row: store.AgentRow, before: Document, key: str | None) -> Document:
-    """Return `before`, without its agent key if the workspace key sends the same key again and it has no credential.
+    """Return `before`, but without its agent key if the workspace key sends this key back and it has no credential.
 
     Earlier versions stored keys without a credential. Omitting such a key makes the save stage its credential. This
     costs one request, but only if `key`, the key in the change, equals the stored key.

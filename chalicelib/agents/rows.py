@@ -1,7 +1,7 @@
 """Items of the agents table. An agent and its tools share a partition, so one query reads them together.
 
-The partition key has a prefix that is derived from the agent's id (`parent_scoped_ids`). Two agents of a workspace may
-have the same prefix, so readers compare the agent's id, which every item contains. The agent sorts before its tools.
+The partition key has a prefix that is derived from the agent's id (`parent_scoped_ids`). Two agents in a workspace may
+have the same prefix, so readers compare the agent id, which every item contains. An agent sorts before its tools.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ _AGENT = "agent"
 
 
 class AgentsByWorkspace(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-call]
-    """An index of a workspace's agents by id. A row from it has no document, so it must never be saved."""
+    """An index of a workspace's agents by id. Its rows have no document, so they must never be saved."""
 
     class Meta:
         index_name = "by_workspace"
@@ -30,7 +30,7 @@ class AgentsByWorkspace(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-un
 class ByChange(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-call]
     """An index of a workspace's agents by version tag, which increases with each change.
 
-    Its keys are attributes that every stored agent has, so it needs no backfill. A row from it must never be saved.
+    Its keys are attributes that every stored agent has, so the index needs no backfill. Its rows must never be saved.
     """
 
     class Meta:
@@ -42,9 +42,9 @@ class ByChange(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-cal
 
 
 class AgentRow(storage.AuthoredRow, storage.DocumentRow):
-    """An agent. Its document has the members of the v3 form except the id and `tools`.
+    """An agent. Its document contains the v3 form's members, except the id and `tools`.
 
-    `summary` is a small sealed document for lists. A tombstone has neither document nor summary; `deleted_at` is the
+    `summary` is a small encrypted document for lists. A tombstone has neither document nor summary; `deleted_at` is the
     Unix time of the deletion. In the indexes, tombstones are in a separate partition (`tombstones`).
     """
 
@@ -76,7 +76,7 @@ class AgentRow(storage.AuthoredRow, storage.DocumentRow):
 
 
 class AgentOrToolRow(storage.Row):
-    """Any item of the table. A query with this class returns each item as an `AgentRow` or a `ToolRow`."""
+    """Any item in the table. A query with this class returns each item as an `AgentRow` or a `ToolRow`."""
 
     class Meta:
         table_name = storage.table("agents")

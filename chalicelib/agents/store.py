@@ -1,10 +1,11 @@
-"""Agent storage: one sealed document per agent, in a partition with the agent's tools (`rows`).
+"""Agent storage: one encrypted document per agent, in a partition with the agent's tools (`rows`).
 
-A deleted agent leaves a tombstone: its item without the document. The tombstone reserves the id until the cascading
-delete is complete (`deletion.cascade`). Only `find_tombstone` and `list_tombstones` return it.
+Deleting an agent turns its item into a tombstone, which has no document. The tombstone reserves the id until the
+cascading delete is complete (`deletion.cascade`). Only `find_tombstone` and `list_tombstones` return tombstones.
 
-Two indexes list a workspace's agents: by id, and by last change. Their entries contain a sealed summary instead of the
-document, so the cost of reading an entry does not depend on the agent's size. The indexes are eventually consistent.
+Two indexes list a workspace's agents: by id, and by last change. Their entries contain an encrypted summary instead of
+the document, so the cost of reading an entry does not depend on the agent's size. The indexes are eventually
+consistent.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,12 +36,12 @@ _PORTION = 20
 _CREDENTIALS_PER_TRANSACTION = 30
 _CACHE_MILLISECONDS = 30_000
 _CACHE_SIZE = 10_000
-# Time of the last read in Unix milliseconds, by workspace id and agent id.
+# Time of the last read in Unix milliseconds, keyed by workspace id and agent id.
 _known_agents: dict[tuple[str, str], int] = {}
 
 
 class AgentAndTools(NamedTuple):
-    """An agent, or None, and its tools, oldest first. `is_complete` is true if these are all its tools."""
+    """An agent, or None, and its tools, oldest first. `is_complete` is true if no tools are missing."""
 
     agent: AgentRow | None
     tools: list[ToolRow]
@@ -48,7 +49,7 @@ class AgentAndTools(NamedTuple):
 
 
 def find_with_tools(workspace_id: str, agent_id: str) -> AgentAndTools:
-    """Return the agent and its tools, up to 1 MB in total. Any further tools are missing. Costs one request."""
+    """Return the agent and its tools, up to 1 MB in total. Further tools are omitted. This costs one request."""
     partition, item = rows.keys(workspace_id, agent_id)
     items, is_complete = storage.query_once(AgentOrToolRow, partition)
     tools = [row for row in items if isinstance(row, ToolRow) and row.agent_id == agent_id]
@@ -57,29 +58,29 @@ def find_with_tools(workspace_id: str, agent_id: str) -> AgentAndTools:
 
 
 def find(workspace_id: str, agent_id: str) -> AgentRow | None:
-    """Return the agent, or None if it does not exist in the workspace. Costs one request."""
+    """Return the agent, or None if the workspace does not contain it. This costs one request."""
     row = storage.find(AgentRow, *rows.keys(workspace_id, agent_id))
     return row if is_active(row) else None
 
 
 def find_tombstone(workspace_id: str, agent_id: str) -> AgentRow | None:
-    """Return the tombstone of a deleted agent whose cascade is not complete, or None. Costs one request."""
+    """Return the tombstone of an agent whose cascade is incomplete, or None. This costs one request."""
     row = storage.find(AgentRow, *rows.keys(workspace_id, agent_id))
     return row if row is not None and row.is_tombstone else None
 
 
 def list_tombstones(workspace_id: str) -> list[str]:
-    """Return the ids of deleted agents whose cascade is incomplete or has failed. Costs one request per MB."""
+    """Return the ids of deleted agents whose cascade is incomplete or has failed. This costs one request per MB."""
     return [row.agent_id for row in storage.iterate(AgentRow, rows.tombstones(workspace_id), index="by_workspace")]
 
 
 def read(workspace_id: str, agent_id: str) -> AgentRow:
-    """Return the agent. Raise NotFound if it does not exist. Costs one request."""
+    """Return the agent. Raise NotFound if it does not exist. This costs one request."""
     return require_agent(find(workspace_id, agent_id))
 
 
 def read_eventually(workspace_id: str, agent_id: str) -> AgentRow:
-    """Return the agent at half the cost of `read`. It may lack a change from the last second. Raise NotFound."""
+    """Return the agent at half the cost of `read`. Changes from the last second may be missing. Raise NotFound."""
     row = storage.find(AgentRow, *rows.keys(workspace_id, agent_id), consistent=False)
     return reread_if_missing(row, workspace_id, agent_id)
 
@@ -135,12 +136,12 @@ def list_entries(workspace_id: str, after: str | None, limit: int) -> Iterator[A
 
 
 def next_id(workspace_id: str, after: str | None) -> str | None:
-    """Return the id of the agent after `after`, or of the first agent if it is None. Return None after the last."""
+    """Return the id of the agent after `after`, or of the first agent if `after` is None. Return None at the end."""
     return next((entry.agent_id for entry in list_entries(workspace_id, after, 1)), None)
 
 
 def list_changes(workspace_id: str, before: str | None, limit: int) -> Iterator[AgentRow]:
-    """Yield up to `limit` index entries with a version tag lower than `before`, the latest change first."""
+    """Yield up to `limit` index entries with a version tag lower than `before`, latest change first."""
     condition = AgentRow.version_tag < before if before else None
     return storage.iterate(AgentRow, workspace_id, condition, index="by_change", limit=limit, newest_first=True)
 
@@ -153,8 +154,8 @@ def summary_of(entry: AgentRow) -> Document:
 def read_entries(entries: Iterable[AgentRow]) -> Iterator[tuple[str, AgentRow | None]]:
     """Yield the position of each entry with its agent, or with None if the agent has been deleted.
 
-    Each request reads 20 agents, and only when the first of them is needed, so a reader that stops early does not pay
-    for the rest. The reads are eventually consistent, like the index.
+    Each request reads 20 agents, and is sent only when the first of them is needed, so stopping early saves requests.
+    The reads are eventually consistent, like the index.
     """
     remaining = iter(entries)
     while portion := [*islice(remaining, _PORTION)]:
@@ -166,8 +167,8 @@ def read_entries(entries: Iterable[AgentRow]) -> Iterator[tuple[str, AgentRow | 
 def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentRow, Document]:
     """Stage a new agent and its agent key. Return the row and its document.
 
-    The commit raises AgentBeingDeleted while the cascade of an agent with this id runs, and KeyTaken if the
-    `SECRET_API_KEY` is in use.
+    The commit raises AgentBeingDeleted while the cascading delete of an earlier agent with this id runs, and KeyTaken
+    if the `SECRET_API_KEY` is in use.
     """
     credential = _credential(workspace_id, agent_id, document.get(_SECRET))
     now = clock.seconds()
@@ -189,7 +190,7 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = creden
         return before
     after = {**after, "lastModified": clock.seconds()}
     row.seal(after)
-    if not json_equal(_summary(after), _summary(before)):  # sealing it again would rewrite the index entries
+    if not json_equal(_summary(after), _summary(before)):  # encrypting it again would rewrite the index entries
         row.summary = storage.seal(row, "summary", _summary(after))
     storage.put(row)
     _stage_key(row, before.get(_SECRET), after.get(_SECRET), overlap)
@@ -208,7 +209,7 @@ def delete(row: AgentRow) -> None:
 
 
 def find_key(row: AgentRow, token: str | None) -> credentials.CredentialRow | None:
-    """Return the credential of this agent key, or None if it is not a key of the agent. Costs one request."""
+    """Return an agent key's credential, or None if the key is not the agent's. This costs one request."""
     key = credentials.find_active(tokens.fingerprint(token)) if token and tokens.is_agent_key(token) else None
     return key if key and (key.workspace, key.agent_id) == (row.workspace_id, row.agent_id) else None
 
@@ -243,17 +244,17 @@ def _clear_key(workspace_id: str, agent_id: str) -> None:
 
 
 class AgentBeingDeleted(errors.Conflict):
-    """An agent with this id, and its records, are still being deleted."""
+    """An agent with this id and its records are still being deleted."""
 
     code = "AGENT_BEING_DELETED"
     sentence = (
-        "The agent with this id is still being deleted; try again in two minutes, or use another id. If it lasts "
-        "longer, send the deletion again."
+        "The agent with this id is still being deleted; try again in two minutes, or use another id. If this error "
+        "persists, send the deletion again."
     )
 
 
 class KeyTaken(errors.Conflict):
-    """The `SECRET_API_KEY` of the request is already in use."""
+    """The request's `SECRET_API_KEY` is already in use."""
 
     code = "KEY_TAKEN"
     sentence = "SECRET_API_KEY is already in use, or was replaced on this agent; send a different key."
@@ -275,8 +276,8 @@ def _credential(workspace_id: str, agent_id: str, token: str | None) -> credenti
 def _stage_key(row: AgentRow, before: str | None, after: str | None, overlap: int) -> None:
     """Stage the credential changes that follow from a change to the agent's `SECRET_API_KEY`.
 
-    A replaced key remains valid for `overlap` more seconds. It may lack a credential, because earlier versions stored
-    any text. Clearing the member revokes all of the agent's keys.
+    A replaced key remains valid for `overlap` more seconds. That key may lack a credential, because earlier versions
+    stored any text. Clearing the member revokes all of the agent's keys.
     """
     if before == after:
         return

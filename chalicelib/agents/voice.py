@@ -13,21 +13,21 @@ from chalicelib.http.wire import (
 
 
 class SpeechFormat(OpenWire):
-    """The member `transcriber.speechConfig` of `voiceConfig`."""
+    """The `transcriber.speechConfig` member of `voiceConfig`."""
 
     format: OptionalText = None
     sampleRate: OptionalNumber = None
 
 
 class TranscriberInternal(OpenWire):
-    """The member `transcriber.internal` of `voiceConfig`."""
+    """The `transcriber.internal` member of `voiceConfig`."""
 
     inputAudioStream: Open = None
     debug: OptionalFlag = None
 
 
 class TranscriberA(OpenWire):
-    """The member `transcriber.platformSpecific.transcriberA` of `voiceConfig`."""
+    """The `transcriber.platformSpecific.transcriberA` member of `voiceConfig`."""
 
     keywords: OptionalTexts = None
     language: OptionalText = None
@@ -39,20 +39,20 @@ class TranscriberA(OpenWire):
 
 
 class TranscriberB(OpenWire):
-    """The member `transcriber.platformSpecific.transcriberB` of `voiceConfig`."""
+    """The `transcriber.platformSpecific.transcriberB` member of `voiceConfig`."""
 
     modelId: OptionalText = None
 
 
 class TranscriberPlatforms(OpenWire):
-    """The member `transcriber.platformSpecific` of `voiceConfig`."""
+    """The `transcriber.platformSpecific` member of `voiceConfig`."""
 
     transcriberA: TranscriberA | None = None
     transcriberB: TranscriberB | None = None
 
 
 class Transcriber(OpenWire):
-    """The member `transcriber` of `voiceConfig`: speech to text."""
+    """The `transcriber` member of `voiceConfig`: speech to text."""
 
     speechConfig: SpeechFormat | None = None
     modelId: OptionalText = None
@@ -68,14 +68,14 @@ class Transcriber(OpenWire):
 
 
 class WordReplacement(OpenWire):
-    """An entry of `speechGen.wordsReplacements`."""
+    """An entry in `speechGen.wordsReplacements`."""
 
     word: OptionalText = None
     replacement: OptionalText = None
 
 
 class SpeechA(OpenWire):
-    """The member `speechGen.platformSpecific.speechA` of `voiceConfig`."""
+    """The `speechGen.platformSpecific.speechA` member of `voiceConfig`."""
 
     stability: OptionalNumber = None
     similarity_boost: OptionalNumber = None
@@ -85,20 +85,20 @@ class SpeechA(OpenWire):
 
 
 class SpeechB(OpenWire):
-    """The member `speechGen.platformSpecific.speechB` of `voiceConfig`."""
+    """The `speechGen.platformSpecific.speechB` member of `voiceConfig`."""
 
     voiceId: OptionalText = None
 
 
 class SpeechPlatforms(OpenWire):
-    """The member `speechGen.platformSpecific` of `voiceConfig`."""
+    """The `speechGen.platformSpecific` member of `voiceConfig`."""
 
     speechA: SpeechA | None = None
     speechB: SpeechB | None = None
 
 
 class AudioFormat(OpenWire):
-    """The member `speechGen.internal.audioConfig` of `voiceConfig`."""
+    """The `speechGen.internal.audioConfig` member of `voiceConfig`."""
 
     format: OptionalText = None
     sampleRate: OptionalNumber = None
@@ -106,7 +106,7 @@ class AudioFormat(OpenWire):
 
 
 class SpeechInternal(OpenWire):
-    """The member `speechGen.internal` of `voiceConfig`."""
+    """The `speechGen.internal` member of `voiceConfig`."""
 
     inputTextStream: Open = None
     audioConfig: AudioFormat | None = None
@@ -114,7 +114,7 @@ class SpeechInternal(OpenWire):
 
 
 class SpeechGeneration(OpenWire):
-    """The member `speechGen` of `voiceConfig`: text to speech."""
+    """The `speechGen` member of `voiceConfig`: text to speech."""
 
     highAudioQuality: OptionalFlag = None
     provider: OptionalText = None
@@ -135,7 +135,7 @@ class SpeechGeneration(OpenWire):
 
 
 class CallConfig(OpenWire):
-    """The member `config` of `voiceConfig`."""
+    """The `config` member of `voiceConfig`."""
 
     recordAudio: OptionalFlag = None
     backgroundNoise: OptionalText = None
@@ -145,7 +145,7 @@ class CallConfig(OpenWire):
 
 
 class VoiceConfig(OpenWire):
-    """The member `voiceConfig` of an agent."""
+    """The `voiceConfig` member of an agent."""
 
     transcriber: Transcriber | None = None
     speechGen: SpeechGeneration | None = None

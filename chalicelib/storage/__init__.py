@@ -1,4 +1,4 @@
-"""The database: rows, reads, sealed documents, and the unit of work that commits every conditional write.
+"""The database: rows, reads, encrypted documents, and the unit of work that commits every conditional write.
 
 This module is the package's public interface. Callers import the modules `parent_scoped_ids`, `keyring`, `client`,
 `encryption` and `deletion_hooks` directly.

@@ -12,12 +12,12 @@ _BATCH = 25  # DynamoDB's item limit for BatchWriteItem
 
 
 def save_many(rows: Sequence[Row]) -> None:
-    """Put items with distinct keys into one table, overwriting existing items. Costs one request per 25 items."""
+    """Put items with distinct keys into one table, overwriting existing items. This costs one request per 25 items."""
     _write_many(rows, BatchWrite.save)
 
 
 def delete_many(rows: Sequence[Row]) -> None:
-    """Delete items from one table, regardless of their version. Costs one request per 25 items."""
+    """Delete items from one table, regardless of their version. This costs one request per 25 items."""
     _write_many(rows, BatchWrite.delete)
 
 

@@ -31,8 +31,8 @@ _session_lock = threading.Lock()
 def sdk_client(service: str, attempts: int = 4) -> Any:
     """Return the process's only SDK client for `service`, which tries each call up to `attempts` times.
 
-    The SDK's default timeout (60 s) exceeds the gateway's 29 s: the gateway would give up during a write.
-    Four attempts of at most 5 s fit. `request_deadline` keeps a sequence of calls within the limit.
+    The SDK's default timeout (60 s) exceeds the gateway's timeout (29 s), so the gateway would give up during a write.
+    Four attempts of at most 5 s fit within 29 s. `request_deadline` limits sequences of calls.
     """
     config = Config(
         connect_timeout=1,
@@ -40,7 +40,7 @@ def sdk_client(service: str, attempts: int = 4) -> Any:
         parameter_validation=False,
         max_pool_connections=64,
         retries={"mode": "standard", "total_max_attempts": attempts},
-        user_agent="cams",  # building the default for each request takes a fifth of the SDK's CPU instructions
+        user_agent="cams",  # building the default value for each request takes a fifth of the SDK's CPU instructions
     )
     with _session_lock:
         client = _session.create_client(service, config=config)
@@ -50,15 +50,15 @@ def sdk_client(service: str, attempts: int = 4) -> Any:
     return client
 
 
-# No attempt starts later than this. The last attempt takes up to 5 s, and the SDK's backoff after it up to 4 s. The sum
-# of 27 s is within the gateway's 29 s.
+# No attempt starts later than this. The last attempt takes up to 5 s, and the SDK's backoff up to 4 s. The total of 27
+# s is below the gateway's timeout of 29 s.
 _DEADLINE_SECONDS = 18
 _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 
 @contextmanager
 def request_deadline() -> Iterator[None]:
-    """Keep the SDK calls of the block, in this thread, within the gateway's timeout.
+    """Keep this thread's SDK calls in the block within the gateway's timeout.
 
     An attempt that would start after 18 s raises Unavailable.
     """
@@ -70,7 +70,7 @@ def request_deadline() -> Iterator[None]:
 
 
 def seconds_left() -> float:
-    """Return how many seconds remain in which SDK calls may start. Raise Unavailable if none remain."""
+    """Return for how many seconds SDK calls may still start. Raise Unavailable if no time remains."""
     _check_deadline()
     deadline = _deadline.get()
     return math.inf if deadline is None else deadline - clock.monotonic()
@@ -96,7 +96,7 @@ _READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItem
 
 @contextmanager
 def metered() -> Iterator[Meter]:
-    """Count the database requests of the block, in this thread."""
+    """Count this thread's database requests in the block."""
     meter = Meter()
     token = _meter.set(meter)
     try:
@@ -127,14 +127,14 @@ Item = dict[str, dict[str, Any]]
 class ConditionFailed(errors.Stale, ChaliceUnhandledError):
     """A conditional write failed because another write came first. `unit.retry_on_conflict` reruns the function.
 
-    It is also a ChaliceUnhandledError because Chalice passes those to the middleware instead of handling them.
+    It is also a ChaliceUnhandledError, because Chalice passes such errors to the middleware instead of handling them.
     """
 
 
 class RejectedWrite(Exception):
     """The database rejected a write because one of its conditions failed. Only `storage.unit` handles it.
 
-    `reasons` has one entry per item in the request, in order. The entry is None if the item's condition held.
+    `reasons` has one entry per item in the request, in order. An entry is None if the item's condition held.
     """
 
     def __init__(self, reasons: Sequence[CancellationReason | None]) -> None:

@@ -21,7 +21,7 @@ def pack(text: bytes, level: int = QUICK) -> bytes:
 
 
 def unpack(packed: bytes) -> bytes:
-    """Decompress what `pack` returned. Raise ValueError for malformed bytes."""
+    """Decompress the result of `pack`. Raise ValueError for malformed bytes."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         (lengths,) = struct.unpack_from(">H", packed)

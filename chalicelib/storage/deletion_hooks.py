@@ -1,4 +1,4 @@
-"""Rows that extensions store about deleted records, such as authors. They are committed with the deletion."""
+"""Rows that extensions store about deleted records, such as authors. They are committed together with the deletion."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Rows that store one sealed JSON document. Stores read and write whole documents and do not know their members."""
+"""Rows that store one encrypted JSON document. Stores read and write whole documents, whatever their members."""
 
 import json
 from typing import Any
@@ -11,10 +11,10 @@ from chalicelib.storage.rows import Row, VersionedRow
 
 Document = dict[str, Any]
 
-# Documents were parsed from JSON, so they cannot be circular. A shared encoder avoids a setup for each call.
+# Documents were parsed from JSON, so they cannot be circular. A shared encoder avoids repeated setup.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))
 
-# Maximum bytes of a sealed attribute. DynamoDB's limit of 400 KB per item includes the keys and other attributes.
+# Maximum bytes of an encrypted attribute. DynamoDB's limit of 400 KB per item includes the keys and other attributes.
 _LIMIT = 390_000
 # Maximum bytes of the document as an escaped JSON string. A Lambda response is JSON in a JSON string of at most 6 MB.
 _JSON_LIMIT = 3_000_000
@@ -43,21 +43,21 @@ def seal(row: Row, attribute: str, document: Document) -> bytes:
 
 
 def unseal_text(row: Row, attribute: str) -> str:
-    """Return the JSON text of the document in an item's sealed attribute, exactly as `encode_json` wrote it.
+    """Return the JSON text of the document in an item's encrypted attribute, exactly as `encode_json` wrote it.
 
-    Raise encryption.DecryptionError and layouts.UnknownLayout.
+    Raise encryption.DecryptionError or layouts.UnknownLayout.
     """
     return encryption.unseal(row.workspace_id, row.associated_data(attribute), getattr(row, attribute)).decode()
 
 
 def unseal(row: Row, attribute: str) -> Document:
-    """Return the document in an item's sealed attribute. Raise DecryptionError and UnknownLayout."""
+    """Return the document in an item's encrypted attribute. Raise DecryptionError or UnknownLayout."""
     document: Document = json.loads(unseal_text(row, attribute))
     return document
 
 
 class SealedRow(Row):
-    """An item with one sealed document."""
+    """An item with one encrypted document."""
 
     document = BinaryAttribute(legacy_encoding=False)
 
@@ -75,7 +75,7 @@ class SealedRow(Row):
 
 
 class DocumentRow(SealedRow, VersionedRow):
-    """An item with one sealed document, written under optimistic locking."""
+    """An item with one encrypted document, written with optimistic locking."""
 
 
 def _exceeds_json_limit(payload: bytes) -> bool:

@@ -4,8 +4,8 @@ JSON bytes are compressed (`compression`), then encrypted with AES-256-GCM. KMS 
 (`keyring`). Each workspace has its own key, derived from the data key by HMAC. The associated data (AAD) contains the
 table, item key and attribute, so a ciphertext that is copied to another item or workspace cannot be decrypted.
 
-Sealed bytes consist of 1 byte for the layout (`layouts`), which is also authenticated, 4 bytes for the key id, 12 bytes
-for the nonce, the ciphertext and the tag.
+Encrypted attributes consist of 1 byte for the layout (`layouts`), which is also authenticated, 4 bytes for the key id,
+12 bytes for the nonce, the ciphertext and the tag.
 """
 
 import hmac
@@ -36,7 +36,7 @@ def seal(workspace_id: str, associated_data: str, payload: bytes, level: int = c
 
 
 def unseal(workspace_id: str, associated_data: str, sealed: bytes) -> bytes:
-    """Return the JSON bytes that were sealed with the same arguments. Raise DecryptionError and UnknownLayout."""
+    """Return the JSON bytes that `seal` encrypted with the same arguments. Raise DecryptionError or UnknownLayout."""
     if len(sealed) < _HEADER or sealed[0] not in layouts.NUMBERS:
         raise DecryptionError
     layouts.check(sealed[0])

@@ -5,7 +5,7 @@ from typing import Any
 
 from chalicelib import ids
 
-# The maximum time between a version tag and its write: longer than any request plus the clock skew.
+# The maximum time between a version tag and its write: longer than any request plus clock skew.
 _WRITE_SECONDS = 300
 
 Image = dict[str, dict[str, Any]]

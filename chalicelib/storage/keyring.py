@@ -52,10 +52,10 @@ class UnknownKey(Exception):
 
 @lru_cache(maxsize=1)
 def current() -> DataKey:
-    """Return the encryption key. Raise Unavailable before the first `ensure_data_key`, or if KMS fails."""
+    """Return the current encryption key. Raise Unavailable before the first `ensure_data_key`, or if KMS fails."""
     row = find_row(KeyRow, _CURRENT)
     if row is None:
-        raise errors.Unavailable("The keyring does not have the data key; create a workspace first.")
+        raise errors.Unavailable("The keyring contains no data key; create a workspace first.")
     return _unwrap(row)
 
 

@@ -1,7 +1,7 @@
-"""Ids of child records, such as an agent's tools, which can be found without the parent's id.
+"""Ids for child records, such as an agent's tools, that can be found without the parent's id.
 
 A child's id and its partition key share an eleven-character prefix derived from the parent's id. Therefore, one
-strongly consistent request finds a child by its id, and one lists a parent's children.
+strongly consistent request can find a child by its id, or list a parent's children.
 """
 
 import hashlib
@@ -40,6 +40,6 @@ def partition_of(workspace_id: str, child_id: str) -> str:
 
 @lru_cache(1_024)
 def _prefix(parent_id: str) -> str:
-    """Return 55 bits of a hash. Collisions between a workspace's parents are negligible."""
+    """Return 55 bits of a hash. Collisions between a workspace's parents are extremely unlikely."""
     digest = int.from_bytes(hashlib.sha256(parent_id.encode()).digest()[:8], "big")
     return "".join(ids.CROCKFORD[(digest >> 5 * place) & 31] for place in range(_PREFIX))

@@ -1,4 +1,4 @@
-"""Reads: one item by key, a batch of items, a query, a scan.
+"""Database reads: a single item, a batch of items, a query or a scan.
 
 Reads are strongly consistent, except on an index or with `consistent=False`, which halves the cost.
 """
@@ -18,7 +18,7 @@ _BATCH = 100  # DynamoDB's item limit for BatchGetItem
 
 
 def find(row: type[AnyRow], partition: str, sort: str | None = None, *, consistent: bool = True) -> AnyRow | None:
-    """Return the item with this key, or None. Costs one request, or half with eventual consistency."""
+    """Return the item with this key, or None. This costs one request. Eventual consistency halves the cost."""
     with translate_errors():
         try:
             return row.get(partition, sort, consistent_read=consistent)
@@ -46,9 +46,9 @@ def find_serializable(key: Key) -> Any:
 def find_many(keys: Sequence[Key]) -> list[Any]:
     """Return the items with these keys, from any tables, in the order of the keys. A missing item is None.
 
-    Costs one request per 100 distinct keys, plus one for each batch of unprocessed keys. An eventually consistent read
-    may return a slightly older item; all keys of a table are read with the same consistency. Raise Unavailable after
-    twelve requests for the same batch.
+    This costs one request per 100 distinct keys, plus one for each batch of unprocessed keys. An eventually consistent
+    read may return a slightly older item; all keys of a table are read with the same consistency. Raise Unavailable
+    after twelve requests for the same batch.
     """
     items: dict[_Identity, dict[str, Any]] = {}
     reads = [_ItemRead(key.row.Meta.table_name, _raw_key(key), key.consistent) for key in keys]
@@ -108,8 +108,8 @@ def query(
 ) -> list[AnyRow]:
     """Return a partition's items in sort key order: at most `limit`, or all if it is None.
 
-    Costs one request per MB read. Reads are eventually consistent on an index, and on a table with `consistent=False`,
-    at half the cost.
+    This costs one request per MB read. Reads are eventually consistent on an index, and on a table with
+    `consistent=False`, at half the cost.
     """
     rows = iterate(
         row, partition, condition, limit=limit, index=index, newest_first=newest_first, consistent=consistent
@@ -146,13 +146,13 @@ def iterate(
 
 
 def count(row: type[AnyRow], partition: str, condition: Condition, *, index: str) -> int:
-    """Return how many index entries satisfy the sort key condition. Costs one request per MB read."""
+    """Return how many index entries satisfy the sort key condition. This costs one request per MB read."""
     with translate_errors():
         return int(row.count(partition, condition, index_name=index))
 
 
 def query_once(row: type[AnyRow], partition: str) -> tuple[list[Any], bool]:
-    """Return a partition's first items, up to 1 MB, and whether these are all its items. Costs one request."""
+    """Return up to 1 MB of a partition's items, and whether the partition has no others. This costs one request."""
     # PynamoDB's query is not used, because it would add 10 % to the CPU instructions for reading an agent.
     arguments = {
         "TableName": row.Meta.table_name,
@@ -171,8 +171,8 @@ def query_page(
 ) -> tuple[list[AnyRow], dict[str, Any] | None]:
     """Return up to `limit` entries of an index partition, and the next page's `after`.
 
-    Use this for an index with duplicate sort keys. `after` is None at the beginning and at the end. Costs one request
-    per MB.
+    Use this for an index with duplicate sort keys. `after` is None at the beginning and at the end. This costs one
+    request per MB.
     """
     with translate_errors():
         entries = row.query(partition, index_name=index, limit=limit, page_size=limit, last_evaluated_key=after)
@@ -180,6 +180,6 @@ def query_page(
 
 
 def scan(row: type[AnyRow], condition: Condition) -> Iterator[AnyRow]:
-    """Yield a table's items that satisfy the condition, in no order. The scan reads and pays for the whole table."""
+    """Yield a table's items that satisfy the condition, in no particular order. The scan reads the whole table."""
     with translate_errors():
         yield from row.scan(condition, consistent_read=True)

@@ -1,7 +1,7 @@
 """Rows for stored responses to requests with an `Idempotency-Key` (`http.idempotency`).
 
 Partition keys end with a hash, so only an index can find a workspace's items. Erasures and the `workspace delete`
-command read it. An index partition accepts 1,000 write units per second, so each workspace has 16 partitions.
+command use this index. An index partition accepts 1,000 write units per second, so each workspace has 16 partitions.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class PiecesByWorkspace(GlobalSecondaryIndex["PieceRow"]):  # type: ignore[no-un
 
 
 class StoredResponseRow(SealedRow, TaggedRow):
-    """A key and its response: the sealed document `{fingerprint, path?, status, headers, messages}` and sealed body.
+    """A key and its encrypted response: `{fingerprint, path?, status, headers, messages}`, and the body.
 
     `path` contains the request's path values, for erasures, because a response may lack its conversation id. An earlier
     version stored no `path`.
@@ -53,7 +53,7 @@ class StoredResponseRow(SealedRow, TaggedRow):
 
 
 class PieceRow(Row):
-    """A piece of a long sealed body. If only its keys are set, the row can represent any item of the table."""
+    """A piece of a long encrypted body. If only its keys are set, the row can represent any item in the table."""
 
     class Meta:
         table_name = table("idempotency")
@@ -95,7 +95,7 @@ def piece_rows(row: StoredResponseRow) -> list[PieceRow]:
 
 
 def read_body(row: StoredResponseRow) -> str:
-    """Return a response body. Costs one request if the body is long."""
+    """Return a response body. A long body costs one request."""
     if row.body is not None:
         return _open(row, row.body)
     pieces = find_many([Key(PieceRow, piece.request, piece.part) for piece in piece_rows(row)])

@@ -1,17 +1,14 @@
 """The unit of work: a function reads, decides and *stages* its writes; one conditional request commits them all.
 
-    with storage.unit_of_work():
-        row = storage.find(...)
-        row.seal(...)
-        storage.put(row)
+with storage.unit_of_work(): row = storage.find(...) row.seal(...) storage.put(row)
 
 A single staged write is sent as a conditional put, update or delete; several writes are sent as one transaction. If
 conditions fail, the commit raises the `error` of the first failed step in staging order. The default error is
 `ConditionFailed`: another write came first, and `retry_on_conflict` reruns the function.
 
-If the response to a write is lost, the SDK retries the write, and the retry fails its own condition. Only this module
-detects this case, by comparing the stored version tag with its own. A transaction consumes twice the write units of its
-items.
+If the response to a write is lost, the SDK retries the write, and the retry fails its own condition. This module
+detects this case by comparing the stored version tag with the tag that it sent. A transaction consumes twice the write
+units of its items.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -174,7 +171,7 @@ def current_unit() -> Unit:
 
 
 def retry_on_conflict(action: Callable[[], Result]) -> Result:
-    """Return the result of `action`, which reads, decides and writes. Repeat it, with backoff, after ConditionFailed.
+    """Return the result of `action`, which reads, decides and writes. Rerun it with backoff after ConditionFailed.
 
     Raise the conflict after the twentieth run.
     """
@@ -189,7 +186,7 @@ def retry_on_conflict(action: Callable[[], Result]) -> Result:
 def in_unit_of_work(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Decorate a store function that views and operators' commands call.
 
-    It joins the open unit. If no unit is open, it opens and commits a new unit and retries on conflict.
+    The function joins the open unit. If no unit is open, it opens and commits a new unit and retries on conflict.
     """
 
     @wraps(function)
