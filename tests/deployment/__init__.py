@@ -1,1 +1,1 @@
-"""Tests of the deployment: unit tests, and a rehearsal on an emulated cloud."""
+"""Deployment tests, which are unit tests and a rehearsal in an emulated cloud account."""

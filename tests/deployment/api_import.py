@@ -1,6 +1,6 @@
-"""ImportRestApi and PutRestApi with Chalice's whole API as one document. The emulator itself ignores this document.
+"""ImportRestApi and PutRestApi, with which Chalice sends the whole API as one document that the emulator ignores.
 
-Runs inside the emulator (`tests.deployment.emulator`), with the interpreter of `.venv-engine`.
+This module runs inside the emulator (`tests.deployment.emulator`) on the interpreter of `.venv-engine`.
 """
 
 import importlib
@@ -16,7 +16,7 @@ _INTEGRATION_MEMBERS = {"httpMethod", "uri", "passthroughBehavior", "contentHand
 
 
 async def handle_request(method: str, path: str, headers: Any, body: bytes, query: Any) -> Any:
-    """Import or overwrite an API from its document; leave every other call to the emulator."""
+    """Import or overwrite an API from its document. Pass all other calls on to the emulator."""
     try:
         if method == "POST" and path == "/restapis" and gateway._qp(query, "mode") == "import":
             return _create(json.loads(body), gateway._qp(query, "endpointConfigurationTypes", "EDGE"))
@@ -28,7 +28,7 @@ async def handle_request(method: str, path: str, headers: Any, body: bytes, quer
 
 
 class _InvalidDocumentError(Exception):
-    """API Gateway would reject the document."""
+    """Raised for a document that API Gateway would reject."""
 
 
 def _create(document: Document, endpoint_type: str) -> Any:
@@ -37,7 +37,7 @@ def _create(document: Document, endpoint_type: str) -> Any:
 
 
 def _overwrite(api_id: str, document: Document) -> Any:
-    """Replace the whole API like mode=overwrite: its settings, resources and gateway responses."""
+    """Replace an API's settings, resources and gateway responses, as mode=overwrite does."""
     api = gateway._rest_apis.get(api_id)
     if api is None:
         return gateway._get_rest_api(api_id)  # responds with 404
@@ -59,7 +59,7 @@ def _overwrite(api_id: str, document: Document) -> Any:
 
 
 def _resource(api_id: str, ids: dict[str, str], path: str) -> str:
-    """Return the id of a path's resource. Create the resource and its ancestors if they are missing."""
+    """Return the id of a path's resource. Create missing resources and ancestors."""
     path = path.rstrip("/") or "/"
     if path not in ids:
         above, _, part = path.rpartition("/")

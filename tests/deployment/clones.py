@@ -16,9 +16,9 @@ from infra.package import interpreters
 
 
 def clone(project: Path, settings: dict[str, Any] | None = None) -> Path:
-    """Commit the checkout's files, except those that git ignores, and clone them; return the clone.
+    """Commit the checkout's files that git does not ignore, and clone them; return the clone.
 
-    The clone uses the `.venv` and `.uv` of the checkout, so that it downloads nothing.
+    The clone uses the checkout's `.venv` and `.uv`, so that it downloads nothing.
     """
     listed = _git(children.ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
     source = project.with_name(f"{project.name}-source")
@@ -42,22 +42,22 @@ def clone(project: Path, settings: dict[str, Any] | None = None) -> Path:
 
 
 def copy(source: Path, project: Path) -> Path:
-    """Clone a clone without its uncommitted changes; return the new clone."""
+    """Clone a clone again without its uncommitted changes; return the new clone."""
     _git(source.parent, "clone", "--quiet", str(source), str(project))
     for name in (".uv", ".venv"):
         (project / name).symlink_to(children.ROOT / name)
-    # The patterns of .gitignore match directories, not links.
+    # The patterns in .gitignore match directories but not links.
     (project / ".git" / "info" / "exclude").write_text(".uv\n.venv\n")
     return project
 
 
 def changes(project: Path) -> str:
-    """Return the changed and untracked files of a clone, or an empty string if its tree is clean."""
+    """Return a clone's changed and untracked files, or an empty string if the clone is clean."""
     return _git(project, "status", "--porcelain", "--untracked-files=all")
 
 
 def only_chalice(directory: Path) -> Path:
-    """Create an environment with only Chalice and the packages that it requires; return its `chalice`."""
+    """Create an environment that contains only Chalice and its dependencies; return the path of its `chalice`."""
     venv.create(directory, symlinks=True)
     (packages,) = directory.glob("lib/python*/site-packages")
     for distribution in _required("chalice", {}).values():
@@ -71,7 +71,7 @@ def only_chalice(directory: Path) -> Path:
 
 
 def _required(name: str, known: dict[str, metadata.Distribution]) -> dict[str, metadata.Distribution]:
-    """Return the names of a distribution and of everything that it requires."""
+    """Return the names of a distribution and of all its direct and indirect dependencies."""
     known[name] = metadata.distribution(name)
     for text in known[name].requires or ():
         requirement = Requirement(text)

@@ -1,6 +1,6 @@
-"""An empty account for the rehearsal: an emulator that enforces IAM, and a copy of the project.
+"""An empty account for the rehearsal, which is an emulator that enforces IAM, and a copy of the project.
 
-Deployments write into the project (`.chalice`), so the rehearsal uses a copy. The end of the block stops all processes.
+The rehearsal uses a copy of the project, because deployments write into the project (`.chalice`).
 """
 
 import gzip
@@ -52,24 +52,24 @@ _SERVICES = (
     "sts",
 )
 _SECONDS_TO_START = 60
-# The emulator runs the functions of every runtime on its own Python, whose version equals that of this process.
+# The emulator runs functions of every runtime on its own Python, which has the same version as this process.
 PYTHON_VERSION = interpreters.VERSION
 
 
 @dataclass(frozen=True)
 class Cloud:
-    """A running emulator, the project to deploy, and the environment variables that point at the emulator."""
+    """A running emulator, the project to deploy, and environment variables that point to the emulator."""
 
     port: int
     project: Path
     environment: dict[str, str]
 
     def sdk(self, service: str) -> Any:
-        """Return an SDK client of the emulator."""
+        """Return an SDK client for the emulator."""
         return _client(self.port, service)
 
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run `python …` in the project. `variables` extend the environment."""
+        """Run `python …` in the project. `variables` are added to the environment."""
         return subprocess.run(
             [sys.executable, *arguments],
             cwd=self.project,
@@ -82,7 +82,7 @@ class Cloud:
 
 @contextmanager
 def empty(directory: Path, stage: dict[str, Any]) -> Iterator[Cloud]:
-    """Start an empty account. `stage` contains an operator's settings of the stage `rehearsal`."""
+    """Run an empty account inside the block. `stage` contains the operator's settings for the stage `rehearsal`."""
     port = _free_port()
     project = clones.clone(directory / "project", {"rehearsal": {"python_version": PYTHON_VERSION, **stage}})
     with _emulator(directory, port):
@@ -90,7 +90,7 @@ def empty(directory: Path, stage: dict[str, Any]) -> Iterator[Cloud]:
 
 
 def copy_project(project: Path, stage: dict[str, Any]) -> Path:
-    """Copy the checked-out project, with the stages `local` (empty) and `rehearsal` (with these settings)."""
+    """Copy the checkout, and configure the stages `local` (empty) and `rehearsal` (with these settings)."""
     project.mkdir()
     for name in _SHIPPED:
         source = children.ROOT / name
@@ -98,7 +98,7 @@ def copy_project(project: Path, stage: dict[str, Any]) -> Path:
             shutil.copytree(source, project / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, project / name)
-    # All copies share one installation of uv.
+    # All copies share one uv installation.
     (project / ".uv").symlink_to(children.ROOT / ".uv")
     (project / ".chalice").mkdir()
     configure(project, {"local": {}, "rehearsal": {"python_version": PYTHON_VERSION, **stage}})
@@ -106,12 +106,12 @@ def copy_project(project: Path, stage: dict[str, Any]) -> Path:
 
 
 def forget_settings(project: Path) -> None:
-    """Remove the operator's settings, as in a new clone."""
+    """Remove the operator's settings, which a new clone does not contain."""
     configure(project, {"local": {}})
 
 
 def configure(project: Path, stages: dict[str, Any]) -> None:
-    """Write the operator's settings of these stages."""
+    """Write the operator's settings for these stages."""
     config = {"version": "2.0", "app_name": "cams", "stages": stages}
     (project / ".chalice" / "config.json").write_text(json.dumps(config))
 
@@ -132,7 +132,7 @@ def _emulator(directory: Path, port: int) -> Iterator[None]:
         "MINISTACK_REGION": REGION,
         "TMPDIR": str(temporary),
     }
-    # The emulator has its own process session, so that its child processes, the functions, stop with it.
+    # The emulator has a separate process session, so that the functions, which are child processes, stop with it.
     with (directory / "emulator.log").open("wb") as log:
         process = subprocess.Popen(
             [children.ENGINE_PYTHON, "-m", "tests.deployment.emulator"],
@@ -168,16 +168,16 @@ def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def environment(directory: Path, port: int) -> dict[str, str]:
-    """Return the environment variables that point AWS SDKs at the emulator."""
+    """Return environment variables that point AWS SDKs to the emulator."""
     return {
         **children.clean_environment(),
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "CAMS_DEPLOY_TO_EMULATOR": "1",
-        # The URL contains a host name, because a webhook may not have a URL with this machine's address.
+        # The URL contains a host name, because webhook URLs must not contain an address of this machine.
         "CAMS_VERIFY_URL": f"http://localhost:{port}/_aws/execute-api/{{api}}/{{stage}}",
         "CAMS_VERIFY_PATIENCE": os.environ.get(
             "CAMS_VERIFY_PATIENCE", "180"
-        ),  # in seconds; the emulator reads a new stream at once
+        ),  # in seconds; the emulator reads new streams at once
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_DEFAULT_REGION": REGION,
@@ -187,7 +187,7 @@ def environment(directory: Path, port: int) -> dict[str, str]:
 
 
 def _fast_waiters(path: Path) -> Path:
-    """Write a copy of the SDK's Lambda waiters that polls every 0.02 s instead of every 5 s; return its data path."""
+    """Write SDK waiters for Lambda that poll every 0.02 s instead of every 5 s; return the SDK's data path."""
     plain = Path(botocore.__file__).parent / "data" / "lambda" / "2015-03-31" / "waiters-2.json"
     compressed = plain.with_name("waiters-2.json.gz")
     waiters = json.loads(plain.read_bytes() if plain.exists() else gzip.decompress(compressed.read_bytes()))
@@ -199,7 +199,7 @@ def _fast_waiters(path: Path) -> Path:
     return path
 
 
-@cache  # Creating a client takes longer than most calls.
+@cache  # Cache clients, because creating a client takes longer than most calls.
 def _client(port: int, service: str) -> Any:
     session = boto3.session.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=REGION)
     return session.client(service, endpoint_url=f"http://127.0.0.1:{port}")

@@ -1,4 +1,4 @@
-"""Fixtures for deployment tests: an API in an emulated account, and a shared cache of the SDK's service models."""
+"""Fixtures for deployment tests, such as an API in an emulated account and a shared cache of SDK service models."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -10,8 +10,8 @@ import pytest
 from botocore.loaders import create_loader
 from moto import mock_aws
 
-# Each test has its own SDK session. Without this cache, each session would load its service models for a third of a
-# second.
+# Each test has a separate SDK session. Without this cache, each session would spend a third of a second loading service
+# models.
 botocore.session.create_loader = cache(create_loader)
 
 
@@ -23,7 +23,7 @@ def shared_clients(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def api_id() -> Iterator[str]:
-    """Create an API and deploy its stage `prod` once, as Chalice does; return the API's id."""
+    """Create an API and deploy its stage `prod`, as Chalice does; return the API's id."""
     with mock_aws():
         api = add_api(type="MOCK")
         boto3.client("apigateway").create_deployment(restApiId=api, stageName="prod")

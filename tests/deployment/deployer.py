@@ -1,4 +1,4 @@
-"""The user that runs the commands of the rehearsal, with the deployer's policy and no other permissions."""
+"""The user that runs the rehearsal's commands with the permissions of the deployer's policy."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tests.deployment import cloud
 from tests.deployment.rehearsal import STAGE, Failed
 
 POLICY = children.ROOT / "infra" / "deployer-policy.json"
-# The emulator does not support this condition key.
+# A condition key that the emulator does not support.
 _UNKNOWN_KEY = "lambda:FunctionArn"
 
 
 def read_statements() -> list[dict[str, Any]]:
-    """Return the statements of the policy."""
+    """Return the policy's statements."""
     statements: list[dict[str, Any]] = json.loads(POLICY.read_text(encoding="utf-8"))["Statement"]
     return statements
 
 
 def create_user(here: cloud.Cloud, name: str, without: str = "") -> dict[str, str]:
-    """Create a user with the policy, except for the action `without`; return the user's environment variables."""
+    """Create a user with the policy, minus the action `without`; return the user's environment variables."""
     iam = here.sdk("iam")
     document = {"Version": "2012-10-17", "Statement": [_for_emulator(one, without) for one in read_statements()]}
     iam.create_user(UserName=name)
@@ -32,17 +32,17 @@ def create_user(here: cloud.Cloud, name: str, without: str = "") -> dict[str, st
 
 
 def become(here: cloud.Cloud) -> None:
-    """Run all further commands as a user with the policy."""
+    """Run all later commands as a user with the policy."""
     here.environment.update(create_user(here, "deployer"))
 
 
 def check_missing_permission(here: cloud.Cloud) -> None:
-    """Check that a deployment without one permission fails with an error of one sentence."""
+    """Check that a deployment that lacks one permission fails with a one-sentence error."""
     action = "cloudformation:CreateStack"
     ran = here.run("-m", "infra.deploy", "deploy", "--stage", STAGE, **create_user(here, "hampered", without=action))
     lines = ran.stderr.strip().splitlines()
     if ran.returncode != 1 or len(lines) != 1 or "CreateStack" not in lines[0]:
-        raise Failed(f"Without {action}, a deployment ended with {ran.returncode}:\n{ran.stdout}{ran.stderr}")
+        raise Failed(f"Without {action}, a deployment exited with {ran.returncode}:\n{ran.stdout}{ran.stderr}")
 
 
 def _for_emulator(statement: dict[str, Any], without: str) -> dict[str, Any]:

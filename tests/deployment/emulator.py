@@ -1,11 +1,11 @@
-"""The emulator with a few patches for the rehearsal; run it with the interpreter of `.venv-engine`.
+"""The emulator with patches for the rehearsal. It runs on the interpreter of `.venv-engine`.
 
     python -m tests.deployment.emulator
 
-It imports an API from its document (`tests.deployment.api_import`), unpacks each package once
-(`tests.deployment.package_cache`), checks the IAM actions and resources that AWS checks, sets TTL and point-in-time
-recovery of a stack's tables, supports interrupted restores, and changes the state of a function without the simulated
-delay of half a second. It creates alarms with metric math, but never evaluates them.
+The patched emulator imports an API from its document (`tests.deployment.api_import`), unpacks each package once
+(`tests.deployment.package_cache`), and checks the same IAM actions and resources as AWS. It sets TTL and point-in-time
+recovery on a stack's tables, supports interrupted restores, and omits the simulated delay of half a second when a
+function changes its state. It creates alarms with metric math, but never evaluates them.
 """
 
 import importlib
@@ -29,7 +29,7 @@ _table_description = dynamodb._table_description
 
 
 def extract_aws_action(*arguments: Any, **named: Any) -> str | None:
-    """Return the IAM action of a call. SQS has no actions for batches: `sqs:SendMessage` covers SendMessageBatch."""
+    """Return the IAM action of a call. In SQS, `sqs:SendMessage` also covers SendMessageBatch."""
     action: str | None = _extract_iam_action(*arguments, **named)
     return action.removesuffix("Batch") if action and action.startswith("sqs:") else action
 
@@ -37,7 +37,7 @@ def extract_aws_action(*arguments: Any, **named: Any) -> str | None:
 def extract_aws_resource(
     service: str, method: str, path: str, headers: Any, body: bytes, query: Any, region: str, account: str
 ) -> str:
-    """Return the ARN of a call's resource."""
+    """Return the ARN of the resource that a call accesses."""
     if service == "cloudformation" and (stack := actions._query_param(query, "StackName")):
         name = str(stack).rpartition(":stack/")[2].partition("/")[0]
         return f"arn:aws:cloudformation:{region}:{account}:stack/{name}/id"
@@ -57,7 +57,7 @@ def extract_aws_resource(
 
 
 def describe_continuous_backups(data: dict[str, Any]) -> Any:
-    """Return the backups of a table. They begin an hour ago; the emulator's begin in the current second."""
+    """Return a table's backups, which go back an hour. The emulator's own backups start in the current second."""
     status, headers, body = _describe_backups(data)
     content = json.loads(body)
     window = content.get("ContinuousBackupsDescription", {}).get("PointInTimeRecoveryDescription", {})
@@ -67,7 +67,7 @@ def describe_continuous_backups(data: dict[str, Any]) -> Any:
 
 
 def restore_table_to_point_in_time(data: dict[str, Any]) -> Any:
-    """Restore a table, and record its origin."""
+    """Restore a table, and record the table from which it was restored."""
     answer = _restore(data)
     if answer[0] == 200:
         dynamodb._tables[data["TargetTableName"]]["RestoreSummary"] = {
@@ -79,20 +79,20 @@ def restore_table_to_point_in_time(data: dict[str, Any]) -> Any:
 
 
 def metric_alarm_record(name: str, properties: dict[str, Any]) -> Any:
-    """Return the record of an alarm. The emulator does not evaluate alarms with metric math."""
+    """Return an alarm's record. The emulator does not evaluate alarms with metric math."""
     if "Expression" in (properties.get("Metrics") or [{}])[0]:
         properties = {**properties, "Metrics": None, "Namespace": "expression", "MetricName": "expression"}
     return _alarm_record(name, properties)
 
 
 def table_description(name: str) -> dict[str, Any]:
-    """Return the description of a table with the table's origin."""
+    """Return a table's description, including the table from which it was restored."""
     origin = dynamodb._tables[name].get("RestoreSummary")
     return {**_table_description(name), **({"RestoreSummary": origin} if origin else {})}
 
 
 def create_table(logical_id: str, properties: dict[str, Any], stack: str) -> Any:
-    """Create the table of a stack with TTL and point-in-time recovery, which the emulator omits."""
+    """Create a stack's table with TTL and point-in-time recovery, which the emulator omits."""
     created = _create_table(logical_id, properties, stack)
     table = {"TableName": created[0]}
     for name, call in _TABLE_SETTINGS.items():

@@ -1,6 +1,6 @@
-"""Unpacks each package once in the emulator, because all functions of a deployment share one package.
+"""Unpacks each package only once in the emulator, because all functions of a deployment share a package.
 
-Runs inside the emulator (`tests.deployment.emulator`), with the interpreter of `.venv-engine`.
+This module runs inside the emulator (`tests.deployment.emulator`) on the interpreter of `.venv-engine`.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ class Package(zipfile.ZipFile):
     """A package whose files are unpacked into a directory named by the package's hash."""
 
     def extractall(self, path: Any = None, *_: Any) -> None:
-        """Replace the empty directory `path` with a link to the files."""
+        """Replace the empty directory `path` with a link to the unpacked files."""
         content = Path(str(self.filename)).read_bytes()
         files = Path(tempfile.gettempdir(), hashlib.sha256(content).hexdigest())
         with _lock:
@@ -29,4 +29,4 @@ class Package(zipfile.ZipFile):
 
 
 replacement = SimpleNamespace(**{**vars(zipfile), "ZipFile": Package})
-"""The module `zipfile` with the class above as `ZipFile`."""
+"""A replacement for the module `zipfile` in which `ZipFile` is `Package`."""

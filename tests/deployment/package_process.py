@@ -1,9 +1,9 @@
-"""Runs handlers of the package in an isolated interpreter, and prints which modules they imported and opened.
+"""Runs handlers of the package in an isolated interpreter, and prints which modules and files they used.
 
     python -I -S -B package_process.py PACKAGE MODULE < EVENTS
 
 EVENTS is a JSON list of [handler, event]. Like the Lambda runtime, the process can import only the standard library and
-the package. The interpreter's audit events report the modules that it compiles, opens and imports.
+the package. The interpreter's audit events report the files that the process opens and compiles.
 """
 
 import gc
@@ -21,7 +21,7 @@ compiled: set[str] = set()
 
 
 def audit(event: str, arguments: tuple[Any, ...]) -> None:
-    """Record each file of the package that is opened, and each source file that is compiled."""
+    """Record each package file that is opened, and each source file that is compiled."""
     if event == "open" and str(arguments[0]).startswith(PACKAGE):
         opened.add(str(arguments[0]))
     elif event == "compile" and str(arguments[1]).endswith(".py"):
@@ -40,14 +40,14 @@ class Context:
 
     @staticmethod
     def get_remaining_time_in_millis() -> int:
-        """Return one minute."""
+        """Return a remaining time of one minute."""
         return 60_000
 
 
 def state() -> dict[str, Any]:
     """Return the modules imported and compiled so far, and the number of SDK clients per service."""
     base = sys.modules["botocore.client"].BaseClient
-    gc.unfreeze()  # `app` has frozen the objects that exist after its import
+    gc.unfreeze()  # `app` freezes the objects that exist after its import
     clients = [type(one).__name__ for one in gc.get_objects() if isinstance(one, base)]
     return {
         "modules": sorted(sys.modules),

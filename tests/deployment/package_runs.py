@@ -1,7 +1,7 @@
-"""Builds the package, zips it with Chalice, unzips it, and runs its functions.
+"""Builds the package, zips it with Chalice, unzips it, and runs all functions.
 
-The API runs first. Then the stream functions get the records of its writes, and the queue functions get the messages
-that the stream functions have sent.
+The API runs first. The stream functions then receive the records of the API's writes, and the queue functions receive
+the messages that the stream functions have sent.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from tests.sending.receivers import OK, answers, receiver
 
 API = "app"
 MAINTENANCE, FOLLOWING, WEBHOOKS = "chalicelib.maintenance", "chalicelib.followers", "chalicelib.webhooks.functions"
-# The module of each function that processes a stream or a queue.
+# Stream or queue function -> its module.
 MODULES = {source.name: source.handler_string.rpartition(".")[0] for source in app.event_sources}
-# Pages of the console: one page for each view module.
+# One console page per view module.
 PAGES = (
     "/overview",
     "/convos",
@@ -53,7 +53,7 @@ Event = dict[str, Any]
 
 
 class Ran(NamedTuple):
-    """The run of a process: its responses, its state at the start and after each event, and the files that it read."""
+    """The results of a process: responses, the state at the start and after each event, and the files that it read."""
 
     answers: list[Any]
     at_start: dict[str, Any]
@@ -62,7 +62,7 @@ class Ran(NamedTuple):
 
 
 class Package(NamedTuple):
-    """The zip, its unzipped contents, and the runs of its functions by name."""
+    """The zip file, its unzipped contents, and the runs of its functions by name."""
 
     zip: Path
     directory: Path
@@ -70,7 +70,7 @@ class Package(NamedTuple):
 
 
 def build_and_run(directory: Path, engine: Engine) -> Package:
-    """Build the package for this machine without downloads, and run its functions against an engine."""
+    """Build the package for this machine without downloads, and run its functions on an engine."""
     build.stage(directory / "staged", wheels.THIS_MACHINE)
     package = build_zip(directory / "staged")
     unzipped = unzip(package, directory / "unzipped")
@@ -78,7 +78,7 @@ def build_and_run(directory: Path, engine: Engine) -> Package:
 
 
 def unzip(package: Path, directory: Path) -> Path:
-    """Unzip a package; return the directory."""
+    """Unzip a package; return the new directory."""
     with zipfile.ZipFile(package) as archive:
         archive.extractall(directory)
     return directory
@@ -91,7 +91,7 @@ def run(
     variables: dict[str, str],
     python: str = sys.executable,
 ) -> Ran:
-    """Pass events to a module's handlers in an isolated interpreter with the environment `variables`."""
+    """Pass events to a module's handlers in an isolated interpreter whose environment is `variables`."""
     completed = subprocess.run(
         [python, "-I", "-S", "-B", str(_PROCESS), str(package), module],
         input=json.dumps(events),
@@ -106,7 +106,7 @@ def run(
 
 
 def request(token: str, method: str, path: str, body: Any = None) -> tuple[str, Event]:
-    """Return the handler and the API Gateway event of a request."""
+    """Return the handler and the API Gateway event for a request."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     event = _gateway.create_lambda_event(method, path, headers, b"")
     query = parse_qs(urlsplit(path).query) or None
@@ -141,7 +141,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         stream_events = [(f"fan_out_{table}", _records(engine, table)) for table in ("agents", "conversations")]
         fanned_out = run(package, WEBHOOKS, stream_events, where)
         delivered = run(package, WEBHOOKS, [("deliver_slow", _messages(engine))], where)
-        assert len(listening.requests) == 3, "expected the events of two new agents and a received message"
+        assert len(listening.requests) == 3, "expected events of two new agents and a received message"
     agent = f"{workspace_id}#support"
     done = [
         tasks.RecountQuarter(agent, "2026-11-22", 0),
@@ -174,7 +174,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
 
 
 def new_workspace(where: dict[str, str]) -> tuple[str, str]:
-    """Create a workspace with the operator's command; return the workspace's id and key."""
+    """Create a workspace with the operator command; return the workspace's id and key."""
     command = [sys.executable, "-m", "infra.cams", "workspace", "create", "--name", "Package", "--json"]
     completed = subprocess.run(
         command, cwd=build.ROOT, env={**os.environ, **where}, capture_output=True, text=True, check=True
@@ -199,7 +199,7 @@ def _message(text: str) -> Event:
 def _messages(engine: Engine) -> Event:
     sqs = client(engine, "sqs")
     url = sqs.get_queue_url(QueueName=queues.name(queue.SLOW))["QueueUrl"]
-    arn = f"arn:aws:sqs:{children.REGION}:000000000000:{queue.SLOW}"  # a new host counts as slow
+    arn = f"arn:aws:sqs:{children.REGION}:000000000000:{queue.SLOW}"  # new hosts count as slow
     return lambda_events.from_messages(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"], arn)
 
 
@@ -219,7 +219,7 @@ def _preparing(webhook: Event) -> list[tuple[Any, ...]]:
     ]
 
 
-# The benchmarks measure the cold start with the first request. The last request is invalid.
+# The benchmarks measure cold starts with the first request. The last request is invalid.
 _SERVED: list[tuple[Any, ...]] = [
     ("GET", "/v3/agents/support"),
     ("GET", "/v3/agents"),

@@ -1,4 +1,4 @@
-"""Helpers of the rehearsal's steps: the names of its stage, running commands, waiting and failing."""
+"""Helpers for the rehearsal's steps, such as the stage's names, running commands, waiting and failing."""
 
 import time
 from collections.abc import Callable
@@ -12,19 +12,19 @@ _TIMEOUT_SECONDS = 60.0
 
 
 class Failed(Exception):
-    """The rehearsal failed for the reason in the message."""
+    """Raised if the rehearsal fails. The message contains the reason."""
 
 
 def run(here: cloud.Cloud, *arguments: str, **variables: str) -> str:
     """Run Python with these arguments in the project; return the output. Raise Failed if the command fails."""
     done = here.run(*arguments, **variables)
     if done.returncode:
-        raise Failed(f"`python {' '.join(arguments)}` ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        raise Failed(f"`python {' '.join(arguments)}` exited with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
 def until(holds: Callable[[], bool], otherwise: Callable[[], str]) -> None:
-    """Wait until a condition holds. Raise Failed with the text of `otherwise` after a minute."""
+    """Wait until a condition holds. After a minute, raise Failed with the text that `otherwise` returns."""
     deadline = time.monotonic() + _TIMEOUT_SECONDS
     while not holds():
         if time.monotonic() > deadline:
@@ -33,7 +33,7 @@ def until(holds: Callable[[], bool], otherwise: Callable[[], str]) -> None:
 
 
 def replace_text(path: Path, old: str, new: str) -> None:
-    """Replace a text in a file of the project. Raise Failed if the file does not contain the text."""
+    """Replace a text in a project file. Raise Failed if the file does not contain the text."""
     text = path.read_text()
     assert old in text, f"{path.name} no longer contains {old!r}"
     path.write_text(text.replace(old, new))

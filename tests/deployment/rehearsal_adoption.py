@@ -1,4 +1,4 @@
-"""After a stack is deleted by hand, a deployment is refused until the tables and both keys are adopted."""
+"""Step: after a stack is deleted by hand, deployments fail until a new stack adopts the tables and both keys."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.deployment.rehearsal_client import Gateway
 
 
 def adopt_deleted_stack(here: cloud.Cloud) -> None:
-    """Delete the stack by hand, and import its tables and keys into a new one, which a deployment completes."""
+    """Delete the stack by hand, import its tables and keys into a new stack, and complete that with a deployment."""
     cloudformation = here.sdk("cloudformation")
     try:
         cloudformation.delete_stack(StackName=NAME)
@@ -24,12 +24,12 @@ def adopt_deleted_stack(here: cloud.Cloud) -> None:
     until(lambda: stack.status(cloudformation, NAME) is None, lambda: f"the stack {NAME} still exists")
     refused = here.run("-m", "infra.deploy", "deploy", "--stage", STAGE)
     if f"make adopt STAGE={STAGE}" not in refused.stderr:
-        raise Failed(f"A deployment beside the tables does not name the command: {refused.stdout}{refused.stderr}")
+        raise Failed(f"A deployment without a stack does not name the command: {refused.stdout}{refused.stderr}")
     run(here, "-m", "infra.deploy", "adopt", "--stage", STAGE)
 
 
 def read_kept(here: cloud.Cloud, api: Gateway) -> dict[str, Any]:
-    """Return the data that an adoption preserves: decrypted records, the aliases' keys, and public keys of receipts."""
+    """Return what an adoption preserves: decrypted records, the aliases' keys, and the receipts' public keys."""
     declared = template.declared("AWS::KMS::Alias")
     aliases = {one["AliasName"]["Fn::Sub"].replace("${Name}", NAME) for one in declared}
     kms = here.sdk("kms")

@@ -1,4 +1,4 @@
-"""The client for the deployed API in the rehearsal."""
+"""The rehearsal's client for the deployed API."""
 
 import json
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from tests.deployment.rehearsal import Failed
 
 
 class Response(NamedTuple):
-    """A response with any status. Header names are in lower case."""
+    """A response with any status. Header names are lower-case."""
 
     status: int
     headers: dict[str, str]
@@ -17,7 +17,7 @@ class Response(NamedTuple):
 
 
 class Gateway:
-    """A client of the deployed API with one credential or without a credential."""
+    """A client of the deployed API with one credential or none."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
         self.address, self.token = address, token
@@ -26,11 +26,11 @@ class Gateway:
         """Return the JSON of a response with status 200. Raise Failed for any other status."""
         answer = self.ask(method, path, body, headers)
         if answer.status != 200:
-            raise Failed(f"{method} {path} was answered with {answer.status}: {answer.body.decode()}")
+            raise Failed(f"{method} {path} returned {answer.status}:  {answer.body.decode()}")
         return json.loads(answer.body)
 
     def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Response:
-        """Return the response, whatever its status."""
+        """Return the response, regardless of its status."""
         raw = None if body is None else json.dumps(body).encode()
         defaults = {
             "Content-Type": "application/json",

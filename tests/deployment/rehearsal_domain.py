@@ -1,7 +1,7 @@
-"""A custom domain in front of the API: requests have another host, and a path without the stage.
+"""Step: requests through a custom domain have another host, and a path without the stage.
 
-Console pages are not compared, because the emulator, unlike AWS, adds the stage to the path of their events.
-tests/http/test_custom_domain.py contains the events of AWS.
+Console pages are not compared, because the emulator, unlike AWS, adds the stage to the path in their events.
+tests/http/test_custom_domain.py contains real AWS events.
 """
 
 from tests.deployment import cloud
@@ -23,6 +23,6 @@ def check_domain(here: cloud.Cloud, api: Gateway) -> None:
     gateway.create_base_path_mapping(**_MAPPING, restApiId=deployed["id"], stage=STAGE)
     domain, host = Gateway(f"http://127.0.0.1:{here.port}", api.token), {"Host": _DOMAIN}
     if domain.call("GET", "/v3/agents", headers=host) != api.call("GET", "/v3/agents"):
-        raise Failed("The domain and the address of the gateway have different agents.")
+        raise Failed("The custom domain and the gateway's URL return different agents.")
     gateway.delete_base_path_mapping(**_MAPPING)
     gateway.delete_domain_name(domainName=_DOMAIN)

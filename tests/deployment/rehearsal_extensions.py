@@ -1,4 +1,4 @@
-"""A deployment that disables all extensions fails while they have data.
+"""Step: a deployment that disables all extensions fails while the extensions have data.
 
 The next deployment enables all extensions again.
 """
@@ -16,12 +16,12 @@ from tests.deployment.rehearsal_client import Gateway
 _DEPLOY = ("-m", "infra.deploy", "deploy", "--stage", STAGE)
 
 
-def switch_off(here: cloud.Cloud, api: Gateway) -> int:
-    """Switch all extensions off and delete their data; return the number of remaining functions. May raise Failed."""
+def disable(here: cloud.Cloud, api: Gateway) -> int:
+    """Disable all extensions and delete their data; return the number of remaining functions. May raise Failed."""
     cloud.configure(here.project, {"local": {}, STAGE: {"extensions": []}})
     refused = here.run(*_DEPLOY)
     if not refused.returncode or "--delete-data" not in refused.stderr:
-        raise Failed(f"Extensions with data were switched off:\n{refused.stdout}{refused.stderr}")
+        raise Failed(f"Extensions with data were disabled:\n{refused.stdout}{refused.stderr}")
     printed = run(here, *_DEPLOY, *(f"--delete-data={name}" for name in present()))
     for name in present():
         if f"extension {name} is off: " not in printed:
@@ -29,7 +29,7 @@ def switch_off(here: cloud.Cloud, api: Gateway) -> int:
     return _check_parts(here, api, [])
 
 
-def switch_on(here: cloud.Cloud, api: Gateway) -> int:
+def enable(here: cloud.Cloud, api: Gateway) -> int:
     """Enable all extensions with a deployment; return the number of functions. May raise Failed."""
     cloud.configure(here.project, {"local": {}, STAGE: {"extensions": [*present()]}})
     run(here, *_DEPLOY)
@@ -50,13 +50,13 @@ def _check_parts(here: cloud.Cloud, api: Gateway, extensions: Collection[str]) -
     }
     for kind, names in expected.items():
         if actual[kind] != names:
-            raise Failed(f"The stage with {[*extensions]} has other {kind}: {sorted(actual[kind] ^ names)}")
+            raise Failed(f"The stage with {[*extensions]} has different {kind}:  {sorted(actual[kind] ^ names)}")
     sources = here.sdk("lambda").list_event_source_mappings()["EventSourceMappings"]
     if len(sources) != sum(bool(function.stream or function.queue) for function in functions):
-        raise Failed(f"The stage with {[*extensions]} has other event sources: {sources}")
+        raise Failed(f"The stage with {[*extensions]} has different event sources: {sources}")
     marks = {tag.get("x-extension") for tag in api.call("GET", "/openapi.json")["tags"]} - {None}
-    if marks != {*extensions} - {"console"}:  # the document omits the pages of the console
-        raise Failed(f"The document of the stage with {[*extensions]} has {marks}.")
+    if marks != {*extensions} - {"console"}:  # the document omits console pages
+        raise Failed(f"The OpenAPI document of the stage with {[*extensions]} marks {marks}.")
     api.call("GET", "/v3/agents")
     return len(functions)
 

@@ -1,4 +1,4 @@
-"""Deployments that are killed, each at a later step than the previous one, and continued from another clone."""
+"""Step: deployments are killed at ever later steps, and each is continued from another clone."""
 
 import os
 import re
@@ -18,7 +18,7 @@ _STEP = re.compile(r"  (\S.*?) +\d+\.\d s$")
 
 
 class _Kill(NamedTuple):
-    """When to kill a deployment: after the line of this step, as soon as `enough` holds for the account."""
+    """When to kill a deployment: after this step's output line, as soon as `enough` holds for the account."""
 
     step: str
     number: signal.Signals = signal.SIGKILL
@@ -34,7 +34,7 @@ def _has_api(here: cloud.Cloud) -> bool:
     return bool(here.sdk("apigateway").get_rest_apis()["items"])
 
 
-# Steps that follow the functions need a complete deployment each, so only one of these steps is killed.
+# Only one step after the functions is killed, because each such step takes a complete deployment.
 _KILLS = (
     _Kill("checks"),
     _Kill("new stack", is_group=True),
@@ -57,28 +57,31 @@ def chalice(here: cloud.Cloud, project: Path, *arguments: str) -> str:
         check=False,
     )
     if done.returncode:
-        raise Failed(f"`chalice {' '.join(arguments)}` ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        raise Failed(f"`chalice {' '.join(arguments)}` exited with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
 def _command(project: Path) -> Path:
-    """Return the `chalice` command of the environment next to the clones, which contains only Chalice."""
+    """Return the `chalice` command of the Chalice-only environment next to the clones."""
     return project.parent / "chalice" / "bin" / "chalice"
 
 
 def deploy_with_kills(here: cloud.Cloud, projects: Sequence[Path]) -> int:
-    """Start deployments from alternating clones and kill each at its step; return the number of deployments."""
+    """Start deployments from alternating clones and kill each at its step; return the number of kills."""
     for index, kill in enumerate(_KILLS):
         project = projects[index % len(projects)]
         _deploy_and_kill(here, project, kill)
-        until(lambda project=project: not _is_running(project), lambda: "a process of the deployment was running")  # type: ignore[misc]
+        until(
+            lambda project=project: not _is_running(project),
+            lambda: "a killed deployment is still running",
+        )  # type: ignore[misc]
         if index > 2:
-            _release_lock(here)  # avoids the wait for the lock; the first kills test it
+            _release_lock(here)  # skip the wait for the lock, which the first kills already test
     return len(_KILLS)
 
 
 def check_account(here: cloud.Cloud) -> None:
-    """Check that the account has one API, each function once, and one mapping for each event source."""
+    """Check that the account has one API, each function once, and one mapping per event source."""
     apis = here.sdk("apigateway").get_rest_apis()["items"]
     own = {one.deployed_name(NAME) for one in declared_functions()}
     functions = own.intersection(one["FunctionName"] for one in here.sdk("lambda").list_functions()["Functions"])
@@ -111,14 +114,14 @@ def _deploy_and_kill(here: cloud.Cloud, project: Path, kill: _Kill) -> None:
     while process.poll() is None and not kill.enough(here):
         time.sleep(0.01)
     if process.poll() is not None:
-        raise Failed(f"The deployment ended before it was killed after {kill.step!r}:\n{''.join(lines)}")
+        raise Failed(f"The deployment finished before it could be killed after {kill.step!r}:\n{''.join(lines)}")
     (os.killpg if kill.is_group else os.kill)(process.pid, kill.number)
     process.stdout.close()
     process.wait()
 
 
 def _is_running(project: Path) -> bool:
-    """Return whether any process, such as Chalice, has the path of the project in its command line."""
+    """Return whether the command line of any process, such as Chalice, contains the project's path."""
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     return f"{project}/" in listed.stdout
 

@@ -1,4 +1,4 @@
-"""The monitoring of a deployed stage: its alarms, its subscription, and the problems that `check` reports."""
+"""Step: check a deployed stage's alarms, its subscription, and the problems that `check` reports."""
 
 from infra.deploy import template
 from tests.deployment import cloud
@@ -9,15 +9,15 @@ _CHECK = "from infra.deploy import self_check; print(*self_check.check({}, None)
 
 
 def check_monitoring(here: cloud.Cloud) -> int:
-    """Test the monitoring by temporarily disabling a mapping; return the number of alarms.
+    """Check the monitoring while a mapping is temporarily disabled; return the number of alarms.
 
-    The emulator's functions have no SDK, so the check runs in a separate process with the deployed function's
+    The emulator's functions lack the SDK, so the check runs in a separate process with the deployed function's
     variables.
     """
     alarms = {one["AlarmName"] for one in here.sdk("cloudwatch").describe_alarms()["MetricAlarms"]}
     declared = {one["AlarmName"]["Fn::Sub"].replace("${Name}", NAME) for one in _declared_alarms()}
     if alarms != declared:
-        raise Failed(f"The account has other alarms: {alarms ^ declared}")
+        raise Failed(f"The account's alarms differ from the declared alarms:  {alarms ^ declared}")
     subscribed = [one["Endpoint"] for one in here.sdk("sns").list_subscriptions()["Subscriptions"]]
     if subscribed != [EMAIL]:
         raise Failed(f"Alarms notify {subscribed}, not {EMAIL}.")

@@ -1,4 +1,4 @@
-"""The rehearsal calls every operation with every example."""
+"""Step: call every operation with every example."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from tests.openapi.document import ExampleValues, path_value
 def call_every_operation(api: Gateway) -> int:
     """Call every operation with every example, in order; return the number of calls.
 
-    An operation without examples shares those of another operation, or returns a file. It is called before deletions.
+    Operations without examples return a file, or use another operation's examples. They are called before deletions.
     """
     document = Gateway(api.address).call("GET", "/openapi.json")
     operations = {
@@ -25,7 +25,7 @@ def call_every_operation(api: Gateway) -> int:
     names = [*EXAMPLES, *sorted(operations.keys() - EXAMPLES.keys())]
     for name in sorted(names, key=lambda one: (one.startswith("delete_"), one == "delete_agent")):
         method, path, description = operations[name]
-        if "{number}" in path:  # a version, which a stream stores later
+        if "{number}" in path:  # versions are stored later by a stream function
             continue
         parameters = [_resolved(document, one) for one in description.get("parameters", ())]
         query = {one["name"]: one["example"] for one in parameters if one["in"] == "query" and one.get("required")}
@@ -36,19 +36,19 @@ def call_every_operation(api: Gateway) -> int:
                 api.call("POST", address, {"name": "Created again"})
             answer = api.ask(method, f"{address}?{urlencode(query)}" if query else address, known.substitute(request))
             if answer.status != 200:
-                raise Failed(f"{name} was answered with {answer.status}: {answer.body.decode()}")
+                raise Failed(f"{name} returned {answer.status}:  {answer.body.decode()}")
             if expected is not None:
                 known.learn(expected, json.loads(answer.body))
             calls += 1
     return calls
 
 
-# The v3 operations have already deleted the records of these deletions.
+# Deletions whose records the v3 operations have already deleted.
 _TWINS = {"delete_client_v2", "delete_organisation_v2"}
 
 
 def _examples(name: str, description: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Return the examples of an operation: each request with its response, or None if the response is not used."""
+    """Return an operation's example requests, each with its response, or None if the response is not used."""
     if name in EXAMPLES:
         return [(example.request, example.answer) for example in EXAMPLES[name].values()]
     bodies = description.get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples", {})
@@ -56,7 +56,7 @@ def _examples(name: str, description: dict[str, Any]) -> list[tuple[Any, Any]]:
 
 
 def _resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
-    """Return the node, or the node to which its reference points."""
+    """Return the node, or the node that it refers to."""
     for step in node["$ref"].split("/")[1:] if "$ref" in node else ():
         node = document if step == "components" else node
         node = node[step]

@@ -1,4 +1,4 @@
-"""The queues of the rehearsal: webhooks arrive, and the messages of all other queues are processed."""
+"""Step: webhooks arrive, and the messages in all other queues are processed."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from tests import extensions
 from tests.deployment import cloud
 from tests.deployment.rehearsal import NAME, Failed, until
 
-# The examples of the operations cause these events: at least one for each function that reads a stream.
+# Events that the operations' examples cause, at least one per stream function.
 EVENT_TYPES = {
     "agent_created",
     "agent_updated",
@@ -29,7 +29,7 @@ EVENT_TYPES = {
 
 
 class Receiver:
-    """A webhook receiver that keeps the posted bodies."""
+    """A webhook receiver that stores the posted bodies."""
 
     def __init__(self) -> None:
         received = self.received = list[dict[str, Any]]()
@@ -54,7 +54,7 @@ class Receiver:
 
 
 def await_webhooks(receiver: Receiver) -> int:
-    """Wait for one webhook of each event type; return the number of received webhooks."""
+    """Wait for a webhook of each event type; return the number of received webhooks."""
     until(
         lambda: receiver.types() >= EVENT_TYPES,
         lambda: f"no webhook arrived for {sorted(EVENT_TYPES - receiver.types())}",
@@ -66,7 +66,7 @@ def await_webhooks(receiver: Receiver) -> int:
 
 
 def check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
-    """Check the functions of the other queues, which the examples do not invoke."""
+    """Check the functions of all other queues, which the examples do not invoke."""
     sqs = here.sdk("sqs")
     received = len(receiver.received)
     sent = here.sdk("dynamodb").scan(TableName=f"{NAME}-deliveries")["Items"][0]
@@ -94,22 +94,22 @@ def check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
         _until_empty(sqs, queue)
     for queue in {queue.removesuffix("-slow") for queue, _ in others}:
         if waiting(sqs, f"{queue}-dead"):
-            raise Failed(f"There are messages on {queue}-dead.")
+            raise Failed(f"There are messages in {queue}-dead.")
 
 
 def _of_extensions(workspace_id: str) -> Iterator[tuple[str, str]]:
-    """Yield a queue name and a message for each kind of message on the queues of the extensions."""
+    """Yield a queue name and a message for each kind of message in the extensions' queues."""
     queues = {function.name: function.queue for function in declared_functions() if function.queue}
     for name, (_, texts) in extensions.queue_functions(workspace_id, "support", "unknown").items():
         yield from ((queues[name], text) for text in texts)
 
 
 def _until_empty(sqs: Any, queue: str) -> None:
-    until(lambda: waiting(sqs, queue) == 0, lambda: f"messages stay on {queue}")
+    until(lambda: waiting(sqs, queue) == 0, lambda: f"messages remain in {queue}")
 
 
 def waiting(sqs: Any, queue: str) -> int:
-    """Return the number of messages on a queue, including messages in flight."""
+    """Return the number of messages in a queue, including messages in flight."""
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     url = sqs.get_queue_url(QueueName=f"{NAME}-{queue}")["QueueUrl"]
     return sum(

@@ -1,4 +1,4 @@
-"""The replay of a discarded stream batch by the operator's command: its webhook arrives once."""
+"""Step: the operator command replays a discarded stream batch, whose webhook arrives once."""
 
 import json
 from collections.abc import Iterator
@@ -15,13 +15,16 @@ _AGENT = "redriven"
 
 
 def check_redrive(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> str:
-    """Let a function fail until its batch is a dead letter. Repair the function, and replay the batch.
+    """Let a function fail until its batch becomes a dead letter. Then repair the function and replay the batch.
 
     Return the last line that the command printed.
     """
     with _without_permissions(here), _short_age(here):
         api.call("POST", f"/v2/agents/{_AGENT}", {"title": "Created during an outage"})
-        until(lambda: waiting(here.sdk("sqs"), "deliveries-dead") > 0, lambda: "a failing batch is no dead letter")
+        until(
+            lambda: waiting(here.sdk("sqs"), "deliveries-dead") > 0,
+            lambda: "the batch did not become a dead letter",
+        )
     variables = here.sdk("lambda").get_function_configuration(FunctionName=NAME)["Environment"]["Variables"]
     printed = run(here, "-m", "infra.cams", "redrive-streams", **variables)
     until(lambda: bool(_received(receiver)), lambda: f"no webhook arrived after:\n{printed}")
@@ -39,7 +42,7 @@ def _received(receiver: Receiver) -> list[dict[str, Any]]:
 
 @contextmanager
 def _without_permissions(here: cloud.Cloud) -> Iterator[None]:
-    """Remove all permissions of the function inside the block."""
+    """Remove all permissions from the function inside the block."""
     iam = here.sdk("iam")
     (name,) = iam.list_role_policies(RoleName=_FUNCTION)["PolicyNames"]
     document = iam.get_role_policy(RoleName=_FUNCTION, PolicyName=name)["PolicyDocument"]
@@ -50,7 +53,7 @@ def _without_permissions(here: cloud.Cloud) -> Iterator[None]:
 
 @contextmanager
 def _short_age(here: cloud.Cloud) -> Iterator[None]:
-    """Let Lambda discard a batch after a second. Only the emulator accepts this value."""
+    """Make Lambda discard a batch after one second, which only the emulator accepts."""
     awslambda = here.sdk("lambda")
     (mapping,) = awslambda.list_event_source_mappings(FunctionName=_FUNCTION)["EventSourceMappings"]
     age = mapping["MaximumRecordAgeInSeconds"]

@@ -1,4 +1,4 @@
-"""Responses of the gateway in the rehearsal: errors, throttling and preflights."""
+"""Step: check the gateway's responses, such as errors, throttling and preflights."""
 
 import json
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from tests.deployment.rehearsal_client import Gateway, Response
 
 
 def check_gateway_responses(here: cloud.Cloud, api: Gateway) -> int:
-    """Check gateway responses and responses of the function; return the number of cases.
+    """Check responses of the gateway and the function; return the number of cases.
 
-    The emulator sends the gateway responses of the deployed stage, so these tests check that the responses are put and
-    deployed. The emulator does not limit the size or duration of a request, so it never sends 413 or 504. Unlike AWS,
-    it does not parse the bearer token of a request to an unknown route as a signature (403).
+    The emulator sends the deployed stage's gateway responses, so these checks prove that the responses are put and
+    deployed. The emulator does not limit a request's size or duration, so it never returns 413 or 504. Unlike AWS, it
+    does not parse a bearer token as a signature (403) if the route is unknown.
     """
     anonymous, origin = Gateway(api.address), {"Origin": ORIGIN}
     no_route = "There is no such route, or the route does not support this method."
@@ -24,14 +24,14 @@ def check_gateway_responses(here: cloud.Cloud, api: Gateway) -> int:
         throttled = anonymous.ask("GET", "/openapi.json", headers=origin)
     _check_error(throttled, 429, "THROTTLED", "Too many requests; try again after the time in the Retry-After header.")
     if throttled.headers.get("retry-after") != "1":
-        raise Failed(f"The response with 429 has no Retry-After: {throttled.headers}")
+        raise Failed(f"The 429 response has no Retry-After header: {throttled.headers}")
     unauthorized, unknown = anonymous.ask("GET", "/v2/agents/unknown"), api.ask("GET", "/v2/agents/unknown")
     _check_error(unauthorized, 401, "UNAUTHORIZED", "A valid bearer token is required.", ORIGIN)
     _check_error(unknown, 404, "NOT_FOUND", "There is no such agent.", ORIGIN)
-    page = anonymous.ask("GET", "/")  # follows the redirect
+    page = anonymous.ask("GET", "/")  # the client follows the redirect
     if b"<title>CAMS API" not in page.body:
         raise Failed(f"The root does not lead to the documentation page: {page}")
-    for path, allowed in (("/v2/agents/a", ORIGIN), ("/agents/a/interact/b/state", "*")):  # for visitors
+    for path, allowed in (("/v2/agents/a", ORIGIN), ("/agents/a/interact/b/state", "*")):  # routes for visitors
         _check_preflight(anonymous, path, allowed)
     return 9
 
@@ -42,17 +42,17 @@ def _check_preflight(anonymous: Gateway, path: str, origin: str) -> None:
     wanted = {"origin": origin, "methods": "post", "headers": "authorization"}
     allowed = {name: preflight.headers.get(f"access-control-allow-{name}", "").lower() for name in wanted}
     if preflight.status != 200 or any(part not in allowed[name] for name, part in wanted.items()):
-        raise Failed(f"The preflight of {path} was answered with {preflight.status}: {preflight.headers}")
+        raise Failed(f"The preflight of {path} returned {preflight.status}:  {preflight.headers}")
 
 
 def _check_error(answer: Response, status: int, code: str, message: str, origin: str = "*") -> None:
-    """Check the envelope and the headers. `origin` may read the response: by default any, as in gateway responses."""
+    """Check an error's envelope and headers. Gateway responses allow every origin, which is the default."""
     envelope = {"success": False, "message": message, "code": code}
     if answer.status != status or json.loads(answer.body) != envelope:
         raise Failed(f"Expected {status} with {envelope}, got {answer.status} with {answer.body.decode()}")
     wanted = {"content-type": "application/json", "access-control-allow-origin": origin}
     if not answer.headers.get("x-request-id") or any(answer.headers.get(name) != wanted[name] for name in wanted):
-        raise Failed(f"A response with {status} lacks the headers of an error response: {answer.headers}")
+        raise Failed(f"A {status} response lacks the headers of an error response:  {answer.headers}")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A deployment prints how many functions it uploaded, created and updated, and pins their Python version."""
+"""Step: a deployment prints how many functions it created and updated, and pins their Python version."""
 
 import re
 
@@ -14,7 +14,7 @@ NEW_SETTINGS = rf"updated {_COUNT} functions in \d+\.\d s"
 
 
 def check_updates(here: cloud.Cloud, printed: str, figures: str) -> None:
-    """Check that a deployment printed these figures and pinned the Python version. Otherwise, raise Failed."""
+    """Raise Failed unless a deployment has printed these figures and pinned the Python version."""
     if not re.search(rf"^ *{figures}$", printed, re.MULTILINE):
         raise Failed(f"The deployment did not print {figures!r}:\n{printed}")
     listed = {one["FunctionName"]: one["Runtime"] for one in here.sdk("lambda").list_functions()["Functions"]}

@@ -1,4 +1,4 @@
-"""`make verify` in the rehearsal fails without a permission, a mapping or a redrive policy, and names the problem."""
+"""Step: `make verify` fails and names the problem if a permission, a mapping or a redrive policy is missing."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ def check_failures(here: cloud.Cloud) -> None:
     ):
         done = verify(here, *_ONLY)
     if done.returncode != 1 or any(sentence not in done.stderr for sentence in expected):
-        raise Failed(f"`verify` ended with {done.returncode} and does not name {expected}:\n{done.stderr}")
+        raise Failed(f"`verify` exited with {done.returncode} and does not name {expected}:\n{done.stderr}")
     done = verify(here, *_ONLY)
     if done.returncode:
         raise Failed(f"`verify` fails after the repair:\n{done.stdout}{done.stderr}")
@@ -36,13 +36,13 @@ _ONLY = ("--only", "permissions", "--only", "mappings", "--only", "queues")
 
 
 def verify(here: cloud.Cloud, *options: str) -> Any:
-    """Run `make verify`; return the completed process, whatever its exit code."""
+    """Run `make verify`; return the completed process, regardless of the exit code."""
     return here.run("-m", "infra.deploy", "verify", "--stage", STAGE, *options)
 
 
 @contextmanager
 def without_permission(here: cloud.Cloud, function: str, number: int) -> Iterator[None]:
-    """Remove a statement from the policy of a function's role inside the block."""
+    """Remove a statement from a function's role policy inside the block."""
     iam, role = here.sdk("iam"), f"{NAME}-{function}"
     (policy,) = iam.list_role_policies(RoleName=role)["PolicyNames"]
     document = iam.get_role_policy(RoleName=role, PolicyName=policy)["PolicyDocument"]
@@ -58,7 +58,7 @@ def _put(iam: Any, role: str, policy: str, document: dict[str, Any]) -> None:
 
 @contextmanager
 def disabled_mapping(here: cloud.Cloud, function: str) -> Iterator[None]:
-    """Disable the event source mapping of a function inside the block."""
+    """Disable a function's event source mapping inside the block."""
     awslambda = here.sdk("lambda")
     (mapping,) = awslambda.list_event_source_mappings(FunctionName=f"{NAME}-{function}")["EventSourceMappings"]
     awslambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
@@ -68,7 +68,7 @@ def disabled_mapping(here: cloud.Cloud, function: str) -> Iterator[None]:
 
 @contextmanager
 def without_redrive_policy(here: cloud.Cloud, queue: str) -> Iterator[None]:
-    """Remove the redrive policy of a queue inside the block."""
+    """Remove a queue's redrive policy inside the block."""
     sqs = here.sdk("sqs")
     url = sqs.get_queue_url(QueueName=f"{NAME}-{queue}")["QueueUrl"]
     policy = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["RedrivePolicy"])["Attributes"]["RedrivePolicy"]
@@ -77,7 +77,8 @@ def without_redrive_policy(here: cloud.Cloud, queue: str) -> Iterator[None]:
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": policy})
 
 
-# ---- what `--break` breaks before the first deployment, whose verification then fails -----------------------------
+# ---- parts that `--break` breaks before the first deployment, whose verification then fails
+# -----------------------------
 
 
 def break_policy(project: Path) -> None:
@@ -86,10 +87,10 @@ def break_policy(project: Path) -> None:
 
 
 def break_stream(project: Path) -> None:
-    """Remove the output for a stream from the stack."""
+    """Remove a stream's output from the stack."""
     stream = "  LeadsStream:\n    Value:\n      Fn::GetAtt: [LeadsTable, StreamArn]\n"
     replace_text(project / "infra/template.yaml", stream, "")
 
 
 BREAKS: dict[str, Callable[[Path], None]] = {"policy": break_policy, "stream": break_stream}
-"""Functions that break a project, by the choice of `--break`."""
+"""Value of `--break` -> a function that breaks a project."""

@@ -1,10 +1,10 @@
-"""The rehearsal (`make rehearse`): deploys and destroys a stage in an empty emulated account, with the real commands.
+"""The rehearsal (`make rehearse`), which deploys and destroys a stage in an emulated account with the real commands.
 
     python -m tests.deployment.rehearse [--break policy|stream]
 
 The rehearsal deploys and verifies a stage, creates a workspace, calls every operation through the gateway, and waits
-for the webhooks of the deployed functions. Then it deploys again, restores into a second stage, switches all extensions
-off and on again, and destroys both stages. It prints each step with its duration. With `--break`, the rehearsal must
+for the webhooks of the deployed functions. Then it deploys again, restores into a second stage, disables and re-enables
+all extensions, and destroys both stages. It prints each step with its duration. With `--break`, the rehearsal must
 fail.
 """
 
@@ -32,7 +32,7 @@ from tests.deployment.rehearsal import NAME, ORIGIN, STAGE, Failed, replace_text
 from tests.deployment.rehearsal_adoption import adopt_deleted_stack, read_kept
 from tests.deployment.rehearsal_client import Gateway
 from tests.deployment.rehearsal_domain import check_domain
-from tests.deployment.rehearsal_extensions import switch_off, switch_on
+from tests.deployment.rehearsal_extensions import disable, enable
 from tests.deployment.rehearsal_monitoring import EMAIL, check_monitoring
 from tests.deployment.rehearsal_operations import call_every_operation
 from tests.deployment.rehearsal_queues import EVENT_TYPES, Receiver, await_webhooks, check_other_queues
@@ -44,8 +44,8 @@ from tests.deployment.rehearsal_verify import BREAKS, check_failures
 def main() -> None:
     """Run the rehearsal. Exit with 1 and a message at the first failure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--break", dest="broken", choices=BREAKS, help="break something on purpose")
-    parser.add_argument("--keep", action="store_true", help="keep the directory with the logs")
+    parser.add_argument("--break", dest="broken", choices=BREAKS, help="break this part on purpose")
+    parser.add_argument("--keep", action="store_true", help="keep the directory that contains the logs")
     arguments = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="cams-rehearsal-"))
     started = time.monotonic()
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def rehearse(directory: Path, broken: str | None = None) -> None:
-    """Run all steps in `directory`, with the part `broken` broken. Raise Failed at the first failure."""
+    """Run all steps in `directory`, after breaking the part `broken`. Raise Failed at the first failure."""
     with ExitStack() as stack:
         with _step("wheels"):
             _download_wheels()
@@ -137,15 +137,15 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             note(f"{_restore(here, api, receiver)} records")
         if present():
             with _step("no extensions") as note:
-                note(f"{switch_off(here, api)} functions")
+                note(f"{disable(here, api)} functions")
             with _step("all extensions") as note:
-                note(f"{switch_on(here, api)} functions")
+                note(f"{enable(here, api)} functions")
         with _step("destroy"):
             _destroy(here)
 
 
 def _download_wheels() -> None:
-    """Download the wheels of Lambda's platform if they are not cached. This is the only use of the network."""
+    """Download the wheels for Lambda's platform unless they are cached. Only this step uses the network."""
     try:
         for _ in wheels.unpack_files(extension_parts.requirements(), wheels.LAMBDA):
             pass
@@ -154,7 +154,7 @@ def _download_wheels() -> None:
 
 
 def _deploy(here: cloud.Cloud, figures: str) -> str:
-    """Run `chalice deploy`, which must print these figures; return the emulator's URL of the API."""
+    """Run `chalice deploy`, which must print these figures; return the API's URL in the emulator."""
     printed = rehearsal_kills.chalice(here, here.project, "deploy", "--stage", STAGE)
     _print_steps(printed)
     rehearsal_updates.check_updates(here, printed, figures)
@@ -172,7 +172,7 @@ def _address(here: cloud.Cloud, stage: str) -> str:
 
 
 def _deploy_half(here: cloud.Cloud) -> None:
-    """Run Chalice alone, as an older version would: without the guard and with a different function."""
+    """Run Chalice alone, as an older version would, without the guard and with a different function."""
     functions, requirements = here.project / "chalicelib/webhooks/functions.py", here.project / "requirements.txt"
     originals = {path: path.read_text() for path in (functions, requirements)}
     replace_text(functions, '"fan_out_agents")', '"fan_out_retired")')
@@ -187,17 +187,17 @@ def _deploy_half(here: cloud.Cloud) -> None:
 
 
 def _check_functions(here: cloud.Cloud) -> None:
-    """Check that the account has exactly the functions and roles of the application."""
+    """Check that the account has exactly the application's functions and roles."""
     roles, functions = _names(here)
     if functions != {f"{NAME}-check", *(one.deployed_name(NAME) for one in declared_functions())}:
-        raise Failed(f"The account has other functions: {functions}")
+        raise Failed(f"The account's functions differ from the application's:  {functions}")
     of_check = {one for one in roles if one.startswith(f"{NAME}-CheckRole-")}
     if len(of_check) != 1 or roles - of_check != {f"{NAME}-{one.name}" for one in declared_functions()}:
-        raise Failed(f"The account has other roles: {roles}")
+        raise Failed(f"The account's roles differ from the application's:  {roles}")
 
 
 def _names(here: cloud.Cloud) -> tuple[set[str], set[str]]:
-    """Return the names of the account's roles and functions."""
+    """Return the names of all roles and functions in the account."""
     roles = here.sdk("iam").list_roles()["Roles"]
     functions = here.sdk("lambda").list_functions()["Functions"]
     return {one["RoleName"] for one in roles}, {one["FunctionName"] for one in functions}
@@ -210,7 +210,7 @@ def _create_workspace(here: cloud.Cloud) -> dict[str, str]:
     return created
 
 
-# The operator's settings of the stage. The emulator's account may be too small for the defaults.
+# The operator's settings for the stage, because the emulator's account may be too small for the defaults.
 _LIMITS: dict[str, Any] = {
     "throttle": {"rate": 500, "burst": 200},
     "alarms_email": EMAIL,
@@ -223,7 +223,7 @@ def _check_limits(here: cloud.Cloud) -> None:
     (api,) = here.sdk("apigateway").get_rest_apis()["items"]
     settings = here.sdk("apigateway").get_stage(restApiId=api["id"], stageName=STAGE)["methodSettings"]["*/*"]
     if {name: settings[f"throttling{name.title()}Limit"] for name in _LIMITS["throttle"]} != _LIMITS["throttle"]:
-        raise Failed(f"The stage has another throttle: {settings}")
+        raise Failed(f"The stage has a different throttle: {settings}")
     for name, wanted in _LIMITS["lambda_functions"].items():
         found = here.sdk("lambda").get_function_concurrency(FunctionName=f"{NAME}-{name}")
         if found.get("ReservedConcurrentExecutions") != wanted["reserved_concurrency"]:
@@ -245,7 +245,7 @@ def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
     Return the number of restored records.
     """
     for path, body in restored.RECORDS.items():
-        api.call("POST", path, body, {"Idempotency-Key": path.replace("/", "-")})  # to store responses
+        api.call("POST", path, body, {"Idempotency-Key": path.replace("/", "-")})  # stores responses
     keys = _enabled_keys(here)
     try:
         before = restored.read_settled_tables(here, NAME)
@@ -266,7 +266,7 @@ def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
         until(lambda before=received: len(receiver.received) > before, lambda: "no webhook after the restore")  # type: ignore[misc]
     run(here, "-m", "infra.deploy", "destroy", "--stage", restored.STAGE, "--yes", "--delete-data")
     if _enabled_keys(here) != keys:
-        raise Failed("Destroying the restored stage deleted a key of the first one, or left its own.")
+        raise Failed("Destroying the restored stage deleted a key of the first stage, or kept its own key.")
     api.call("GET", "/v3/agents")
     return records
 

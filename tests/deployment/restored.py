@@ -1,6 +1,6 @@
-"""The restore of the rehearsal: a filled stage is restored as a second stage while the first stays in service.
+"""Step: a stage with data is restored as a second stage while the first stage stays in service.
 
-The emulator always restores the current items, whatever the requested moment.
+The emulator always restores the current items, regardless of the requested restore point.
 """
 
 import json
@@ -15,8 +15,8 @@ _SETTLE_SECONDS = 60
 STAGE, NAME = "restored", "cams-restored"
 
 
-# These requests create a record of each kind, because the examples end with deletions. One transcript is stored in
-# chunks. Its messages are the bot's, because 700 deliveries of user messages would take minutes.
+# These requests create a record of each kind again, because the examples end with deletions. One transcript is stored
+# in chunks. The bot sends its messages, because 700 deliveries of user messages would take minutes.
 RECORDS: dict[str, Any] = {
     "/v2/agents/filled": {"title": "Filled"},
     "/agents/filled/interact/ann/state": {
@@ -31,7 +31,7 @@ RECORDS: dict[str, Any] = {
 
 
 def begin(here: cloud.Cloud, original: str) -> str:
-    """Restore one table, like a command that is interrupted afterwards; return the moment."""
+    """Restore one table, as if the command were interrupted afterwards; return the restore point."""
     when = recovery.moment(here.sdk("dynamodb"), original, "latest")
     here.sdk("dynamodb").restore_table_to_point_in_time(
         SourceTableName=f"{original}-keyring", TargetTableName=f"{NAME}-keyring", RestoreDateTime=when
@@ -49,9 +49,9 @@ def read_tables(here: cloud.Cloud, stack: str) -> Tables:
 
 
 def read_settled_tables(here: cloud.Cloud, stack: str) -> Tables:
-    """Return every item of every table after two seconds without changes. Raise AssertionError for empty tables.
+    """Return every item of every table after two seconds without changes. Raise AssertionError if a table is empty.
 
-    Tallies may change up to a minute later.
+    Tallies may change up to a minute after other records.
     """
     deadline = time.monotonic() + _SETTLE_SECONDS
     before, latest = None, read_tables(here, stack)
@@ -60,14 +60,14 @@ def read_settled_tables(here: cloud.Cloud, stack: str) -> Tables:
         time.sleep(2)
         before, latest = latest, read_tables(here, stack)
     empty = {name for name, items in latest.items() if not items} - {"tallies"}
-    assert not empty, f"The restore would compare empty tables: {sorted(empty)}."
+    assert not empty, f"The comparison would be meaningless, because these tables are empty:  {sorted(empty)}."
     return latest
 
 
 def check_records(before: Tables, restored: Tables, after: Tables) -> int:
     """Check that exactly the original records are restored; return their number. May raise AssertionError.
 
-    `before` and `after` are the original tables before and after the restore, because a function may change an item
+    `before` and `after` contain the original tables before and after the restore, because functions may change items
     during the restore.
     """
     for name, items in restored.items():
@@ -76,7 +76,7 @@ def check_records(before: Tables, restored: Tables, after: Tables) -> int:
 
 
 def check_settings(here: cloud.Cloud, original: str) -> None:
-    """Check that the restored tables are as declared and that the stage has the operator's settings."""
+    """Check that the restored tables match the template and that the stage has the operator's settings."""
     for properties in declared("AWS::DynamoDB::Table"):
         wanted, found = _declared_settings(properties), _settings(here, table_name(properties, f"{NAME}-"))
         assert found == wanted, f"{properties['TableName']} has {found} instead of {wanted}."

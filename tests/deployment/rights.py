@@ -1,6 +1,6 @@
-"""Records the permissions that the functions use: those that IAM would check for each SDK call of an invocation.
+"""Records which permissions the functions use, that is, which permissions IAM would check for their SDK calls.
 
-Calls outside an invocation, which the test itself makes, are not recorded.
+Calls outside invocations, which the test itself makes, are not recorded.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,13 +19,13 @@ from infra.deploy.functions import declared_functions
 from tests.engines import clear_caches
 
 KEY, RECEIPT_KEY = "key/1", "key/2"
-"""Placeholders, because a Decrypt call does not contain the ARN of its key, and a Sign call contains an alias."""
+"""Placeholders for keys, because Decrypt calls do not contain a key's ARN, and Sign calls contain an alias."""
 
 MODULES = [import_module(name) for name in {one.handler_string.rpartition(".")[0] for one in app.event_sources}]
 
 
 class Right(NamedTuple):
-    """A permission that a function uses or is granted: an action on a resource, whose name has no prefix."""
+    """A permission that a function uses or has, which is an action on a resource (named without the prefix)."""
 
     function: str
     action: str
@@ -37,13 +37,13 @@ class Right(NamedTuple):
 
 @contextmanager
 def recorded() -> Iterator[set[Right]]:
-    """Record the permissions that functions use inside the block. Each invocation is a cold start."""
+    """Record the permissions that functions use inside the block. Every invocation is a cold start."""
     used: set[Right] = set()
     running: list[str] = []
     send = BaseClient._make_api_call
 
     def record(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
-        # The patch applies to the common base class of all clients, so that calls to new services are also recorded.
+        # Patch the common base class of all clients, so that calls to new services are also recorded.
         if running:
             service = client.meta.service_model.service_name
             used.update(Right(running[-1], *one) for one in _permissions(service, operation, parameters))
@@ -54,7 +54,7 @@ def recorded() -> Iterator[set[Right]]:
             clear_caches()
             running.append(name)
             try:
-                return function(*arguments)  # the invocation leaves no thread running
+                return function(*arguments)  # the invocation must leave no thread running
             finally:
                 running.pop()
 
@@ -70,7 +70,7 @@ def recorded() -> Iterator[set[Right]]:
 
 
 def _permissions(service: str, operation: str, parameters: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Return the permissions that a call needs. A transaction needs the permissions of its operations."""
+    """Return the permissions that a call needs. Transactions need the permissions of their operations."""
     if "TransactItems" in parameters:
         for step in parameters["TransactItems"]:
             for kind, inner in step.items():

@@ -1,6 +1,6 @@
-"""Runs every function so that it makes every call to DynamoDB, KMS and SQS that its code contains.
+"""Runs every function so that it makes every DynamoDB, KMS and SQS call that its code contains.
 
-A new call of a function needs a situation here, because `test_rights` fails if a granted permission is unused.
+A new call needs a situation in this module, because `test_rights` fails if a granted permission is unused.
 """
 
 import socket
@@ -37,19 +37,19 @@ OF_QUARTER = 3  # members of a request that counts a quarter of an hour
 
 
 def every_operation(service: Service) -> None:
-    """Call every operation of the API in every case, after a conflict on the record that the operation writes."""
+    """Call every API operation in every case, after a conflict on the record that the operation writes."""
     for case in CASES:
         method, path = case.operation.split()[0], path_of(case, service)
         for write in (PUT, DELETE):
             if write in case.costs:
                 with refuse_operation(write, "ConditionalCheckFailedException"):
-                    expected = 409 if write == PUT else 200  # a deletion without records to delete is complete
+                    expected = 409 if write == PUT else 200  # a deletion is complete if no records are left to delete
                     assert service.api.call(method, path, case.body).status == expected, case.id
         assert service.api.call(method, path, case.body).status in (200, 404), case.id
 
 
 def a_request_is_repeated(service: Service) -> None:
-    """Send and repeat requests with an idempotency key, for a small and a chunked response. Throttle each at first."""
+    """Repeat requests with an idempotency key, with a small and a chunked response. Throttle first attempts."""
     paths = {"/v3/agents/support/tools": {"tool": {"name": "Keyed"}}, "/agents/support/interact/keyed/state": large(4)}
     for key, (path, body) in enumerate(paths.items()):
         headers = {**service.api._headers, "Content-Type": "application/json", "Idempotency-Key": f"rights-{key}"}
@@ -60,14 +60,14 @@ def a_request_is_repeated(service: Service) -> None:
 
 
 def analytics_are_written_with_a_precondition(service: Service) -> None:
-    """Write analytics with a precondition, because only then does the write read first."""
+    """Write analytics with a precondition, because only such a write reads first."""
     headers = {**service.api._headers, "Content-Type": "application/json", "If-None-Match": '"another"'}
     answer = service.api.call("POST", "/v2/agents/support/analytics/user-1", {"record": "convo"}, headers)
     assert answer.status == 200
 
 
 def a_whole_agent_is_deleted(patch: pytest.MonkeyPatch) -> None:
-    """Delete an agent. The first request deletes the agent with its records and keys, the second the tombstone."""
+    """Delete an agent. The first request deletes the agent, its records and its keys; the second, the tombstone."""
     api = Api(workspaces.create("Deleted").workspace_key)
     fill_with_keys(api)
     for now in (clock.milliseconds(), clock.milliseconds() + 90_000):
@@ -78,7 +78,7 @@ def a_whole_agent_is_deleted(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_whole_agent_is_purged(patch: pytest.MonkeyPatch) -> None:
-    """Let the request's process die at once, so that the cascade needs two invocations of the function."""
+    """Let the request's process die immediately, so that the cascade needs two function invocations."""
     api = Api(workspaces.create("Purged").workspace_key)
     cascade_messages()
     fill_with_keys(api)
@@ -100,7 +100,7 @@ def a_whole_agent_is_purged(patch: pytest.MonkeyPatch) -> None:
 
 
 def fill_with_keys(api: Api) -> None:
-    """Create an agent with every kind of record, one replaced key, and one refused key."""
+    """Create an agent with every kind of record, one replaced key, and one rejected key."""
     first = api.post("/v2/agents/support", {"title": "Support"}).data["SECRET_API_KEY"]
     assert api.post("/v2/agents/support", {"SECRET_API_KEY": None}).status == 200
     for _ in range(2):
@@ -110,7 +110,7 @@ def fill_with_keys(api: Api) -> None:
     workspace_id = api.get("/v3/agents/support/tools").data[0]["userId"]
     tallies.recount(workspace_id, "support", Quarter("2026-11-01", 0), lambda: 1)
     extensions.call("fill_agent", workspace_id, "support")
-    messages = [{"item": {"text": str(number)}} for number in range(500)]  # too many for the conversation's item
+    messages = [{"item": {"text": str(number)}} for number in range(500)]  # too many for one item
     assert (
         api.post("/agents/support/interact/bo/state", {"turns": [{"from": "human", "messages": messages}]}).status
         == 200
@@ -118,7 +118,7 @@ def fill_with_keys(api: Api) -> None:
 
 
 def conversations_are_counted(patch: pytest.MonkeyPatch) -> None:
-    """Create a conversation, list it by its tallies, continue it, and delete it."""
+    """Create a conversation, find it in a list by its tallies, continue it, and delete it."""
     new, stream = workspaces.create("Counted"), pipeline.Stream()
     api = Api(new.workspace_key)
     assert api.post("/v2/agents/support", {}).status == 200
@@ -130,7 +130,7 @@ def conversations_are_counted(patch: pytest.MonkeyPatch) -> None:
     api.post("/v2/clients/ann", {})
     assert api.post(f"/v3/agents/support/convos/{convo_id}/assign", {"assign": {"to": "ann"}}).status == 200
     assert len(api.get("/v3/convos?inbox=true").data) == 1
-    for _ in range(2):  # cuts a chunk, whose messages get index items
+    for _ in range(2):  # completes a chunk, whose messages get index items
         long = {"messages": [{"item": {"text": "x" * 1_000}} for _ in range(50)]}
         assert api.post(f"/v3/agents/support/convos/{convo_id}/messages", long).status == 200
     assert api.delete(f"/v3/agents/support/convos/{convo_id}").status == 200
@@ -147,7 +147,7 @@ def _count(workspace_id: str, stream: pipeline.Stream) -> None:
 
 
 def conversations_expire(patch: pytest.MonkeyPatch) -> None:
-    """Change a retention period, and let DynamoDB delete a conversation but leave its chunks."""
+    """Change a retention period, and let DynamoDB delete a conversation without its chunks."""
     new, stream = workspaces.create("Expiring"), pipeline.Stream()
     api = Api(new.workspace_key)
     assert api.post("/v2/agents/support", {}).status == 200
@@ -164,7 +164,7 @@ def conversations_expire(patch: pytest.MonkeyPatch) -> None:
     assert api.post("/agents/support/interact/zara/state", turns).status == 200
     cleared = task_messages(ClearLeftovers)
     for _ in range(2):
-        maintain(cleared)  # the new conversation is not deleted
+        maintain(cleared)  # must not delete the new conversation
         assert api.delete("/v3/agents/support/convos/zara").status in (200, 404)
 
 
@@ -172,12 +172,12 @@ def records_become_dead_letters() -> None:
     """Pass each stream function a record that it cannot process."""
     for name in WATCHING:
         (module,) = (one for one in rights.MODULES if hasattr(one, name))
-        getattr(module, name)({"Records": [{}]}, None)  # the module's current function, which records calls
+        getattr(module, name)({"Records": [{}]}, None)  # the patched function, which records calls
     assert len(pipeline.waiting(queue.DEAD_LETTER)) == len(WATCHING)
 
 
 def webhooks(patch: pytest.MonkeyPatch) -> None:
-    """Deliver one event per table through each queue, with every failure that a delivery can have."""
+    """Deliver one event per table through each queue, and cause every kind of delivery failure."""
     patch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
     make_atomic(patch.setattr)
     new = workspaces.create("Webhooks")
@@ -192,9 +192,9 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
         records = stream.read()
         pipeline.fan_out(records)
         hosts.demote(new.workspace_id, other.host)
-        pipeline.fan_out(records)  # the retry, after the host has moved to the slow queue
+        pipeline.fan_out(records)  # retry after the host has moved to the slow queue
         patch.setattr(fan_out, "_MAX_MESSAGES", 0)
-        pipeline.fan_out(records)  # more events than an invocation may send
+        pipeline.fan_out(records)  # simulate more events than an invocation may send
         pipeline.drain(queues.MAINTENANCE)
         pipeline.fan_out([{**record, "dynamodb": {}} for record in records])  # an unreadable message
         assert len(pipeline.waiting(queue.DEAD_LETTER)) == len(records)
@@ -202,7 +202,7 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
         for queue_name in (queue.FAST, queue.SLOW):
             while (held := pipeline.take(queue_name)).messages:
                 held.run()
-                held.run()  # SQS delivers at least once
+                held.run()  # SQS may deliver a message twice
                 held.delete()
             pipeline.Held(queue_name, [{"MessageId": "", "ReceiptHandle": "", "Body": "junk"}]).run()
             assert pipeline.waiting(queue.DEAD_LETTER) == ["junk"]

@@ -1,4 +1,4 @@
-"""Deployments after a failed stack or with a replaced stream, and problems that the rehearsal must detect."""
+"""Deployments after a failed stack creation or a replaced stream, and problems that the rehearsal must detect."""
 
 from collections import Counter
 from pathlib import Path
@@ -23,7 +23,7 @@ def mappings(here: cloud.Cloud) -> list[dict[str, Any]]:
 
 
 def replace_stream(here: cloud.Cloud, table: str) -> str:
-    """Disable and enable the stream of a table, which creates a new stream; return the new ARN."""
+    """Disable and re-enable a table's stream, which creates a new stream; return the new ARN."""
     dynamodb = here.sdk("dynamodb")
     dynamodb.update_table(TableName=table, StreamSpecification={"StreamEnabled": False})
     wanted = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
@@ -41,7 +41,7 @@ def test_a_failed_stack_is_completed_and_a_replaced_stream_followed(tmp_path: Pa
         assert here.sdk("dynamodb").list_tables()["TableNames"] == []
         alarms.write_text(whole)
 
-        assert deploy(here) == ""  # the deployment's verification compares the settings of each mapping
+        assert deploy(here) == ""  # the deployment's verification compares each mapping's settings
         assert set(Counter(one["FunctionArn"] for one in mappings(here)).values()) == {1}
 
         arn = replace_stream(here, "cams-rehearsal-leads")
@@ -64,6 +64,6 @@ def test_a_failed_stack_is_completed_and_a_replaced_stream_followed(tmp_path: Pa
 def test_the_rehearsal_fails_if_something_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str, reason: str
 ) -> None:
-    monkeypatch.setenv("CAMS_VERIFY_PATIENCE", "20")  # in seconds, because waiting repairs nothing
+    monkeypatch.setenv("CAMS_VERIFY_PATIENCE", "20")  # seconds, because waiting repairs nothing
     with pytest.raises(Failed, match=reason):
         rehearse.rehearse(tmp_path, broken)

@@ -1,14 +1,13 @@
-"""A process whose threads all save the same record, for `test_two_writers`.
+"""A process whose threads save the same record concurrently, for `test_two_writers`.
 
 Run `python -m tests.reliability.competing_writers` with one of these actions:
 
-    save TOKEN REQUESTS THREADS    send each request from all threads at once; print the statuses of each request
-    append TOKEN HOW THREADS       add messages to one conversation until 429; print the number of accepted messages
-    add TOKEN EACH THREADS         add EACH messages to the end of one conversation in every thread, one per request and
-                                   each twice; print `[[status, mid, start, end], …]` of each thread
-    guess TOKEN EACH THREADS       sign in to the console with EACH wrong passwords in every thread; print the statuses
-    merge TOKEN MEMBERS EACH       change the metadata of one conversation EACH times, in one thread per member;
-                                   print the statuses
+    save TOKEN REQUESTS THREADS    send each request from all threads at once; print the statuses per request append
+    TOKEN HOW THREADS       add messages to one conversation until 429; print the number of accepted messages add TOKEN
+    EACH THREADS         add EACH messages to the end of one conversation in every thread, one per request and each
+    twice; print `[[status, mid, start, end], …]` of each thread guess TOKEN EACH THREADS       sign in to the console
+    with EACH wrong passwords in every thread; print the statuses merge TOKEN MEMBERS EACH       change the metadata of
+    one conversation EACH times, in one thread per member; print the statuses
 
 REQUESTS is JSON: `[[method, path, body, tag], …]`. MEMBERS is a list of names. HOW is `matched` (with `If-Match`) or
 `plain`.
@@ -30,7 +29,7 @@ THREAD = "THREAD"
 
 
 def save(api: Api, requests: list[list[Any]], threads: int) -> None:
-    """Send each request from all threads at the same moment. In a body, the thread's name replaces `THREAD`."""
+    """Send each request from all threads simultaneously. The thread's name replaces `THREAD` in the body."""
     start = threading.Barrier(threads)
 
     def run(_: int) -> list[int]:
@@ -47,7 +46,7 @@ def save(api: Api, requests: list[list[Any]], threads: int) -> None:
 
 
 def append(api: Api, is_matched: bool, threads: int) -> None:
-    """Read the conversation and add a message in every thread, until the limit is reached."""
+    """Repeatedly read the conversation and add a message in every thread, until the limit is reached."""
 
     def run(_: int) -> int:
         taken = 0
@@ -66,7 +65,7 @@ def append(api: Api, is_matched: bool, threads: int) -> None:
 
 
 def add(api: Api, each: int, threads: int) -> None:
-    """Add messages of 2 KB from all threads. All processes read the same clock."""
+    """Add 2 KB messages from all threads. All processes read the same clock."""
 
     def run(_: int) -> list[list[Any]]:
         added = []
@@ -75,7 +74,7 @@ def add(api: Api, each: int, threads: int) -> None:
             start = time.monotonic()
             for _ in range(2):
                 while (answer := api.post(MESSAGES, {"messages": [message]})).status == 409:
-                    pass  # the caller repeats the request after too many conflicts on a busy machine
+                    pass  # on a busy machine, a request may fail after too many conflicts
                 added.append([answer.status, message["mid"], start, time.monotonic()])
         return added
 
@@ -85,7 +84,7 @@ def add(api: Api, each: int, threads: int) -> None:
 
 
 def guess(api: Api, each: int, threads: int) -> None:
-    """Try passwords for one client from all threads, with the same IP address."""
+    """Try passwords for one client from all threads and from the same IP address."""
     path = f"/console/{api.get('/v3/workspace').data['id']}"
     form = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -98,7 +97,7 @@ def guess(api: Api, each: int, threads: int) -> None:
 
 
 def merge(api: Api, members: list[str], each: int) -> None:
-    """Increment a different member of the metadata in each thread."""
+    """Increment a different metadata member in each thread."""
 
     def run(member: str) -> list[int]:
         return [api.post(STATE, {"metadata": {member: f"{number}"}}).status for number in range(1, each + 1)]

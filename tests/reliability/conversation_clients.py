@@ -6,7 +6,7 @@ Run `python -m tests.reliability.conversation_clients` with one of these actions
     read TOKEN THREADS EACH          read until each thread has succeeded EACH times
 
 Each write contains a name and a checksum, so that a reader can verify that it received one complete write. The
-environment contains the address of the engine.
+environment contains the engine's address.
 """
 
 import base64
@@ -25,13 +25,13 @@ from chalicelib.conversations.transcript import turns
 from tests.api import Answer, Api
 
 STATE = "/agents/support/interact/ann/state"
-# The size of a text that fits into the conversation's item, and of a text that needs chunks.
+# Size of a text that fits into the conversation's item, and of a text that needs chunks.
 SMALL, LARGE = 100, 110_000
 TEXTS = 3
 
 
 def write(api: Api, name: str) -> Iterator[dict[str, Any]]:
-    """Replace the conversation with small and large turns, and change its metadata in between."""
+    """Replace the conversation alternately with small and large turns, and change its metadata in between."""
     chance = random.Random(name)
     for number in range(1_000_000):
         if number % 4 == 3:
@@ -65,7 +65,7 @@ def read(api: Api) -> Iterator[dict[str, Any]]:
 
 
 def delay_chunk_reads() -> None:
-    """Delay the reads of chunks, so that writes occur between the reads of the item and its chunks."""
+    """Delay chunk reads, so that writes occur between the reads of the item and its chunks."""
     read_chunks = turns._read_chunks
 
     def late(row: store.ConversationRow, indexes: Sequence[int]) -> dict[int, bytes]:
@@ -82,7 +82,7 @@ def accepted(answer: Answer) -> bool:
 
 
 def whole(turns: list[dict[str, Any]]) -> str:
-    """Return the name of the write to which all these turns belong."""
+    """Return the name of the write that produced all these turns."""
     *parts, last = [turn["messages"]["item"] for turn in turns]
     assert last["sum"] == digest([part["text"] for part in parts]), "an incomplete write"
     (name,) = {part["write"] for part in (*parts, last)}
@@ -95,7 +95,7 @@ def digest(texts: list[str]) -> str:
 
 
 def run_threads(threads: int, each: int, actions: Callable[[int], Iterator[dict[str, Any]]]) -> None:
-    """Repeat each thread's action until EACH results are accepted, and print the results as a list."""
+    """Repeat each thread's action until `each` results are accepted, and print the results as a list."""
 
     def run(thread: int) -> list[dict[str, Any]]:
         done, accepted = [], 0

@@ -1,6 +1,6 @@
-"""The local engine for tests: one per session, or separate engines for tests that kill them.
+"""Fixtures and helpers that run the local engine: one per session, or separate engines for tests that kill them.
 
-A test creates the tables that it needs, or all tables of `infra.tables`.
+Tests create the tables that they need, or all tables in `infra.tables`.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from botocore.config import Config
 from infra.local import children
 from infra.local.children import Engine
 
-# No retries: a test counts a write as acknowledged only if its first attempt succeeded.
+# Disable retries, because a test counts a write as acknowledged only if the first attempt succeeded.
 _PLAIN = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=10, max_pool_connections=16)
 
 
 @pytest.fixture(scope="session")
 def local_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """Run an engine for all tests of a worker. It stops at the end of the session."""
+    """Run an engine for all tests of a worker, until the end of the session."""
     with running_engine(tmp_path_factory.mktemp("engine")) as running:
         yield running
 
 
 @contextmanager
 def running_engine(state: Path, *options: str) -> Iterator[Engine]:
-    """Run an engine on this directory. The block may kill it."""
+    """Run an engine that stores its data in this directory. The block may kill the engine."""
     running = children.start_engine(state, 0, *options)
     try:
         yield running
@@ -47,7 +47,7 @@ def kill(running: Engine) -> None:
 
 
 def client(running: Engine, service: str) -> Any:
-    """Return a client of the engine. It does not depend on the environment of the tests."""
+    """Return an SDK client for the engine, independent of the tests' environment."""
     return _client(running.url, running.access_key, running.secret_key, service)
 
 
@@ -60,12 +60,12 @@ def _client(url: str, access_key: str, secret_key: str, service: str) -> Any:
 
 @lru_cache
 def _session() -> boto3.session.Session:
-    # One session for all clients, because it caches the service descriptions, which are slow to read.
+    # All clients share a session, which caches the service descriptions, because they are slow to load.
     return boto3.session.Session(region_name=children.REGION)
 
 
 def create_table(running: Engine, name: str) -> None:
-    """Create a table with the key `id` and a stream, if it does not exist."""
+    """Create a table with the key `id` and a stream if the table does not exist."""
     dynamodb = client(running, "dynamodb")
     if name in dynamodb.list_tables()["TableNames"]:
         return
@@ -101,7 +101,7 @@ def stream_pages(streams: Any, table: str) -> Iterator[list[Any]]:
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 20) -> bool:
-    """Wait until a condition holds, at most this number of seconds. Return whether it holds."""
+    """Wait at most this number of seconds until a condition holds. Return whether it holds."""
     deadline = time.monotonic() + seconds
     while not (is_done := holds()) and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Concurrent writers and a stream reader on a local engine that is killed, and their acknowledged writes."""
+"""Concurrent writers and a stream reader that load a local engine until it is killed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Item = dict[str, dict[str, str]]
 
 @dataclass(frozen=True)
 class Killed:
-    """The acknowledged writes of an engine that was killed, and its final items and stream records."""
+    """A killed engine's acknowledged writes, and its final items and stream records."""
 
     load: Load
     stored: dict[str, Item]
@@ -36,7 +36,7 @@ class Killed:
 
 
 class Load:
-    """Runs writers and a stream reader until the engine is killed, and collects the acknowledged writes and records."""
+    """A load generator that runs until the engine is killed, and collects acknowledged writes and stream records."""
 
     def __init__(self) -> None:
         self.written: dict[str, Item] = {}
@@ -76,7 +76,7 @@ class Load:
             while True:
                 work(dynamodb, streams)
         except Exception as error:
-            if not self._ending:  # after the kill, a response may be incomplete
+            if not self._ending:  # the kill may truncate a response
                 self.failures.append(error)
 
     def _new_items(self, count: int) -> list[Item]:

@@ -1,7 +1,7 @@
-"""A failing cloud, which injects the faults of a real service into requests between the SDK's clients and moto.
+"""A failing cloud, which injects realistic faults into requests between the SDK's clients and moto.
 
-Time is simulated: each attempt takes a realistic time, and the pauses of the SDK, PynamoDB and the service end at once.
-The module adds the idempotency tokens of transactions, which moto lacks, because retries depend on them.
+Time is simulated. Each attempt takes a realistic time, and the pauses of the SDK, PynamoDB and the service end at once.
+The module implements transactions' idempotency tokens, because retries depend on them and moto ignores them.
 """
 
 import json
@@ -23,7 +23,8 @@ from chalicelib import clock, storage
 from tests.fast_moto import over_http
 
 _START = 1_750_000_000.0
-# Seconds: a normal response, a response just before the timeout of `connection.client`, and its two timeouts.
+# Durations in seconds: a normal response, a response just before the timeout of `connection.client`, and the client's
+# two timeouts.
 _ANSWER, _LATE, _CONNECT, _READ = 0.005, 4.8, 1.0, 4.9
 _SERVICES = ("dynamodb", "kms", "sqs")
 _REFUSALS = {
@@ -45,7 +46,7 @@ CALM: Weather = {}
 
 
 class Cloud:
-    """A network that injects faults. `weather` is their probability per service, and `faults` counts them."""
+    """A network that injects faults with the probabilities in `weather`, and counts them in `faults`."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -55,7 +56,7 @@ class Cloud:
         self._done: dict[str, tuple[int, Any, Any]] = {}
 
     def change(self) -> None:
-        """Choose new probabilities of faults, up to 1, for one service or for all services."""
+        """Choose new fault probabilities, up to 1, for one service or all services."""
         services = self.chance.choice([["dynamodb"], ["dynamodb", "kms", "sqs"], ["kms"], ["sqs"]])
         self.weather = dict.fromkeys(services, self.chance.choice([0.05, 0.2, 0.5, 0.8, 1.0]))
 
@@ -64,7 +65,7 @@ class Cloud:
         self.now += seconds
 
     def answer(self, event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
-        """Return a response or raise a fault, in place of the network."""
+        """Replace the network: return a response or raise a fault."""
         service, operation = event_name.split(".")[1:3]
         self.sleep(_ANSWER)
         if self.chance.random() >= self.weather.get(service, 0):
@@ -95,7 +96,7 @@ class Cloud:
         status, headers, body = answered
         return AWSResponse(request.url, status, headers, MockRawResponse(body))
 
-    # With these faults, the request does not take effect.
+    # After these faults, the request has had no effect.
 
     def _out_of_reach(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         if self.chance.random() < 0.5:
@@ -108,7 +109,7 @@ class Cloud:
         raise ReadTimeoutError(endpoint_url=request.url)
 
     def _refused(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
-        if self.chance.random() < 0.2:  # a load balancer responds in its own format
+        if self.chance.random() < 0.2:  # the response of a load balancer is not JSON
             return _answered(request, self.chance.choice([500, 502, 503, 504]), "<html>busy</html>")
         return _error(request, *self.chance.choice(_REFUSALS[service]))
 
@@ -120,7 +121,7 @@ class Cloud:
 
     def _cancelled(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         if json.loads(request.body)["ClientRequestToken"] in self._done:
-            return self._served(operation, request)  # an applied transaction cannot be cancelled
+            return self._served(operation, request)  # a transaction that is already applied cannot be cancelled
         codes = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]
         code = self.chance.choice([codes[0], *codes])
         reasons = [{"Code": "None"} for _ in json.loads(request.body)["TransactItems"]]
@@ -130,7 +131,7 @@ class Cloud:
         message = f"Transaction cancelled, please refer cancellation reasons for specific reasons [{listed}]"
         return _error(request, 400, "TransactionCanceledException", message, CancellationReasons=reasons)
 
-    # With these faults, the request takes effect, but its response is lost or late.
+    # After these faults, the request has taken effect, but the response is lost or late.
 
     def _lost(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         self._served(operation, request)
@@ -147,7 +148,7 @@ class Cloud:
         self.sleep(_LATE)
         return self._served(operation, request)
 
-    # With these faults, a part of the request takes effect.
+    # After these faults, a part of the request has taken effect.
 
     def _in_part(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         left_over, found = _PARTS[operation]
@@ -175,18 +176,18 @@ class Cloud:
 
 def _processed(request: AWSPreparedRequest) -> tuple[int, Any, Any]:
     answered = botocore_stubber.process_request(request)
-    assert answered is not None, "moto does not have this service"
+    assert answered is not None, "moto does not implement this service"
     return answered
 
 
 @contextmanager
 def hostile_cloud(chance: random.Random, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
-    """Put a cloud between the process's clients and moto inside the block. It starts without faults."""
+    """Put a cloud between the process's clients and moto inside the block. Initially, the cloud injects no faults."""
     cloud = Cloud(chance)
     monkeypatch.setattr(time, "sleep", cloud.sleep)
     monkeypatch.setattr(clock, "monotonic", lambda: cloud.now)
     monkeypatch.setattr(clock, "milliseconds", lambda: int(cloud.now * 1000))
-    # The full retry quota of the SDK allows the most attempts, and therefore the longest waits.
+    # A full SDK retry quota allows the most attempts and therefore the longest waits.
     monkeypatch.setattr(RetryQuota, "acquire", lambda quota, amount: True)
     clients = [storage.sdk_client(service).meta.events for service in _SERVICES]
     for events in clients:

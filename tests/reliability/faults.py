@@ -1,7 +1,6 @@
-"""Injection of a fault into any single request between the service and the local engine, in this process.
+"""Fault injection into any single request from this process to the local engine.
 
-The fault occurs at the SDK's clients, below CAMS and PynamoDB, so all error handling of the SDK, PynamoDB and the
-service is active.
+The fault occurs in the SDK's HTTP layer, beneath CAMS and PynamoDB, so that all their error handling runs.
 """
 
 import re
@@ -31,14 +30,14 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Died(BaseException):
-    """The simulated end of the process, which no code catches."""
+    """The simulated death of the process. No handler in the service catches this exception."""
 
 
 class Fault(NamedTuple):
-    """A kind of fault, and the index of the request that it affects.
+    """A fault: its kind, and the index of the request that it affects.
 
-    Either the process dies before or after the request, or every attempt is rejected, or responses are lost. If only
-    the first response is lost, the SDK retries. If all responses are lost, the SDK gives up.
+    The process dies before or after the request, every attempt is rejected, or responses are lost. If only the first
+    response is lost, the SDK's retry succeeds. If all responses are lost, the SDK gives up.
     """
 
     kind: Kind
@@ -46,12 +45,12 @@ class Fault(NamedTuple):
 
     @property
     def is_death(self) -> bool:
-        """Return whether the fault ends the process."""
+        """Return whether the process dies of the fault."""
         return self.kind.startswith("dies")
 
 
 class Line:
-    """A connection that sends requests to the engine."""
+    """A connection to the engine that can inject a fault."""
 
     def __init__(self, engine: Engine) -> None:
         self._url, self._credentials = engine.url, Credentials(engine.access_key, engine.secret_key)
@@ -70,13 +69,13 @@ class Line:
             self._sent, self._fault = [], None
 
     def begin(self, model: Any, **_: Any) -> None:
-        """Record a new request, before its attempts."""
+        """Record a new request before its first attempt."""
         if self._fault and self._fault.is_death and len(self._sent) > self._fault.at:
             raise Died()
         self._sent.append(model.name)
 
     def carry(self, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
-        """Send one attempt of the last request."""
+        """Send an attempt of the latest request, with the fault if one is due."""
         fault = self._fault
         if fault is None or len(self._sent) != fault.at + 1:
             return self._deliver(request)
@@ -92,7 +91,7 @@ class Line:
         raise ReadTimeoutError(endpoint_url=request.url)
 
     def _deliver(self, request: AWSPreparedRequest) -> AWSResponse:
-        """Sign the attempt with the engine's credentials and its region, and send it to the engine."""
+        """Sign the attempt with the engine's credentials and region, and send it to the engine."""
         url = re.sub("^https?://[^/]+", self._url, request.url)
         headers = {
             name: value.decode() if isinstance(value, bytes) else value for name, value in request.headers.items()
@@ -112,7 +111,7 @@ def line_to(engine: Engine) -> Iterator[Line]:
     clear_caches()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None))
-        patch.setattr(RetryQuota, "acquire", lambda quota, amount: True)  # the retry quota of a new process
+        patch.setattr(RetryQuota, "acquire", lambda quota, amount: True)  # a new process starts with a full retry quota
         for name, events in clients:
             events.register_first(f"before-call.{name}", line.begin)
             events.register_last("before-send", line.carry)

@@ -1,8 +1,8 @@
-"""Measures the delay of a workspace's webhooks while another workspace misbehaves, on a local run.
+"""Measures how much a misbehaving workspace delays another workspace's webhooks on a local run.
 
 python -m tests.reliability.neighbours CASE [--seconds 30]
 
-The command prints the seconds from commit to POST, without and with the disturbance. `CASES` contains the cases.
+The command prints the seconds from commit to POST without and with the disturbance. `CASES` lists the cases.
 """
 
 import argparse
@@ -37,7 +37,7 @@ _SECONDS_TO_ARRIVE = 40
 
 
 class Waits(NamedTuple):
-    """The delays in seconds, and the number of disturbing deliveries that arrived."""
+    """The delays in seconds, and how many deliveries of the misbehaving workspace arrived."""
 
     quiet: list[float]
     disturbed: list[float]
@@ -45,12 +45,12 @@ class Waits(NamedTuple):
 
 
 def measure(case: str, seconds: float, directory: Path) -> Waits:
-    """Measure a case of `CASES` in a separate run."""
+    """Start a run and measure one of `CASES`."""
     with receiver.running(core=0) as port, _running(directory) as run:
         urls = [f"http://{host}:{port}" for host in receiver.HOSTS]
         noisy, quiet = (_create_workspace(run, name) for name in ("noisy", "quiet"))
         _listen(run, quiet, f"{urls[0]}/0", "organisation_created")
-        _neighbour(run, quiet, urls[0], 2)  # wait until its host counts as fast
+        _neighbour(run, quiet, urls[0], 2)  # wait until the endpoint's host counts as fast
         before = _neighbour(run, quiet, urls[0], seconds)
         stopped = threading.Event()
         with ThreadPoolExecutor(1) as pool:
@@ -61,7 +61,7 @@ def measure(case: str, seconds: float, directory: Path) -> Waits:
                 others = len(_arrivals(urls[0])) - len(before) - len(during)
             finally:
                 stopped.set()
-            disturber.result()  # raise the exception of the disturbing thread
+            disturber.result()  # raise any exception of the disturbing thread
         return Waits(before, during, others)
 
 
@@ -107,7 +107,7 @@ def _create(run: Run, token: str, urls: list[str], stopped: threading.Event) -> 
         while True:
             try:
                 _ask(run, token, "POST", path, state)
-            except OSError:  # this number of simultaneous connections exceeds the backlog of the server's socket
+            except OSError:  # so many simultaneous connections exceed the backlog of the server's socket
                 time.sleep(0.1)
             else:
                 return
@@ -140,21 +140,21 @@ def _promote(run: Run, token: str, urls: list[str], stopped: threading.Event) ->
 NOTHING = "nothing"
 CASES: dict[str, Callable[[Run, str, list[str], threading.Event], None]] = {
     NOTHING: _rest,
-    # 50 endpoints accept requests and never respond. They are deleted and created again continuously.
+    # 50 endpoints accept requests but never respond. They are continuously deleted and recreated.
     "hanging": _hang,
-    # A write of 15,000 one-word messages is fanned out to 50 endpoints that respond at once.
+    # One write of 15,000 one-word messages is fanned out to 50 endpoints that respond at once.
     "flood": _flood,
-    # The same write occurs every five seconds, for one endpoint that responds after 200 ms.
+    # The same write is repeated every five seconds, with one endpoint that responds after 200 ms.
     "one endpoint": _flood_one,
-    # 300 conversations of one agent are created at once, repeatedly.
+    # 300 conversations of one agent are created simultaneously, again and again.
     "creations": _create,
-    # A host that counts as fast suddenly hangs, while 4,000 messages wait for it.
+    # A host that counts as fast suddenly hangs while 4,000 messages are queued for it.
     "promoted": _promote,
 }
 
 
 def _neighbour(run: Run, token: str, url: str, seconds: float) -> list[float]:
-    """Cause events during this time; return the seconds from commit to POST of each event."""
+    """Cause events for this number of seconds; return each event's seconds from commit to POST."""
     known, start, count = set(_arrivals(url)), time.monotonic(), 0
     begun = int(time.time() * 1000)
     names = f"quiet-{begun}"
@@ -176,7 +176,7 @@ def _neighbour(run: Run, token: str, url: str, seconds: float) -> list[float]:
 
 
 def _delivered(run: Run, token: str, webhook_id: str, since: int) -> set[str]:
-    """Return the ids of the endpoint's events since a time."""
+    """Return the ids of the events delivered to an endpoint since a time."""
     found: set[str] = set()
     path = cursor = f"/v3/webhooks/{webhook_id}/deliveries?limit=100"
     while True:
@@ -212,7 +212,7 @@ def _listen(run: Run, token: str, url: str, type_: str) -> str:
 def _ask(run: Run, token: str, method: str, path: str, body: Any = None) -> Any:
     status, answer = ask(run, method, path, token, body)
     if status != 200:
-        raise RuntimeError(f"{method} {path} was answered {status}: {answer}")
+        raise RuntimeError(f"{method} {path} returned {status}: {answer}")
     return answer
 
 

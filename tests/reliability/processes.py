@@ -1,4 +1,4 @@
-"""Processes that call the API on the same local engine, so that writers and readers conflict."""
+"""Processes that run the service on a shared local engine, so that writers and readers conflict."""
 
 import os
 import subprocess
@@ -28,19 +28,19 @@ class Service(NamedTuple):
     token: str
 
     def start(self, module: str, action: str, *arguments: object) -> "subprocess.Popen[str]":
-        """Run a module as a process with the action, the token and the arguments."""
+        """Run a module as a process, with an action, the workspace's token and further arguments."""
         command = [sys.executable, "-m", module, action, self.token, *map(str, arguments)]
         return subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True)
 
     def send(self, *requests: tuple[str, str, Any]) -> list[Answer]:
-        """Send requests (method, path and body) from this process; return the responses."""
+        """Send requests from this process, each with a method, path and body; return the responses."""
         with line_to(self.engine):
             return [Api(self.token).call(*request) for request in requests]
 
 
 @contextmanager
 def service(state: Path) -> Iterator[Service]:
-    """Create the service's data on a separate engine for the duration of the block."""
+    """Run a separate engine that contains the tables, a workspace and an agent."""
     with running_engine(state) as engine:
         with line_to(engine):
             tables.create_missing(storage.sdk_client)
@@ -50,7 +50,7 @@ def service(state: Path) -> Iterator[Service]:
 
 
 def output(process: "subprocess.Popen[str]") -> list[str]:
-    """Wait for a process and return its output. Fail if the process failed."""
+    """Wait for a process and return its output. Fail if the process exits with an error."""
     out, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, out[-2000:]
     return out.splitlines()

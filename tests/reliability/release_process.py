@@ -1,7 +1,7 @@
-"""Runs one release of the service: `python release_process.py`, with the release as the first entry of `PYTHONPATH`.
+"""Runs one release of the service: `python release_process.py` with the release first in `PYTHONPATH`.
 
-For each line `{"handler", "event"}` of standard input, the process prints `{"returned"}` or `{"raised"}`. A line
-`{"seconds"}` moves the release's clock. The process imports only the release.
+For each line `{"handler", "event"}` on standard input, the process prints `{"returned"}` or `{"raised"}`. A line
+`{"seconds"}` advances the release's clock. The process imports no module of the working tree.
 """
 
 import importlib

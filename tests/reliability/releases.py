@@ -1,7 +1,7 @@
-"""Two releases of the service on the same local engine, each in a separate process.
+"""Runs two releases of the service on one local engine, each in a separate process.
 
-`python -m tests.reliability.releases COMMIT` archives a release in `tests/releases`: the deployed code in `last.zip`,
-and the template in `last.yaml`.
+`python -m tests.reliability.releases COMMIT` archives a release in `tests/releases`, with the deployed code in
+`last.zip` and the template in `last.yaml`.
 """
 
 import json
@@ -34,7 +34,7 @@ class Source(NamedTuple):
 
 
 class Release(Api):
-    """A running release: its API and its functions."""
+    """An API client for a running release, which also invokes the release's functions."""
 
     def __init__(self, process: "subprocess.Popen[str]", token: str, did: "Counter[str]") -> None:
         super().__init__(token)
@@ -50,17 +50,17 @@ class Release(Api):
         return Answer(response["statusCode"], json.loads(text) if text else None, response["headers"], text)
 
     def invoke(self, handler: str, event: Any) -> Any:
-        """Invoke a function, and return its result, or the name of the error that it raises."""
+        """Invoke a function; return its result or the name of the exception that it raises."""
         answered = self._ask({"handler": handler, "event": event})
         return answered.get("raised") or answered["returned"]
 
     @cached_property
     def sources(self) -> list[Source]:
-        """Return the release's functions that streams and queues invoke."""
+        """Return the release's functions that are invoked by streams and queues."""
         return [Source(*one) for one in self._ask({"sources": True})["returned"]]
 
     def pass_time(self, seconds: int) -> None:
-        """Advance the clock of the release."""
+        """Advance the release's clock."""
         self._ask({"seconds": seconds})
 
     def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Release(Api):
 
 
 def readable(code: Path) -> set[int]:
-    """Return the layouts that a release reads."""
+    """Return the layouts that a release can read."""
     command = [sys.executable, "-c", "from chalicelib.storage.layouts import READABLE; print(*READABLE)"]
     done = subprocess.run(command, cwd=code, capture_output=True, text=True, check=True)
     return set(map(int, done.stdout.split()))
@@ -80,7 +80,7 @@ def readable(code: Path) -> set[int]:
 
 @contextmanager
 def running(code: Path, token: str, did: "Counter[str]", environment: dict[str, str], layout: int) -> Iterator[Release]:
-    """Run the release in a directory for the duration of the block. The release writes this layout."""
+    """Run the release in a directory inside the block. The release writes records in this layout."""
     settings = {"PYTHONPATH": str(code), "CAMS_STORED_LAYOUT": str(layout), "CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
     process = subprocess.Popen(
         [sys.executable, _PROCESS],
@@ -98,7 +98,7 @@ def running(code: Path, token: str, did: "Counter[str]", environment: dict[str, 
 
 
 class EventSources:
-    """A reader of an engine's streams and queues, which invokes the functions of a release."""
+    """A reader of an engine's streams and queues that invokes the functions of releases."""
 
     def __init__(self, engine: Engine, did: "Counter[str]") -> None:
         self._sdk: Callable[[str], Any] = partial(client, engine)
@@ -106,9 +106,9 @@ class EventSources:
         self._places: dict[str, str] = {}
 
     def run(self, of_streams: Release, of_queues: Release) -> None:
-        """Pass all changes to functions of one release, and all messages to functions of another. Fail if one fails.
+        """Process all changes with one release's functions, and all messages with another's. Fail if a function fails.
 
-        If the second release lacks a queue, the function of the first release receives the queue's messages.
+        If the second release lacks a queue, the first release's function receives the queue's messages.
         """
         known = {source.queue for source in of_queues.sources}
         pairs = [(of_streams, source) for source in of_streams.sources if source.table or source.queue not in known]
@@ -117,13 +117,13 @@ class EventSources:
             pass
 
     def create_queues(self, release: Release) -> None:
-        """Create the queues of a release that the engine lacks."""
+        """Create all queues of a release that do not exist in the engine."""
         existing = {url.rpartition("/")[2] for url in self._sdk("sqs").list_queues()["QueueUrls"]}
         for queue in {source.queue for source in release.sources} - existing - {""}:
             self._sdk("sqs").create_queue(QueueName=queue)
 
     def records(self, source: Source) -> Any:
-        """Return the event with the records since the last call, or None if there are no records."""
+        """Return an event with the records since the last call, or None if there are no new records."""
         arn = self._sdk("dynamodb").describe_table(TableName=f"cams-{source.table}")["Table"]["LatestStreamArn"]
         streams = self._sdk("dynamodbstreams")
         if source.handler not in self._places:
@@ -136,7 +136,7 @@ class EventSources:
         return lambda_events.from_records(answer["Records"], arn) if answer["Records"] else None
 
     def dead_letters(self) -> int:
-        """Count the messages of the dead-letter queues."""
+        """Return the number of messages in all dead-letter queues."""
         urls = [url for url in self._sdk("sqs").list_queues()["QueueUrls"] if url.endswith("-dead")]
         assert urls
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
@@ -161,7 +161,7 @@ class EventSources:
 
 
 def main() -> None:
-    """Archive the release of a commit."""
+    """Archive a commit as the last release."""
     commit = sys.argv[1]
     code = ["git", "archive", "--format=zip", f"--output={LAST}", commit, "app.py", "chalicelib"]
     subprocess.run(code, cwd=children.ROOT, check=True)

@@ -1,8 +1,8 @@
-"""A process that sends one request with one key from several threads, for `test_concurrent_keys`.
+"""A process whose threads send the same request with the same key, for `test_concurrent_keys`.
 
     python -m tests.reliability.repeating_clients create TOKEN KEY THREADS EACH    print each response as a line of JSON
 
-The environment contains the address of the engine.
+The environment contains the engine's address.
 """
 
 import json
@@ -14,7 +14,7 @@ from tests.api import Api
 
 
 def create(token: str, key: str, threads: int, each: int) -> None:
-    """Create the same agent repeatedly, and print `[status, code, replayed, text]` for each response."""
+    """Send the creation of an agent repeatedly; print `[status, code, replayed, text]` for each response."""
     api = Api(token)
     headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": key}
 

@@ -1,6 +1,6 @@
-"""The local run for tests: started as `make run` does, but in its own process group.
+"""Starts the local run for tests as `make run` does, but in a separate process group.
 
-A test can interrupt the run, kill it, and check for remaining processes.
+Tests can therefore interrupt the run, kill it, and check for remaining processes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SECONDS = 30
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the service, its directory, and its output until it was ready."""
+    """A run of the service with its directory, and its output up to the line that reports that it is ready."""
 
     process: subprocess.Popen[bytes]
     directory: Path
@@ -41,7 +41,7 @@ class Run:
 
     @property
     def processes(self) -> dict[int, str]:
-        """Return the running processes of the group and their commands, without zombies."""
+        """Return the process group's running processes and their commands, without zombies."""
         listing = subprocess.run(
             ["ps", "-ww", "-eo", "pid=,pgid=,stat=,args="], capture_output=True, text=True, check=True
         )
@@ -82,7 +82,7 @@ def read_credentials(directory: Path) -> dict[str, str]:
 
 
 def end(run: Run, number: signal.Signals) -> int:
-    """Send the signal to the supervisor only, and return its exit code."""
+    """Send the signal only to the supervisor, and return the supervisor's exit code."""
     run.process.send_signal(number)
     return run.process.wait(SECONDS)
 
@@ -106,7 +106,7 @@ def kill(run: Run) -> None:
 
 
 def engine_client(run: Run, service: str) -> Any:
-    """Return an SDK client of the run's engine, configured by the file `environment`."""
+    """Return an SDK client for the run's engine, configured from the file `environment`."""
     session = boto3.session.Session(
         aws_access_key_id=run.environment["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=run.environment["AWS_SECRET_ACCESS_KEY"],

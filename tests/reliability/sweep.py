@@ -1,6 +1,6 @@
-"""The cases of the crash sweep, their workspaces, and the checks of the stored records.
+"""The cases of the crash sweep, the workspaces in which they run, and the checks of the stored records.
 
-The cases are those of `tests.http.replay_cases`, every DELETE, and additional cases for other code paths.
+The cases are those in `tests.http.replay_cases`, every DELETE, and additional cases for other code paths.
 """
 
 import json
@@ -26,8 +26,8 @@ from tests.operations import CREATED_BY, MESSAGES, STATE
 from tests.webhooks import pipeline
 
 AGENT, CONVERSATION = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
-CHUNKS, FEWER = NOISE[:200_000], NOISE[:100_000]  # too large for the conversation's item: two chunks, or one
-KEY = "$key"  # a new key of an agent
+CHUNKS, FEWER = NOISE[:200_000], NOISE[:100_000]  # texts that are stored in two chunks and one chunk
+KEY = "$key"  # placeholder for a new agent key
 
 _REPLACE_KEY = Case("agent key replace", f"PATCH {AGENT}", {"agent": {"SECRET_API_KEY": KEY}})
 _IN_CHUNKS = Case("state replace, in chunks", STATE, state_body(CHUNKS))
@@ -37,7 +37,7 @@ EVERY = [
     *CASES,
     Case("agent create, key given", "POST /v3/agents", {"agent": {"SECRET_API_KEY": KEY}}),
     _REPLACE_KEY,
-    Case("agent key clear, old one remaining_items", f"PATCH {AGENT}", {"agent": {"SECRET_API_KEY": None}}),
+    Case("agent key clear, old key left", f"PATCH {AGENT}", {"agent": {"SECRET_API_KEY": None}}),
     Case("state create, in chunks", STATE, state_body(CHUNKS), {"user_id": "new"}),
     _IN_CHUNKS,
     Case("state replace, chunks by fewer", STATE, state_body(FEWER)),
@@ -64,11 +64,11 @@ EVERY = [
 ]
 _WITH_INDEX = [_IN_CHUNKS, Case("", MESSAGES, {"messages": [message("last", mid="m9", **HUMAN)]})]
 _WRITE_ANALYTICS = next(case for case in CASES if case.id == "analytics write")
-# Earlier requests of a case, in addition to the requests that create the records in its path.
+# Case -> the requests before it, in addition to those that create the records in its path.
 _BEFORE = {
     "analytics delete": [_WRITE_ANALYTICS, _WRITE_ANALYTICS._replace(values={"convo_id": "bo"})],
     "analytics delete v2": [_WRITE_ANALYTICS],
-    "agent key clear, old one remaining_items": [_REPLACE_KEY],
+    "agent key clear, old key left": [_REPLACE_KEY],
     "state replace, chunks by fewer": [_IN_CHUNKS],
     "state replace, chunks by none": [_IN_CHUNKS],
     "conversation delete, chunks": [_IN_CHUNKS],
@@ -78,7 +78,7 @@ _BEFORE = {
     "agent delete": [_WRITE_ANALYTICS],
 }
 
-# Cases that take effect again when they are repeated without an `Idempotency-Key`.
+# Cases that take effect again if they are repeated without an `Idempotency-Key`.
 NOT_IDEMPOTENT = {
     "agent create", "agent clone", "agent import", "tool create", "conversation create",
     "conversation create, second page", "lead create", "webhook create", "webhook rotate",
@@ -86,7 +86,7 @@ NOT_IDEMPOTENT = {
     "client create v3", "client create, put", "organisation create v3", "organisation create, put",
     "post /v3/agents/{agent_id}/convos/{convo_id}/messages", *extensions.listed("NOT_IDEMPOTENT"),
 }  # fmt: skip
-# The events of a case, by the beginning of its name. Other cases cause no events.
+# Start of a case's name -> the events that the case causes. All other cases cause no events.
 EVENTS = {
     "agent create": ["agent_created"],
     "agent clone": ["agent_created"],
@@ -113,12 +113,12 @@ EVENTS = {
 
 
 def event_types(case: Case) -> list[str]:
-    """Return the types of the events of a case."""
+    """Return the types of the events that a case causes."""
     return next((EVENTS[name] for name in sorted(EVENTS, reverse=True) if case.id.startswith(name)), [])
 
 
 def create_world(case: Case) -> World:
-    """Create a workspace with only the records that the case needs. Each fault gets a new workspace."""
+    """Create a workspace with only the records that the case needs. Every fault is tested in a new workspace."""
     queues._url.cache_clear()
     world = World()
     wanted = _named(case)
@@ -135,7 +135,7 @@ def create_world(case: Case) -> World:
 
 
 def _create_older_conversations(world: World) -> None:
-    """Fill a page with conversations from different milliseconds, because only these have a defined order."""
+    """Create a page of conversations in different milliseconds, because only then is their order defined."""
     now = clock.milliseconds()
     for age in range(20, 0, -1):
         with pytest.MonkeyPatch.context() as patch:
@@ -144,7 +144,7 @@ def _create_older_conversations(world: World) -> None:
 
 
 def _named(case: Case) -> set[str]:
-    """Return the existing records: the records in the path, and their parents."""
+    """Return the names of the ids whose records must exist: those in the path, and their parents."""
     names = set(re.findall(r"(\w+_id)}", case.operation))
     if case.id == "agent clone":
         names |= {"tool_id"}
@@ -164,7 +164,7 @@ def _named(case: Case) -> set[str]:
 
 
 def send(world: World, case: Case, key: str | None = None) -> Answer:
-    """Send the case. The agent's key and the tag of `If-Match` are the same each time."""
+    """Send the case's request. The agent key and the `If-Match` tag are the same on every call."""
     body = json.loads(json.dumps(case.body).replace(KEY, world.values["key"]))
     if case.id.endswith("If-Match"):
         return world.send(case, key, body=body, If_Match=world.values["etag"])
@@ -172,19 +172,19 @@ def send(world: World, case: Case, key: str | None = None) -> Answer:
 
 
 def visible_records(world: World, case: Case) -> dict[str, Any]:
-    """Return all records that the case can change, as a caller sees them."""
+    """Return all records that the case can change, as the API returns them."""
     return {look.__name__: look(world) for look in _checks_of(case)}
 
 
 def plain(document: Any) -> str:
-    """Return a document without the values that differ between workspaces: times, ids and random values."""
+    """Return a document as text without values that differ between workspaces, such as times, ids and random values."""
     text = json.dumps(document, sort_keys=True)
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "time", text)
     return re.sub(r"\b(\w{11})?[0-9a-hjkmnp-tv-z]{26}\b|\bcams_\w+|\bwhsec_[\w+/=]+|\b\d{10,13}\b", "-", text)
 
 
 def events(world: World, case: Case, stream: pipeline.Stream) -> list[tuple[str, str]]:
-    """Return the events of the workspace since the last call: their types and contents."""
+    """Return the types and contents of the workspace's events since the last call."""
     tables = [name for look in _checks_of(case) if (name := look.__name__.rstrip("_")) in pipeline.WATCHED]
     all_events = pipeline.events_of(stream.read(*tables) if tables else [])
     own = [one for one in all_events if one.workspace_id == world.workspace.workspace_id]
@@ -216,7 +216,7 @@ def _checks_of(case: Case) -> list[Callable[[World], Any]]:
 
 
 def agents_(world: World) -> Any:
-    """Return every agent, and whether its key is valid."""
+    """Return every agent, and whether the agent's key is valid."""
     found = world.api.get("/v3/agents").data
     alive = [
         credential_rows.find_active(tokens.fingerprint(one.get("SECRET_API_KEY", ""))) is not None for one in found
@@ -225,19 +225,19 @@ def agents_(world: World) -> Any:
 
 
 def credentials(world: World) -> Any:
-    """Return every credential with its rights, and whether it expires soon. Both kinds of rows must agree."""
-    create_world = credential_rows.CredentialEntry.item.startswith("credential")
-    entries = storage.query(credential_rows.CredentialEntry, world.workspace.workspace_id, create_world)
+    """Return every credential with its rights, and whether it expires soon. Check that both kinds of rows agree."""
+    is_credential = credential_rows.CredentialEntry.item.startswith("credential")
+    entries = storage.query(credential_rows.CredentialEntry, world.workspace.workspace_id, is_credential)
     rows = storage.find_many([storage.Key(credential_rows.CredentialRow, entry.token_hash) for entry in entries])
     assert all(rows), "an entry without its credential"
     assert [row.expires_at for row in rows] == [entry.expires_at for entry in entries]
     soon = clock.seconds() + 2 * credential_rows.DAY
-    # Entries with the same time have no defined order.
+    # The order of entries with the same time is undefined.
     return sorted([row.kind, row.name, row.read_only, (row.ends_at or soon) < soon] for row in rows)
 
 
 def visitor_tokens(world: World) -> Any:
-    """Return every visitor token, and whether its conversation existed. The list must contain no visitor token."""
+    """Return every visitor token, and whether its conversation existed. Check that the token list omits them."""
     row = credential_rows.CredentialRow
     found = list(storage.scan(row, (row.workspace == world.workspace.workspace_id) & row.issuer.exists()))
     hashes = {one.token_hash for one in credential_rows.list_entries(world.workspace.workspace_id)}
@@ -251,7 +251,7 @@ def tools(world: World) -> Any:
 
 
 def tools_of_all(world: World) -> Any:
-    """Return the tools of each agent."""
+    """Return the tools of every agent."""
     return [_got(world, f"/v3/agents/{agent['id']}/tools") for agent in world.api.get("/v3/agents").data]
 
 
@@ -261,13 +261,13 @@ def leads(world: World) -> Any:
 
 
 def analytics(world: World) -> Any:
-    """Return the agent's analytics, without the times of the writes."""
+    """Return the agent's analytics without the write times."""
     answer = world.api.get("/v2/agents/support/analytics")
     return [answer.status, [{**one, "lastModified": 0} for one in answer.json.get("data", [])]]
 
 
 def clients(world: World) -> Any:
-    """Return every client. Each client must own its email address."""
+    """Return every client. Check that each client owns its email address."""
     found = world.api.get("/v2/clients").data
     rows = [(client_rows.new(world.workspace.workspace_id, one["ID"]), one.get("email")) for one in found]
     owned = {(item["client_id"]["S"], item["owner"]["S"]) for item in _items("clients", "workspace", world, "emails")}
@@ -281,7 +281,7 @@ def organisations(world: World) -> Any:
 
 
 def webhooks(world: World) -> Any:
-    """Return every webhook with its deliveries and its number of signing secrets."""
+    """Return every webhook with its deliveries and the number of its signing secrets."""
     found = world.api.get("/v3/webhooks").data
     workspace_id = world.workspace.workspace_id
     secrets = [len(endpoints.read(workspace_id, one["id"]).open()["secrets"]) for one in found]
@@ -289,32 +289,33 @@ def webhooks(world: World) -> Any:
 
 
 def conversations_(world: World) -> Any:
-    """Return every conversation with its items. The pages of the list and the index must agree."""
+    """Return every conversation with its state. Check the items, and that the list agrees with the index."""
     listed = list(_pages(world.api))
     if listed == [None]:
         return None
     workspace_id = world.workspace.workspace_id
     indexed = conversations.list_by_creation(workspace_id, "support", None, 100)
     names = [storage.split_key(row.conversation)[2] for row in reversed(indexed)]
-    assert [one["ID"] for one in listed] == names, "the list and the index do not agree"
+    assert [one["ID"] for one in listed] == names, "the list differs from the index"
     states = {name: world.api.post(f"/agents/support/interact/{name}/state", {}) for name in names}
     assert {answer.status for answer in states.values()} <= {200}
     parts = {name: _items("conversations", "conversation", world, "support", name) for name in (*names, "ann", "new")}
     for name, found in parts.items():
-        # A queue deletes the items of a deleted conversation later (`tests/conversations/test_message_index.py`).
+        # A queue function deletes these items of a deleted conversation later
+        # (`tests/conversations/test_message_index.py`).
         items = [item for item in found if not item["item"]["S"].startswith(("received#", "mid#"))]
         assert len(items) == (_parts(items) if name in names else 0), "orphaned items"
     return [listed, [answer.json for answer in states.values()]]
 
 
 def _parts(items: list[dict[str, Any]]) -> int:
-    """Return the expected number of items of a conversation: its own item, and the items of its turns."""
+    """Return a conversation's expected number of items: its own item, plus one per chunk."""
     (own,) = [item for item in items if item["item"]["S"] == "conversation"]
     return 1 + len(own.get("chunks", {"S": ""})["S"].split())
 
 
 def _pages(api: Api) -> Iterator[Any]:
-    """Return the list of conversations, each page by its number and by its cursor, or None if the agent is missing."""
+    """Yield all listed conversations, or None for a missing agent. Read each page both by number and by cursor."""
     page, cursor = 1, ""
     while True:
         answer = api.get(f"/v2/agents/support/convos?page={page}")
@@ -336,7 +337,7 @@ def _got(world: World, path: str) -> Any:
 
 
 def _items(table: str, attribute: str, world: World, *parts: str) -> list[dict[str, Any]]:
-    """Return the stored items of a partition."""
+    """Return a partition's stored items."""
     found = storage.sdk_client("dynamodb").query(
         TableName=storage.table(table),
         KeyConditionExpression="#key = :key",
@@ -349,7 +350,7 @@ def _items(table: str, attribute: str, world: World, *parts: str) -> list[dict[s
 
 
 def remaining_items(world: World) -> list[Any]:
-    """Return the remaining items of a deleted agent in all tables."""
+    """Return a deleted agent's remaining items in all tables."""
     owner = (world.workspace.workspace_id, "support")
     children = [*tool_rows.list_page(*owner, limit=1), *lead_rows.list_page(*owner, None, 1)]
     items = [

@@ -1,4 +1,4 @@
-"""Sixteen writers add messages to one conversation on the real local engine, in two processes."""
+"""Sixteen writers in two processes add messages to one conversation on the real local engine."""
 
 import json
 from collections import Counter
@@ -25,7 +25,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def turns(served: Service) -> list[Any]:
-    """Return the turns of the conversation."""
+    """Return the conversation's turns."""
     (answer,) = served.send(("POST", STATE, {}))
     found: list[Any] = answer.json["turns"]
     return found
@@ -47,6 +47,6 @@ def test_every_acknowledged_message_is_stored_once_in_the_order_of_the_answers(
     position = {mid: index for index, mid in enumerate(mids)}
     firsts = [one for writer in writers for one in writer[::2]]
     for _, mid, _, end in firsts:
-        # A request that began after this request ended must have added its message after this message.
+        # A request that began after this request ended must have added its message after this request's message.
         assert all(position[mid] < position[later] for _, later, start, _ in firsts if start > end)
     count_cases(states=len(added))

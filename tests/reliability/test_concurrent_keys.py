@@ -1,4 +1,4 @@
-"""Sixteen callers send the same request with the same `Idempotency-Key` to the local engine. It takes effect once."""
+"""Sixteen callers send the same request with the same `Idempotency-Key`, and the request takes effect once."""
 
 import json
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""Sixteen writers create conversations of one agent on the real local engine while a reader reads the list.
+"""Sixteen writers create an agent's conversations on the real local engine while a reader reads the list.
 
-moto's locks prevent concurrent transactions, but on this engine transactions can conflict.
+moto's locks prevent concurrent transactions. On this engine, transactions can conflict.
 """
 
 from pathlib import Path

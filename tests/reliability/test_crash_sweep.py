@@ -1,8 +1,11 @@
-"""Every write request is sent with a fault at each request that it sends to the real local engine.
+"""A write is applied completely or not at all, whichever of its engine requests fails.
 
-The process dies before or after a request, all attempts are refused, or the response is lost. (Except for the first
-request, dying before a request equals dying after the previous request.) The write is then applied completely or not at
-all, and its events exist only if the write is applied. A repeated request has the same result as without a fault.
+Each test runs a case (`sweep.EVERY`) on the real local engine without faults, and notes the engine requests and the
+results. For each engine request and kind of fault, it then runs the case in a new workspace with this fault. After each
+run, the records and events must be those before or after the write, and the repeated case must succeed.
+
+With a fault, the process dies before or after the request, all attempts are rejected, or the response is lost. Except
+at the first request, dying before a request is the same as dying after the previous request.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,12 +42,12 @@ def each(cases: Iterable[Case]) -> pytest.MarkDecorator:
 
 
 def each_record(cases: Sequence[Case]) -> pytest.MarkDecorator:
-    """Return the first case of each kind of record."""
+    """Return a mark that runs the test with the first case of each kind of record."""
     return each({case.record: case for case in reversed(cases)}.values())
 
 
 class Target(NamedTuple):
-    """The connection to an engine with the service's tables, and the engine's streams."""
+    """A connection to an engine that has the service's tables, and the engine's streams."""
 
     line: Line
     stream: pipeline.Stream
@@ -59,13 +62,13 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 
 @pytest.fixture(autouse=True)
 def stop_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stop the clock, so that times are equal."""
+    """Stop the clock, so that all runs have the same times."""
     now = clock.milliseconds()
     monkeypatch.setattr(clock, "milliseconds", lambda: now)
 
 
 class Result(NamedTuple):
-    """The result of a request: the response, the visible records with and without random values, and the events."""
+    """The response to a request, the visible records with and without random values, and the events."""
 
     answer: tuple[int, str] | None
     seen: dict[str, Any]
@@ -80,7 +83,7 @@ def result(world: World, case: Case, target: Target, answer: Answer | None = Non
 
 
 def without_faults(case: Case, target: Target, times: int) -> tuple[list[str], list[Result]]:
-    """Return the requests that a case sends to the engine, and the results before it and after each repetition."""
+    """Return a case's engine requests, and the results before the case and after each repetition."""
     world = sweep.create_world(case)
     left = [result(world, case, target)]
     with target.line.cut() as requests:
@@ -92,7 +95,7 @@ def without_faults(case: Case, target: Target, times: int) -> tuple[list[str], l
 
 
 def send_with_fault(world: World, case: Case, target: Target, fault: Fault, key: str | None = None) -> Answer | None:
-    """Send a case with a fault; return the response, or None if the process died."""
+    """Send a case with a fault; return the response, or None if the process dies."""
     try:
         with target.line.cut(fault):
             return sweep.send(world, case, key)
@@ -103,7 +106,7 @@ def send_with_fault(world: World, case: Case, target: Target, fault: Fault, key:
 
 @contextmanager
 def after_the_delay() -> Iterator[None]:
-    """Advance the clock by the delay of a cascade's message inside the block."""
+    """Advance the clock inside the block by the delay of a cascade's queue message."""
     now = clock.milliseconds() + 90_000
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "milliseconds", lambda: now)
@@ -152,13 +155,13 @@ def test_a_request_that_dies_twice_is_atomic_and_can_be_repeated(
 ) -> None:
     requests, expected = without_faults(case, target, 3)
     for first in range(len(requests)):
-        # The second process also reads the credential and the data key.
+        # The second process has empty caches, so it also reads the credential and the data key.
         for second in range(len(requests) + 3):
             check(case, target, expected, [Fault("dies after", first), Fault("dies after", second)], count_cases)
 
 
 def check(case: Case, target: Target, expected: list[Result], faults: list[Fault], count_cases: CaseCounter) -> None:
-    """Send a case with each fault, then without. Check that it is applied completely or not at all each time."""
+    """Send a case with each fault, then without. Check each time that it is applied completely or not at all."""
     world, times = sweep.create_world(case), 0
     before = result(world, case, target)
     assert before.plain == expected[0].plain
@@ -173,13 +176,13 @@ def check(case: Case, target: Target, expected: list[Result], faults: list[Fault
         assert now.plain == expected[times].plain, (faults, "the write is incomplete")
         assert now.events == (expected[times].events if is_done else []), (faults, "the events do not match the change")
         if answer is not None and (answer.status != 503 or fault.kind == "answer lost"):
-            wanted = expected[times + (not is_done)]
-            assert (now.answer, now.plain) == (wanted.answer, wanted.plain), (faults, answer.text)
+            success = expected[times + (not is_done)]
+            assert (now.answer, now.plain) == (success.answer, success.plain), (faults, answer.text)
         before = now
     again = result(world, case, target, sweep.send(world, case))
-    wanted = expected[times + 1]
-    assert again.plain == wanted.plain, (faults, "the result differs from the one without faults")
-    assert (again.answer, again.events) == (wanted.answer, wanted.events), faults
+    success = expected[times + 1]
+    assert again.plain == success.plain, (faults, "the result differs from the result without faults")
+    assert (again.answer, again.events) == (success.answer, success.events), faults
     count_cases(faults=len(faults), states=len(faults) + 1)
 
 
@@ -204,7 +207,7 @@ def test_a_keyed_request_with_any_fault_takes_effect_once(case: Case, target: Ta
 
 
 def check_keyed(case: Case, target: Target, kinds: Iterable[Kind], count_cases: CaseCounter) -> None:
-    """Send a case with a key and a fault at each request, then repeat it. Check that the case takes effect once."""
+    """Send a case with a key and a fault at each request, then repeat it. Check that it takes effect once."""
     requests, (before, first) = without_faults(case, target, 1)
     for at in range(len(requests) + 1):  # the first request reads the key
         for kind in kinds:
@@ -229,7 +232,7 @@ def check_keyed(case: Case, target: Target, kinds: Iterable[Kind], count_cases: 
 def test_every_acknowledged_delivery_is_queued_and_stored(
     name: str, kind: Kind, target: Target, count_cases: CaseCounter
 ) -> None:
-    """Every acknowledged delivery is queued, and every queued delivery is stored, so that it can be claimed."""
+    """Check that acknowledged deliveries are queued, and that queued deliveries are stored (to be claimed)."""
     (case,) = [one for one in CASES if one.id == name]
     requests, _ = without_faults(case, target, 1)
     for at in range(len(requests)):

@@ -1,4 +1,4 @@
-"""`make demo` fills a real local run exactly once."""
+"""`make demo` adds its data to a real local run exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expiry on the local engine, which implements transactions, scans, indexes and TTL without moto."""
+"""Expiry on the local engine, whose transactions, scans, indexes and TTL do not depend on moto."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,7 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pipeline.Stream
 
 
 def all_items(workspace_id: str, *names: str) -> list[dict[str, Any]]:
-    """Return the items of a workspace in these tables, or in all tables."""
+    """Return a workspace's items in these tables, or in all tables."""
     dynamodb = storage.sdk_client("dynamodb")
     found = names or [name.removeprefix("cams-") for name in dynamodb.list_tables()["TableNames"]]
     scanned = [item for name in found for item in dynamodb.scan(TableName=f"cams-{name}")["Items"]]

@@ -1,8 +1,8 @@
-"""Writers and readers of one conversation on the real local engine have one consistent history.
+"""Concurrent writers and readers of one conversation observe a single consistent history on the real local engine.
 
 Writes are stored in the conversation's own item or in chunks. Each read returns one complete write. The acknowledged
-writes form one sequence: the response to each write contains the previous write as the old state. No reader moves
-backwards in this sequence.
+writes form one sequence, because the response to each write contains the previous write as the old state. No reader
+goes backwards in this sequence.
 """
 
 import json
@@ -39,7 +39,7 @@ def test_reads_return_complete_writes_and_no_write_is_lost(tmp_path: Path, count
 
     line = history({one["wrote"]: one["after"] for one in written if "wrote" in one})
     acknowledged = sum("refused" not in one for one in written)
-    assert len(tags) == len(set(tags)) == acknowledged + 1, "each acknowledged write must be one version of the item"
+    assert len(tags) == len(set(tags)) == acknowledged + 1, "each acknowledged write must create one version"
     for reader in read:
         seen = [line.index(one["read"]) for one in reader if "read" in one]
         assert seen == sorted(seen)
@@ -53,9 +53,9 @@ def actions_of(process: Any) -> list[list[dict[str, Any]]]:
 
 
 def history(after: dict[str, str]) -> list[str]:
-    """Return all writes in the order in which each write replaced the previous write."""
+    """Return all writes in the order in which they replaced each other."""
     following = {old: new for new, old in after.items()}
-    assert len(following) == len(after), "two writes replaced the same one"
+    assert len(following) == len(after), "two writes replaced the same write"
     line = [f"{BEGINNING}-0-0"]
     while line[-1] in following:
         line.append(following[line[-1]])
@@ -64,7 +64,7 @@ def history(after: dict[str, str]) -> list[str]:
 
 
 def version_tags(engine: Engine) -> list[str]:
-    """Return all version tags of the conversation's item, from the table's stream."""
+    """Return all version tags of the conversation's item from the table's stream."""
     arn = client(engine, "dynamodb").describe_table(TableName="cams-conversations")["Table"]["LatestStreamArn"]
     streams = client(engine, "dynamodbstreams")
     (shard,) = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]

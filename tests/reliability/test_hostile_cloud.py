@@ -1,9 +1,9 @@
 """During cloud failures, a caller gets a correct response or a 503 before the gateway times out.
 
-A long random sequence covers all routes. Each request runs twice from the same state: first in a calm cloud, for the
-expected response, then in a hostile cloud. The second response is equal to the first, or a 503 with `Retry-After`. The
-tables contain either the state before the calm request or the complete state after it. With an `Idempotency-Key`, a
-repeated request takes effect once and gets the expected response.
+A long random sequence of requests covers all routes. Each request runs twice from the same state: in a calm cloud to
+determine the expected response, then in a hostile cloud. The second response is the same as the first, or a 503 with
+`Retry-After`. Afterwards, the tables contain either the state before the request or the complete state after it. A
+repeated request with an `Idempotency-Key` takes effect once and returns the expected response.
 """
 
 import os
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.guarantee("cloud")
 # The gateway gives up after 29 seconds.
 GATEWAY_SECONDS = 29
 SHORT, LONG = 160, 1_600
-NOISE = "".join(random.Random(0).choices("ABCDEFGHIJKLMNOP", k=900_000))  # a state with this text is stored in chunks
+NOISE = "".join(random.Random(0).choices("ABCDEFGHIJKLMNOP", k=900_000))  # needs chunks
 BODIES = {
     STATE: [
         "",
@@ -43,30 +43,30 @@ BODIES = {
         f'{{"turns": [{{"from": "bot", "messages": [{{"mid": "$mark", "item": {{"text": "{NOISE}"}}, "ts": 1}}]}}]}}',
     ],
     "POST /v2/clients/{client_id}": ['{"email": "$mark@example.com"}', '{"email": null}', '{"email": "a@example.com"}'],
-    # The overlap is as long as the key's lifetime, because the simulated time advances by days.
+    # The overlap lasts as long as the key, because the simulated time advances by days.
     "POST /v3/workspace/key/rotate": ['{"overlapSeconds": 31536000}'],
 }
-# These operations send a message after their commit.
+# These operations send a queue message after their commit.
 SENDING = {"POST /v3/webhooks/{webhook_id}/test", "POST /v3/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver"}
 SWEEPING = "DELETE /v3/agents/{agent_id}"
-# These operations send the most requests to the cloud, so they run almost as often as all others together.
+# These operations send the most requests to the cloud, so they run almost as often as all others combined.
 OFTEN = [*GUARDED, *[STATE] * 10, *sorted(SENDING) * 5, *["GET /v3/tokens"] * 3]
 
-# Values that each run of a request generates.
+# Values that differ between the two runs of a request.
 MADE = re.compile(r"(?:cams|whsec)_[\w+/=]+|[0-9a-z]{26,64}")
 PARTITION = re.compile(r"(?<=[0-9a-z]{26})#(?:[0-7]|[0-9a-z]{11})(?='})")
-# The last pattern is the lifetime of a token that ends together with its issuer.
+# The last pattern matches the lifetime of a token that expires together with its issuer.
 TIME = re.compile(r"\b1[78]\d{8}(\d{3})?\b|20\d\d-\d\d-\d\dT[\d:]+Z|(?<='lifetime', {'N': ')\d+")
 FRESH = {"version_tag", "writing", "last_used_at"}
 
 
 def stored_lines() -> list[str]:
-    """Return all items decrypted, one per line, without idempotency keys and stored responses, which replays check."""
+    """Return all decrypted items, one per line, except idempotency keys and stored responses, which replays check."""
     return [decrypted(name, item) for name, held in items().items() if name != TABLE for item in held]
 
 
 def decrypted(table: str, item: dict[str, dict[str, Any]]) -> str:
-    """Return an item as text, with decrypted documents, and with the lengths of chunks instead of the chunks."""
+    """Return an item as text, with decrypted documents, and with the chunks' lengths instead of the chunks."""
     keys = [item[key]["S"] for key in (tables()[table].hash_key_attr, tables()[table].range_key_attr) if key]
     plain: dict[str, Any] = {name: typed for name, typed in item.items() if name not in FRESH}
     for name, sealed in ((name, typed["B"]) for name, typed in item.items() if "B" in typed):
@@ -78,7 +78,7 @@ def decrypted(table: str, item: dict[str, dict[str, Any]]) -> str:
             place = "/".join((table.removeprefix(storage.table("")), *keys, name))
             plain[name] = encryption.unseal(keys[0].split("#")[0], place, sealed)
     if table == "cams-events":
-        plain["workspace"] = keys[0].split("#")[0]  # the rest of the partition follows from the event's id
+        plain["workspace"] = keys[0].split("#")[0]  # the rest of the partition key depends on the event's id
     return f"{table} {sorted(plain.items())}"
 
 
@@ -94,7 +94,7 @@ class Sequence:
         self.busy = self.repeated = 0
 
     def step(self, number: int) -> None:
-        """Send one request in the calm cloud, then in the hostile cloud."""
+        """Send one request in the calm cloud, then in the hostile cloud, and compare the results."""
         name, ids, mark = self.chance.choice(OFTEN), self.some_ids(), f"mark{number}"
         body = self.chance.choice([None, *BODIES.get(name, ())])
         is_keyed = name.split()[0] in METHODS and self.chance.random() < 0.5
@@ -117,7 +117,7 @@ class Sequence:
         left, old, new = (normalised(lines, known) for lines in (stored_lines(), old, new))
         if name == SWEEPING and calm.status == 200:
             assert answer.status in (200, 503), context
-            assert send(name, self.headers, ids).status == 200, context  # completes the first run of the cascade
+            assert send(name, self.headers, ids).status == 200, context  # complete the cascade of the first run
             assert normalised(stored_lines(), known) == new, context
             self.release_id(name, ids)
         elif answer.status == 503:
@@ -142,12 +142,12 @@ class Sequence:
             assert int(answer.headers["retry-after"]) > 0, context
 
     def release_id(self, name: str, ids: dict[str, str]) -> None:
-        """Complete the second run of the cascade."""
+        """Complete the cascade of the second run."""
         self.cloud.sleep(90)
         assert [send(name, self.headers, ids).status for _ in range(2)] == [200, 404]
 
     def some_ids(self) -> dict[str, str]:
-        """Return ids of existing records where possible. One in ten ids is unknown."""
+        """Return ids of existing records if possible. One id in ten is unknown."""
         one_of = self.chance.choice
         found = dict(self.ids)
         for name in ("agent_id", "client_id", "org_id"):
@@ -168,7 +168,7 @@ class Sequence:
 
 
 def normalised(lines: list[str], known: set[str]) -> list[str]:
-    """Return lines with placeholders for generated values, times, and partitions that are derived from them."""
+    """Return lines with placeholders for generated values, times, and the partition keys that depend on them."""
     return sorted(
         TIME.sub("<time>", MADE.sub(lambda one: one[0] if one[0] in known else "<new>", PARTITION.sub("#<n>", line)))
         for line in lines
@@ -176,7 +176,7 @@ def normalised(lines: list[str], known: set[str]) -> list[str]:
 
 
 def queued() -> str:
-    """Return the messages in the queue of deliveries."""
+    """Return the messages in the delivery queues."""
     (deliveries,) = (
         one for one in sqs_backends["123456789012"]["eu-west-1"].queues.values() if one.name == "cams-deliveries"
     )
@@ -189,11 +189,11 @@ def test_every_answer_is_correct_or_a_503_within_the_gateway_timeout(
     engine: None, count_cases: CaseCounter, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     chance = random.Random(int(os.environ.get("CAMS_SEED", "7")))
-    random.seed(chance.random())  # for the pauses of the SDK and of the service
+    random.seed(chance.random())  # for the pauses of the SDK and the service
     with hostile_cloud(chance, monkeypatch) as cloud:
         sequence = Sequence(cloud, chance)
         for number in range(steps):
             sequence.step(number)
-    assert steps / 20 < sequence.busy < steps / 2, "too few or too many faults to test both outcomes"
+    assert steps / 20 < sequence.busy < steps / 2, "the faults are too rare or too frequent to test both outcomes"
     assert sequence.repeated > steps / 10
     count_cases(faults=cloud.faults.total(), states=steps + sequence.repeated)

@@ -1,4 +1,4 @@
-"""The local engine accepts only requests that are signed with its own credentials."""
+"""The local engine accepts only requests that are signed with this engine's credentials."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.engine
 
 
 def send(engine: Engine, signer: Credentials | None, path: str = "/", **changes: Any) -> tuple[int, Any]:
-    """Send a request, signed if `signer` is not None; return the status and body of the response."""
+    """Send a request, signed by `signer` unless it is None; return the response's status and body."""
     headers = {"X-Amz-Target": "DynamoDB_20120810.ListTables", "Content-Type": "application/x-amz-json-1.0"}
     request = AWSRequest(changes.pop("method", "POST"), engine.url + path, headers, b"{}")
     if signer:

@@ -1,7 +1,7 @@
-"""The local engine has the same contents after `kill -9`, and rejects data files that it cannot use.
+"""The local engine keeps its contents across `kill -9`, and rejects data files that it cannot use.
 
-The tests run the real engine on real sockets. The engine depends on private names of one MiniStack version, so these
-tests must pass before that version changes.
+The tests run the real engine on real sockets. The engine uses private names of one MiniStack version, so these tests
+must pass before that version is upgraded.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ STORIES: list[Callable[[Engine], Story]] = []
 
 
 def story(function: Callable[[Engine], Story]) -> Callable[[Engine], Story]:
-    """Register a generator. At each `yield`, the engine is ended and restarted; `yield` returns the new engine."""
+    """Register a generator. At each `yield`, the engine is stopped and restarted; `yield` returns the new engine."""
     STORIES.append(function)
     return function
 
@@ -113,7 +113,7 @@ def a_signing_key_verifies_what_it_signed(engine: Engine) -> Story:
     key_id = kms.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["KeyId"]
     signature = kms.sign(KeyId=key_id, **how)["Signature"]
     public = kms.get_public_key(KeyId=key_id)["PublicKey"]
-    for _ in range(2):  # the second restart loads the data that the first has loaded
+    for _ in range(2):  # the second restart loads data that the first restart has already loaded
         engine = yield
         kms = client(engine, "kms")
         assert kms.get_public_key(KeyId=key_id)["PublicKey"] == public
@@ -122,7 +122,7 @@ def a_signing_key_verifies_what_it_signed(engine: Engine) -> Story:
 
 @story
 def messages_stay_until_they_are_deleted(engine: Engine) -> Story:
-    """After a restart, a received message is visible at once, because its receiver was killed too."""
+    """After a restart, a message in flight is visible at once, because the receiver was killed too."""
     sqs = client(engine, "sqs")
     url = sqs.create_queue(QueueName="deliveries", Attributes={"VisibilityTimeout": "360"})["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody="done")
@@ -185,7 +185,7 @@ def a_deleted_table_or_queue_has_no_content_when_it_is_created_again(engine: Eng
 
 @story
 def an_index_that_is_added_to_a_table_has_its_items(engine: Engine) -> Story:
-    """Add an index to the tables of a local run that an earlier version created."""
+    """Add an index to a table, as a new version does with the tables of an older local run."""
     keys = [{"AttributeName": "request", "KeyType": "HASH"}, {"AttributeName": "part", "KeyType": "RANGE"}]
     definitions = [{"AttributeName": one["AttributeName"], "AttributeType": "S"} for one in keys]
     older = {"TableName": "cams-idempotency", "KeySchema": keys, "AttributeDefinitions": definitions}
@@ -300,7 +300,7 @@ def test_groups_of_messages_take_turns(local_engine: Engine) -> None:  # noqa: F
 
 
 def _run_engine(code: str) -> subprocess.CompletedProcess[str]:
-    """Run code in the engine's environment."""
+    """Run code with the engine's Python environment."""
     command = [str(children.ENGINE_PYTHON), "-c", code]
     return subprocess.run(command, cwd=children.ROOT, capture_output=True, text=True, check=False, timeout=20)
 

@@ -25,7 +25,7 @@ from tests.selection import whole
 
 @contextmanager
 def running(directory: Path, *options: str) -> Iterator[Run]:
-    """Run the service with these options for the duration of the block."""
+    """Run the service with these options inside the block."""
     run = begin(directory, free_port(), *options)
     try:
         yield run
@@ -35,13 +35,13 @@ def running(directory: Path, *options: str) -> Iterator[Run]:
 
 
 def marked(run: Run) -> set[str]:
-    """Return the extensions in the OpenAPI document of a run."""
+    """Return the extensions that a run's OpenAPI document names."""
     with urllib.request.urlopen(f"http://127.0.0.1:{run.port}/openapi.json") as answer:
         return {tag["x-extension"] for tag in json.load(answer)["tags"] if "x-extension" in tag}
 
 
 def tables(run: Run) -> dict[str, Any]:
-    """Return the tables of a run, and whether each has a stream."""
+    """Return a run's tables, and whether each has a stream."""
     client = engine_client(run, "dynamodb")
     described = [client.describe_table(TableName=name)["Table"] for name in client.list_tables()["TableNames"]]
     return {table["TableName"]: "StreamSpecification" in table for table in described}
@@ -71,7 +71,7 @@ def test_a_run_without_extensions_has_core_alone_and_the_next_run_has_all(tmp_pa
         )
     with running(tmp_path) as run:
         assert ask(run, "GET", "/v3/agents/support", key)[1]["data"]["title"] == "Support"
-        assert marked(run) == {*present()} - {"console"}  # the document omits the pages of the console
+        assert marked(run) == {*present()} - {"console"}  # the document does not list the console's pages
         assert tables(run) == declared_tables(None)
 
 

@@ -1,4 +1,4 @@
-"""The data file of a local run does not keep deleted ids, because ids are parts of keys, which are not encrypted."""
+"""A local run erases deleted ids from its data file, because ids are parts of keys, which are not encrypted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def put(running: Engine, name: str) -> None:
 
 
 def process(running: Engine, state: Path, readers: list[str]) -> None:
-    """Save that these functions have processed the records of the stream."""
+    """Store that these functions have processed the stream's records."""
     last = read_stream(running, TABLE)[-1]["dynamodb"]["SequenceNumber"]
     positions = Positions(state / "positions.json", [f"{TABLE}/{name}" for name in READERS])
     for name in readers:

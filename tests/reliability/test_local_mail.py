@@ -1,4 +1,4 @@
-"""The local engine's SES writes each mail unchanged to a file and rejects other requests. A run sends notifications."""
+"""The local engine's SES writes each email unchanged to a file, and a local run sends notifications."""
 
 import email
 import re
@@ -20,7 +20,7 @@ from tests.selection import whole
 pytestmark = pytest.mark.engine
 
 RAW = b"Subject: =?utf-8?b?w6k=?=\r\nList-Unsubscribe: <https://example.com/>\r\n\r\nHello +%&= \xc3\xa9\r\n"
-# A client who wants notifications in Dutch, and a visitor who requests a person.
+# A client who receives notifications in Dutch, and a visitor who requests a person.
 RECORDS: dict[str, dict[str, Any]] = {
     "/v2/agents/support": {"title": "Support"},
     "/v2/orgs/acme": {"name": "Acme", "widgetIDs": ["support"], "preferredLanguage": "nl"},
@@ -65,7 +65,7 @@ def test_a_request_for_a_person_becomes_a_mail_of_which_the_links_work(tmp_path:
         for kind in ("plain", "html"):
             part = mail.get_body((kind,))
             assert part is not None and f"{console}/convos/support/ann" in part.get_content()
-        # The test reads the raw header, because mail programs do not decode it.
+        # Check the raw header, because mail programs do not decode it.
         (link,) = re.findall(rb"^List-Unsubscribe: <(http://[!-~]+)>\r$", raw, re.MULTILINE)
         one_click = {"Content-Type": "application/x-www-form-urlencoded"}
         request = urllib.request.Request(link.decode(), b"List-Unsubscribe=One-Click", one_click)

@@ -1,6 +1,6 @@
-"""`make run` from start to stop: its files, its errors, and its data after a restart.
+"""`make run` from start to stop, including its files, its errors, and its data after a restart.
 
-Each run has its own process group, so that a test can interrupt it, kill it, and check for remaining processes.
+Each run has a separate process group, so that tests can interrupt it, kill it, and check for remaining processes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MEMBERS = ["base_url", "edge_url", "workspace_id", "workspace_key", "access_tok
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Start one run, shared by the tests that do not stop it."""
+    """Start one run for all tests that do not stop it."""
     started = begin(tmp_path_factory.mktemp("run") / "state", free_port())
     yield started
     end(started, signal.SIGINT)
@@ -56,11 +56,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 @pytest.fixture
 def start(run: Run, tmp_path: Path) -> Iterator[Callable[..., Run]]:
-    """Start runs on a copy of the first run's data, and kill their remaining processes at the end."""
+    """Return a function that starts runs on copies of the first run's data. Kill their processes at the end."""
     started: list[Run] = []
     (tmp_path / "state").mkdir(mode=0o700)
     shutil.copy(run.directory / "demonstration.json", tmp_path / "state")
-    # A copy of the database file alone would lack the data in its write-ahead log.
+    # A copy of the database file alone would lack the data in the write-ahead log.
     files = [directory / "engine.sqlite" for directory in (run.directory, tmp_path / "state")]
     with closing(sqlite3.connect(files[0])) as running, closing(sqlite3.connect(files[1])) as copy:
         running.backup(copy)
@@ -191,7 +191,7 @@ def test_a_request_that_the_server_refuses_is_one_line_without_its_values(
 
 
 def test_responses_on_a_keep_alive_connection_do_not_wait_for_delayed_acknowledgements(run: Run) -> None:
-    """With Nagle's algorithm, each response would take 40 ms longer."""
+    """Check that Nagle's algorithm is off, because it would delay each response by 40 ms."""
     key = run.credentials["workspace_key"]
     request = f"GET /v3/agents HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n\r\n"
     seconds = []
@@ -308,7 +308,7 @@ def _fail_to_start(*options: str) -> str:
 
 
 def _new_token(run: Run) -> str:
-    """Create an access token. This is an acknowledged write that a later request can verify."""
+    """Create an access token, which is an acknowledged write that a later request can verify."""
     body = {"token": {"name": "kept"}}
     status, answer = ask(run, "POST", "/v3/tokens", run.credentials["workspace_key"], body)
     assert status == 200, answer

@@ -1,7 +1,7 @@
-"""The local run delivers each webhook once and within a second. If its processes are killed, no webhook is lost.
+"""The local run delivers each webhook once and within a second, and loses no webhook if its processes are killed.
 
-The tests use the real run and real receivers. `-s` prints the delivery latency: from the commit, the event's
-`createdAt`, until the receiver has read the request.
+The tests use a real run and real receivers. `-s` prints the delivery latency, which is the time from the commit (the
+event's `createdAt`) until the receiver has read the request.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible
 
 
 class Arrival(NamedTuple):
-    """A request that a receiver has read, with the Unix time in seconds."""
+    """A request that a receiver has read, with its arrival time in Unix seconds."""
 
     at: float
     event_id: str
@@ -50,13 +50,13 @@ class Arrival(NamedTuple):
 
     @property
     def milliseconds(self) -> float:
-        """The latency since the commit of the change."""
+        """Return the latency since the commit of the change."""
         return self.at * 1000 - self.body["payload"]["createdAt"]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Start one run, shared by the tests that do not stop it."""
+    """Start one run for all tests that do not stop it."""
     started = begin(tmp_path_factory.mktemp("webhooks"), free_port())
     yield started
     end(started, signal.SIGINT)
@@ -86,7 +86,7 @@ def test_events_are_delivered_once_and_measured(count: int, run: Run) -> None:
         webhook = _subscribe(run, hook, "agent_created")
         for number in range(count):
             _answered(run, "POST", f"/v2/agents/{count}-{number}", {"title": "Quick"})
-            # The interval is uneven, so that requests do not coincide with the worker's polling.
+            # The interval is irregular, so that requests do not coincide with the worker's polling.
             time.sleep(0.005 + number % 7 * 0.004)
         wait_until(lambda: len(arrivals) >= count, _SECONDS_TO_ARRIVE)
         wait_until(lambda: _is_idle(run))
@@ -114,7 +114,7 @@ def test_after_killing_all_processes_every_acknowledged_change_is_posted_once(
         webhook = _subscribe(run, hook, "agent_created")
 
         def stop() -> None:
-            # This leaves unread changes in the streams, and a delivery that exists only on the queue.
+            # The kill leaves unread changes in the streams, and a delivery that exists only in the queue.
             worker = next(pid for pid, command in run.processes.items() if "infra.local.worker" in command)
             os.kill(worker, signal.SIGSTOP)
             _answered(run, "POST", f"/v3/webhooks/{webhook}/test")
@@ -160,16 +160,16 @@ def test_ctrl_c_loses_no_change_and_does_not_wait_for_hanging_receivers(tmp_path
     _show(f"Ctrl-C: {len(acknowledged)} acknowledged, {before} posted before, {len(arrivals)} in all, {outcomes}")
     assert missing == set()
     assert set(Counter(arrival.event_id for arrival in arrivals).values()) == {1}
-    # A receiver may take 30 seconds. A process that does not stop is killed after 15.
+    # A receiver may take 30 seconds, but a process that does not stop is killed after 15 seconds.
     assert seconds[0] < 10, seconds
 
 
 def _burst(run: Run, arrivals: list[Arrival], stop: Callable[[], None]) -> set[str]:
-    """Create agents concurrently, and call `stop` after some webhooks have arrived; return the acknowledged agents."""
+    """Create agents concurrently, and call `stop` once some webhooks have arrived; return the acknowledged agents."""
     acknowledged: set[str] = set()
 
     def create(number: int) -> None:
-        with suppress(OSError, ValueError):  # the connection failed, or the response is incomplete
+        with suppress(OSError, ValueError):  # the connection failed or the response is incomplete
             if ask(run, "POST", f"/v2/agents/b-{number}", run.credentials["workspace_key"], {"title": "B"})[0] == 200:
                 acknowledged.add(f"b-{number}")
 
@@ -184,11 +184,11 @@ def _burst(run: Run, arrivals: list[Arrival], stop: Callable[[], None]) -> set[s
 
 
 def _missing(run: Run, webhook: str, acknowledged: set[str], arrivals: list[Arrival]) -> set[str]:
-    """Return the acknowledged changes that were neither posted nor claimed without a recorded outcome."""
+    """Return the acknowledged changes that were neither posted nor claimed (with the outcome lost)."""
     missing = acknowledged - {arrival.body["payload"].get("agentId") for arrival in arrivals}
     if not missing:
         return missing
-    # A claimed delivery with a lost outcome is pending until its message expires, then unknown.
+    # A claimed delivery whose outcome is lost is pending until its message expires, and then unknown.
     lost = [one for one in _deliveries(run, webhook) if one["status"] in ("pending", "unknown")]
     return missing - {_payload(run, webhook, one).get("agentId") for one in lost}
 
@@ -214,7 +214,7 @@ def _payload(run: Run, webhook: str, delivery: dict[str, Any]) -> dict[str, Any]
 
 
 def _record_arrivals(arrivals: list[Arrival]) -> Behaviour:
-    """Respond with 200 and record each event with its time of arrival."""
+    """Return a handler that responds with 200 and records each event with its arrival time."""
 
     def behave(connection: socket.socket, _: Receiver) -> None:
         head, _, body = read_request(connection).partition(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""The local run's worker runs a thread for each function, reports failures, and sleeps until there is work."""
+"""The local run's worker runs one thread per function, reports failures, and sleeps until there is work."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_transient_error_is_not_reported(code: str, tmp_path: Path, caplog: py
 @whole
 @pytest.mark.engine
 def test_an_idle_worker_sends_no_requests_and_news_wake_it_at_once(tmp_path: Path) -> None:
-    """Polling each stream and queue once a second would take most of the CPU time of an idle run."""
+    """Reject polling, because polling every stream and queue each second uses most of an idle run's CPU time."""
     sent: list[float] = []
     stopped = threading.Event()
     with running_engine(tmp_path) as engine:
@@ -185,7 +185,7 @@ def test_a_watch_detects_records_of_its_table_and_messages_of_its_queue(
 
 
 def _counting_client(engine: Engine, service: str, sent: list[float]) -> Any:
-    """Return a client that appends the time of each request to `sent`."""
+    """Return an SDK client that appends the time of each request to `sent`."""
     counting = boto3.session.Session(engine.access_key, engine.secret_key, region_name=REGION).client(
         service, endpoint_url=engine.url, config=Config(max_pool_connections=64)
     )
@@ -195,7 +195,7 @@ def _counting_client(engine: Engine, service: str, sent: list[float]) -> Any:
 
 @contextmanager
 def _running(pollers: dict[str, worker.Poller]) -> Iterator[None]:
-    """Run the worker's threads, one per poller, until the end of the block."""
+    """Run the worker's threads, one per poller, inside the block."""
     stopped, news = threading.Event(), [threading.Event() for _ in pollers]
     threads = [
         threading.Thread(target=worker.poll_until_stopped, args=(name, poller, event, stopped), daemon=True)

@@ -1,7 +1,7 @@
-"""All routes against a model of dictionaries: in any sequence of requests, each response equals the model's.
+"""In any sequence of requests to all routes, each response equals that of a reference model.
 
-Hypothesis generates requests for two workspaces. The model is in `model/`. Other modules of this directory test
-concurrent writers and faults.
+Hypothesis generates requests for two workspaces. The model in `model/` keeps its records in dictionaries. Other modules
+in this directory test concurrent writers and faults.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from tests.selection import whole
 
 pytestmark = pytest.mark.guarantee("model")
 
-# Every run generates the same requests.
+# All runs generate the same requests.
 base_settings = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
 briefly = settings(base_settings, max_examples=2, stateful_step_count=60, phases=[Phase.generate])
 few = settings(base_settings, max_examples=14, stateful_step_count=120, phases=[Phase.generate])

@@ -1,4 +1,4 @@
-"""The local run's worker invokes functions as Lambda does: with the same events, at least once."""
+"""The local run's worker invokes functions as Lambda does, with the same events and at least once."""
 
 from __future__ import annotations
 
@@ -38,6 +38,14 @@ from tests.selection import first_case
 
 
 def test_a_stream_record_is_converted_to_the_lambda_event() -> None:
+    change = {
+        "ApproximateCreationDateTime": datetime(2026, 1, 1, tzinfo=timezone.utc),
+        "Keys": {"id": {"S": "a"}},
+        "OldImage": {"document": {"B": b"\x00\xff"}, "inner": {"L": [{"M": {"many": {"BS": [b"x"]}}}]}},
+        "SequenceNumber": "3",
+        "SizeBytes": 7,
+        "StreamViewType": "NEW_AND_OLD_IMAGES",
+    }
     record = {
         "eventID": "1",
         "eventName": "REMOVE",
@@ -45,40 +53,19 @@ def test_a_stream_record_is_converted_to_the_lambda_event() -> None:
         "eventSource": "aws:dynamodb",
         "awsRegion": "us-east-1",
         "userIdentity": {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"},
-        "dynamodb": {
-            "ApproximateCreationDateTime": datetime(2026, 1, 1, tzinfo=timezone.utc),
-            "Keys": {"id": {"S": "a"}},
-            "OldImage": {"document": {"B": b"\x00\xff"}, "inner": {"L": [{"M": {"many": {"BS": [b"x"]}}}]}},
-            "SequenceNumber": "3",
-            "SizeBytes": 7,
-            "StreamViewType": "NEW_AND_OLD_IMAGES",
-        },
+        "dynamodb": change,
     }
-
-    assert json.loads(json.dumps(lambda_events.from_records([record], STREAM_ARN))) == {
-        "Records": [
-            {
-                "eventID": "1",
-                "eventName": "REMOVE",
-                "eventVersion": "1.1",
-                "eventSource": "aws:dynamodb",
-                "awsRegion": "us-east-1",
-                "eventSourceARN": STREAM_ARN,
-                "userIdentity": {"type": "Service", "principalId": "dynamodb.amazonaws.com"},
-                "dynamodb": {
-                    "ApproximateCreationDateTime": 1767225600.0,
-                    "Keys": {"id": {"S": "a"}},
-                    "OldImage": {
-                        "document": {"B": base64.b64encode(b"\x00\xff").decode()},
-                        "inner": {"L": [{"M": {"many": {"BS": ["eA=="]}}}]},
-                    },
-                    "SequenceNumber": "3",
-                    "SizeBytes": 7,
-                    "StreamViewType": "NEW_AND_OLD_IMAGES",
-                },
-            }
-        ]
+    image = {
+        "document": {"B": base64.b64encode(b"\x00\xff").decode()},
+        "inner": {"L": [{"M": {"many": {"BS": ["eA=="]}}}]},
     }
+    converted = {
+        **record,
+        "eventSourceARN": STREAM_ARN,
+        "userIdentity": {"type": "Service", "principalId": "dynamodb.amazonaws.com"},
+        "dynamodb": {**change, "ApproximateCreationDateTime": 1767225600.0, "OldImage": image},
+    }
+    assert json.loads(json.dumps(lambda_events.from_records([record], STREAM_ARN))) == {"Records": [converted]}
 
 
 def test_a_message_is_converted_to_the_lambda_event() -> None:
@@ -147,7 +134,7 @@ def test_a_stream_with_a_trimmed_position_is_read_from_its_start(tmp_path: Path)
 
 
 def test_an_expired_iterator_is_replaced(tmp_path: Path) -> None:
-    """Iterators expire after 15 minutes, for example while the machine is asleep."""
+    """Check an iterator that has expired after 15 minutes, for example while the machine was asleep."""
     engine = FakeEngine(records=4)
     stream = stream_poller(engine, tmp_path)
     stream.step()
@@ -173,7 +160,7 @@ def test_an_expired_iterator_is_replaced(tmp_path: Path) -> None:
 def test_a_function_with_a_window_reads_all_changes_before_it_waits(
     tmp_path: Path, changes: int, page: int, sizes: list[int]
 ) -> None:
-    """A page of records may not open a window of its own, although it is smaller than a batch of 10,000 records."""
+    """Check that not every page opens a new window, although a page is smaller than a batch of 10,000 records."""
     engine = FakeEngine(records=changes)
     engine.page = page
     stream = StreamPoller(stream_source("record_invocation", 10_000, 60), engine.client, new_positions(tmp_path))
@@ -189,7 +176,7 @@ def test_a_function_with_a_window_reads_all_changes_before_it_waits(
 
 
 def test_a_function_gets_only_the_records_that_match_its_filter(tmp_path: Path) -> None:
-    """The agents table also contains tools, which the mapping of `fan_out_agents` filters out."""
+    """Check the filter on the agents table, which also contains tools, with the mapping of `fan_out_agents`."""
     engine = FakeEngine(records=6)
     for number in (0, 1, 3, 5):
         engine.records[number]["dynamodb"]["Keys"]["item"]["S"] = "tool#1"
@@ -203,7 +190,7 @@ def test_a_function_gets_only_the_records_that_match_its_filter(tmp_path: Path) 
 
     assert [record_numbers(event) for event in invocations] == [[2], [4], [4]]
     assert stream_poller(engine, tmp_path).step() is False
-    assert len(invocations) == 3  # a new worker does not read the filtered records again
+    assert len(invocations) == 3  # a new worker does not reread the filtered records
 
 
 def test_an_unreadable_positions_file_is_ignored(tmp_path: Path) -> None:

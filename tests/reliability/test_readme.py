@@ -18,7 +18,7 @@ MARK = "== end of an answer =="
 
 
 def steps() -> tuple[str, list[tuple[str, Any]]]:
-    """Return the README's definition of `api`, and its commands, each with its printed response or None."""
+    """Return the README's definition of `api`, and its commands with the documented responses or None."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     (definition,) = re.findall(r"```sh\n(api\(\).*?)```", text, re.DOTALL)
     commands = []
@@ -30,7 +30,7 @@ def steps() -> tuple[str, list[tuple[str, Any]]]:
 
 
 def matches(printed: Any, real: Any) -> bool:
-    """Return whether both texts are equal, except for times and for `…`, which matches any text."""
+    """Return whether both texts are equal apart from times. `…` matches any text."""
     if isinstance(printed, dict) and isinstance(real, dict):
         return printed.keys() == real.keys() and all(matches(printed[name], real[name]) for name in printed)
     if isinstance(printed, list) and isinstance(real, list):
@@ -42,7 +42,7 @@ def matches(printed: Any, real: Any) -> bool:
 
 
 def output(run: Run, *lines: str) -> str:  # noqa: F811
-    """Return the output of a shell with the variables for another port and directory."""
+    """Return the output of a shell whose environment selects another port and directory."""
     environment = {**os.environ, "PORT": str(run.port), "STATE": str(run.directory)}
     return subprocess.run(
         ["bash", "-c", "\n".join(lines)], capture_output=True, text=True, check=True, env=environment

@@ -1,7 +1,7 @@
-"""Transaction conflicts with other writers, injected because the emulators never return them.
+"""Transaction conflicts with other writers, which the tests inject because the emulators never return them.
 
-A conflict changes nothing, and the SDK does not retry it, so the same request is sent again with the same token.
-A failed condition determines the error only if no conflict precedes it.
+A conflict changes nothing, and the SDK does not retry it. The service therefore repeats the same request with the same
+token. A failed condition determines the error only if no conflict precedes it in the list of reasons.
 """
 
 import json
@@ -40,12 +40,12 @@ Request = dict[str, Any]
 
 
 class Refused(list[tuple[str, Request]]):
-    """The refused requests, and later requests of the same operations, in the order of sending."""
+    """The rejected requests and later requests of the same operations, in the order in which they were sent."""
 
 
 @contextmanager
 def refusing(answers: Iterator[Callable[[Request], Request]], *operations: str) -> Iterator[Refused]:
-    """Return these responses to the first requests of the operations inside the block. Only later requests are sent."""
+    """Answer the first requests of the operations with these responses inside the block. Send later requests."""
     seen = Refused()
 
     def refuse(model: Any, params: dict[str, Any], **_: Any) -> tuple[AWSResponse, Request] | None:
@@ -62,7 +62,7 @@ def refusing(answers: Iterator[Callable[[Request], Request]], *operations: str) 
         yield seen
     finally:
         events.unregister("before-call.dynamodb", refuse)
-    assert next(answers, None) is None, "an answer was not used"
+    assert next(answers, None) is None, "some responses were not used"
 
 
 def conflict(request: Request) -> Request:
@@ -72,7 +72,7 @@ def conflict(request: Request) -> Request:
 
 
 def cancelled(codes: Sequence[str], items: Sequence[Request | None] = ()) -> Request:
-    """Return a cancelled transaction with these reasons, and with the stored items of failed conditions."""
+    """Return a cancelled transaction with these reasons and the stored items of failed conditions."""
     stored = [*items, *[None] * (len(codes) - len(items))]
     reasons = [{"Code": code, **({"Item": item} if item else {})} for code, item in zip(codes, stored, strict=True)]
     return {**error("TransactionCanceledException"), "CancellationReasons": reasons}
@@ -106,7 +106,7 @@ def test_a_conflicting_write_is_retried_unchanged_until_it_succeeds(
 
 
 def untimed(answer: Answer) -> str:
-    """Return the text of a response without the duration of a tool call."""
+    """Return a response's text without the duration of a tool call."""
     return re.sub(r'"durationMs":\d+', "", answer.text)
 
 
@@ -158,7 +158,7 @@ def test_the_key_look_up_after_a_refusal_is_retried_after_conflicts(world: World
     count_cases(faults=15, states=1)
 
 
-# ---- combined with a failed condition -------------------------------------------------------------
+# ---- conflicts combined with a failed condition -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("code", ["ThrottlingError", "ProvisionedThroughputExceeded"])
@@ -170,7 +170,7 @@ def test_a_throttled_transaction_is_sent_again(code: str, world: World, count_ca
 
 
 EMAIL = Case("", "POST /v2/clients/{client_id}", {"email": "b@x.test"})
-# The steps of the request are the key (if any), the client, the new email (EMAIL_TAKEN) and the old email.
+# The transaction writes the key (if any), the client, the new email (EMAIL_TAKEN) and the old email.
 MIXED = [
     ([NONE, FAILED, CONFLICT], (409, "EMAIL_TAKEN"), 1),
     ([CONFLICT, FAILED, NONE], 200, 2),
@@ -195,7 +195,7 @@ def test_the_first_failed_step_determines_the_answer(
     assert len(seen) == sent
     document = clients.read(world.workspace.workspace_id, "ann").open()
     assert document["email"] == ("b@x.test" if answer.status == 200 else before)
-    if codes[0] == FAILED:  # the view ran again and sent a request with a new token
+    if codes[0] == FAILED:  # the view ran again, and its request had a new token
         assert seen[0][1]["ClientRequestToken"] != seen[1][1]["ClientRequestToken"]
     elif sent == 2:
         assert seen[0] == seen[1]
@@ -204,7 +204,7 @@ def test_the_first_failed_step_determines_the_answer(
 
 @pytest.mark.parametrize("codes", [[CONFLICT, NONE], [CONFLICT, FAILED]], ids=["alone", "with a failed condition"])
 def test_a_conflict_at_the_key_is_retried(codes: list[str], world: World, count_cases: CaseCounter) -> None:
-    """A duplicate request is being committed. The retry finds the stored response, or commits itself."""
+    """Simulate a duplicate request that is being committed. The retry finds the stored response or commits."""
     case = named("agent change")
     with refusing(iter([lambda _: cancelled(codes)] * 2), "TransactWriteItems") as seen:
         first = world.send(case, KEY)
@@ -224,7 +224,7 @@ def test_a_cancellation_without_a_reason_is_a_503(codes: list[str], world: World
 
 
 def test_our_version_tag_in_a_conflict_means_that_the_write_succeeded(world: World, count_cases: CaseCounter) -> None:
-    """The response is lost, and another transaction locks an item during the SDK's retry."""
+    """Simulate a lost response, and another transaction that locks an item during the SDK's retry."""
     written: list[Request] = []
 
     def done(request: Request) -> Request:

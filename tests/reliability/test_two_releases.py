@@ -1,6 +1,7 @@
 """During an upgrade, the last release and this version share the tables and read each other's records.
 
-The APIs and functions of both run side by side on one local engine. `tests/releases/last.zip` is the last release.
+The APIs and functions of both versions run side by side on one local engine. `tests/releases/last.zip` contains the
+last release.
 """
 
 import json
@@ -31,22 +32,22 @@ from tests.webhooks.pipeline import Inbox, inbox
 pytestmark = [pytest.mark.engine, pytest.mark.guarantee("upgraded"), whole]
 
 MAINTAIN = "chalicelib.maintenance.maintain"
-# The functions of earlier releases, whose messages do not contain the kind of task.
+# Functions of earlier releases, whose messages do not contain the kind of task.
 FORMER = {
     RecountQuarter: "chalicelib.conversations.functions.count_conversations",
     ResumeCascade: "chalicelib.deletion.functions.resume_cascade",
 }
-LONG = "x" * 200_000  # stored in chunks
+LONG = "x" * 200_000  # large enough to be stored in chunks
 
 
 class World(NamedTuple):
-    """One engine with three processes. Two write a layout that both releases read; `switched` writes the latest."""
+    """An engine with three processes. Two write a layout that both releases read; `switched` writes the latest."""
 
     workspace_id: str
     last: Release
     this: Release
     switched: Release
-    reads: set[int]  # the layouts that the last release reads
+    reads: set[int]  # the layouts that the last release can read
     sources: EventSources
     inbox: Inbox
 
@@ -81,7 +82,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def write(release: Release, name: str) -> list[str]:
-    """Create an agent with a record of every kind; return the paths that show the records."""
+    """Create an agent with a record of every kind; return the paths that return the records."""
     sent = [
         release.post(f"/v2/agents/{name}", {"title": name}),
         release.post(f"/v3/agents/{name}/tools", {"tool": {"name": "Look up"}}),
@@ -129,7 +130,7 @@ def keyed(release: Release, name: str) -> Any:
 
 
 def show(release: Release, paths: list[str]) -> list[Any]:
-    """Return the responses of the release for these paths."""
+    """Return the release's responses for these paths."""
     answers = [release.post(path, {}) if "/interact/" in path else release.get(path) for path in paths]
     assert [one.status for one in answers] == [200] * len(paths), [one.text[:300] for one in answers]
     return [one.json for one in answers]
@@ -162,7 +163,7 @@ def test_each_release_reads_what_the_other_wrote(world: World, pair: str, count_
 
 @pytest.mark.parametrize("first", ["last", "this"])
 def test_functions_of_one_release_finish_what_the_other_began(world: World, first: str) -> None:
-    """The functions count tallies and complete a cascading deletion, after messages with a delay."""
+    """Check that the functions count tallies and complete a cascading deletion after the messages' delay."""
     writer, reader = (world.last, world.this) if first == "last" else (world.this, world.last)
     name = f"deleted-by-{first}"
     write(writer, name)
@@ -174,13 +175,13 @@ def test_functions_of_one_release_finish_what_the_other_began(world: World, firs
     maintain(reader, ResumeCascade(workspace_id, name))
     reader.pass_time(-100)
     assert writer.get(f"/v3/agents/{name}").status == 404
-    assert writer.post(f"/v2/agents/{name}", {}).status == 200  # the tombstone has been deleted
+    assert writer.post(f"/v2/agents/{name}", {}).status == 200  # the tombstone is deleted
     world.sources.run(reader, writer)
     assert world.sources.dead_letters() == 0
 
 
 def test_a_message_is_added_once_whatever_the_last_release_writes(world: World, count_cases: CaseCounter) -> None:
-    """The last release saves a conversation without the markers of its index; then all messages are added again."""
+    """Let the last release save a conversation without index markers, then add all messages again."""
     state, messages = (f"/agents/indexed/interact/ann/{last}" for last in ("state", "messages"))
     assert world.this.post("/v2/agents/indexed", {"title": "Indexed"}).status == 200
     expected: list[str] = []
@@ -205,7 +206,7 @@ def test_a_message_is_added_once_whatever_the_last_release_writes(world: World, 
 
 
 def maintain(release: Release, task: RecountQuarter | ResumeCascade) -> None:
-    """Run a maintenance task with the function of a release."""
+    """Run a maintenance task with a release's function."""
     has_tasks = any(source.handler == MAINTAIN for source in release.sources)
     handler, body = (MAINTAIN, pack(task)) if has_tasks else (FORMER[type(task)], json.dumps(task))
     records = [{"messageId": "1", "receiptHandle": "1", "body": body}]
@@ -213,9 +214,9 @@ def maintain(release: Release, task: RecountQuarter | ResumeCascade) -> None:
 
 
 def test_a_release_that_cannot_read_a_record_loses_nothing(world: World, count_cases: CaseCounter) -> None:
-    """This happens if a deployment skips its first step."""
+    """Simulate a deployment that skips its first step."""
     if layouts.CURRENT in world.reads:
-        pytest.skip("the last release reads the current layout")
+        pytest.skip("the last release can read the current layout")
     world.sources.run(world.this, world.this)
     assert world.switched.post("/v2/agents/newer", {"title": "Newer"}).status == 200
     assert world.switched.post("/agents/newer/interact/ann/state", state_body("newer")).status == 200

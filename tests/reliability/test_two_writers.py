@@ -1,4 +1,4 @@
-"""Sixteen concurrent writers of one record on the real local engine: `If-Match` accepts one; limits hold exactly."""
+"""Among sixteen concurrent writers of one record, `If-Match` accepts one. Limits are never exceeded."""
 
 import json
 from collections import Counter
@@ -22,7 +22,7 @@ MEMBERS = [
     "userName", "userEmail", "userImage", "userPhone", "userBrowser", "userProfilePic", "userPlatform", "state",
 ]  # fmt: skip
 
-# The request that all writers send, by the kind of record.
+# Kind of record -> the request that all writers send.
 WANTED: dict[str, tuple[str, str, Any]] = {
     "agent": ("PATCH", "/v3/agents/support", {"agent": {"title": THREAD}}),
     "state": ("POST", STATE, {"turns": [{"from": "human", "messages": [{"mid": THREAD}]}]}),
@@ -40,7 +40,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def run_concurrently(served: Service, action: str, what: str) -> list[list[str]]:
-    """Run the same action in all threads of the processes at the same time, and return the output of each process."""
+    """Run an action in all threads of all processes simultaneously, and return each process's output."""
     started = [served.start(competing_writers.__name__, action, what, THREADS) for _ in range(PROCESSES)]
     return [output(one) for one in started]
 
@@ -80,7 +80,7 @@ def test_all_merges_of_eight_concurrent_writers_are_applied(
 def test_concurrent_creations_stop_exactly_at_the_limit_of_webhooks(
     left: int, served: Service, count_cases: CaseCounter
 ) -> None:
-    """The workspace can create three more webhooks, or one for each of sixteen concurrent creators."""
+    """Check a workspace that can create three more webhooks, or one for each of sixteen concurrent creators."""
     create = ("POST", "/v3/webhooks", {"webhook": {"url": "https://example.com/hooks", "events": ["lead_captured"]}})
     (listed,) = served.send(("GET", "/v3/webhooks", None))
     known = [one["id"] for one in listed.data]
@@ -111,7 +111,7 @@ def test_concurrent_creations_stop_exactly_at_the_limit_of_webhooks(
 def test_a_limit_is_reached_and_never_exceeded(how: str, name: str, served: Service, count_cases: CaseCounter) -> None:
     limits = {"messagesLimit": None, "limits": {"maxInteractionsPerUserId": None}}
     limits |= {"messagesLimit": LIMIT} if name == "messagesLimit" else {"limits": {"maxInteractionsPerUserId": LIMIT}}
-    # Delete the conversation first, because messages from other tests would be counted.
+    # Delete the conversation first, because messages from other tests count too.
     delete = ("DELETE", "/v3/agents/support/convos/ann", None)
     empty = ("POST", STATE, {"turns": [], "metadata": {"userName": f"{how}, {name}"}})
     served.send(("PATCH", "/v3/agents/support", {"agent": limits}), delete, empty)
@@ -122,7 +122,7 @@ def test_a_limit_is_reached_and_never_exceeded(how: str, name: str, served: Serv
     read, refused = served.send(("POST", STATE, {}), ("POST", STATE, one_more))
     counts = read.json["chatState"]
     assert (counts["messagesNum"], counts["interactionsNum"], len(read.json["turns"])) == (LIMIT, LIMIT, LIMIT)
-    # With If-Match, every accepted message is stored. Without If-Match, a message may have replaced another message.
+    # With If-Match, every accepted message is stored. Without If-Match, one message may have replaced another.
     assert taken == LIMIT if how == "matched" else taken >= LIMIT
     assert (refused.status, refused.json["limit"]) == (429, {"name": name, "max": LIMIT, "used": LIMIT, "left": 0})
     count_cases(requests=taken)

@@ -1,4 +1,4 @@
-"""A fake engine and fake functions for the tests of the local run's worker."""
+"""A fake engine and fake functions for tests of the local run's worker."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ release = threading.Event()
 
 
 def record_invocation(event: dict[str, Any], _: Any) -> None:
-    """Replace the function under test; raise the queued failures one by one."""
+    """Replace the invoked function: record the event, and raise the queued failures one at a time."""
     invocations.append(event)
     if failures_to_raise:
         raise failures_to_raise.pop(0)
 
 
 def report_failures(event: dict[str, Any], _: Any) -> dict[str, Any]:
-    """Report the queued identifiers as failed, one list for each invocation."""
+    """Report the queued identifiers as failed, one list per invocation."""
     invocations.append(event)
     failed = failures_to_report.pop(0) if failures_to_report else []
     return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
@@ -66,7 +66,7 @@ class Trimmed(Exception):
 
 
 class FakeEngine:
-    """A fake SDK with a stream and a queue in memory. `client` raises the errors of `client_errors` one by one."""
+    """A fake SDK with a stream and a queue in memory. `client` raises the errors in `client_errors` one at a time."""
 
     exceptions = SimpleNamespace(TrimmedDataAccessException=Trimmed)
 

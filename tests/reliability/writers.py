@@ -4,7 +4,7 @@
     python -m tests.reliability.writers walk TOKEN SECONDS           print the number of complete walks
     python -m tests.reliability.writers pages TOKEN                  print the ids of each page, one line per page
 
-The environment contains the address of the engine.
+The environment contains the engine's address.
 """
 
 import logging
@@ -19,7 +19,7 @@ LIST = "/v2/agents/support/convos"
 
 
 def create(api: Api, threads: int, each: int) -> None:
-    """Create conversations from several threads, through both routes that create conversations."""
+    """Create conversations from several threads, using both routes that create conversations."""
 
     def run(thread: int) -> list[str]:
         made = []
@@ -39,7 +39,7 @@ def create(api: Api, threads: int, each: int) -> None:
 
 
 def walk(api: Api, seconds: float) -> None:
-    """Read all pages by cursor repeatedly. Check that only the last page is short and that no page repeats an id."""
+    """Repeatedly read all pages by cursor. Check that only the last page is short and that no id occurs twice."""
     walks, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
         seen, answer = _page(api, LIST)
@@ -53,7 +53,7 @@ def walk(api: Api, seconds: float) -> None:
 
 
 def pages(api: Api) -> None:
-    """Print every page by its number, up to the first empty page."""
+    """Read pages by number and print them, up to the first empty page."""
     number = 1
     while page := _page(api, f"{LIST}?page={number}")[0]:
         print(*page)

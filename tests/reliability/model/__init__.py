@@ -1,1 +1,1 @@
-"""A reference model of the service: the response of every route, from the specification and the documents."""
+"""A reference model that computes every route's response according to the specification and the documents."""

@@ -21,7 +21,7 @@ themes = st.sampled_from(
 
 
 def members(**given: st.SearchStrategy[Any]) -> st.SearchStrategy[Document]:
-    """Generate objects with some of these members. Values may be null."""
+    """Generate objects that contain some of these members. Values may be null."""
     return st.fixed_dictionaries({}, optional={name: st.none() | one for name, one in given.items()})
 
 
@@ -77,7 +77,7 @@ limits = st.sampled_from([1, 2, 100])
 
 
 def unknown_in_theme(change: Document) -> Document:
-    """Return the warnings in the response to a change whose theme contains the member `own`."""
+    """Return the expected warnings for a change whose theme contains the member `own`."""
     message = "is not a member of this object; it is stored as sent"
     is_there = "own" in (change.get("customThemeJSONString") or {})
     return {"warnings": [{"path": "customThemeJSONString.own", "message": message}]} if is_there else {}
@@ -89,29 +89,29 @@ def _is_listed(agent: Document, wanted: dict[str, str]) -> bool:
 
 
 class AgentRules(Machine):
-    """Rules for agents in both forms, and for tools."""
+    """Rules for agents in the v2 and v3 forms, and for tools."""
 
     def agent(self, at: int, pick: int) -> str:
-        """Return the id of an agent of either workspace, or an unknown id."""
+        """Return an agent id from either workspace, or an unknown id."""
         return str(self.known("agent", at, pick))
 
     def shown(self, workspace: Workspace, agent_id: str, document: Document, caller: str) -> Document:
-        """Return an agent in the v3 form."""
+        """Return an agent in the v3 form, as this caller receives it."""
         own = {"ID": agent_id, "id": agent_id, "ownerID": workspace.id}
         return visible({**own, **document}, "agent_v3", caller)
 
     def tools_of(self, workspace: Workspace, agent_id: str) -> list[Document]:
-        """Return the tools of an agent, oldest first."""
+        """Return an agent's tools, oldest first."""
         tools = workspace.of("tool").items()
         return [{"id": key, **one.document} for key, one in tools if one.document["agentId"] == agent_id]
 
     def new_agent(self, document: Document) -> Document:
-        """Return a new agent with the sent members and the generated members."""
+        """Return a new agent that contains the sent and generated members."""
         now = self.seconds()
         return {"SECRET_API_KEY": MADE, **document, "createdAtUNIX": now, "lastModified": now}
 
     def saved(self, record: Record, after: Document) -> Record:
-        """Save an agent. A save without a change does nothing."""
+        """Save an agent. A save that changes nothing does not update `lastModified`."""
         if record.save(after).tag is None:
             record.document = {**after, "lastModified": self.seconds()}
         return record
@@ -191,7 +191,7 @@ class AgentRules(Machine):
             return Expected(success("Agent retrieved successfully", shown), record)
 
         if self.tools_of(self.workspace(at), agent_id) and condition in ("unless", "weak"):
-            condition = None  # with tools, the ETag has a second part, which the model does not compute
+            condition = None  # the ETag of an agent with tools has a second part, which the model does not compute
         self.ask("GET /v3/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id)
 
     @route("GET /v2/agents/{agent_id}", pick=picks, condition=conditions)
@@ -226,7 +226,7 @@ class AgentRules(Machine):
     ) -> None:
         """Read the first two pages of a bounded list.
 
-        `whole` returns the records that the list examines, with None for each record that the filters exclude.
+        `whole` returns all examined records, with None for each record that the filters exclude.
         """
         start, cursor = 0, ""
         for _ in range(2):
@@ -246,7 +246,7 @@ class AgentRules(Machine):
     def pages(
         self, name: str, at: int, caller: str, message: str, limit: int, whole: Any, more: str = "", **ids: str
     ) -> None:
-        """Read a list to its end by cursor. `whole` returns its expected records."""
+        """Read a whole list by cursor. `whole` returns the expected records."""
 
         def page(cursor: str, start: int) -> Any:
             def expected(workspace: Workspace) -> Expected:
@@ -276,7 +276,7 @@ class AgentRules(Machine):
             "DELETE /v3/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id
         )
         if answer.status == 200:
-            self.now += 90_000  # the delay until the second run, which releases the id
+            self.now += 90_000  # the delay until the second run of the cascade, which releases the id
             cascade.resume(ResumeCascade(self.workspace(at).id, agent_id), 10)
 
     # ---- tools ----
@@ -331,7 +331,7 @@ class AgentRules(Machine):
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("tool", tool_id)
-            # The tag of a copied tool is not known yet, so it does not show whether the tool changed.
+            # Compare documents, because the tag of a copied tool is not known yet.
             before = record.document
             if record.save(merged(before, given)).document is not before:
                 record.document["updatedAt"] = clock.iso(self.seconds())

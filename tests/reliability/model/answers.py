@@ -1,4 +1,4 @@
-"""The expected responses of the model, and their comparison with real responses."""
+"""The model's expected responses, and their comparison with real responses."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ Document = dict[str, Any]
 
 
 class Generated:
-    """A placeholder for a generated text in an expected body: an id, a secret or a cursor."""
+    """A placeholder for a generated text in an expected body, such as an id, a secret or a cursor."""
 
     def __repr__(self) -> str:
         return "MADE"
@@ -19,7 +19,7 @@ MADE = Generated()
 
 
 class Refused(Exception):
-    """A request that the model rejects: the status and the message of the response."""
+    """The model's rejection of a request, with the response's status and message."""
 
     def __init__(self, status: int, message: str, **more: Any) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 class Expected(NamedTuple):
-    """An expected body with the record whose ETag the response contains, or None. The status is 200 or a redirect."""
+    """An expected body, with the record whose ETag the response contains, if any. The status is 200 or a redirect."""
 
     body: Any
     record: "Record | None" = None
@@ -39,14 +39,14 @@ class Expected(NamedTuple):
 
 
 class Record:
-    """A stored record: its document, and the ETag of its last save, from the first response that contains it."""
+    """A stored record with its document and its ETag, which is learned from the first response after a save."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.tag: str | None = None
 
     def save(self, document: Document) -> "Record":
-        """Save a document. The ETag changes only if the document changes."""
+        """Save a document. Forget the ETag if the document changes."""
         if canonical(document) != canonical(self.document):
             self.document, self.tag = document, None
         return self
@@ -64,7 +64,7 @@ def success(message: str, data: Any = None, **more: Any) -> Document:
 
 def assert_equal(answer: Answer, status: int, body: Any, where: str) -> None:
     """Assert that a response equals the expected status and body."""
-    assert answer.status == status, f"{where}: {status} expected, but {answer.status} {answer.text[:500]}"
+    assert answer.status == status, f"{where}: expected {status}, got {answer.status} {answer.text[:500]}"
     shown = answer.json if answer.json is not None else answer.text
     difference = next(_differences(body, shown, ""), None)
     assert difference is None, f"{where}: {difference}"

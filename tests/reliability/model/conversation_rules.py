@@ -16,11 +16,11 @@ from tests.reliability.model.machine import Workspace, conditions, picks, route
 STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
 ANALYTICS = "/v2/agents/{agent_id}/analytics/{convo_id}"
 LIST = "GET /v2/agents/{agent_id}/convos"
-NOISE = b64encode(random.Random(1).randbytes(400_000)).decode()  # too large for one item, even if compressed
+NOISE = b64encode(random.Random(1).randbytes(400_000)).decode()  # too large for one item even when compressed
 
 _times = st.sampled_from([1, 1.5, 2])
 _froms = st.sampled_from(["human", "bot"])
-# The id comes last, as in a response, because a different order of the members is a change.
+# The id comes last, as in a response, because a different member order counts as a change.
 _messages = st.fixed_dictionaries(
     {},
     optional={
@@ -69,7 +69,7 @@ class ConversationRules(CopyRules):
     """Rules for conversations and analytics."""
 
     def state_record(self, at: int, agent_id: str, user_id: str) -> Record | None:
-        """Return a conversation, or None."""
+        """Return a conversation, or None if it does not exist."""
         return self.workspace(at).of("conversation").get((agent_id, user_id))
 
     @route("POST /v3/agents/{agent_id}/convos", pick=picks, given=members(title=texts, userID=texts, ts=_times))
@@ -108,7 +108,7 @@ class ConversationRules(CopyRules):
 
     @route(STATE, pick=picks, index=picks, condition=conditions)
     def send_back(self, at: int, caller: str, pick: int, index: int, condition: str | None) -> None:
-        """Write the read state again, with each message as a separate turn. Nothing changes."""
+        """Write back the state as read, with each message as a separate turn. This changes nothing."""
         agent_id, user_id = self.known("conversation", at, pick, ("nothing", "nothing"))
         record = self.state_record(at, agent_id, user_id)
         turns = record.document["turns"] if record else []
@@ -118,44 +118,35 @@ class ConversationRules(CopyRules):
     def exchange_state(
         self, at: int, caller: str, agent_id: str, user_id: str, change: Document | None, condition: str | None
     ) -> None:
-        """Read or replace a state, delete its messages, or change its metadata."""
+        """Send a state change (or None, which reads the state) to the service, and apply it to the model."""
         known = self.state_record(at, agent_id, user_id)
-        given, record = change or {}, known or Record({"metadata": {"ID": user_id, "userID": user_id}, "turns": []})
+        record = known or Record({"metadata": {"ID": user_id, "userID": user_id}, "turns": []})
         old = record.document
-        seen: set[tuple[str, bool]] = old.get("received", set())  # id -> whether the message is from the user
+        received: set[tuple[str, bool]] = old.get("received", set())  # id, whether the message is from the user
 
         def expected(workspace: Workspace) -> Expected:
             agent = workspace.of("agent")[agent_id].document
-            after = forms.changed_state(old, given, self.seconds(), known is None, workspace.ids)
-            forms.check_limits(agent, seen, after["turns"])
+            after = forms.changed_state(old, change or {}, self.seconds(), known is None, workspace.ids)
+            forms.check_limits(agent, received, after["turns"])
             if after is not old:
                 record.document, record.tag = after, None
                 workspace.of("conversation")[agent_id, user_id] = record
-            shown = {
-                "platformName": forms.platform(agent),
-                "success": True,
-                "message": f"Conversation state {'retrieved' if after is old else 'saved'} successfully",
-                "chatState": _described(after["metadata"]),
-                "actionMessages": [],
-                "agentData": forms.for_agent_key(forms.v2_form(agent), self.kind(workspace, caller, agent_id)),
-                "userID": user_id,
-                "agentID": agent_id,
-                "turns": after["turns"],
-                "oldTurns": old["turns"],
-            }
-            origin = after["metadata"].get("origin")
-            shown |= {"origin": origin} if origin else {}
-            is_there = known is not None or after is not old
-            return Expected(shown, record if is_there else None)
+            agent_data = forms.for_agent_key(forms.v2_form(agent), self.kind(workspace, caller, agent_id))
+            body = {**_state_body(old, after), "platformName": forms.platform(agent), "agentData": agent_data}
+            is_stored = known is not None or after is not old
+            return Expected({**body, "userID": user_id, "agentID": agent_id}, record if is_stored else None)
 
         answer = self.ask(STATE, at, caller, expected, change, condition, known, agent_id=agent_id, user_id=user_id)
-        if answer.status == 200 and given.get("turns"):
-            shown = answer.json["turns"]
-            record.document["turns"] = shown
-            if not given.get("delete"):
-                forms.learn_ids(given["turns"], shown, self.workspace(at).ids)
         if answer.status == 200:
-            record.document["received"] = seen | forms.messages_of(record.document["turns"])
+            self._learn(at, record, change or {}, answer.json["turns"])
+            record.document["received"] = received | forms.messages_of(record.document["turns"])
+
+    def _learn(self, at: int, record: Record, change: Document, turns: list[Document]) -> None:
+        """Replace the placeholders for generated ids in the model by the ids in a response."""
+        if change.get("turns"):
+            record.document["turns"] = turns
+            if not change.get("delete"):
+                forms.learn_ids(change["turns"], turns, self.workspace(at).ids)
 
     @route(LIST, pick=picks, page=st.sampled_from([1, 1, 2, 3]))
     def list_page(self, at: int, caller: str, pick: int, page: int) -> None:
@@ -194,7 +185,7 @@ class ConversationRules(CopyRules):
 
     @route(LIST, pick=picks)
     def fill_pages(self, at: int, caller: str, pick: int) -> None:
-        """Create enough conversations for more than one page."""
+        """Create more than one page of conversations, and read the list."""
         agent_id = self.agent(at, pick)
         own = [key for key in self.workspace(at).of("conversation") if key[0] == agent_id]
         for _ in range(23 if len(own) < 5 and agent_id in self.workspace(at).of("agent") else 0):
@@ -252,6 +243,20 @@ class ConversationRules(CopyRules):
             return Expected(success("Analytics retrieved successfully", whole), record)
 
         self.ask(f"GET {ANALYTICS}", at, caller, expected, None, condition, known, agent_id=agent_id, convo_id=convo_id)
+
+
+def _state_body(old: Document, after: Document) -> Document:
+    """Return the members of the state response that depend only on the conversation."""
+    origin = after["metadata"].get("origin")
+    return {
+        "success": True,
+        "message": f"Conversation state {'retrieved' if after is old else 'saved'} successfully",
+        "chatState": _described(after["metadata"]),
+        "actionMessages": [],
+        "turns": after["turns"],
+        "oldTurns": old["turns"],
+        **({"origin": origin} if origin else {}),
+    }
 
 
 def _described(metadata: Document) -> Document:

@@ -1,4 +1,4 @@
-"""Rules for clones and templates of agents. Each template is imported without changes."""
+"""Rules for agent clones and templates. Each template is imported without changes."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ class CopyRules(AgentRules):
             self._create("POST /v3/agents/import", to, caller, "imported", lambda _: (document, new), sent)
 
     def _create(self, name: str, at: int, caller: str, done: str, copied: Any, body: Any, **ids: str) -> None:
-        """Create an agent with the members and tools that `copied` returns."""
+        """Create an agent that has the members and tools that `copied` returns."""
         record = Record({})
 
         def expected(workspace: Workspace) -> Expected:

@@ -1,4 +1,4 @@
-"""Pure functions that change and render records: merges, the two forms of an agent, and conversation states."""
+"""Pure functions that change and render records, such as merges, the two agent forms, and conversation states."""
 
 import json
 from collections import Counter
@@ -9,7 +9,7 @@ from tests.contract.member_table import TABLE
 from tests.reliability.model.answers import MADE, Document, Refused
 
 _ROWS = TABLE["resources"]["agent_v3"]["members"]
-# Members that accept any JSON are replaced. Items of a list are stored without their null members.
+# Members that accept any JSON are replaced, not merged. List items are stored without their null members.
 OPEN = {row["path"].split(".")[-1] for row in _ROWS if row["type"] == "any"}
 V2 = {row["path"] for row in _ROWS if "v2" in row["forms"]}
 RENAMED = {"UIhandoffdescription": "UIhandoffTitle", "UIhandoffSubdescription": "UIhandoffSubtitle"}
@@ -18,7 +18,7 @@ METADATA = {row["path"] for row in TABLE["resources"]["convo_meta"]["members"]}
 
 
 def merged(document: Document, change: Document) -> Document:
-    """Return the changed document: objects are merged, lists replaced, nulls cleared, and `nodes` merged by id."""
+    """Return the changed document. Merge objects, replace lists, clear nulls, and merge `nodes` by id."""
     after = dict(document)
     for name, value in change.items():
         if value is None:
@@ -36,9 +36,9 @@ def merged(document: Document, change: Document) -> Document:
 
 
 def merged_v2(document: Document, change: Document) -> Document:
-    """Return the changed document: members are replaced, and nulls cleared.
+    """Return the changed document. Replace members, and clear nulls.
 
-    The theme is stored as text. An equal theme does not change the text.
+    The theme is stored as text. A theme that is equal to the stored theme does not change the text.
     """
     after = dict(document)
     for name, value in change.items():
@@ -53,7 +53,7 @@ def merged_v2(document: Document, change: Document) -> Document:
 
 
 def v2_form(document: Document) -> Document:
-    """Return the v2 form: fewer members, two of them renamed, and the theme as an object."""
+    """Return an agent's v2 form, which has fewer members, two renamed members, and the theme as an object."""
     shown = {name: value for name, value in document.items() if name in V2 and name not in ("agentPlatform", THEME)}
     shown |= {name: document[other] for name, other in RENAMED.items() if other in document}
     if document.get("agentPlatform") in ("vg", "vf"):
@@ -64,12 +64,12 @@ def v2_form(document: Document) -> Document:
 
 
 def visible(record: Document, resource: str, kind: str) -> Document:
-    """Return a record in the v3 form for a kind of credential. A read-only token does not receive secret members."""
+    """Return a record in the v3 form for a kind of credential. Omit secret members for a read-only token."""
     return _without_secrets(record, resource) if kind == "read only" else record
 
 
 def for_agent_key(document: Document, kind: str) -> Document:
-    """Return an agent in the v2 form for a kind of credential. Responses to an agent key do not contain the key."""
+    """Return an agent in the v2 form for a kind of credential. Omit the key for an agent key."""
     return {name: value for name, value in document.items() if (name, kind) != ("SECRET_API_KEY", "agent")}
 
 
@@ -82,17 +82,17 @@ def _without_secrets(record: Document, resource: str) -> Document:
 
 
 def platform(document: Document) -> str:
-    """Return the `platformName` of the interaction route."""
+    """Return the `platformName` in responses of the interaction routes."""
     known = document.get("agentPlatform")
     return known if known in ("vg", "vf") else "vg"
 
 
-# The generated ids by the message's content and the number of equal messages before it. They never change.
+# (Message content, number of equal messages before it) -> generated id. The ids never change.
 Ids = dict[tuple[str, int], str]
 
 
 def answer_turns(turns: list[Document], now: int, ids: Ids) -> list[Document]:
-    """Return one turn per message. Its time is that of the message, else of the turn, else of the write."""
+    """Return one turn per message. The turn's time is that of the message, else of the sent turn, else of the write."""
     shown = []
     equal_messages: Counter[str] = Counter()
     for turn in turns:
@@ -107,14 +107,14 @@ def answer_turns(turns: list[Document], now: int, ids: Ids) -> list[Document]:
 
 
 def generated_id(turn: Document, message: Document, equal_messages: Counter[str], ids: Ids) -> Any:
-    """Return the generated id of a message without an id, or `MADE` if no response has contained the id yet."""
+    """Return the generated id for a message that has no id, or `MADE` if no response has contained the id yet."""
     says = canonical([turn.get("from"), message])
     equal_messages[says] += 1
     return ids.get((says, equal_messages[says]), MADE)
 
 
 def learn_ids(turns: list[Document], shown: list[Document], ids: Ids) -> None:
-    """Store the ids that a response contains for the messages of these turns."""
+    """Store the ids that a response contains for these turns' messages."""
     equal_messages: Counter[str] = Counter()
     given = [(turn, message) for turn in turns for message in turn.get("messages") or []]
     answered = [turn["messages"]["mid"] for turn in shown if "messages" in turn]
@@ -126,7 +126,7 @@ def learn_ids(turns: list[Document], shown: list[Document], ids: Ids) -> None:
 
 
 def changed_state(before: Document, change: Document, now: int, is_new: bool, ids: Ids) -> Document:
-    """Return `{metadata, turns}` after a change: turns are replaced, messages deleted, and metadata merged."""
+    """Return `{metadata, turns}` after a change, which replaces turns, deletes messages and merges metadata."""
     turns = before["turns"] if change.get("turns") is None else answer_turns(change["turns"], now, ids)
     if gone := set((change.get("delete") or {}).get("mids", ())):
         turns = [turn for turn in turns if turn.get("messages", {}).get("mid") not in gone]
@@ -144,7 +144,7 @@ def changed_state(before: Document, change: Document, now: int, is_new: bool, id
 
 
 def recounted(metadata: Document, turns: list[Document]) -> Document:
-    """Return the metadata with the counters and times of these turns."""
+    """Return the metadata with the counters and times that follow from these turns."""
     times = [turn["ts"] for turn in turns if is_human(turn)]
     counts = {"messagesNum": sum("messages" in turn for turn in turns), "interactionsNum": len(times)}
     ends = {"firstMessageTS": times[0], "lastMessageTS": times[-1]} if times else {}
@@ -157,7 +157,7 @@ def recounted(metadata: Document, turns: list[Document]) -> Document:
 
 
 def beginning(item: Any) -> str:
-    """Return the `lastMessage` of a message with this item. The model's texts contain only ASCII characters."""
+    """Return the `lastMessage` for a message with this item. The model's texts contain only ASCII characters."""
     text = _text(item)
     if text is None:
         text = json.dumps(item, separators=(",", ":"), ensure_ascii=False) if item else ""
@@ -175,7 +175,7 @@ def _text(item: Any) -> str | None:
 
 
 def canonical_turns(turns: list[Document]) -> str:
-    """Return the turns as text. An id that is not generated yet differs from all other ids."""
+    """Return the turns as text. An unknown generated id differs from all other ids."""
     return canonical([{**turn, "messages": _named(turn.get("messages"))} for turn in turns])
 
 
@@ -184,7 +184,7 @@ def _named(message: Any) -> Any:
 
 
 def is_human(turn: Document) -> bool:
-    """Return whether a turn is a message from the user. A launch without text is not."""
+    """Return whether a turn is a message from the user. A launch without text does not count."""
     message = turn.get("messages") or {"type": "launch"}
     is_silent = message.get("type") == "launch" and not _has_text(message.get("item"))
     return not is_silent and (message.get("from") or turn.get("from")) == "human"
@@ -198,13 +198,13 @@ def _has_text(item: Any) -> bool:
 
 
 def messages_of(turns: list[Document]) -> set[tuple[Any, bool]]:
-    """Return the id of each message of the turns, and whether the message is from the user."""
+    """Return each message's id, and whether the message is from the user."""
     return {(turn["messages"]["mid"], is_human(turn)) for turn in turns if "messages" in turn}
 
 
 def check_limits(agent: Document, seen: set[tuple[str, bool]], turns: list[Document]) -> None:
-    """Raise the error for turns that exceed a limit of the agent. `seen` contains all messages ever received."""
-    # An id that is not generated yet differs from all other ids.
+    """Raise the error for turns that exceed a limit of the agent. `seen` contains all messages received so far."""
+    # An unknown generated id differs from all other ids.
     given = [(turn["messages"]["mid"], is_human(turn)) for turn in turns if "messages" in turn]
     made = [own for mid, own in given if mid is MADE]
     after = seen | {one for one in given if one[0] is not MADE}

@@ -1,4 +1,4 @@
-"""Rules for the v3 operations of conversations: lists, the inbox, reads, changes and assignment."""
+"""Rules for the v3 conversation operations, such as lists, the inbox, reads, changes and assignment."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from tests.reliability.model.machine import Workspace, conditions, picks, route
 
 LIST, ONE = "/v3/agents/{agent_id}/convos", "/v3/agents/{agent_id}/convos/{convo_id}"
 _WAITING = ("requested_chat", "human-chatting")
-_TAIL = 96_000  # the maximum bytes of JSON in a conversation's item
+_TAIL = 96_000  # maximum bytes of JSON in a conversation's item
 
 _LISTED = "Conversations retrieved successfully"
 Whole = Callable[[Workspace], list[Document]]
@@ -25,14 +25,14 @@ _changes = members(
 
 
 class InboxRules(ConversationRules):
-    """The rules for the operations of the inbox."""
+    """Rules for inbox operations."""
 
     @route(f"GET {LIST}", pick=picks, limit=limits, is_inbox=st.booleans())
     def list_of_agent(self, at: int, caller: str, pick: int, limit: int, is_inbox: bool) -> None:
         agent_id = self.agent(at, pick)
 
         def whole(workspace: Workspace) -> list[Document | None]:
-            if is_inbox:  # the index contains all agents
+            if is_inbox:  # the index contains the conversations of all agents
                 return [one if one["agentId"] == agent_id else None for one in waiting(workspace)]
             return [one for one in newest(workspace) if one["agentId"] == agent_id]
 
@@ -63,7 +63,7 @@ class InboxRules(ConversationRules):
             record = workspace.get("conversation", (agent_id, convo_id))
             is_short = (
                 len(json.dumps(record.document["turns"])) < _TAIL
-            )  # all other conversations have only one or two huge messages
+            )  # all other conversations contain only one or two huge messages
             shown = flat(record.document["turns"])[:20] if is_short else []
             data = {"conversation": rendered(agent_id, record), "messages": shown}
             return Expected(success("Conversation retrieved successfully", data), record)
@@ -102,7 +102,7 @@ class InboxRules(ConversationRules):
         self.ask(f"POST {ONE}/assign", at, caller, expected, body, agent_id=agent_id, convo_id=convo_id)
 
     def describe(self, record: Record, given: Document) -> None:
-        """Change the metadata of a conversation in the model."""
+        """Change a conversation's metadata in the model."""
         before = record.document["metadata"]
         after = forms.merged(before, given)
         if canonical(after) != canonical(before):
@@ -112,12 +112,12 @@ class InboxRules(ConversationRules):
 
 
 def newest(workspace: Workspace) -> list[Document]:
-    """Return all conversations, newest first."""
+    """Return the workspace's conversations, newest first."""
     return [rendered(agent_id, one) for (agent_id, _), one in workspace.of("conversation").items()][::-1]
 
 
 def waiting(workspace: Workspace) -> list[Document]:
-    """Return the conversations that wait for a person, latest activity first."""
+    """Return the conversations that wait for a person, ordered by their latest activity, newest first."""
     found = [one for one in newest(workspace) if one.get("state") in _WAITING]
     return sorted(found, key=lambda one: -one["lastModified"])
 
@@ -128,7 +128,7 @@ def rendered(agent_id: str, record: Record) -> Document:
 
 
 def flat(turns: list[Document]) -> list[Document]:
-    """Return the messages of turns, newest first. A message without a sender or time gets the turn's value."""
+    """Return the messages in these turns, newest first. A message without a sender or time gets the turn's value."""
     found = []
     for turn in turns:
         if "messages" in turn:

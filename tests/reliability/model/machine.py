@@ -1,4 +1,4 @@
-"""The base of the rules: two workspaces, their callers, and requests whose responses are compared with the model."""
+"""The base class of the rules, with two workspaces, their callers, and requests whose responses are compared."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from tests.reliability.model.answers import MADE, Expected, Record, Refused, ass
 from tests.reliability.model.forms import Ids, platform
 
 COVERED: set[str] = set()
-# The index of the record that a rule picks, modulo the number of records; the caller; the precondition.
+# Index of the record that a rule picks, modulo the number of records.
 picks = st.integers(0, 11)
 callers = st.sampled_from(["key", "key", "key", "token", "token", "read only", "agent", "other agent", "anonymous"])
 conditions = st.sampled_from([None] * 8 + ["match", "match", "stale", "any", "none", "unless", "weak"])
@@ -28,7 +28,7 @@ _RULED_OUT = "If-None-Match matches the existing record; read it and try again."
 
 
 def route(name: str, /, **arguments: st.SearchStrategy[Any]) -> Callable[..., Any]:
-    """Declare a rule for a route. `at` picks the workspace and `caller` the credential; rules add further arguments."""
+    """Declare a rule for a route. `at` picks the workspace and `caller` the credential. Rules add further arguments."""
     assert name in ROUTES, name
     COVERED.add(name)
     decorated: Callable[..., Callable[..., Any]] = rule
@@ -36,7 +36,7 @@ def route(name: str, /, **arguments: st.SearchStrategy[Any]) -> Callable[..., An
 
 
 class Workspace:
-    """The model of a workspace: its records by kind and id, in order of creation."""
+    """The model of a workspace, which stores records by kind and id in creation order."""
 
     def __init__(self, name: str) -> None:
         made = workspaces.create(name)
@@ -53,13 +53,13 @@ class Workspace:
         return self.kinds.setdefault(kind, {})
 
     def get(self, kind: str, key: Any) -> Record:
-        """Return a record. Raise Refused if it is unknown."""
+        """Return a record. Raise Refused if the record is unknown."""
         if key not in self.of(kind):
             raise missing(kind)
         return self.of(kind)[key]
 
     def delete_agent(self, agent_id: str) -> None:
-        """Delete an agent with all its records."""
+        """Delete an agent and all its records."""
         self.of("agent").pop(agent_id)
         self.agent_keys.pop(agent_id, None)
         for kind in ("tool", "lead"):
@@ -72,7 +72,7 @@ class Workspace:
 
 
 class Machine(RuleBasedStateMachine):
-    """The service and its model. The other modules define rules. `compared` counts the compared responses."""
+    """The service and its model, without rules, which other modules define. `compared` counts compared responses."""
 
     compared = 0
 
@@ -97,16 +97,16 @@ class Machine(RuleBasedStateMachine):
         self._patch.undo()
 
     def workspace(self, at: int) -> Workspace:
-        """Return one of the two workspaces. The first is picked more often."""
+        """Return one of the two workspaces. The first workspace is picked more often."""
         return self.workspaces[at % 3 == 2]
 
     def known(self, kind: str, at: int, pick: int, unknown: Any = "nothing") -> Any:
-        """Return the key of a record of this kind in either workspace, or an unknown key."""
+        """Return a record key of this kind from either workspace, or an unknown key."""
         keys = [*self.workspace(at).of(kind), *self.workspaces[pick % 2].of(kind), unknown]
         return keys[pick % len(keys)]
 
     def seconds(self) -> int:
-        """Return the time in Unix seconds."""
+        """Return the current time in Unix seconds."""
         return self.now // 1000
 
     def ask(
@@ -121,7 +121,7 @@ class Machine(RuleBasedStateMachine):
         query: str = "",
         **ids: str,
     ) -> Answer:
-        """Send a request and compare the response with the model. A precondition refers to `record`.
+        """Send a request and compare the response with the model's. Preconditions refer to `record`.
 
         The model changes only if the request is authorized.
         """
@@ -163,7 +163,7 @@ class Machine(RuleBasedStateMachine):
         return {**tokens, "agent": own, "other agent": other, "anonymous": None}[caller]
 
     def _authorize(self, workspace: Workspace, name: str, caller: str, ids: dict[str, str]) -> None:
-        """Check the credential by section 5, and an agent key by its agent."""
+        """Check whether §5 allows the credential, and whether an agent key belongs to the agent."""
         needed = ROUTES[name]["credential"]
         token = self._token(workspace, caller, ids.get("agent_id"))
         if needed == "none":
@@ -172,7 +172,7 @@ class Machine(RuleBasedStateMachine):
             raise Refused(401, "A valid bearer token is required.")
         if caller in ("token", "read only"):
             used = list(workspace.of("token").values())[caller == "read only"]
-            used.document["lastUsedAt"] = MADE  # stored with a precision of ten minutes
+            used.document["lastUsedAt"] = MADE  # last use is stored with a precision of ten minutes
         kind = self.kind(workspace, caller, ids.get("agent_id"))
         of_agents = {"edge", "visitor"}
         opens = {"key": {"v3", *of_agents, "workspace"}, "token": {"v3"}, "read only": {"v3"}, "agent": of_agents}[kind]
@@ -183,13 +183,13 @@ class Machine(RuleBasedStateMachine):
             raise Refused(403, f"The access token lacks the scope {scope_of(name)}.")
 
     def kind(self, workspace: Workspace, caller: str, agent_id: str | None = None) -> str:
-        """Return the kind of a caller's credential. A caller without an agent key uses the workspace key."""
+        """Return the kind of a caller's credential. If the agent has no key, the caller uses the workspace key."""
         if caller in ("token", "read only"):
             return caller
         return "key" if self._token(workspace, caller, agent_id) == workspace.key else "agent"
 
     def lasting(self, at: int, caller: str, *paths: str) -> dict[str, Any]:
-        """Return the warnings for an access token about access that outlives the token."""
+        """Return the warnings that an access token receives about access that outlives the token."""
         message = "remains in effect after this access token ends"
         warnings = [{"path": path, "message": message} for path in paths]
         return {"warnings": warnings} if self.kind(self.workspace(at), caller) == "token" else {}
@@ -207,16 +207,16 @@ class Machine(RuleBasedStateMachine):
     def _check_tag(self, answer: Answer, record: Record | None, name: str) -> None:
         shown = answer.headers.get("etag")
         if record is None:
-            assert shown is None, f"{name}: an ETag without a record"
+            assert shown is None, f"{name}: the response has an ETag, but there is no record"
             return
         assert shown, f"{name}: no ETag"
-        shown = re.sub(r'\.[0-9a-f]{16}"$', '"', shown)  # the tools in the response with an agent
-        assert record.tag in (None, shown), f"{name}: not the ETag of the record's last save"
+        shown = re.sub(r'\.[0-9a-f]{16}"$', '"', shown)  # remove the part for the tools in an agent's response
+        assert record.tag in (None, shown), f"{name}: the ETag differs from that of the record's last save"
         record.tag = shown
 
 
 class NotModified(Exception):
-    """The response is a 304, because the caller already has the current record."""
+    """The model's 304 response, because the caller already has the current record."""
 
 
 def _condition(condition: str | None, record: Record | None) -> dict[str, str]:

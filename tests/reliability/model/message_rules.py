@@ -1,4 +1,4 @@
-"""Rules for the v3 operations that add, change, replace and delete messages of existing conversations."""
+"""Rules for the v3 operations that add, change, replace and delete messages in existing conversations."""
 
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ _given = st.lists(
 
 
 class MessageRules(InboxRules):
-    """The rules for operations on messages. The rules of other modules read the results."""
+    """Rules for message operations. Rules in other modules read the results."""
 
     @route(f"POST {_MESSAGES}", pick=picks, given=_given, condition=conditions)
     def add(self, at: int, caller: str, pick: int, given: list[Document], condition: str | None) -> None:
@@ -94,7 +94,7 @@ class MessageRules(InboxRules):
         )  # fmt: skip
 
     def keep(self, workspace: Workspace, agent_id: str, record: Record, turns: list[Document]) -> None:
-        """Replace the turns. Raise Refused if they exceed a limit of the agent."""
+        """Replace the turns. Raise Refused if the new turns exceed a limit of the agent."""
         document, now = record.document, self.seconds()
         if forms.canonical_turns(turns) == forms.canonical_turns(document["turns"]):
             return
@@ -110,7 +110,7 @@ def _turns(given: list[Document]) -> list[Document]:
 
 
 def _find(turns: list[Document], mid: str) -> int:
-    """Return the index of a message. Raise Refused if it is unknown."""
+    """Return a message's index. Raise Refused if the message is unknown."""
     for index, turn in enumerate(turns):
         if turn.get("messages", {}).get("mid") == mid:
             return index

@@ -31,7 +31,7 @@ _organisations = members(
 
 
 class PeopleRules(MessageRules):
-    """The rules for operations on clients and organisations."""
+    """Rules for operations on clients and organisations."""
 
     @route("GET /v2/clients", limit=limits)
     def list_clients(self, at: int, caller: str, limit: int) -> None:
@@ -44,7 +44,7 @@ class PeopleRules(MessageRules):
         self.pages("GET /v2/clients", at, caller, message, limit, whole)
 
     def client(self, workspace: Workspace, client_id: Any, record: Record) -> Document:
-        """Return a client as rendered in a response."""
+        """Return a client as a response contains it."""
         return {"ID": client_id, "ownerID": workspace.id, "orgUsers": [], **record.document}
 
     @route("GET /v2/clients/{client_id}", client_id=names, condition=conditions)
@@ -248,13 +248,13 @@ class PeopleRules(MessageRules):
 
 
 def missing_of_client(workspace: Workspace, given: Document, path: str = "") -> Document:
-    """Return the warnings for a client whose organisation does not exist."""
+    """Return the warnings for a client that refers to a missing organisation."""
     ids = {f"{path}orgId": given["orgId"]} if given.get("orgId") is not None else {}
     return _missing(ids, "organisation", workspace.of("organisation"))
 
 
 def missing_of_organisation(workspace: Workspace, given: Document, path: str = "") -> Document:
-    """Return the warnings for an organisation whose agents do not exist."""
+    """Return the warnings for an organisation that refers to missing agents."""
     ids = {f"{path}widgetIDs.{number}": one for number, one in enumerate(given.get("widgetIDs") or ())}
     return _missing(ids, "agent", workspace.of("agent"))
 

@@ -19,11 +19,11 @@ PAYLOAD = "A test of this webhook endpoint."
 
 
 class WebhookRules(WorkspaceRules):
-    """The rules for operations on webhooks and deliveries. No delivery is sent, so all deliveries stay pending."""
+    """Rules for webhook and delivery operations. No delivery is sent, so all deliveries stay pending."""
 
     @initialize()
     def begin(self) -> None:
-        """Create records of each kind in both workspaces, because most requests refer to existing records."""
+        """Create records of every kind in both workspaces, because most requests need existing records."""
         for at in (0, 2):
             for agent_id in ("a1", "a2"):
                 self.save_v2(at, "key", agent_id, {"title": agent_id}, None)
@@ -34,7 +34,7 @@ class WebhookRules(WorkspaceRules):
                 self.send_test(at, "token", 0)
 
     def hook(self, at: int, pick: int) -> tuple[str, Record | None]:
-        """Return the id and the record of a webhook, which may be unknown or belong to the other workspace."""
+        """Return the id and record of a webhook that may be unknown or belong to the other workspace."""
         webhook_id = self.known("webhook", at, pick)
         return webhook_id, self.workspace(at).of("webhook").get(webhook_id)
 

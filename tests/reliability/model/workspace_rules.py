@@ -13,7 +13,7 @@ from tests.reliability.model.machine import Workspace, conditions, picks, route
 from tests.reliability.model.people_rules import PeopleRules
 
 _leads = members(name=texts, email=texts, phone=texts, channel=st.sampled_from(["voice", "webchat"]))
-# A name cannot be cleared.
+# The name cannot be null, because it cannot be cleared.
 _workspaces = st.fixed_dictionaries(
     {}, optional={"name": st.sampled_from(["One", "é 😀"]), "retentionDays": st.sampled_from([None, 1, 30, 3650])}
 )
@@ -23,7 +23,7 @@ _READ_SCOPES = sorted({f"{scope.partition(':')[0]}:read" for scope in _OPEN_TO_T
 
 
 class WorkspaceRules(PeopleRules):
-    """The rules for operations on leads, the workspace and its credentials."""
+    """Rules for operations on leads, the workspace and its credentials."""
 
     # ---- leads ----
 
@@ -54,7 +54,7 @@ class WorkspaceRules(PeopleRules):
 
     @route("GET /v3/leads", limit=limits)
     def list_all_leads(self, at: int, caller: str, limit: int) -> None:
-        """List the leads of the workspace, newest first."""
+        """List the workspace's leads, newest first."""
 
         def expected(workspace: Workspace) -> Expected:
             shown = [{"id": key, **one.document} for key, one in reversed(workspace.of("lead").items())]
@@ -144,12 +144,12 @@ class WorkspaceRules(PeopleRules):
         self.pages("GET /v3/tokens", at, caller, "Tokens retrieved successfully", limit, self.tokens)
 
     def tokens(self, workspace: Workspace) -> list[Document]:
-        """Return the listed tokens. Only the two initial tokens have been used."""
+        """Return the tokens that the list contains. Only the two initial tokens have a last use."""
         return [one.document for one in workspace.of("token").values()]
 
     @route("DELETE /v3/tokens/{token_id}", pick=picks)
     def revoke_token(self, at: int, caller: str, pick: int) -> None:
-        # The machine sends requests with the first two tokens.
+        # Keep the first two tokens, with which the machine authenticates its requests.
         own = [key for one in self.workspaces for key in [*one.of("token")][2:]]
         token_id = [*own, "nothing"][pick % (len(own) + 1)]
 
