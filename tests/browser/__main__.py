@@ -1,4 +1,4 @@
-"""Runs the tests in a browser (`make test-browser`). Without a browser, prints what is missing and succeeds."""
+"""Runs the browser tests (`make test-browser`), or prints which browser parts are missing and succeeds."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.browser import chromium
 
 
 def main() -> int:
-    """Install the browser if possible; then run the tests with the arguments of this command."""
+    """Install the browser if possible, then run the tests with this command's arguments."""
     chromium.install()
     if not chromium.is_installed():
         sys.stdout.write(
@@ -17,7 +17,7 @@ def main() -> int:
             "`apt-get install chromium chromium-driver`.\n"
         )
         return 0
-    # The pytest configuration excludes these folders, so that no other run needs a browser.
+    # The pytest configuration excludes these folders from all other runs, so that only this run needs a browser.
     folders = ["tests/browser", *map(str, Path("tests/extensions").glob("*/in_browser"))]
     return pytest.main(["-n", "2", "--dist", "loadscope", "-o", "norecursedirs=.*", *folders, *sys.argv[1:]])
 

@@ -1,4 +1,4 @@
-"""The accessibility of the page in a browser: the rules of axe-core, and contrasts that axe-core cannot measure."""
+"""Accessibility checks of a page in a browser: axe-core's rules, plus contrasts that axe-core cannot measure."""
 
 import subprocess
 from pathlib import Path
@@ -9,7 +9,7 @@ from selenium.webdriver import Chrome
 _HERE = Path(__file__).parent
 _SCRIPT = _HERE / "node_modules" / "axe-core" / "axe.min.js"
 _RUN = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(done, (e) => done(String(e)));"
-# This script returns the contrast (WCAG 2.2) of each text, chart line and chart bar with its background.
+# A script that returns the contrast (WCAG 2.2) of each text, chart line and chart bar with its background.
 _CONTRAST = """
 const rgb = (colour) => colour.match(/[0-9.]+/g).map(Number);
 const light = (colour) => {
@@ -56,12 +56,12 @@ def install() -> None:
 
 
 def violations(driver: Chrome) -> list[str]:
-    """Return the rules of axe-core that the page breaks, with the offending elements."""
+    """Return the axe-core rules that the page violates, with the offending elements."""
     driver.execute_script(_SCRIPT.read_text(encoding="utf-8"))
     found: dict[str, Any] = driver.execute_async_script(_RUN)
     return [f"{one['id']}: {[node['html'][:200] for node in one['nodes']]}" for one in found["violations"]]
 
 
 def contrasts(driver: Chrome) -> list[tuple[str, float, float]]:
-    """Return each contrast of the page: the kind, the measured contrast and the required minimum."""
+    """Return the page's contrasts, each with its kind, the measured value and the required minimum."""
     return [(what, found, least) for what, found, least in driver.execute_script(_CONTRAST)]

@@ -13,7 +13,7 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _DRIVER = "chromedriver"
 _OPTIONS = (
     "--headless",
-    "--no-sandbox",  # Chromium's sandbox does not run as root
+    "--no-sandbox",  # Chromium's sandbox does not work as root
     "--disable-gpu",
     # Disable Chromium's own requests to other sites, which fail on a machine without network access.
     "--disable-background-networking",
@@ -24,7 +24,7 @@ _OPTIONS = (
 
 
 def install() -> None:
-    """Install Chromium with apt-get if it is missing and this user has the permission."""
+    """Install Chromium with apt-get if it is missing and the user is permitted to install packages."""
     if not is_installed() and os.geteuid() == 0 and shutil.which("apt-get"):
         unattended = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         packages = ("chromium", "chromium-driver", "fonts-liberation")
@@ -33,13 +33,13 @@ def install() -> None:
 
 
 def is_installed() -> bool:
-    """Return whether the browser and its driver are installed."""
+    """Return whether Chromium and its driver are installed."""
     return bool(_browser() and shutil.which(_DRIVER))
 
 
 @contextmanager
 def started() -> Iterator[Chrome]:
-    """Run a new browser without history for the duration of the block."""
+    """Run a browser with a new profile inside the block."""
     options = ChromeOptions()
     options.binary_location = _browser() or ""
     for option in _OPTIONS:
@@ -53,7 +53,7 @@ def started() -> Iterator[Chrome]:
 
 
 def resize(driver: Chrome, width: int, height: int) -> None:
-    """Give the page exactly this size, whatever the minimum width and the frame of the window."""
+    """Give the page exactly this size, regardless of the window's minimum width and frame."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 

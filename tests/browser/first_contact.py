@@ -2,8 +2,8 @@
 
     .venv/bin/python -m tests.browser.first_contact
 
-It clones the committed state into an empty directory and runs `make run` there. Packages come from uv's cache or from
-the index. The page is operated by a browser; a person takes longer.
+The command clones the committed state into an empty directory and runs `make run` there. Packages come from uv's cache
+or from the index. A browser script operates the page; a person would take longer.
 """
 
 import json
@@ -25,7 +25,7 @@ _SECONDS = 600
 
 
 def main() -> None:
-    """Print the seconds since the start after each step."""
+    """Print the elapsed seconds after each step."""
     started, port = time.monotonic(), free_port()
 
     def report(step: str) -> None:
@@ -44,13 +44,13 @@ def main() -> None:
             request = urllib.request.Request(f"http://127.0.0.1:{port}/v3/agents")
             request.add_header("Authorization", f"Bearer {key}")
             with urllib.request.urlopen(request) as answer:
-                report(f"first answer of the API: {answer.status}")
+                report(f"first API response: {answer.status}")
             with chromium.started() as driver:
                 page = Page(driver, f"http://127.0.0.1:{port}").open()
                 report("the documentation page shows its operations")
                 page.authorize(key)
                 status, _ = page.execute(0, {})
-                report(f"first write in the page, {page.operations()[0]}: {status}")
+                report(f"first write on the page, {page.operations()[0]}: {status}")
         finally:
             os.killpg(run.pid, signal.SIGINT)
             run.wait()

@@ -1,4 +1,4 @@
-"""The documentation page, operated as a reader does: with clicks and keys."""
+"""The documentation page, operated with clicks and keys as by a reader."""
 
 import json
 import time
@@ -11,12 +11,12 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 _SECONDS = 60
-# The page also shows events as operations, which cannot be executed.
+# The page also shows events as operations, but they cannot be executed.
 _OPERATION = ".opblock-tag-section .opblock"
 
 
 class Page:
-    """The page at `/docs` of a running service."""
+    """The page `/docs` of a running service."""
 
     def __init__(self, driver: Chrome, url: str) -> None:
         self.driver = driver
@@ -29,7 +29,7 @@ class Page:
         return self
 
     def authorize(self, key: str) -> None:
-        """Enter the key in the only field of the dialog."""
+        """Enter the key in the dialog's only field."""
         self.find(".btn.authorize").click()
         self.find(".auth-container input")
         (box,) = self.all(".auth-container input")
@@ -38,14 +38,14 @@ class Page:
         self.find(".btn-done").click()
 
     def operations(self) -> list[str]:
-        """Return the operations in the order of the page, as `METHOD /path`."""
+        """Return the page's operations in order, as `METHOD /path`."""
         methods, paths = (self.all(f"{_OPERATION} .opblock-summary-{part}") for part in ("method", "path"))
         return [f"{method.text} {path.get_attribute('data-path')}" for method, path in zip(methods, paths, strict=True)]
 
     def execute(self, place: int, ids: dict[str, str]) -> tuple[int, Any]:
-        """Execute the operation at this place of the page; return the status and the body.
+        """Execute the operation at this position on the page; return the status and the body.
 
-        All values that the page fills in stay unchanged. `ids` are typed into empty path parameters.
+        Values that the page fills in stay unchanged. `ids` are typed into empty path parameters.
         """
         block = self.all(_OPERATION)[place]
         control = block.find_element(By.CSS_SELECTOR, ".opblock-summary-control")
@@ -63,14 +63,14 @@ class Page:
         return status, json.loads(text) if text else None
 
     def _press(self, button: WebElement, block: WebElement) -> WebElement:
-        """Press Execute until the page sends the request; return the status of the response.
+        """Press Execute until the page sends the request; return the element that contains the response's status.
 
-        A click right after the operation opens may be lost, because the page builds its form in several steps.
+        A click right after an operation is expanded may be lost, because the page builds the form in several steps.
         """
 
         selector = ".live-responses-table tr.response .response-col_status"
         for _ in range(_SECONDS):
-            button.send_keys(Keys.ENTER)  # a click may miss while the page still moves, because the example appears
+            button.send_keys(Keys.ENTER)  # a click may miss while the page still moves because an example is inserted
             for _ in range(20):
                 is_sent = bool(self.all(".loading-container", block))
                 if found := self.all(selector, block):
@@ -79,14 +79,14 @@ class Page:
             if is_sent:
                 return self.find(selector, block)
         problems = [one.text for one in self.all(".validation-errors, .invalid", block)]
-        raise AssertionError(f"Execute sends nothing: {problems}")
+        raise AssertionError(f"Execute does not send a request: {problems}")
 
     def find(self, selector: str, inside: WebElement | None = None) -> WebElement:
         """Return the first matching element as soon as it exists."""
         return WebDriverWait(self.driver, _SECONDS, 0.05).until(lambda _: self.all(selector, inside), selector)[0]
 
     def all(self, selector: str, inside: WebElement | None = None) -> list[WebElement]:
-        """Return all matching elements that exist now."""
+        """Return all matching elements that currently exist."""
         return (inside or self.driver).find_elements(By.CSS_SELECTOR, selector)
 
     def click(self, element: WebElement) -> None:

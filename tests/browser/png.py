@@ -1,4 +1,4 @@
-"""Shrinks screenshots with a palette of the 256 most frequent colours. Other colours become the nearest of these."""
+"""Shrinks screenshots by mapping all colours to a palette of the 256 most frequent colours."""
 
 import struct
 import zlib
@@ -10,7 +10,7 @@ _COLOURS = 256
 
 
 def reduce(png: bytes) -> bytes:
-    """Return the picture with a palette. It must be like a browser's screenshot: 8 bits, no palette, not interlaced."""
+    """Return the picture with a palette. The input must have 8 bits per sample, no palette and no interlacing."""
     width, height, channels, raw = _decode(png)
     pixels = [raw[start : start + 3] for start in range(0, len(raw), channels)]
     palette = [colour for colour, _ in Counter(pixels).most_common(_COLOURS)]
@@ -33,7 +33,7 @@ def reduce(png: bytes) -> bytes:
 
 
 def _decode(png: bytes) -> tuple[int, int, int, bytes]:
-    """Return the width, the height, the bytes per pixel, and the bytes of all pixels."""
+    """Return a picture's width, height, bytes per pixel, and pixel bytes."""
     position, packed, header = len(_SIGNATURE), b"", b""
     while position < len(png):
         (length,), kind = struct.unpack(">I", png[position : position + 4]), png[position + 4 : position + 8]
@@ -59,7 +59,7 @@ def _unfilter(data: bytes, stride: int, channels: int) -> bytes:
 
 
 def _guess(kind: int, left: int, up: int, corner: int) -> int:
-    """Return the value that the filter of a row predicts for a byte."""
+    """Return the value that a row's filter predicts for a byte."""
     if kind == 4:
         expected = left + up - corner
         return min((left, up, corner), key=lambda one: abs(expected - one))

@@ -1,4 +1,4 @@
-"""A reader of /docs succeeds at the first try: every write works as the page fills it in, on a local run."""
+"""A reader of /docs succeeds at the first attempt, because every write works as the page fills it in."""
 
 import time
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.reliability.runs import Run
 from tests.selection import whole
 
 SIZES = [(1400, 1000), (390, 844)]
-# A reader copies these ids from the responses of these operations.
+# Path parameter -> the operation from whose response a reader copies the id.
 CREATED_BY = {
     "POST /v3/agents/{agent_id}/tools": "tool_id",
     "POST /v3/leads": "lead_id",
@@ -24,7 +24,7 @@ CREATED_BY = {
     "POST /v3/webhooks": "webhook_id",
     "POST /v3/webhooks/{webhook_id}/test": "delivery_id",
 }
-# The v2 and v3 deletions delete the same record. A reader tries only one of them, so the test creates the record again.
+# The v2 and v3 deletions delete the same record. A reader tries only one of them, so the test recreates the record.
 TWINS = {
     "DELETE /v2/clients/{client_id}": "/v2/clients/client-1",
     "DELETE /v3/clients/{client_id}": "/v2/clients/client-1",
@@ -35,7 +35,7 @@ TWINS = {
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Run the service of `make run` on a free port."""
+    """Run the service on a free port, as `make run` does."""
     directory: Path = tmp_path_factory.mktemp("run")
     run = runs.begin(directory, runs.free_port())
     yield run
@@ -50,7 +50,7 @@ def browser() -> Iterator[Chrome]:
 
 @pytest.fixture
 def page(browser: Chrome, service: Run) -> Page:
-    """Open the page as a reader who enters the address of the service for the first time."""
+    """Open the page as a reader who visits the service for the first time."""
     chromium.resize(browser, *SIZES[0])
     address = f"http://127.0.0.1:{service.port}"
     browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": address, "storageTypes": "local_storage"})
@@ -58,9 +58,9 @@ def page(browser: Chrome, service: Run) -> Page:
 
 
 def errors_of(driver: Chrome) -> list[str]:
-    """Return the errors that the browser reports: blocked content, failed requests and uncaught exceptions."""
+    """Return the errors that the browser reports, such as blocked content, failed requests and uncaught exceptions."""
     messages = [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
-    # The JSON document names no icon, so the browser requests the default icon.
+    # The JSON document has no icon link, so the browser requests the default icon.
     return [message for message in messages if "/favicon.ico" not in message]
 
 
@@ -115,20 +115,20 @@ def test_every_write_works_at_the_first_try(writes: int | None, page: Page, serv
 
 
 def newest_version(service: Run, name: str, ids: dict[str, str]) -> str:
-    """Return the number of the record's newest version, after the stream of its table has delivered a version."""
+    """Wait until the table's stream has delivered a version of the record; return the newest version's number."""
     path = name.split()[1].partition("/{number}")[0].format(agent_id="support", **ids)
     for _ in range(60):
         _, found = runs.ask(service, "GET", path, service.credentials["workspace_key"])
         if found["data"]:
             return str(found["data"][0]["number"])
         time.sleep(1)
-    raise AssertionError(f"no version at {path}")
+    raise AssertionError(f"there is no version at {path}")
 
 
 def in_reading_order(operations: list[str]) -> list[tuple[int, str]]:
-    """Return the writes with their places on the page: the deletions come last, from the bottom to the top."""
+    """Return the writes with their positions on the page. Deletions come last, from bottom to top."""
     writes = [(place, name) for place, name in enumerate(operations) if not name.startswith("GET")]
     deletions = [one for one in writes if one[1].startswith("DELETE")]
-    # Testing a webhook creates the delivery that another operation repeats.
+    # A webhook test creates the delivery that another operation repeats.
     others = sorted(set(writes) - set(deletions), key=lambda one: ("{delivery_id}" in one[1], one))
     return [*others, *reversed(deletions)]

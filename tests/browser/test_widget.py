@@ -1,4 +1,4 @@
-"""The chat widget, with the code of docs/widget.md, runs in Chromium on another origin than the service."""
+"""The chat widget, with the code from docs/widget.md, runs in Chromium on a different origin than the service."""
 
 import hashlib
 import json
@@ -29,13 +29,13 @@ SECONDS = 30
 
 
 def code(language: str) -> str:
-    """Return the document's only block of code in this language."""
+    """Return the document's only code block in this language."""
     (block,) = re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
     return str(block)
 
 
 class BackEnd(ThreadingHTTPServer):
-    """The web server of a page: it serves the widget, and requests tokens as the document shows."""
+    """A page's web server, which serves the widget and requests tokens as described in the document."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -47,7 +47,7 @@ class BackEnd(ThreadingHTTPServer):
         self.url = f"http://localhost:{self.server_port}/"
 
     def ask(self, path: str, body: Any) -> Any:
-        """Send a request about the conversation to the service, with the agent key."""
+        """Send a request for the conversation to the service, with the agent key."""
         address = f"/agents/support/interact/{self.conversation}/{path}"
         status, answer = runs.ask(self.run, "POST", address, self.agent_key, body)
         assert status == 200, answer
@@ -58,7 +58,7 @@ class BackEnd(ThreadingHTTPServer):
         self.ask("messages", {"messages": [{"from": "bot", "type": "text", "item": {"text": text}}]})
 
     def start_session(self) -> dict[str, str]:
-        """Return the response of `/chat-session`. Keep the token for the next page."""
+        """Return the response for `/chat-session`. Keep the token for the next page."""
         service = f"http://127.0.0.1:{self.run.port}"
         names = {"CAMS": service, "AGENT": "support", "CONVERSATION": self.conversation, "AGENT_KEY": self.agent_key}
         sent = subprocess.run(["sh", "-c", code("sh")], env=os.environ | names, capture_output=True, check=True)
@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Run the service of `make run` on a free port."""
+    """Run the service on a free port, as `make run` does."""
     service = runs.begin(tmp_path_factory.mktemp("run"), runs.free_port())
     yield service
     runs.kill(service)
@@ -109,7 +109,7 @@ def browser() -> Iterator[Chrome]:
 
 @pytest.fixture
 def page(web: BackEnd, browser: Chrome, request: pytest.FixtureRequest) -> Iterator[Chrome]:
-    """Open the widget for a new visitor, with a new conversation."""
+    """Open the widget as a new visitor with a new conversation."""
     web.conversation, web.token = hashlib.sha256(request.node.name.encode()).hexdigest()[:12], ""
     browser.get(web.url)
     yield browser
@@ -121,7 +121,7 @@ def write(page: Chrome, text: str) -> None:
 
 
 def texts(page: Chrome, selector: str) -> list[str]:
-    """Return the texts of all matching elements at the same moment, because the widget replaces its elements."""
+    """Return the texts of all matching elements from a single script call, because the widget replaces its elements."""
     found: list[str] = page.execute_script(
         "return [...document.querySelectorAll(arguments[0])].map((one) => one.textContent)", selector
     )
@@ -216,7 +216,7 @@ def test_what_was_written_without_a_connection_is_sent_once(page: Chrome, web: B
 
 
 def test_an_answer_that_was_lost_adds_no_message_twice(page: Chrome, web: BackEnd) -> None:
-    # The first response to new messages is lost after the service has stored the messages.
+    # Lose the first response to new messages after the service has stored the messages.
     page.execute_script("""
         const real = window.fetch;
         window.fetch = async (url, options) => {

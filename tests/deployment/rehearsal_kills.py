@@ -71,10 +71,7 @@ def deploy_with_kills(here: cloud.Cloud, projects: Sequence[Path]) -> int:
     for index, kill in enumerate(_KILLS):
         project = projects[index % len(projects)]
         _deploy_and_kill(here, project, kill)
-        until(
-            lambda project=project: not _is_running(project),
-            lambda: "a killed deployment is still running",
-        )  # type: ignore[misc]
+        until(lambda project=project: not _is_running(project), lambda: "a killed deployment still runs")  # type: ignore[misc]
         if index > 2:
             _release_lock(here)  # skip the wait for the lock, which the first kills already test
     return len(_KILLS)

@@ -263,7 +263,7 @@ def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
     for stage in (api, copy):
         received = len(receiver.received)
         stage.call("POST", "/v2/agents/restored", {"title": "Created after the restore"})
-        until(lambda before=received: len(receiver.received) > before, lambda: "no webhook after the restore")  # type: ignore[misc]
+        until(lambda before=received: len(receiver.received) > before, lambda: "no webhook arrived after the restore")  # type: ignore[misc]
     run(here, "-m", "infra.deploy", "destroy", "--stage", restored.STAGE, "--yes", "--delete-data")
     if _enabled_keys(here) != keys:
         raise Failed("Destroying the restored stage deleted a key of the first stage, or kept its own key.")

@@ -1,4 +1,4 @@
-"""Chalice's commands work, are handed over to `infra.deploy`, or fail with one sentence. The tests run processes."""
+"""Each Chalice command works, is handed over to `infra.deploy`, or fails with one sentence. The tests run processes."""
 
 import ast
 import http.client
@@ -18,15 +18,15 @@ from infra.local import children
 from tests.deployment import clones, cloud
 from tests.selection import first_case, whole
 
-# The tests run this executable, because the reloader of `chalice local` restarts its own command line.
+# The tests run this executable, because the reloader of `chalice local` reruns its own command line.
 _CHALICE = str(Path(sys.executable).with_name("chalice"))
 _NO_ENGINE = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none"}
-# No server listens at this address, so a command that continues fails without changing an account.
+# No server listens at this address, so a command that gets past the guard fails without changing an account.
 _NOWHERE = {**_NO_ENGINE, "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}
 
 _REFUSED = "The engine at http://127.0.0.1:9 does not respond"
 
-# A replacement for `.venv/bin/python` that prints the command line of the guard.
+# A replacement for `.venv/bin/python` that prints the guard's command line.
 _PYTHON = f"""#!{sys.executable}
 import json, os, sys
 if sys.argv[2] == "infra.local.install":
@@ -37,7 +37,7 @@ print(json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]))
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copy the project, with a `.venv` that prints its command line instead of executing it."""
+    """Copy the project, with a `.venv` whose Python prints its command line instead of executing it."""
     settings = {"environment_variables": {"CAMS_CORS_ORIGIN": "*", "HTTPS_PROXY": "http://proxy.example"}}
     copy = cloud.copy_project(tmp_path_factory.mktemp("guard") / "project", settings)
     python = copy / ".venv" / "bin" / "python"
@@ -56,7 +56,7 @@ def only_chalice(tmp_path_factory: pytest.TempPathFactory) -> str:
 def chalice(
     project: Path, *arguments: str, command: str = _CHALICE, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run `chalice` and wait until it ends."""
+    """Run `chalice` and wait until it exits."""
     return subprocess.run(
         [command, *arguments],
         cwd=project,
@@ -70,7 +70,7 @@ def chalice(
 
 
 def status(port: int, path: str) -> int:
-    """Return the status of a response, which must not repeat the credential."""
+    """Return a response's status. Check that the response does not repeat the credential."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         connection.request("GET", path, headers={"Authorization": "Bearer canary"})
@@ -102,7 +102,7 @@ def test_deploy_and_delete_are_handed_over(
     assert (ran.returncode, ran.stderr) == (0, "")
     command, directory, environment = json.loads(ran.stdout)
     assert (command, directory) == (["-m", "infra.deploy", *executed], str(project))
-    # Chalice adds the stage's variables, which are meant for the functions, to its own environment.
+    # Chalice adds the stage's variables to its own environment, although they are meant for the functions.
     assert not {"CAMS_CORS_ORIGIN", "HTTPS_PROXY", "AWS_CHALICE_CLI_MODE"} & environment.keys()
     assert environment["AWS_ACCESS_KEY_ID"] == "none"
     assert files(project) == before
@@ -110,7 +110,7 @@ def test_deploy_and_delete_are_handed_over(
 
 @whole
 def test_settings_that_remove_others_are_handed_over(project: Path, tmp_path: Path) -> None:
-    """Chalice reads these settings before it imports the app."""
+    """Check settings that Chalice reads before it imports the app."""
     copy = shutil.copytree(project, tmp_path / "project", symlinks=True)
     defaults = (
         "throttle",
@@ -164,7 +164,7 @@ def test_what_does_not_work_is_one_sentence(
     before = files(project)
     ran = chalice(project, *arguments, command=only_chalice)
     assert (ran.stdout, ran.stderr) == ("", f"Error: {sentence}\n")
-    assert ran.returncode == (0 if arguments == ["local"] else 1)  # the reloader of `local` exits with 0
+    assert ran.returncode == (0 if arguments == ["local"] else 1)  # the reloader of `chalice local` exits with 0
     assert files(project) == before
 
 
@@ -186,18 +186,18 @@ def test_without_a_supported_python_the_command_stops(project: Path, tmp_path: P
 
 @whole
 def test_a_built_project_is_deployed_by_infra_deploy_only(tmp_path: Path) -> None:
-    """Otherwise, `chalice deploy` in `build/<stage>` would hand itself over endlessly."""
+    """Check `chalice deploy` in `build/<stage>`, which would otherwise hand itself over endlessly."""
     built = cloud.copy_project(tmp_path / "built", {})
     shutil.rmtree(built / "infra")
     ran = chalice(built, "deploy")
     sentence = f"{built} is not a complete checkout of CAMS: run `chalice deploy` in one."
     assert (ran.returncode, ran.stderr) == (1, f"Error: {sentence}\n")
     ran = chalice(built, "deploy", CAMS_DEPLOYER="1", **_NOWHERE)
-    assert "Could not connect to the endpoint URL" in ran.stderr  # Chalice itself
+    assert "Could not connect to the endpoint URL" in ran.stderr  # the error of Chalice itself
 
 
 def test_a_user_with_an_older_python_can_hand_over() -> None:
-    """Chalice 1.32 runs on Python 3.9, so the modules that it imports must compile there."""
+    """Check that the modules that Chalice imports compile on Python 3.9, because Chalice 1.32 runs there."""
     for name in ("app.py", "chalice_guard.py"):
         source = (children.ROOT / name).read_text()
         ast.parse(source, feature_version=(3, 9))
@@ -225,7 +225,7 @@ def test_with_an_engine_chalice_local_serves_and_prints_no_path(project: Path, t
 
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    # This engine only listens, because the test sends no request to it.
+    # This engine only listens, because no request reaches it.
     engine = socket.create_server(("127.0.0.1", 0))
     listening = {**_NOWHERE, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{engine.getsockname()[1]}"}
     with (tmp_path / "output").open("wb") as printed:

@@ -1,4 +1,4 @@
-"""Chalice runs in a child process, which ends with its parent and reports errors in one sentence."""
+"""Chalice runs in a child process, which exits with its parent and reports errors in one sentence."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from infra.deploy import chalice_process, stage_lock
 from infra.local import children
 from tests.selection import first_case, whole
 
-# A program that writes its process id and never ends.
+# A program that writes its process id and runs for ten minutes.
 _ENDLESS_APP = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)\n"
 _NOWHERE = {
     "AWS_ACCESS_KEY_ID": "none",
@@ -29,7 +29,7 @@ _NOWHERE = {
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Prepare the directory of the stage `dev` for a deletion; return it."""
+    """Prepare and return the directory of the stage `dev` for a deletion."""
     monkeypatch.setattr(chalice_process, "directory", lambda stage: tmp_path / stage)
     for name, value in _NOWHERE.items():
         monkeypatch.setenv(name, value)
@@ -37,7 +37,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def record(project: Path) -> None:
-    """Record one function in Chalice's state file, so that `chalice delete` calls Lambda."""
+    """Add a function to Chalice's state file, so that `chalice delete` calls Lambda."""
     function = {"name": "deliver", "resource_type": "lambda_function", "lambda_arn": "arn"}
     (project / ".chalice" / "deployed").mkdir()
     content = {"resources": [function], "schema_version": "2.0", "backend": "api"}
@@ -49,7 +49,7 @@ def exists(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    # In a container without an init process, an orphaned process remains as a zombie.
+    # In a container without an init process, an orphaned process becomes a zombie when it exits.
     status = Path(f"/proc/{pid}/stat")
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
@@ -74,7 +74,7 @@ def test_a_failure_is_one_sentence_and_the_log_has_the_rest(project: Path) -> No
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 @first_case
 def test_chalice_ends_when_the_deployment_is_killed_or_stopped(project: Path, end: signal.Signals) -> None:
-    """The next command takes over the lock of a stopped deployment after five seconds."""
+    """Check that Chalice exits within five seconds, because the next command then takes over the lock."""
     (project / "app.py").write_text(_ENDLESS_APP)
     code = f"""
 from pathlib import Path

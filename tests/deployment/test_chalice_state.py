@@ -1,4 +1,4 @@
-"""Chalice's state file is rebuilt after a failed deployment, on another machine, and after a change of a stream."""
+"""Chalice's state file is rebuilt after a failed deployment, on another machine, and after a stream is replaced."""
 
 import io
 import json
@@ -32,7 +32,7 @@ _POLICY = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": 
 
 @pytest.fixture
 def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """Return the outputs of a stack whose first deployment failed after creating a role and two functions."""
+    """Return the outputs of a stack whose first deployment has failed after creating a role and two functions."""
     monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
     with mock_aws():
         role = boto3.client("iam").create_role(
@@ -100,7 +100,7 @@ def test_an_existing_mapping_is_recorded_and_not_created_again(account: dict[str
 
 def test_a_duplicate_mapping_is_deleted(account: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     uuid = add_mapping(account["LeadsStream"])
-    # moto rejects a duplicate mapping, but the emulator of the rehearsal accepts it.
+    # moto rejects duplicate mappings, but the rehearsal's emulator accepts them.
     (mapping,) = event_sources.list_mappings(boto3.client("lambda"), "cams-prod-fan_out_leads")
     duplicates = [{**mapping, "UUID": "kept"}, mapping]
     monkeypatch.setattr(event_sources, "list_mappings", lambda *_: duplicates)
@@ -126,7 +126,7 @@ def test_the_api_is_found_by_the_function_that_it_invokes(account: dict[str, str
 
 
 def test_the_resources_of_an_api_are_one_request(account: dict[str, str]) -> None:
-    """API Gateway accepts five GetResources requests in two seconds per account."""
+    """Check for a single request, because API Gateway accepts five GetResources requests in two seconds per account."""
     api_id = add_function_api(_FUNCTION)
     gateway, limits = boto3.client("apigateway"), list[tuple[str, Any]]()
     gateway.meta.events.register(
@@ -188,7 +188,7 @@ def add_role(name: str, trust: dict[str, Any]) -> str:
 
 
 def add_leftovers(name: str, app: str = "cams", stage_name: str = "prod") -> None:
-    """Create the resources that Chalice leaves after a failed run: a role for all functions, and a function."""
+    """Create the function and the shared role that Chalice leaves after a failed run."""
     role = add_role(name, _TRUST)
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
@@ -236,7 +236,7 @@ def test_leftovers_of_a_stage_with_a_longer_name_stay(account: dict[str, str]) -
 
 
 def test_no_name_of_one_stage_begins_a_name_of_another() -> None:
-    """Resource names consist of the stack's name, a hyphen and a part, so stage names contain no hyphens."""
+    """Check that stage names contain no hyphens, because a resource name is the stack's name, a hyphen and a suffix."""
     for invalid in ("dev-2", "dev-fan_out_leads", "dev_2", "dev.2"):
         with pytest.raises(checks.NotReady):
             checks.validate_stage_name(click.Context(click.Command("x")), click.Option(["--stage"]), invalid)

@@ -1,4 +1,4 @@
-"""The checks before a deployment: each error is one sentence and tells the operator what to do."""
+"""Before a deployment, each failed check prints one sentence that tells the operator what to do."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ COMMANDS = {
     "restore": ["--stage", "prod", "--at", "latest", "--to", "prod2"],
     "adopt": ["--stage", "prod"],
 }
-# The address of this machine in every notation.
+# This machine's address in every notation.
 HERE = (
     "http://127.0.0.1:4566", "http://localhost:4566", "http://[::1]:1", "http://0.0.0.0:1", "http://127.1:4566",
     "http://0x7f.1", "http://2130706433", "http://localhost.:4566", "http://a.localhost", "http://[::ffff:127.0.0.1]:1",
@@ -42,7 +42,7 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def failure(**settings: Any) -> str:
-    """Return the message of the check that fails with these settings of the stage."""
+    """Return a function that returns the error message of the check that fails with these stage settings."""
     (stage.CHALICE_DIRECTORY / "config.json").write_text(json.dumps({"stages": {"prod": settings}}))
     with pytest.raises(checks.NotReady) as failed:
         checks.run_all(boto3.session.Session(), "cams-prod", "prod")
@@ -193,7 +193,7 @@ def test_an_account_that_is_too_small_is_refused_before_anything_is_created(monk
 
 
 def test_a_new_stack_is_created_with_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings survive if the deployment is interrupted before its first update of the stack."""
+    """Check that settings survive if the deployment is interrupted before it first updates the stack."""
     settings = {"lambda_architecture": "arm64", "alarms_email": "ops@example.com", "monthly_budget": 9}
     (stage.CHALICE_DIRECTORY / "config.json").write_text(json.dumps({"stages": {"prod": settings}}))
     parameters: list[dict[str, str]] = []
@@ -245,7 +245,7 @@ def add_role(name: str, *resources: str) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_stage_of_another_region_is_refused_before_anything_changes(command: str) -> None:
-    """Role names are unique in an account, so the stages of both regions would use the same roles."""
+    """Reject a second region, because role names are unique per account, so both regions would share the roles."""
     name = f"cams-{COMMANDS[command][-1]}"
     role = f"{name}-api_handler"
     add_role(role, "*", "arn:aws:s3:::packages", "arn:aws:kms:eu-central-1:123456789012:key/1")
@@ -293,7 +293,7 @@ def test_tables_without_a_stack_are_reported() -> None:
 
 @pytest.mark.parametrize("state", stack.NEVER_CREATED)
 def test_tables_beside_an_empty_stack_are_reported(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupted restore leaves the tables and the stack. A deployment would create another key."""
+    """Check the state after an interrupted restore, in which a deployment would create another key."""
     tables.create_missing(boto3.client, "cams-prod-")
     monkeypatch.setattr(stack, "status", lambda *_: state)
     assert "If `make restore` was interrupted, repeat it" in failure()

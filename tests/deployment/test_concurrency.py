@@ -1,4 +1,4 @@
-"""The concurrent executions of a stage scale with those of the account."""
+"""A stage's concurrent executions scale with those of the account."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ QUEUES = (
     "notify_people",
 )
 FUNCTIONS = {function.name for function in declared_functions()}
-# Expected values by the concurrent executions of the account: the maximum of each queue in the order above, the
-# reservations of the first two functions, the throttle, and the parallelization factor of the stream of conversations.
+# The account's concurrent executions -> the maximum of each queue in the order above, the reservations of the first two
+# functions, the throttle, and the parallelization factor of the conversation stream.
 SIZES = {
     10: ((2, 2, 2, 2, 2, 2), {}, 10, 1),
     50: ((10, 2, 2, 2, 2, 2), {}, 50, 1),
@@ -32,7 +32,7 @@ SIZES = {
 
 
 class Account:
-    """A fake Lambda client of an account with `unreserved` concurrent executions."""
+    """A fake Lambda client for an account with `unreserved` concurrent executions."""
 
     def __init__(self, unreserved: int) -> None:
         self.unreserved = unreserved
@@ -63,7 +63,7 @@ def test_an_account_of_full_size_has_the_values_of_the_table_of_functions() -> N
 
 @pytest.mark.parametrize("executions", [10, 50, 100, 134, 500, 1_000])
 def test_the_api_has_its_share_besides_the_queues_of_deliveries(executions: int) -> None:
-    """If all requests take the maximum of 0.5 s, the throttle admits as many as half of the account can run."""
+    """Check that deliveries and all admitted requests fit into the account, even if every request takes 0.5 s."""
     settings = concurrency.with_defaults({}, executions)
     scaled = concurrency.mapping_settings(settings, executions)
     deliveries = sum(scaled[name]["ScalingConfig"]["MaximumConcurrency"] for name in ("deliver", "deliver_slow"))
@@ -150,7 +150,7 @@ def test_a_small_account_is_warned(executions: int, warned: bool) -> None:
 
 # ---- throttled messages -----------------------------------------------------------------------------
 
-# Hanging receivers block an invocation until the function's timeout. The other queues also have work.
+# Hanging receivers block invocations until the function times out. The other queues also have work.
 LOADS = {
     "deliver": throttling.Load(2_000, 60),
     "deliver_slow": throttling.Load(2_000, 60),
@@ -163,9 +163,9 @@ HANGING = {name: load for name, load in LOADS.items() if name in FUNCTIONS}
 
 
 def throttled(executions: int, size: int, seed: int = 1) -> throttling.Outcome:
-    """Simulate the load `HANGING` in an account whose queues are scaled for the account size `size`.
+    """Simulate the load `HANGING` in an account whose queues are scaled for an account of size `size`.
 
-    The API uses as many executions as its throttle admits; the streams use one execution.
+    The API uses as many executions as its throttle admits, and the streams use one execution.
     """
     queues = template.declared("AWS::SQS::Queue")
     (queue,) = [one for one in queues if one["QueueName"]["Fn::Sub"] == "${Name}-deliveries"]

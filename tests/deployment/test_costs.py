@@ -1,4 +1,4 @@
-"""The prices of requests match the prices in the results of the benchmarks."""
+"""The prices per request match those in the benchmark results."""
 
 from benchmarks.results import PRICES
 from infra.operator import prices

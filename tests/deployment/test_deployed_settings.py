@@ -1,4 +1,4 @@
-"""The settings of the deployed stage: a deployment from any clone keeps them and names each changed setting."""
+"""A deployment from any clone keeps the deployed stage's settings and prints each changed setting."""
 
 import json
 from typing import Any
@@ -30,14 +30,14 @@ class Meta:
 
 
 class Account:
-    """A fake of all SDK clients in an account with one deployed stage, `prod`."""
+    """A fake of all SDK clients for an account with one deployed stage, `prod`."""
 
     meta = Meta()
 
     def __init__(
         self, settings: Settings, own: Settings | None = None, *, reserved: dict[str, int] | None = None
     ) -> None:
-        """Create an account whose functions have `settings`. The stack has `own` or, by default, the same settings."""
+        """Create an account whose functions have `settings`. The stack has `own` (by default, the same settings)."""
         self.settings = settings
         self.function = "cams-prod"
         self.parameter = json.dumps(settings if own is None else own)
@@ -101,7 +101,7 @@ def missing(code: str) -> ClientError:
 
 
 def deploy(account: Account, operators: Settings, name: str = "cams-prod") -> tuple[dict[str, Any], list[str]]:
-    """Return the settings that a deployment would deploy, without defaults, and the printed lines."""
+    """Return the settings that a deployment would deploy, without defaults, and the lines that it prints."""
     deployed = deployed_settings.read(account, name)
     settings = deployed_settings.combine(deployed, operators)
     chosen = {**settings, "extensions": [*stage.extensions(settings)]}

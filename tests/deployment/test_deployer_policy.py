@@ -1,4 +1,4 @@
-"""The deployer's policy covers all resources, fits AWS's size limit, and is limited to the stage where possible."""
+"""The deployer's policy covers all resources, fits into AWS's limit, and is restricted to the stage if possible."""
 
 import json
 import re
@@ -11,19 +11,19 @@ from infra.deploy import template
 from infra.local.children import ROOT
 from tests.deployment.deployer import POLICY, read_statements
 
-# The maximum size of a managed policy, without white space.
+# Maximum size of a managed policy in characters, without white space.
 _MAX_CHARACTERS = 6144
-# Statements whose resources have generated ids or whose actions support no resources, each with its other limits.
+# Statement -> how it is restricted, if its resources have generated ids or its actions do not support resources.
 _WITHOUT_NAMES = {
-    "ListNames": "reads, and creates a key",
+    "ListNames": "only reads, and creation of a key",
     "Subscriptions": "nothing: AWS offers no resource",
-    "EventSources": "a condition: the function of the mapping",
-    "Apis": "nothing: an API has an id only",
-    "WebAcls": "nothing: an API has an id only",
+    "EventSources": "a condition on the mapping's function",
+    "Apis": "nothing: an API has only an id",
+    "WebAcls": "nothing: an API has only an id",
     "Domains": "reads",
-    "Keys": "nothing: a key has an id only, and a change of an alias or a tag takes minutes to affect permissions",
+    "Keys": "nothing: a key has only an id, and changed aliases or tags take minutes to affect permissions",
 }
-# Actions that documented settings need, and that cannot be limited to the stage: subscribing an email address, and
+# Actions for documented settings that cannot be restricted to the stage, namely subscriptions of an email address, and
 # functions with layers or in a network.
 _ON_EVERYTHING = (
     "sns:GetSubscriptionAttributes",
@@ -34,7 +34,7 @@ _ON_EVERYTHING = (
     "ec2:DescribeVpcs",
     "lambda:GetLayerVersion",
 )
-# The action with which CloudFormation creates each kind of resource in the template.
+# Resource type in the template -> the action with which CloudFormation creates such a resource.
 _CREATION = {
     "AWS::Budgets::Budget": "budgets:ModifyBudget",
     "AWS::CloudWatch::Alarm": "cloudwatch:PutMetricAlarm",

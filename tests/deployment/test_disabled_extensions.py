@@ -1,4 +1,4 @@
-"""An extension that is off adds nothing to the routes, the template and the package."""
+"""A disabled extension adds nothing to the routes, the template and the package."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from infra.package import build, wheels
 from tests.deployment.test_functions import OUTPUTS, SENDER
 from tests.selection import whole
 
-# This code runs in a separate process, because importing the app selects its extensions.
+# The code runs in a separate process, because the extensions are selected when the app is imported.
 _PRINT = """
 import json
 from app import app
@@ -37,7 +37,7 @@ each_set = pytest.mark.parametrize(
     [(), *({*present()} - {name} for name in present())],
     ids=["no extension", *(f"without {name}" for name in present())],
 )
-# The command `infra.cams workspace delete` reads this index.
+# An index that only the command `infra.cams workspace delete` reads.
 _INDEX_OF_THE_OPERATOR = "idempotency/index/by_workspace"
 _KEY = "vendor.sha256"
 each_extension = pytest.mark.parametrize("name", present())
@@ -49,7 +49,7 @@ def others(name: str) -> list[str]:
 
 @cache
 def registered(*names: str) -> tuple[set[tuple[str, str]], set[str]]:
-    """Return the routes and the functions of the app with these extensions."""
+    """Return the routes and functions of the app with these extensions."""
     environment = {**os.environ, "CAMS_EXTENSIONS": ",".join(names)}
     line = [sys.executable, "-c", _PRINT]
     ran = subprocess.run(line, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
@@ -62,12 +62,12 @@ def of_kind(resources: Resources, kind: str) -> Resources:
 
 
 def name_of(properties: dict[str, Any], member: str) -> str:
-    """Return the name of a resource without the prefix."""
+    """Return a resource's name without the prefix."""
     return str(properties[member]["Fn::Sub"]).removeprefix("${Name}-")
 
 
 def own_resources(name: str) -> Resources:
-    """Return the resources in the complete template that belong to this extension alone."""
+    """Return the template's resources that exist only because of this extension."""
     kept = template.build(others(name))["Resources"]
     return {key: one for key, one in template.build()["Resources"].items() if key not in kept}
 
@@ -84,7 +84,7 @@ def test_no_route_and_no_function(name: str) -> None:
     routes, functions = registered(*others(name))
     missing = registered(*present())[0] - routes
     assert own and own <= missing
-    assert all(path.startswith("/console/") for path, _ in missing - own)  # pages of the console that use these routes
+    assert all(path.startswith("/console/") for path, _ in missing - own)  # console pages that use these routes
     assert {API, *functions} == {function.name for function in declared_functions(others(name))}
     assert {source.name for source in app.event_sources if source.handler_string.startswith(folder)}.isdisjoint(
         functions
@@ -177,7 +177,7 @@ def test_no_operation_of_a_service_in_the_package(names: tuple[str, ...], tmp_pa
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Return the files of the package with all extensions."""
+    """Return the package's files with all extensions."""
     directory = tmp_path_factory.mktemp("package")
     build.stage(directory, wheels.THIS_MACHINE)
     return files(directory)
@@ -190,5 +190,5 @@ def required(extensions: Collection[str] | None) -> set[str]:
 
 
 def files(directory: Path) -> set[str]:
-    """Return the files of a package. Check that their contents equal the sources."""
+    """Return a package's files. Check that their contents equal the sources."""
     return {path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()} - {_KEY}

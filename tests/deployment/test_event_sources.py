@@ -1,4 +1,4 @@
-"""The settings of event source mappings: `configure` updates only mappings whose settings differ."""
+"""`configure` updates only those event source mappings whose settings differ."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ def test_a_manual_change_is_reverted() -> None:
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Replace the pauses of the code; return their durations."""
+    """Replace pauses; return the list of their durations."""
     passed: list[float] = []
     monkeypatch.setattr("time.sleep", passed.append)
     monkeypatch.setattr("time.monotonic", lambda: sum(passed))

@@ -1,4 +1,4 @@
-"""A deployment that switches an extension off refuses to do so while the extension has data, or deletes the data."""
+"""A deployment that disables an extension fails while the extension has data, or deletes the data on request."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ RETIRED = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": {"Fn::Sub": "$
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Return the key of an extension `moons`, whose stack exists and which has no data."""
+    """Return the key of an extension `moons` without data, whose stack exists."""
     monkeypatch.setattr(extension_data, "present", lambda: ("moons", "tides"))
     module = SimpleNamespace(ROWS=[("workspaces", "item", "moon#")])
     monkeypatch.setattr(extension_data, "modules", lambda _, names: [module] if names == ["moons"] else [])
@@ -127,13 +127,13 @@ def test_a_new_stage_switches_nothing_off(monkeypatch: pytest.MonkeyPatch) -> No
 def test_tables_rows_and_keys_are_deleted_and_nothing_else(key: str) -> None:
     put("moons", "any")
     put("workspaces", "moon#1")
-    for _ in range(2):  # the second run is after an interruption
+    for _ in range(2):  # the second run follows an interruption
         extension_data.delete(boto3.client, NAME, "moons")
     dynamodb, kms = boto3.client("dynamodb"), boto3.client("kms")
     assert dynamodb.list_tables()["TableNames"] == [f"{NAME}-workspaces"]
     assert [item["item"]["S"] for item in dynamodb.scan(TableName=f"{NAME}-workspaces")["Items"]] == ["workspace"]
     assert kms.describe_key(KeyId=key)["KeyMetadata"]["KeyState"] == "PendingDeletion"
-    check()  # a deleted table has no data
+    check()  # a deleted table contains no data
 
 
 @pytest.mark.parametrize("as_text", [True, False])

@@ -1,4 +1,4 @@
-"""Extensions add functions, permissions, alarms and resources to those of core."""
+"""Extensions add functions, permissions, alarms and resources to core's."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.extensions import are_all_on
 
 
 def declare(monkeypatch: pytest.MonkeyPatch, **members: object) -> None:
-    """Return a function that lets one extension declare these members."""
+    """Return a function that makes an extension declare these members."""
     module = SimpleNamespace(__name__="moons", **{"FUNCTIONS": (), **members})
     monkeypatch.setattr(extension_parts, "modules", lambda *_: [module])
 

@@ -1,4 +1,4 @@
-"""The setting `extensions` of a stage, and the prices of extensions that are off."""
+"""The stage setting `extensions`, and the prices of disabled extensions."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.deployment.test_limits import CloudFormation
 
 @pytest.fixture(autouse=True)
 def _present(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the source tree contain two extensions."""
+    """Simulate a source tree that contains two extensions."""
     for module in (extensions, stage, stack):
         monkeypatch.setattr(module, "present", lambda: ("moons", "tides"))
 
@@ -55,7 +55,7 @@ def test_an_extension_that_is_off_is_listed_with_its_price(monkeypatch: pytest.M
 @pytest.mark.parametrize("names", [(), ("moons",), ("moons", "tides")])
 def test_the_stack_records_the_extensions_that_it_has_resources_for(names: tuple[str, ...]) -> None:
     cloudformation = CloudFormation("api")
-    assert stack.extensions(cloudformation, "cams-prod") == ("moons", "tides")  # an extension of an earlier version
+    assert stack.extensions(cloudformation, "cams-prod") == ("moons", "tides")  # an earlier version's extension
     stack.apply(cloudformation, "cams-prod", "prod", stack.extensions_parameter(names))
     assert stack.extensions(cloudformation, "cams-prod") == names
     stack.retain_data_only(cloudformation, "cams-prod", "prod")

@@ -50,7 +50,7 @@ def role() -> Iterator[str]:
 
 
 class Deployment:
-    """A deployment with Chalice's client that records the calls that change functions."""
+    """A deployment with Chalice's client, which records all calls that change functions."""
 
     def __init__(self, role: str) -> None:
         session = boto3.Session()
@@ -87,7 +87,7 @@ class Deployment:
 
 @pytest.fixture
 def deployed(role: str) -> Deployment:
-    """Return a second deployment, after a first deployment with the old code and the variable A=1."""
+    """Deploy old code with the variable A=1; return a second deployment."""
     Deployment(role).create(OLD)
     packages = boto3.client("s3").list_objects_v2(Bucket=_BUCKET)["Contents"]
     for one in packages:
@@ -151,7 +151,7 @@ def test_another_architecture_updates_the_code(deployed: Deployment) -> None:
 
 
 def test_a_function_whose_code_has_moved_gets_its_new_handler(deployed: Deployment) -> None:
-    """Chalice sets the handler only when it creates a function."""
+    """Check the handler, because Chalice sets it only when it creates a function."""
     deployed.update(OLD, A="1")
     deployed.updates.apply({NAMES[1]: "chalicelib.functions.deliver", NAMES[2]: "app.app"})
     assert deployed.calls == ["UpdateFunctionConfiguration"]

@@ -1,4 +1,4 @@
-"""The table of functions matches the application and the template."""
+"""The function table matches the application and the template."""
 
 import json
 from collections import Counter
@@ -34,7 +34,7 @@ def properties(kind: str) -> list[dict[str, Any]]:
 
 
 def named(kind: str, member: str) -> dict[str, dict[str, Any]]:
-    """Return the resources of a kind by name, without the prefix."""
+    """Return the resources of a kind by their names without the prefix."""
     return {one[member]["Fn::Sub"].removeprefix("${Name}-"): one for one in properties(kind)}
 
 
@@ -106,7 +106,7 @@ def test_every_function_has_a_log_group_with_a_retention_period() -> None:
 
 
 def test_at_most_two_functions_read_a_stream() -> None:
-    """DynamoDB throttles a third reader of a shard."""
+    """Limit the readers to two, because DynamoDB throttles a shard's third reader."""
     assert max(Counter(_STREAMS).values()) <= 2
 
 
@@ -131,10 +131,10 @@ def test_retries_of_a_queue_are_finite_and_an_alarm_watches_its_dead_letter_queu
             is_of_webhooks = function.queue in (queue.FAST, queue.SLOW)
             assert policy["maxReceiveCount"] == (retry_policy.MAX_RECEIVES if is_of_webhooks else 10)
             assert policy["deadLetterTargetArn"]["Fn::GetAtt"][0] in watched
-    assert "DeadDeliveriesQueue" in watched  # the failure destination of the streams
+    assert "DeadDeliveriesQueue" in watched  # the streams' failure destination
 
 
-# These functions retry their batches as a whole.
+# These functions retry whole batches.
 WITHOUT_PARTS = {
     "erase", "follow_analytics", "follow_conversations", "follow_deliveries",
     "follow_leads",
@@ -143,7 +143,7 @@ WITHOUT_PARTS = {
 
 
 def test_lambda_reads_the_failures_that_a_function_reports() -> None:
-    """Without this setting, Lambda treats a reported failure as a success, and messages are lost."""
+    """Check the setting without which Lambda treats reported failures as successes, and messages are lost."""
     reporting = {one.name for one in declared_functions() if "FunctionResponseTypes" in one.mapping_settings}
     assert reporting == {one.name for one in app.event_sources} - WITHOUT_PARTS
 
@@ -155,7 +155,7 @@ def test_every_table_has_deletion_protection_and_point_in_time_recovery() -> Non
 
 
 def conditions(resource: dict[str, Any]) -> list[str]:
-    """Return the conditions of a resource, and the conditions that they include."""
+    """Return a resource's condition, and the conditions to which it refers."""
     names = [resource["Condition"]] if "Condition" in resource else []
     return [
         *names,
@@ -167,7 +167,7 @@ def test_only_resources_that_hold_data_are_retained() -> None:
     for name, resource in RESOURCES.items():
         is_key = resource["Type"].startswith("AWS::KMS::")
         holds_data = is_key or resource["Type"].startswith("AWS::DynamoDB::")
-        # A stack that uses another stage's encryption key still signs its own receipts.
+        # A stack that uses another stage's encryption key still signs receipts with its own key.
         expected = ["OwnsKey"] if name.startswith("EncryptionKey") else [] if holds_data else ["IsServing"]
         assert conditions(resource)[-1:] == expected, name
         if resource["Type"] != "AWS::KMS::Alias":

@@ -1,4 +1,4 @@
-"""API Gateway's own error responses have the service's envelope. A response is put only if it differs."""
+"""API Gateway's own error responses have the service's envelope. A deployment puts only responses that differ."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ def deployment(api_id: str) -> str:
 
 
 def put(api_id: str) -> Responses:
-    """Put the responses; return the API's responses by response type."""
+    """Put the gateway responses; return the API's responses by type."""
     gateway_responses.put(boto3.client, api_id, STAGE)
     current = boto3.client("apigateway").get_gateway_responses(restApiId=api_id)["items"]
     return {one["responseType"]: one for one in current}
@@ -132,7 +132,7 @@ def test_a_foreign_status_is_removed(api_id: str) -> None:
 
 
 def test_a_response_inherited_from_a_default_is_put() -> None:
-    """The test uses a fake, because moto does not implement inheritance from a default."""
+    """Use a fake client, because moto does not implement inheritance from a default response."""
     gateway = Gateway()
     assert gateway_responses.put(lambda *_, **__: gateway, "api", STAGE) == len(gateway_responses.RESPONSES)
     inherited = gateway.responses["INTEGRATION_FAILURE"]

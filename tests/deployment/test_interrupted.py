@@ -1,4 +1,4 @@
-"""A plain `chalice deploy` is killed, continued and repeated in fresh clones, with only Chalice installed."""
+"""A plain `chalice deploy` can be killed, continued and repeated in fresh clones with only Chalice installed."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.long]
 
 
 def state(here: cloud.Cloud, project: Path) -> tuple[Any, set[str]]:
-    """Return the API's entry in the state file of a clone, and the ids of the account's event source mappings."""
+    """Return the API's entry in a clone's state file, and the ids of the account's event source mappings."""
     record = json.loads((project / ".chalice" / "deployed" / f"{STAGE}.json").read_text())
     (api,) = [one for one in record["resources"] if one["resource_type"] == "rest_api"]
     mappings = here.sdk("lambda").list_event_source_mappings()["EventSourceMappings"]

@@ -1,4 +1,4 @@
-"""The stored layout that the deployed functions write, and the versions that a deployment refuses."""
+"""The stored layout that deployed functions write, and the versions that a deployment rejects."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +19,7 @@ def version(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Account:
-    """An account with a stage: the values that the stack recorded, and the layouts that each function reads."""
+    """A fake account with a stage, which has the stack's recorded values and the layouts that each function reads."""
 
     def __init__(self, written: str = "", since: str = "", *readable: str | None) -> None:
         names = [one.deployed_name("cams-prod") for one in declared_functions()]
@@ -71,13 +71,13 @@ def test_an_earlier_version_may_replace_a_later_one_that_has_not_switched() -> N
 
 
 def test_a_layout_that_the_tables_have_is_never_taken_back() -> None:
-    """The functions can have old variables, for example after a plain `chalice deploy`."""
+    """Check functions with old variables, for example after a plain `chalice deploy`."""
     assert choose(Account("4", "1.2.0", "2,3")) == 4
     assert choose(Account("4", "1.2.0", "2")) == 4
 
 
 def test_a_version_that_is_too_old_for_the_records_is_refused() -> None:
-    for account in (Account("5", "1.3.0", "4,5"), Account("5", "1.3.0")):  # with functions, or with tables only
+    for account in (Account("5", "1.3.0", "4,5"), Account("5", "1.3.0")):  # with functions, or with only tables
         assert refusal(account) == (
             "Stage prod has records of layout 5, but version 1.2.0 reads only 3 and 4: deploy version 1.3.0 or a "
             "later one instead."
@@ -87,7 +87,7 @@ def test_a_version_that_is_too_old_for_the_records_is_refused() -> None:
 def test_a_version_that_skips_one_is_refused() -> None:
     sentence = "Stage prod has records of layout 2, but version 1.2.0 reads only 3 and 4: deploy version 1.1.0 first."
     assert refusal(Account("2", "1.0.0", "1,2")) == sentence
-    assert refusal(Account("", "", None)) == sentence  # functions of a version that did not record layouts
+    assert refusal(Account("", "", None)) == sentence  # the functions' version did not record layouts
 
 
 def test_the_record_is_what_the_next_deployment_reads() -> None:

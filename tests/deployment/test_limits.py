@@ -1,4 +1,4 @@
-"""The limits of a stage: throttle, reserved concurrency, and the requests of a credential."""
+"""A stage's limits: the throttle, the reserved concurrency, and the requests per credential."""
 
 import json
 from typing import Any
@@ -35,7 +35,7 @@ def test_the_throttle_is_set_only_if_it_differs(api_id: str) -> None:
     assert not limits.throttle(boto3.client("apigateway"), api_id, "prod", settings)
 
 
-# ---- the requests of a credential -----------------------------------------------------------------
+# ---- the requests per credential -----------------------------------------------------------------
 
 
 def test_the_limit_of_a_credential_is_off_by_default() -> None:
@@ -149,7 +149,7 @@ def test_a_setting_that_aws_rejects_is_reported(settings: dict[str, Any], proble
         {"throttle": {"rate": 1, "burst": 1}, "requests_per_credential": 10, **reserving("deliver", 2)},
         {"throttle": {"rate": 10_000}, "requests_per_credential": 2_000_000_000, **reserving("deliver", 1_000)},
         {"throttle": {}, "requests_per_credential": 0, **reserving("deliver", None)},
-        reserving("fan_out_agents", 1),  # a stream's mapping does not limit the concurrency of its function
+        reserving("fan_out_agents", 1),  # stream mappings do not limit the concurrency of their functions
         reserving("api_handler", 3_000),
     ],
 )
@@ -158,7 +158,7 @@ def test_valid_settings_have_no_problem(settings: dict[str, Any]) -> None:
 
 
 def test_settings_without_a_function_have_no_effect() -> None:
-    """The function may belong to an older version or to an extension that is off. A deployment prints a warning."""
+    """Check settings for a function of an older version or a disabled extension, about which a deployment warns."""
     assert list(limits.problems(reserving("retired", "5"), "prod")) == []
     settings = {"lambda_functions": {"deliver": {}, "retired": {}}}
     assert limits.unknown_functions(settings, declared_functions()) == ["retired"]

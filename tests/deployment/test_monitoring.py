@@ -1,4 +1,4 @@
-"""The alarms: which metrics they watch, and which events trigger no alarm."""
+"""The metrics that the alarms watch, and the events that must not trigger an alarm."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _FIRST_FUNCTION = "cams-prod-deliver"
 
 
 def watched(name: str) -> set[str]:
-    """Return the functions or queues whose metric `name` an alarm watches."""
+    """Return the functions or queues whose metric `name` is watched by an alarm."""
     found = [one for alarm in ALARMS.values() for one in metrics(alarm) if one.get("MetricName") == name]
     return {json.dumps(one["Dimensions"][0]["Value"]) for one in found}
 
@@ -31,12 +31,12 @@ def test_an_alarm_watches_the_age_of_every_stream() -> None:
 
 
 def test_an_alarm_refers_to_at_most_ten_metrics() -> None:
-    """CloudWatch accepts at most ten metrics in an expression."""
+    """Check CloudWatch's limit of ten metrics per expression."""
     assert {name for name, alarm in ALARMS.items() if len(metrics(alarm)) > 10} == set()
 
 
 def test_minutes_without_data_neither_delay_an_alarm_nor_raise_it() -> None:
-    """A stream without records has no age, and the newest minute has no data yet."""
+    """Check minutes without data, because idle streams report no age, and the latest minute has no data yet."""
     combined = {name: alarm for name, alarm in ALARMS.items() if "MetricStat" in json.dumps(alarm)}
     assert "EventsLate" in combined
     for name, alarm in combined.items():
@@ -47,17 +47,17 @@ def test_minutes_without_data_neither_delay_an_alarm_nor_raise_it() -> None:
 
 
 def test_a_failing_receiver_raises_no_alarm() -> None:
-    """The metric `failedDeliveries` counts the receiver's failures, and its webhooks wait in the slow queue."""
+    """Check that no alarm watches the receiver's failures (`failedDeliveries`) or the slow queue."""
     for alarm in ALARMS.values():
         assert "failedDeliveries" not in json.dumps(alarm)
         assert "SlowDeliveriesQueue" not in json.dumps(alarm)
-    # A workspace that causes a backlog does not count as a quiet group.
+    # A workspace that causes a backlog is not a quiet message group.
     assert not watched("ApproximateAgeOfOldestMessage")
     assert len(watched("ApproximateAgeOfOldestMessageInQuietGroups")) == 2
 
 
 def test_every_description_says_what_to_do() -> None:
-    """The description contains a command, or names a section of docs/operate.md, which `test_operate_page` looks up."""
+    """Require a command in the description, or a section of docs/operate.md, which `test_operate_page` looks up."""
     for alarm in ALARMS.values():
         assert re.search(r"`[^`]+`|docs/operate\.md, section ", alarm["AlarmDescription"]), alarm
     assert "`python -m infra.cams redrive-streams`" in ALARMS["DeadDeliveries"]["AlarmDescription"]
@@ -75,7 +75,7 @@ def test_every_description_says_what_to_do() -> None:
             {"State": "Enabled", "LastProcessingResult": "PROBLEM: Access denied"},
             "The event source mapping of cams-prod-deliver reports: PROBLEM: Access denied",
         ),
-        # A stream without new records keeps the result of its last batch.
+        # The mapping of an idle stream still reports the result of its last batch.
         ({"State": "Enabled", "LastProcessingResult": "PROBLEM: Function call failed"}, None),
     ],
 )
@@ -117,6 +117,6 @@ def test_the_check_knows_every_function_with_an_event_source() -> None:
 
 
 def test_a_check_that_does_not_run_is_noticed_after_the_first_one() -> None:
-    """A new alarm has the state INSUFFICIENT_DATA, so the first deployment sends no notification."""
+    """Check that the first deployment sends no notification, because new alarms have the state INSUFFICIENT_DATA."""
     alarm = ALARMS["PartsBroken"]
     assert (alarm["TreatMissingData"], alarm["InsufficientDataActions"]) == ("missing", alarm["AlarmActions"])

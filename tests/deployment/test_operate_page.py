@@ -1,6 +1,6 @@
-"""docs/operate.md: the sections that messages name, and the generated settings, alarms and prices.
+"""docs/operate.md contains the sections that messages name, and generated settings, alarms and prices.
 
-`CAMS_UPDATE_DOCS=1 make test ARGS=tests/deployment/test_operate_page.py` writes the generated parts.
+`CAMS_UPDATE_DOCS=1 make test ARGS=tests/deployment/test_operate_page.py` updates the generated parts.
 """
 
 import ast
@@ -46,7 +46,7 @@ def test_the_page_lists_the_variables_of_an_operator() -> None:
 
 @needs_all_extensions
 def test_the_page_lists_every_alarm() -> None:
-    """The page itself contains the last column, which every new alarm needs."""
+    """Require an entry in the table's last column, which is not generated, for every alarm."""
     actions = {name.strip("`"): action for name, _, action in generated_docs.rows(PAGE, "alarms")}
     alarms = {alarm["AlarmName"]["Fn::Sub"].removeprefix("${Name}-"): alarm["AlarmDescription"] for alarm in ALARMS}
     cells = [(f"`{name}`", re.split(r"(?<=\.) ", text)[0], actions.get(name, "")) for name, text in alarms.items()]

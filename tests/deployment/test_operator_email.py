@@ -1,4 +1,4 @@
-"""The address for alarms and the budget is validated, requested once, and kept by the stack."""
+"""The email address for alarms and the budget is validated, requested only once, and stored in the stack."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ TOPIC = "arn:aws:sns:eu-west-1:123456789012:cams-prod-alarms"
 
 @pytest.fixture
 def deployed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Return the parameters of the stack, which no deployment has updated yet."""
+    """Return the parameters of a stack that no deployment has updated yet."""
     parameters: dict[str, str] = {}
     monkeypatch.setattr(stack, "status", lambda *_: "CREATE_COMPLETE")
     monkeypatch.setattr(stack, "outputs", lambda *_: {"AlarmsTopicArn": TOPIC})
@@ -22,7 +22,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the inputs that an operator types at a terminal."""
+    """Return the list of inputs that an operator types at a terminal."""
     typed: list[str] = []
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr(click, "prompt", lambda *_, **__: typed.pop(0))
@@ -30,7 +30,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def notice(*subscriptions: tuple[str, str]) -> str:
-    """Return the notice for these addresses and ARNs of subscriptions."""
+    """Return a function that returns the notice for subscriptions, given as addresses and ARNs."""
     listed = [{"Endpoint": address, "SubscriptionArn": arn} for address, arn in subscriptions]
 
     class Sns:
@@ -100,7 +100,7 @@ def test_a_deployed_address_is_kept_without_a_question(deployed: dict[str, str],
 def test_an_address_that_is_not_confirmed_is_reported_with_the_command(
     deployed: dict[str, str], subscriptions: tuple[tuple[str, str], ...]
 ) -> None:
-    """AWS deletes an unconfirmed subscription after a few days."""
+    """Check also a deleted subscription, because AWS deletes unconfirmed subscriptions after a few days."""
     deployed["AlarmsEmail"] = "ops@example.com"
     sentence = notice(*subscriptions)
     assert sentence.startswith("Alarms do not reach ops@example.com until it is confirmed: ")

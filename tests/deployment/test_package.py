@@ -1,6 +1,6 @@
-"""The deployment package: the zip that Chalice would upload, unzipped, in an interpreter without other packages.
+"""The deployment package, which is the zip file that Chalice uploads, runs in an interpreter without other packages.
 
-The functions run against the local engine. The tests compare the files that they import and open with the package.
+The functions run on the local engine. The tests compare the files that the functions import and open with the package.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.selection import whole
 
 pytestmark = [pytest.mark.engine, whole]
 
-# The compiled libraries of cryptography and pydantic take 6.4 MB, the documentation page 0.5 MB, and the time zones of
+# The compiled libraries of cryptography and pydantic take 6.4 MB, the documentation page 0.5 MB, and the time zones for
 # reports 0.25 MB. The console may add 0.5 MB, and notifications 40 KB.
 MAX_BYTES = 10_100_000 + 500_000 + 40_000
 
@@ -59,7 +59,7 @@ def test_every_module_with_handlers_was_run(package: Package) -> None:
 
 def test_every_shipped_package_is_used_by_a_function(package: Package) -> None:
     used = {_top(file) for run in package.runs.values() for file in run.files}
-    used.add("tzdata")  # read only if the system has no time zones
+    used.add("tzdata")  # only read if the system has no time zones
     assert {_top(file) for file in _shipped(package)} - {"__pycache__"} == used - {"__pycache__"}
 
 
@@ -213,7 +213,7 @@ def test_a_later_build_keeps_the_packages_until_their_versions_names_or_services
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Configure pip for one folder of wheels; return the folder."""
+    """Make pip use only a folder of wheels; return the folder."""
     for name, value in package_index.variables(tmp_path / "wheels").items():
         monkeypatch.setenv(name, value)
     return tmp_path / "wheels"
@@ -280,7 +280,7 @@ def _shipped(package: Package) -> list[str]:
 
 
 def _top(file: str) -> str:
-    """Return the top-level package or module of a file."""
+    """Return a file's top-level package or module."""
     return file.split("/")[0].partition(".")[0]
 
 
@@ -304,7 +304,7 @@ def _form(shape: Shape | None, above: tuple[str, ...] = ()) -> Any:
 
 
 def _contents(directory: Path) -> dict[str, tuple[bytes, float, int]]:
-    """Return the content, modification time and mode of every staged file by path, without the files of Chalice."""
+    """Return the content, modification time and mode of every staged file by path, except Chalice's files."""
     return {
         path.relative_to(directory).as_posix(): (path.read_bytes(), path.stat().st_mtime, path.stat().st_mode)
         for path in directory.rglob("*")

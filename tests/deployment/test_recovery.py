@@ -1,4 +1,4 @@
-"""Restoring a stage: the restore point, tables of another origin, an interrupted restore, and a shared key."""
+"""The restore of a stage, including the restore point, foreign tables, an interrupted restore, and a shared key."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -17,14 +17,14 @@ NAMES = [tables.table_name(one, "cams-prod-") for one in tables.declared("AWS::D
 
 
 class Dynamodb:
-    """A fake account with point-in-time recovery, because moto has no restore. `described` are additional tables."""
+    """A fake account with point-in-time recovery, which moto lacks. `described` are additional tables."""
 
     def __init__(self, described: dict[str, dict[str, Any]] | None = None, *, status: str = "ENABLED") -> None:
         self.described, self._status = described or {}, status
         self.restored: list[str] = []
 
     def describe_continuous_backups(self, **request: Any) -> Any:
-        # The recovery windows of the tables differ slightly.
+        # The tables' recovery windows differ slightly.
         shift = timedelta(minutes=NAMES.index(request["TableName"]))
         window = {
             "EarliestRestorableDateTime": NOW - timedelta(days=35) + shift,
@@ -57,7 +57,7 @@ def test_latest_is_the_last_moment_that_all_tables_have() -> None:
 
 
 def test_a_moment_is_a_whole_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DynamoDB restores to whole seconds. A repeated command would not recognise a moment with a fraction."""
+    """Check for whole seconds, because DynamoDB drops fractions, and a repeated command compares restore points."""
     monkeypatch.setattr(f"{__name__}.NOW", NOW + timedelta(milliseconds=250))
     latest = NOW.replace(microsecond=0) - timedelta(minutes=len(NAMES) - 1)
     assert recovery.moment(Dynamodb(), "cams-prod", "latest") == latest
@@ -96,7 +96,7 @@ def test_an_interrupted_restore_continues_with_the_missing_tables() -> None:
 
 
 def test_recovery_is_enabled_as_soon_as_dynamodb_permits_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DynamoDB rejects the request while it sets up the backups of a new table."""
+    """Repeat the request, because DynamoDB rejects it while it sets up a new table's backups."""
     refusals = ["ContinuousBackupsUnavailableException"] * 2
     waits: list[float] = []
     monkeypatch.setattr(recovery.time, "sleep", waits.append)
@@ -141,7 +141,7 @@ def test_a_table_of_another_origin_stops_the_restore_before_it_begins(existing: 
 
 @pytest.fixture
 def cloudformation(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Create a stage with its own key (`cams-prod`), and a stage that was restored with the same key (`cams-b`)."""
+    """Create a stage with a key (`cams-prod`), and a restored stage that uses the same key (`cams-b`)."""
     with mock_aws():
         client = boto3.client("cloudformation")
         template = '{"Parameters": {"KeyArn": {"Type": "String"}}, "Resources": {"T": {"Type": "AWS::SNS::Topic"}}}'

@@ -1,4 +1,4 @@
-"""A deployment switches recursive loop detection off only for functions that send messages to their own queue."""
+"""A deployment disables recursive loop detection only for functions that send messages to their own queue."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -70,7 +70,7 @@ def test_a_region_without_the_detection_is_left_as_it_is(
 
 
 def test_no_function_invokes_itself_through_another_one() -> None:
-    """Lambda also detects loops of several functions."""
+    """Reject longer loops, because Lambda also detects loops across several functions."""
     consumers = {one.queue: one for one in declared_functions() if one.queue}
     for function in declared_functions():
         reached, following = set[str](), [queue for queue in function.sends_to if queue != function.queue]

@@ -1,4 +1,4 @@
-"""Least privilege: the policy of each function grants exactly the permissions that the function uses.
+"""Least privilege: each function's policy grants exactly the permissions that the function uses.
 
 `rights_situations` runs the functions in every situation, and `rights` records their calls. The tests compare the calls
 with the deployed policies.
@@ -21,15 +21,15 @@ from tests.test_requests_per_operation import service as service
 from tests.webhooks.pipeline import cheap_transactions
 
 NAME = "cams-prod"
-"""The name of the stack whose policies are generated."""
+"""Name of the stack whose policies are generated."""
 
 OPEN_ENDED = {
     "logs:CreateLogStream": "AWS generates the names of a log group's streams",
     "logs:PutLogEvents": "AWS generates the names of a log group's streams",
-    "dynamodb:ListStreams": "the call names a table, and its resource is every stream of the table",
-    "ses:SendRawEmail": "a condition limits it to the sender; in the sandbox, recipients are identities, too",
+    "dynamodb:ListStreams": "the call names a table, and applies to every stream of the table",
+    "ses:SendRawEmail": "a condition restricts it to the sender; in the sandbox, recipients are identities too",
 }
-"""The actions whose resource may end with a wildcard, each with the reason."""
+"""Action whose resource may end with a wildcard -> the reason."""
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def granted(function: Function) -> set[Right]:
 
 
 def used_by_lambda(function: Function) -> set[Right]:
-    """Return the permissions that Lambda itself uses with the function's role, for logs and the event source."""
+    """Return the permissions that Lambda itself uses through the function's role for logs and the event source."""
     log = f"log-group:/aws/lambda/{function.deployed_name(NAME)}:*".replace(f"{NAME}-", "")
     uses = {log: ["logs:CreateLogStream", "logs:PutLogEvents"]}
     if function.queue:
@@ -70,7 +70,7 @@ def used_by_lambda(function: Function) -> set[Right]:
         assert one.startswith(f"table/{function.stream}/stream/")
         uses[one] = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
         uses[f"table/{function.stream}/stream/*"] = ["dynamodb:ListStreams"]
-        uses[DEAD_LETTER_QUEUE] = ["sqs:SendMessage"]  # for batches that Lambda discards
+        uses[DEAD_LETTER_QUEUE] = ["sqs:SendMessage"]  # destination of batches that Lambda discards
     return {Right(function.name, action, resource) for resource, actions in uses.items() for action in actions}
 
 
@@ -82,13 +82,13 @@ def test_a_policy_grants_every_permission_that_its_function_uses(used: set[Right
     for function in declared_functions():
         needed = {one for one in used if one.function == function.name} | used_by_lambda(function)
         missing = lines(needed - granted(function))
-        assert not missing, f"used, but not granted by the policy:\n{missing}"
+        assert not missing, f"used but not granted by the policy:\n{missing}"
 
 
 def test_a_policy_grants_no_permission_that_its_function_never_uses(used: set[Right]) -> None:
     for function in declared_functions():
         unused = lines(granted(function) - used - used_by_lambda(function))
-        assert not unused, f"granted by the policy, but never used:\n{unused}"
+        assert not unused, f"granted by the policy but never used:\n{unused}"
 
 
 def test_permissions_are_recorded_for_exactly_the_functions_of_the_table(used: set[Right]) -> None:
@@ -114,7 +114,7 @@ def test_calls_outside_an_invocation_are_not_recorded(service: Service) -> None:
 def test_no_policy_has_a_wildcard_beyond_the_known_ones() -> None:
     for function in declared_functions():
         for statement in statements(function):
-            # A statement contains neither NotAction nor NotResource. A condition can only narrow it.
+            # Statements contain neither NotAction nor NotResource. Conditions can only restrict a statement.
             assert statement.keys() - {"Condition"} == {"Effect", "Action", "Resource"}
             assert [one for one in statement["Action"] if set("*?") & set(one)] == []
             resource = statement["Resource"]

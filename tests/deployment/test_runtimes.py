@@ -1,4 +1,4 @@
-"""The Python version of the functions: its support dates, how it is chosen, and the package for each version."""
+"""The functions' Python version, including its support dates, its selection, and the package for each version."""
 
 import json
 import platform
@@ -21,13 +21,13 @@ from tests.deployment.test_package import MAX_BYTES
 
 _DAYS_AHEAD = 90
 _PINNED = "3.12"
-# The environment of a deployed function while its module is imported.
+# Environment of a deployed function while its module is imported.
 _ENVIRONMENT = {"CAMS_TABLE_PREFIX": "cams-", "CAMS_ENCRYPTION_KEY": "alias/cams", "AWS_DEFAULT_REGION": "eu-west-1"}
 _MODULES = (package_runs.API, *sorted({source.handler_string.rpartition(".")[0] for source in app.event_sources}))
 
 
 def endings(today: date) -> list[str]:
-    """Return the versions with dates that are at most 90 days away."""
+    """Return the versions whose support ends within 90 days."""
     soon = today + timedelta(days=_DAYS_AHEAD)
     return [
         f"{version}: {field} {day}"
@@ -38,9 +38,7 @@ def endings(today: date) -> list[str]:
 
 
 def test_lambda_ends_no_supported_version_within_90_days() -> None:
-    assert endings(date.today()) == [], (
-        "Remove the version from infra/deploy/runtimes.py, and tell its operators before."
-    )
+    assert endings(date.today()) == [], "Inform the version's operators, then remove it from infra/deploy/runtimes.py."
 
 
 def test_the_test_fails_90_days_before_the_first_date() -> None:
@@ -98,7 +96,7 @@ def test_chalice_deploys_the_version_of_the_stage(monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Simulate a machine that has only this Python, with folders for `bin`, pyenv and uv."""
+    """Simulate a machine with only this Python, and folders for `bin`, pyenv and uv."""
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
     monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "uv"))
@@ -126,7 +124,7 @@ def test_a_python_of_another_version_is_found(place: str, machine: Path) -> None
 
 
 def test_a_command_that_is_no_such_python_is_passed_over(machine: Path) -> None:
-    install(machine / "bin" / "python3.99", "", 127)  # like pyenv's command for a version that is not selected
+    install(machine / "bin" / "python3.99", "", 127)  # as pyenv's command does for a version that is not selected
     assert interpreters.find("3.99") is None
     python = install(machine / "pyenv/versions/3.99.1/bin/python", "3.99")
     assert interpreters.find("3.99") == python
@@ -137,10 +135,10 @@ def test_a_command_that_is_no_such_python_is_passed_over(machine: Path) -> None:
 
 @pytest.fixture(scope="module", params=RUNTIMES)
 def package(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """Return an installed Python of each version, and the version's package for Lambda."""
+    """Return an installed Python of each version, and the Lambda package for this version."""
     python = interpreters.find(request.param)
     if python is None or (sys.platform, platform.machine()) != ("linux", "x86_64"):
-        pytest.skip(f"No Python {request.param} on this machine, or another platform than Lambda's.")
+        pytest.skip(f"Python {request.param} is not installed, or the platform differs from Lambda's.")
     directory = tmp_path_factory.mktemp("package")
     assert build.stage(directory, wheels.LAMBDA, request.param)
     zipped = package_runs.build_zip(directory)

@@ -1,4 +1,4 @@
-"""The sample that a restore decrypts contains each table and kind of record, wherever the records are in the table."""
+"""The sample that a restore decrypts contains each table and record kind, wherever the records are in the table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,13 +16,13 @@ from tests.builders import message, state_body
 from tests.engines import clear_caches
 from tests.moto_tables import items
 
-# The number of index items of messages that come before the record in question.
+# Number of message index items that precede the relevant record.
 _BEFORE = 300
 
 
 @pytest.fixture
 def long_conversation(api: Api, agent_id: str) -> Api:
-    """Create a conversation with a transcript in chunks, items of new messages, and 300 index items."""
+    """Create a conversation with a chunked transcript, items of new messages, and 300 index items."""
     turns = [{"from": "human", "messages": [message(f"{number} {'x' * 150}")]} for number in range(700)]
     assert api.post("/agents/support/interact/long/state", {"turns": turns}).status == 200
     conversation = storage.join_key(api.get("/v3/workspace").data["id"], "support", "long")
@@ -49,8 +49,8 @@ def failure(capsys: pytest.CaptureFixture[str]) -> str:
     return str(ended.value)
 
 
-def damage(table: str, attribute: str, change: Callable[[bytes], bytes]) -> None:
-    """Change an attribute in the last item of a table that contains the attribute."""
+def corrupt(table: str, attribute: str, change: Callable[[bytes], bytes]) -> None:
+    """Change the attribute in a table's last item that has this attribute."""
     name = storage.table(table)
     item = [one for one in items()[name] if attribute in one][-1]
     item = {**item, attribute: {"B": change(item[attribute]["B"])}}
@@ -74,10 +74,10 @@ def test_every_table_and_every_kind_of_record_is_sampled(
 def test_index_items_of_a_long_conversation_do_not_fill_the_sample(
     long_conversation: Api, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A scan returns conversations in the order of a hash, so any conversation may come first."""
+    """Check a long conversation, which may come first, because scans return conversations in hash order."""
     for number in range(3):
         long_conversation.post(f"/agents/support/interact/z{number}/state", state_body("one"))
-    damage("conversations", "summary", lambda value: value[:-1] + bytes([value[-1] ^ 1]))
+    corrupt("conversations", "summary", lambda value: value[:-1] + bytes([value[-1] ^ 1]))
     assert "A record of cams-conversations cannot be decrypted with the keys in cams-keyring." in failure(capsys)
 
 
@@ -99,7 +99,7 @@ def test_index_items_of_a_long_conversation_do_not_fill_the_sample(
 def test_a_record_that_cannot_be_read_is_named_by_its_table(
     change: Callable[[bytes], bytes], sentence: str, api: Api, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    damage("workspaces", "document", change)
+    corrupt("workspaces", "document", change)
     assert sentence in failure(capsys)
 
 

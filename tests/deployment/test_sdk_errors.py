@@ -1,4 +1,4 @@
-"""An SDK error is shown as one sentence that tells the operator what to do."""
+"""SDK errors are printed as one sentence that tells the operator what to do."""
 
 import pytest
 from botocore import exceptions

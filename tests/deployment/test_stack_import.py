@@ -1,4 +1,4 @@
-"""The import of a deleted stack's tables and keys: CloudFormation's documented rules, and how each key is found."""
+"""The import of a deleted stack's tables and keys follows CloudFormation's documented rules and finds each key."""
 
 import json
 import re
@@ -25,14 +25,14 @@ NAME = "cams-prod"
 RECEIPTS = "ReceiptKey"
 ALIASES = {stack_import.ENCRYPTION: f"alias/{NAME}", RECEIPTS: f"alias/{NAME}-receipts"}
 KEYS = template.key_ids()
-has_receipts = pytest.mark.skipif(RECEIPTS not in KEYS, reason="the extension erasures has this key")
+has_receipts = pytest.mark.skipif(RECEIPTS not in KEYS, reason="only the extension erasures has this key")
 _ROLE = f"{NAME}-erase"
 
 
 class CloudFormation:
-    """An account without the stack. Keeps the change set. `owners` are the ids of the stacks of keys.
+    """A fake account without the stack, which stores the change set. `owners` maps keys to the ids of their stacks.
 
-    `failure` is a refusal, `statuses` those of stacks and of their resources.
+    `failure` is the reason why the change set fails. `statuses` are the statuses of stacks and of their resources.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class CloudFormation:
         return {"StatusReason": self.failure}
 
     def execute_change_set(self, **_: Any) -> None:
-        """Accept the execution."""
+        """Accept the call."""
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def created() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def account() -> Iterator[dict[str, str]]:
-    """Yield the keys of a stage in an account that contains the stage's tables but not its stack."""
+    """Yield a stage's keys in an account that contains the stage's tables but not its stack."""
     with mock_aws():
         tables.create_missing(boto3.client, f"{NAME}-")
         kms = boto3.client("kms")
@@ -93,7 +93,7 @@ def tag(logical_id: str, arn: str) -> None:
 
 
 def imported(cloudformation: CloudFormation, arns: dict[str, str]) -> dict[str, Any]:
-    """Import the stack; return the template of the change set."""
+    """Import the stack; return the change set's template."""
 
     def sdk(service: str) -> Any:
         return cloudformation if service == "cloudformation" else boto3.client(service)
@@ -115,7 +115,7 @@ def references(value: Any) -> set[str]:
 
 @pytest.fixture(scope="module")
 def change() -> CloudFormation:
-    """Return the change set of an import of all resources that a deleted stack can leave, including the aliases."""
+    """Return the change set that imports all resources that a deleted stack can leave, including the aliases."""
     cloudformation = CloudFormation()
     with account() as created:
         for logical_id, arn in created.items():
@@ -147,7 +147,7 @@ def test_the_identifier_of_each_type_is_its_primary_identifier(change: CloudForm
     for kind, identifier in stack.IDENTIFIERS.items():
         schema = resource_schema("eu-west-1", kind)
         assert schema["primaryIdentifier"] == [f"/properties/{identifier}"]
-        # CloudFormation can import types whose schema contains these handlers.
+        # CloudFormation can import resource types whose schema contains these handlers.
         assert {"read", "update"} <= schema["handlers"].keys()
     for one in change.change["ResourcesToImport"]:
         assert list(one["ResourceIdentifier"]) == [stack.IDENTIFIERS[one["ResourceType"]]]
@@ -166,13 +166,13 @@ def test_an_identifier_equals_the_property_of_the_template(change: CloudFormatio
     resources = json.loads(change.change["TemplateBody"])["Resources"]
     for one in change.change["ResourcesToImport"]:
         ((member, value),) = one["ResourceIdentifier"].items()
-        if member != "KeyId":  # a read-only property
+        if member != "KeyId":  # the property is read-only
             declared = resources[one["LogicalResourceId"]]["Properties"][member]["Fn::Sub"]
             assert declared.replace("${Name}", NAME) == value
 
 
 def test_missing_tables_are_named_before_the_import(created: dict[str, str]) -> None:
-    """Otherwise, the deployment would create empty tables."""
+    """Check for missing tables, because the deployment would create empty tables."""
     for table in ("leads", "events"):
         boto3.client("dynamodb").delete_table(TableName=f"{NAME}-{table}")
     cloudformation = CloudFormation()
@@ -217,14 +217,14 @@ def test_the_key_of_another_stack_is_used_and_not_imported(created: dict[str, st
 @pytest.mark.parametrize(
     "statuses",
     [
-        pytest.param(("DELETE_COMPLETE", "DELETE_SKIPPED"), id="deleted, with a retained key"),
+        pytest.param(("DELETE_COMPLETE", "DELETE_SKIPPED"), id="a deleted stack with a retained key"),
         pytest.param(("DELETE_COMPLETE", "UPDATE_COMPLETE"), id="deleted"),
-        pytest.param(("UPDATE_COMPLETE", "DELETE_SKIPPED"), id="has given the key up"),
+        pytest.param(("UPDATE_COMPLETE", "DELETE_SKIPPED"), id="a stack that has released the key"),
     ],
 )
 @first_case
 def test_the_keys_of_a_deleted_stack_are_imported(created: dict[str, str], statuses: tuple[str, str]) -> None:
-    """CloudFormation describes the resources of a deleted stack for 90 days."""
+    """Find the keys through the deleted stack, whose resources CloudFormation describes for 90 days."""
     ids = {arn.rpartition("/")[2]: f"arn:aws:cloudformation:us-east-1:1:stack/{NAME}/1" for arn in created.values()}
     cloudformation = CloudFormation(ids, statuses=statuses)
     assert {*KEYS} < imported(cloudformation, created)["Resources"].keys()

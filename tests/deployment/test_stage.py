@@ -15,7 +15,7 @@ OWN: dict[str, Any] = {"environment_variables": {"OPERATORS": "1"}}
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the directory of the operator's settings. The stage `prod` has the settings `OWN`."""
+    """Return the directory with the operator's settings, which are `OWN` for the stage `prod`."""
     monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
     configure(tmp_path, OWN)
     return tmp_path

@@ -1,4 +1,4 @@
-"""Two commands on one stage: the second stops, but continues if the first was killed."""
+"""Of two concurrent commands on a stage, the second stops unless the first has been killed."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ TABLE = "cams-dev-idempotency"
 
 @pytest.fixture
 def dynamodb() -> Iterator[Any]:
-    """Return the client of an account with the table of stage `dev`."""
+    """Return a client for an account with the table of stage `dev`."""
     with mock_aws():
         (properties,) = [
             one for one in declared("AWS::DynamoDB::Table") if one["TableName"]["Fn::Sub"] == "${Name}-idempotency"
@@ -57,7 +57,7 @@ def test_the_second_command_stops_and_names_the_first(dynamodb: Any, monkeypatch
     first, _, last = failed.value.message.partition(" (process ")
     assert first == "Another command is changing cams-dev: `deploy --stage dev` of ann on laptop"
     assert last.endswith("UTC). Wait until it has finished, then repeat.")
-    assert time.monotonic() - started < 30  # the second command watches at most until the next renewal
+    assert time.monotonic() - started < 30  # the second command watches the lock at most until the next renewal
     assert items(dynamodb) == []
 
 
@@ -115,7 +115,7 @@ def test_a_lost_response_does_not_lock_its_own_command_out(dynamodb: Any, monkey
         done = write(operation, **request)
         if not lost:
             lost.append(done)
-            return False  # as if the SDK had repeated the write, whose condition then fails
+            return False  # as if the SDK had repeated the write, so that its condition fails
         return done
 
     monkeypatch.setattr(stage_lock, "_write", lose_first)
@@ -125,7 +125,7 @@ def test_a_lost_response_does_not_lock_its_own_command_out(dynamodb: Any, monkey
 
 
 def test_stages_do_not_lock_each_other_nor_a_restored_copy(dynamodb: Any) -> None:
-    """A restored table contains the lock item of its original stage."""
+    """Check also a restored table, which contains the original stage's lock item."""
     dynamodb.put_item(TableName=TABLE, Item={"request": {"S": "deployment#cams-dev2"}, "part": {"S": "lock"}})
     with hold():
         assert len(items(dynamodb)) == 2
@@ -136,11 +136,11 @@ def test_the_item_is_in_no_index_and_expires(dynamodb: Any) -> None:
         (item,) = items(dynamodb)
         assert dynamodb.scan(TableName=TABLE, IndexName="by_workspace")["Items"] == []
     assert 0 < int(item["expires_at"]["N"]) - time.time() <= 24 * 3600
-    assert not [value for value in item.values() if "B" in value]  # the sample of a restore decrypts binary values
+    assert not [value for value in item.values() if "B" in value]  # a restore's sample decrypts binary values
 
 
 def test_a_run_of_more_than_a_day_keeps_its_lock(dynamodb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without renewal, TTL would delete the lock of a longer restore."""
+    """Check that the lock is renewed, because TTL would otherwise delete the lock of a longer restore."""
     with hold():
         (first,) = items(dynamodb)
         monkeypatch.setattr(time, "time", lambda: int(first["expires_at"]["N"]))

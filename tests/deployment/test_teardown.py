@@ -1,4 +1,4 @@
-"""Deleting the data of a stage is complete, limited to the stage, and repeatable after an interruption."""
+"""The deletion of a stage's data is complete, limited to the stage, and repeatable after an interruption."""
 
 import json
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from infra.deploy.commands import deployment
 
 @pytest.fixture
 def key(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Return the key of a stage in an account with the tables of two stages."""
+    """Return a stage's key in an account with the tables of two stages."""
     with mock_aws():
         for prefix in ("cams-prod-", "cams-test-"):
             tables.create_missing(boto3.client, prefix)
-        key_id: str = boto3.client("kms").create_key()["KeyMetadata"]["KeyId"]  # moto does not accept an ARN
+        key_id: str = boto3.client("kms").create_key()["KeyMetadata"]["KeyId"]  # moto does not accept ARNs
         monkeypatch.setattr(stack, "outputs", lambda *_: {"EncryptionKeyArn": key_id})
         yield key_id
 
@@ -52,7 +52,7 @@ def test_an_interrupted_deletion_can_be_repeated(key: str, monkeypatch: pytest.M
     monkeypatch.setattr(stack, "delete", lambda _, name: deleted.append(name))
 
     class Kms:
-        """A fake client that responds like AWS for a key that is pending deletion. moto would restart the 30 days."""
+        """A fake client that rejects a key that is pending deletion, as AWS does. moto would restart the 30 days."""
 
         def schedule_key_deletion(self, **_: Any) -> None:
             raise ClientError({"Error": {"Code": "KMSInvalidStateException"}}, "ScheduleKeyDeletion")
@@ -72,7 +72,7 @@ _STACK = {
 def test_the_stack_has_no_api_before_the_api_and_the_web_acl_are_deleted(
     delete_data: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """AWS WAF does not delete a web ACL with an association, and does not document associations of deleted APIs."""
+    """Check the order, because AWS WAF does not delete a web ACL that is associated with an API."""
     calls: list[Any] = []
 
     def parameters() -> dict[str, str]:
@@ -93,7 +93,7 @@ def test_the_stack_has_no_api_before_the_api_and_the_web_acl_are_deleted(
             Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in _PARAMETERS.items()],
         )
         arguments = ["destroy", "--stage", "prod", "--yes", *(["--delete-data"] if delete_data else [])]
-        for _ in range(2):  # the second run repeats an interrupted deletion
+        for _ in range(2):  # the second run repeats the interrupted deletion
             calls.clear()
             answer = CliRunner().invoke(deployment, arguments)
             assert answer.exit_code == 0, answer.output

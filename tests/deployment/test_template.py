@@ -1,4 +1,4 @@
-"""The generated CloudFormation template fits into a request, and its parts are consistent."""
+"""The generated CloudFormation template fits into a request and is consistent."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from infra.deploy import stack, template
 from tests.deployment.resource_schemas import resource_schema
 from tests.reliability.releases import LAST_TEMPLATE
 
-_CLOUDFORMATION_BYTES = 51_200  # the maximum size of TemplateBody in CreateStack
+_CLOUDFORMATION_BYTES = 51_200  # maximum size of TemplateBody in CreateStack
 _BUDGET = "AWS::Budgets::Budget"
 
 
@@ -20,12 +20,12 @@ def test_an_eighth_of_the_size_that_cloudformation_accepts_is_free() -> None:
 
 
 def tables(resources: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the properties of each table by logical id."""
+    """Return each table's properties by logical id."""
     return {key: one["Properties"] for key, one in resources.items() if one["Type"] == "AWS::DynamoDB::Table"}
 
 
 def test_cloudformation_can_update_a_stack_of_the_last_release() -> None:
-    """CloudFormation replaces a table whose key changes, and adds or deletes one index per update."""
+    """Check that each table keeps its key, which CloudFormation cannot change, and gains or loses at most one index."""
     former = tables(yaml.safe_load(LAST_TEMPLATE.read_text(encoding="utf-8"))["Resources"])
     current = tables(template.build()["Resources"])
     for name in former.keys() & current.keys():
@@ -38,7 +38,7 @@ def test_cloudformation_can_update_a_stack_of_the_last_release() -> None:
 
 
 class Client:
-    """CloudFormation with one stack, which has these parameters. Keeps the last template."""
+    """A fake CloudFormation client with one stack, which has these parameters. The client stores the last template."""
 
     def __init__(self, **parameters: str) -> None:
         self.parameters = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
@@ -67,7 +67,7 @@ class Client:
 def test_the_template_has_a_budget_only_if_one_is_set(
     deployed: dict[str, str], settings: dict[str, str], has_budget: bool
 ) -> None:
-    """CloudFormation rejects a type that the region does not support, even if the resource's condition is false."""
+    """Check the template, because CloudFormation rejects unsupported types even if their condition is false."""
     client = Client(**deployed)
     stack.apply(client, "cams-prod", "prod", settings)
     assert ("Budget" in client.resources) == has_budget
@@ -83,7 +83,7 @@ def test_without_a_budget_a_region_has_every_type_of_the_template(region: str) -
 
 
 def test_a_budget_that_another_address_replaces_gets_another_name() -> None:
-    """The replacement is created before the former budget is deleted."""
+    """Check the name, because the new budget is created before the old budget is deleted."""
     schema = resource_schema("eu-west-1", _BUDGET)
     assert "/properties/NotificationsWithSubscribers" in schema["createOnlyProperties"]
     budget = template.build()["Resources"]["Budget"]["Properties"]

@@ -1,4 +1,4 @@
-"""`make verify` takes the tour in a temporary workspace, and removes the workspace."""
+"""`make verify` takes the tour in a temporary workspace, and deletes the workspace."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -52,18 +52,18 @@ def test_the_tour_has_each_route_and_error_of_the_readme() -> None:
 
 
 def test_every_function_is_invoked() -> None:
-    """A new function needs a line in `infra/verify/visit.py`, or in `deploy/checks.py` of its extension."""
+    """Require a line for each new function in `infra/verify/visit.py`, or in its extension's `deploy/checks.py`."""
     checks = extension_parts.modules("checks")
     invoked = {
         name for each in (visit, *checks) for name in re.findall(r'\.invoke\("(\w+)"', Path(each.__file__).read_text())
     }
     caused = {*visit._EVENTS.values(), *(name for each in checks for name in getattr(each, "_FUNCTIONS", {}).values())}
-    # The exceptions are the API, and the function to which `deliver` passes deliveries for new hosts.
+    # Exceptions are the API, and the function to which `deliver` passes deliveries for new hosts.
     assert invoked | caused | {API, "deliver_slow"} == {one.name for one in declared_functions()}
 
 
 def rows() -> dict[str, int]:
-    """Return the number of rows of each table that is not empty, without the data keys."""
+    """Return the row count of each table that is not empty, without the data keys."""
     found = {name: len([*table.all_items()]) for name, table in moto_tables.tables().items()}
     return {name: number for name, number in found.items() if number and name != "cams-keyring"}
 
@@ -104,7 +104,7 @@ def test_the_workspace_is_removed_if_a_check_is_interrupted(engine: None, monkey
 def test_only_a_whole_verification_without_problems_is_recorded(
     problems: int, options: tuple[str, ...], recorded: bool, engine: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each deployment verifies the stage until a verification is recorded for its API."""
+    """Check the record, because deployments verify a stage until a verification is recorded for its API."""
     dynamodb = storage.sdk_client("dynamodb")
     stage = deployed(dynamodb=dynamodb)._replace(name="cams")
     monkeypatch.setattr(command, "locate", lambda *_: stage)
@@ -191,7 +191,7 @@ def test_a_refused_list_is_no_missing_change(
         [*check(current)]
     answers = [Response(429, {}, {"code": "THROTTLED"})]
     pauses.clear()
-    assert [*check(current)]  # the API then responded, so only missing changes are reported
+    assert [*check(current)]  # the API has responded, so only missing changes are reported
 
 
 def test_a_stage_that_is_not_deployed_is_one_sentence() -> None:

@@ -26,7 +26,7 @@ TRUST = {
 
 @pytest.fixture
 def iam(function: Function, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Create an account with the role of one function. Only this function is then checked."""
+    """Create an account with one function's role, and check only this function."""
     monkeypatch.setattr(Deployment, "functions", (function,))
     with mock_aws():
         client = boto3.client("iam")
@@ -115,7 +115,7 @@ def test_a_function_that_cannot_run_is_named() -> None:
 
 
 class Mappings(Lambda):
-    """A fake Lambda client with the mappings of a deployment."""
+    """A fake Lambda client with a deployment's mappings."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""`make verify` waits for the gateway's latest deployment, and names each different response and throttle."""
+"""`make verify` waits for the gateway's latest deployment, and names each response and throttle that differs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ ANSWERS["/openapi.json"] = Response(200, {}, {"info": {"version": __version__}})
 
 
 class Gateway(Client):
-    """A client of an API whose latest deployment is active after `delay` seconds. Its pauses take no time."""
+    """A fake API client whose latest deployment becomes active after `delay` seconds. Pauses take no time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, delay: float, before: Response | OSError) -> None:
         super().__init__("http://localhost")

@@ -1,4 +1,4 @@
-"""`make verify` names each queue, table, log group and alarm that is missing or different."""
+"""`make verify` names each queue, table, log group and alarm that is missing or differs."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ SOURCES = [
 
 @pytest.fixture
 def sqs(engine: None) -> Iterator[Any]:
-    """Create the queues of the template. Afterwards, restore the queues that the test deletes or changes."""
+    """Create the template's queues. Afterwards, restore the queues that the test deletes or changes."""
     yield storage.sdk_client("sqs")
     tables.create_missing(storage.sdk_client, settings.table_prefix())
 
@@ -112,14 +112,14 @@ def test_a_missing_alarm_and_a_missing_log_group_are_named() -> None:
 
 
 def check_clients() -> dict[str, Any]:
-    """Return the clients that checking the function `check` needs, except for the clients of its alarm."""
+    """Return the clients that the check of the function `check` needs, except for its alarm's clients."""
     detail = {"StackResourceDetail": {"PhysicalResourceId": "schedule"}}
     cloudformation = SimpleNamespace(describe_stack_resource=lambda **_: detail)
     return {"lambda": boto3.client("lambda"), "events": boto3.client("events"), "cloudformation": cloudformation}
 
 
 def alarms(topic: str) -> list[dict[str, Any]]:
-    """Return the alarms of a deployment."""
+    """Return a deployment's alarms."""
     own = {"ActionsEnabled": True, "AlarmActions": [topic]}
     return [
         {**one, **own, "AlarmName": one["AlarmName"]["Fn::Sub"].replace("${Name}", "cams-prod")}

@@ -1,9 +1,9 @@
-"""A model of queues whose functions share the concurrent executions of an account.
+"""A model of queues whose functions share an account's concurrent executions.
 
-The model follows the documentation of AWS. A queue's poller receives a batch, and invokes the function until Lambda
-accepts the batch or the visibility timeout ends. After the timeout, the messages are visible again, and each receive
-has been counted. Lambda also polls less after throttled invocations. AWS does not document how much less, so the
-pessimistic model polls at the maximum.
+The model follows AWS's documentation. A queue's poller receives a batch, and invokes the function until Lambda accepts
+the batch or the visibility timeout expires. After the timeout, the messages are visible again, with a higher receive
+count. Lambda also polls less after throttled invocations. AWS does not document how much less, so the model
+pessimistically polls at the maximum rate.
 """
 
 import heapq
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 class Load(NamedTuple):
-    """The work of one queue: its messages, and the duration in seconds of an invocation with a batch of ten."""
+    """A queue's work: the message count, and the duration in seconds of an invocation with a batch of ten."""
 
     messages: int
     seconds: int
@@ -23,7 +23,7 @@ class Load(NamedTuple):
 
 @dataclass
 class Outcome:
-    """The number of messages by outcome, and the longest wait of a received batch in seconds."""
+    """The message count by outcome, and the longest wait of a received batch in seconds."""
 
     handled: int = 0
     dead: int = 0
@@ -36,7 +36,7 @@ class _Queue:
     pollers: int
     seconds: int
     visible: deque[int]
-    """The number of receives of each visible message."""
+    """Receive count of each visible message."""
     waiting: list["_Batch"] = field(default_factory=list)
     running: int = 0
 
@@ -60,7 +60,7 @@ def simulate(
     max_receives: int,
     seed: int = 1,
 ) -> Outcome:
-    """Process all loads with the concurrent executions that the API and the streams leave; return the outcome."""
+    """Process all loads with the executions that the API and the streams leave over; return the outcome."""
     chance, outcome = random.Random(seed), Outcome()
     queues = [_Queue(pollers[name], load.seconds, deque([0] * load.messages)) for name, load in loads.items()]
     ends: list[tuple[int, int, _Batch]] = []

@@ -1,6 +1,6 @@
-"""The upgrade in the rehearsal: a version with an additional stored layout is deployed in two steps.
+"""Step: a version with an additional stored layout is deployed in two steps.
 
-Each function of this module raises AssertionError if a check fails.
+All functions in this module raise AssertionError if a check fails.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ _VERSION = "9.0.0"
 
 
 def release_next_layout(project: Path) -> None:
-    """Change the project into a version with an additional layout."""
+    """Turn the project into a version with an additional layout."""
     text = (children.ROOT / _LAYOUTS).read_text()
     last = f'{layouts.CURRENT}: "{layouts.READABLE[layouts.CURRENT]}"'
     assert last in text
@@ -23,14 +23,14 @@ def release_next_layout(project: Path) -> None:
 
 
 def check_written(here: cloud.Cloud, name: str, layout: int) -> None:
-    """Check that every function of the deployed stage writes this layout."""
+    """Check that every function in the deployed stage writes this layout."""
     for function in (one.deployed_name(name) for one in declared_functions()):
         found = here.sdk("lambda").get_function_configuration(FunctionName=function)["Environment"]["Variables"]
         assert found["CAMS_STORED_LAYOUT"] == str(layout), f"{function} writes layout {found['CAMS_STORED_LAYOUT']}."
 
 
 def check_refusal(here: cloud.Cloud, stage: str) -> None:
-    """Check that the earlier version, which cannot read the records, can no longer be deployed."""
+    """Check that the earlier version, which cannot read the records, is rejected by a deployment."""
     (here.project / _LAYOUTS).write_text((children.ROOT / _LAYOUTS).read_text())
     done = here.run("-m", "infra.deploy", "deploy", "--stage", stage)
     assert f"deploy version {_VERSION} or a later one" in done.stderr, f"An earlier version was deployed: {done.stdout}"

@@ -1,4 +1,4 @@
-"""A deployed stage with fake clients for the tests of `make verify`."""
+"""A deployed stage with fake clients, for tests of `make verify`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -31,7 +31,7 @@ class Configured:
 
 
 class Functions(Configured):
-    """A fake Lambda client with the functions of a deployment."""
+    """A fake Lambda client with a deployment's functions."""
 
     def __init__(self) -> None:
         variables = stage.variables("cams-prod", OUTPUTS)
@@ -61,7 +61,7 @@ class Functions(Configured):
 
 
 class InProcess(Client):
-    """A client of the API in this process."""
+    """An API client that invokes the service in this process."""
 
     def send(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Response:
         authorization = {"Authorization": f"Bearer {self._token}"} if self._token else {}

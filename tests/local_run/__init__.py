@@ -1,1 +1,1 @@
-"""Tests of `infra/local`, of the setup and of `make demo`. The tests in `tests/reliability` start complete runs."""
+"""Tests of `infra/local`, the setup and `make demo`. Tests that start complete runs are in `tests/reliability`."""

@@ -1,6 +1,6 @@
-"""Measures the CPU time of an idle local run and of each of its processes, as a share of one core.
+"""Measures the CPU time of an idle local run, in total and per process, as a share of one core.
 
-On Linux, `python -m tests.local_run.idle_run` starts a run in an empty directory and measures it for a minute.
+On Linux, `python -m tests.local_run.idle_run` starts a run in an empty directory and measures for a minute.
 `tests/reliability/test_local_worker.py` counts the requests of an idle worker.
 """
 
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from tests.reliability import runs
 
-# The worker polls its queues until they are empty.
+# After the start, the worker polls its queues until they are empty.
 _SECONDS_TO_SETTLE = 10
 _SECONDS = 60
 
 
 def main() -> None:
-    """Print the share of each process of the run, and the total."""
+    """Print the CPU share of each process and the total."""
     with tempfile.TemporaryDirectory() as directory:
         run = runs.begin(Path(directory), runs.free_port())
         try:
@@ -34,11 +34,11 @@ def main() -> None:
             runs.end(run, signal.SIGINT)
     for command, share in shares.items():
         sys.stdout.write(f"{share:7.2%}  {command[:80]}\n")
-    sys.stdout.write(f"{sum(shares.values()):7.2%}  of a core in all\n")
+    sys.stdout.write(f"{sum(shares.values()):7.2%}  of a core in total\n")
 
 
 def _cpu_seconds(process: int) -> float:
-    """Return the user and system time of a process since its start."""
+    """Return a process's user and system time since its start, in seconds."""
     after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -1,4 +1,4 @@
-"""The event filters of the deployment, applied by the local run as Lambda does."""
+"""The local run applies the deployment's event filters as Lambda does."""
 
 import dataclasses
 from typing import Any

@@ -1,4 +1,4 @@
-"""Fair queues of the local engine: message groups take turns, and an eighth of the slots is reserved for quiet ones."""
+"""In the local engine's fair queues, message groups take turns, and one slot in eight is reserved for quiet groups."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Setup (`infra.uv`, `infra.local`): uv uses pip's configuration, and an environment contains its locked packages."""
+"""The setup (`infra.uv`, `infra.local`) passes pip's configuration to uv, and installs exactly the locked packages."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_lock_does_not_depend_on_extra_indexes_of_the_machine(monkeypatch: pyt
 
 @pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Simulate a machine without uv, where pip finds only a stub of uv."""
+    """Simulate a machine without uv, on which pip finds only a stub of uv."""
     (tmp_path / "uv.lock").write_text(package_index.add_wheel(tmp_path / "wheels", "uv"))
     for name, value in package_index.variables(tmp_path / "wheels").items():
         monkeypatch.setenv(name, value)
@@ -125,7 +125,7 @@ def test_an_interpreter_without_venv_is_an_error(fresh: Path, monkeypatch: pytes
 
 
 class Machine:
-    """A machine where pip and uv find only two local packages. One of its two locks is a subset of the other."""
+    """A machine on which pip and uv find only two local packages. One of the two locks is a subset of the other."""
 
     def __init__(self, directory: Path) -> None:
         self.venv = directory / "venv"
@@ -139,7 +139,7 @@ class Machine:
         self._environment |= package_index.variables(wheels)
 
     def install(self, *locks: Path) -> subprocess.CompletedProcess[str]:
-        """Run the setup as the Makefile does."""
+        """Run the setup in the same way as the Makefile."""
         return subprocess.run(
             [sys.executable, "-m", "infra.local.install", str(self.venv), *map(str, locks)],
             cwd=uv.ROOT,
@@ -150,7 +150,7 @@ class Machine:
         )
 
     def modules(self) -> set[str]:
-        """Return the packages that the environment contains."""
+        """Return the names of the packages in the environment."""
         return {path.stem for path in self.venv.glob("lib/*/site-packages/*.py") if not path.name.startswith("_")}
 
 

@@ -1,1 +1,1 @@
-"""Tests of the operator's commands: their output, and their effects as seen through the API (§5)."""
+"""Tests of the operator commands' output, and of their effects as visible through the API (§5)."""

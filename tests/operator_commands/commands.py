@@ -1,4 +1,4 @@
-"""Run `cams`, the operator's command, and check which tokens the API accepts."""
+"""Helpers that run the operator command `cams`, and check which tokens the API accepts."""
 
 import json
 from typing import Any
@@ -26,6 +26,6 @@ def run_json(*arguments: str) -> Any:
 
 
 def status_of(token: str, path: str = "/v3/agents") -> int:
-    """Return the status of a request with this token, bypassing the credential cache."""
+    """Return the status of a request with this token, without the credential cache."""
     auth.clear_cache()
     return Api(token).get(path).status

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the operator's commands."""
+"""Fixtures for tests of the operator commands."""
 
 import pytest
 

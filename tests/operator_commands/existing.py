@@ -1,4 +1,4 @@
-"""The existing credentials of a workspace, and the commands for each kind."""
+"""A workspace's existing credentials, and the commands for each kind of credential."""
 
 from chalicelib.credentials import store as credentials
 from chalicelib.workspaces.store import NewWorkspace
@@ -12,7 +12,7 @@ def _credential_id(workspace: NewWorkspace, kind: str) -> str:
 
 
 class Credential:
-    """An existing credential: its noun in commands, its id, its token, and a path that the token can read."""
+    """An existing credential with its noun in commands, its id, its token, and a path that the token can read."""
 
     def __init__(self, noun: str, workspace: NewWorkspace) -> None:
         self.noun = noun
@@ -34,5 +34,5 @@ class Credential:
         return new
 
     def statuses(self, *of: str) -> list[int]:
-        """Return the status of a request with each of these tokens."""
+        """Return the request status for each of these tokens."""
         return [status_of(token, self.path) for token in of]

@@ -1,4 +1,4 @@
-"""The operator's commands read the extensions of the stage from the environment."""
+"""Operator commands read the stage's extensions from the environment."""
 
 import pytest
 from click.testing import CliRunner
@@ -21,7 +21,7 @@ COMMAND = ["workspace", "list"]
 def test_a_stage_whose_extensions_are_unknown_is_refused(
     variables: dict[str, str], is_refused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise, a command would write to the tables of extensions that the stage does not have."""
+    """Reject unknown extensions, because a command would write to tables that the stage does not have."""
     for name in ("CAMS_TABLE_PREFIX", "CAMS_EXTENSIONS", "AWS_ENDPOINT_URL"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():

@@ -1,4 +1,4 @@
-"""An error of a command prints one line, reveals no secret and changes nothing."""
+"""A failing command prints one line, reveals no secret and changes nothing."""
 
 import os
 import subprocess

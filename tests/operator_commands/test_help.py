@@ -1,4 +1,4 @@
-"""The help of every command."""
+"""The help text of every command."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Commands that issue keys and tokens: their rights, properties and lifetimes (§5)."""
+"""The rights, properties and lifetimes of keys and tokens that commands issue (§5)."""
 
 import pytest
 

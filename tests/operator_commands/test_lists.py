@@ -1,4 +1,4 @@
-"""Commands that list credentials: their properties, as text and as JSON, and no secret (§5)."""
+"""Commands that list credentials print their properties as text or JSON, but no secrets (§5)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Commands that revoke credentials: immediately, completely, and only after confirmation (§5)."""
+"""Commands revoke credentials immediately, completely, and only after confirmation (§5)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Commands that rotate credentials and the data key: the overlap, and what does not change (§5)."""
+"""Commands that rotate credentials and the data key, their overlap, and the properties that they keep (§5)."""
 
 import pytest
 
@@ -82,7 +82,7 @@ def test_rotating_a_key_that_the_caller_chose_generates_one(api: Api, workspace:
 
 
 def documents(table: str) -> list[bytes]:
-    """Return the encrypted documents of a table."""
+    """Return a table's encrypted documents."""
     found = storage.sdk_client("dynamodb").scan(TableName=table)["Items"]
     return [item["document"]["B"] for item in found if "document" in item]
 
