@@ -1,5 +1,5 @@
 """CAMS: the conversational agent management service. `app.py` composes these packages."""
 
-# The service and OpenAPI document version: the newest in CHANGELOG.md. It is independent of the versions
-# in paths, such as v2.
+# The version of the service and the OpenAPI document: the latest in CHANGELOG.md. It is independent of the versions in
+# paths, such as v2.
 __version__ = "1.0.0"

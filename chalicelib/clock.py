@@ -11,7 +11,7 @@ def milliseconds() -> int:
 
 
 def seconds() -> int:
-    """Return seconds since the Unix epoch, the time unit of records."""
+    """Return seconds since the Unix epoch, the unit of time in records."""
     return milliseconds() // 1000
 
 
@@ -31,7 +31,7 @@ def iso(unix_seconds: int) -> str:
 
 
 def iso_or_none(value: Any, units: int = 1) -> str | None:
-    """Return a stored time of `units` per second in ISO 8601, or None if the value is not a time, such as text."""
+    """Return a stored time in ISO 8601, or None if the value is not a time. There are `units` per second."""
     try:
         return iso(int(value // units))
     except (TypeError, ValueError, OverflowError, OSError):  # infinity, or a year after 9999
@@ -44,5 +44,5 @@ def start_of_day(date: str) -> int:
 
 
 def sleep(duration: float) -> None:
-    """Pause for `duration` seconds. Tests of retries replace this function, so that they do not wait."""
+    """Pause for `duration` seconds. Retry tests replace this function, so that they do not wait."""
     time.sleep(duration)

@@ -2,7 +2,7 @@
 
 Chalice turns a `ChaliceViewError` into `{"Code": class name, "Message": str(error)}` and discards everything else.
 Therefore `str()` of an `ApiError` is the complete error envelope as JSON, and `http.envelope` sends it as the body.
-A message names members and rules. It never contains a value that the caller sent.
+Messages contain the names of members and the rules, never values that the caller sent.
 """
 
 import json
@@ -15,7 +15,7 @@ Record = TypeVar("Record")
 
 
 class MemberIssue(TypedDict):
-    """A violated rule, or a warning. `path` is the dotted path of a member, and `message` is the rule."""
+    """A violated rule, or a warning. `path` is a member's dotted path, and `message` is the rule."""
 
     path: str
     message: str
@@ -56,7 +56,7 @@ class Invalid(ApiError):
 
 
 class Unauthorized(ApiError):
-    """The bearer token is missing, malformed, unknown or expired. The response does not say which."""
+    """The bearer token is missing, malformed, unknown or expired. The response does not reveal which."""
 
     STATUS_CODE = 401
     code = "UNAUTHORIZED"
@@ -79,7 +79,7 @@ class WorkspaceSuspended(Forbidden):
 
 
 class NotFound(ApiError):
-    """The resource does not exist in this workspace. A resource of another workspace gets the same response."""
+    """The resource does not exist in this workspace. Another workspace's resources get the same response."""
 
     STATUS_CODE = 404
     code = "NOT_FOUND"
@@ -87,12 +87,12 @@ class NotFound(ApiError):
 
     @classmethod
     def of(cls, kind: str) -> "NotFound":
-        """Return the error for a `kind` of resource, such as `agent`."""
+        """Return the error for a missing resource of this `kind`, such as `agent`."""
         return cls(f"There is no such {kind}.")
 
 
 def require(record: Record | None, kind: str) -> Record:
-    """Return `record`. Raise NotFound if it is None; the message names its `kind`, such as `agent`."""
+    """Return `record`. If it is None, raise NotFound with its `kind`, such as `agent`, in the message."""
     if record is None:
         raise NotFound.of(kind)
     return record
@@ -114,7 +114,7 @@ class Stale(Conflict):
 
 
 class PreconditionFailed(ApiError):
-    """The record does not satisfy `If-Match` or `If-None-Match`. Nothing was written."""
+    """The record fails an `If-Match` or `If-None-Match` precondition. Nothing was written."""
 
     STATUS_CODE = 412
     code = "PRECONDITION_FAILED"
@@ -147,7 +147,7 @@ class Limit(TypedDict):
 
 
 class LimitReached(ApiError):
-    """A limit in the agent record (§8) or of the service was reached. `limit` contains its name and current usage."""
+    """A limit of the agent (§8) or of the service was reached. `limit` contains the limit's name and current usage."""
 
     STATUS_CODE = 429
     code = "LIMIT_REACHED"

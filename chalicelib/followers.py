@@ -1,8 +1,8 @@
-"""The Lambda entry points `follow_<table>`: each passes a table's stream records to the table's followers.
+"""The Lambda entry points `follow_<table>`, each of which passes a table's stream records to the table's followers.
 
-DynamoDB serves two readers of a stream without throttling: the fan-out of webhooks, and one of these functions.
-Core declares its followers in `CORE`, and extensions in `Extension.follows`. Every follower of a table processes each
-batch. After an outage, the stream repeats the batch for all followers, so every follower must be idempotent.
+DynamoDB serves up to two readers per stream without throttling: the webhook fan-out, and one of these functions. Core
+declares its followers in `CORE`, and extensions declare theirs in `Extension.follows`. Each batch goes to every
+follower of the table. After an outage, the stream repeats the batch for all followers, so followers must be idempotent.
 
 The functions import neither `app.py` nor wire models.
 """
@@ -19,16 +19,16 @@ from chalicelib.queues import stream_batches
 functions = Blueprint(__name__)
 
 CORE: Mapping[str, str] = {"conversations": "chalicelib.conversations.follower:FOLLOWER"}
-"""Core's follower for each table, as module and name."""
+"""Core's follower for each table, as a module and a name."""
 
-# Seconds for which a failing extension may delay a stream that core follows. After that, its records become dead
-# letters.
+# The number of seconds for which a failing extension may delay a stream that core follows. After that, the extension's
+# records become dead letters.
 PATIENCE_SECONDS = 60 * 60
-_START = "TRIM_HORIZON"  # Chalice's default, LATEST, loses changes made while the trigger is being created
+_START = "TRIM_HORIZON"  # Chalice's default, LATEST, would miss changes made while the trigger is being created
 
 
 class Batch(NamedTuple):
-    """The maximum number of records in a batch, and the seconds that Lambda waits for them."""
+    """The maximum number of records in a batch, and how many seconds Lambda waits to fill it."""
 
     records: int
     window_seconds: int
@@ -40,7 +40,7 @@ BATCHES = {
     "organisations": Batch(100, 0),
     "webhooks": Batch(100, 0),
     "credentials": Batch(100, 0),
-    # These tables' followers request counts once per batch, so larger batches need fewer requests.
+    # These tables' followers request recounts once per batch, so larger batches need fewer requests.
     "conversations": Batch(10_000, 60),
     "leads": Batch(1_000, 60),
     "analytics": Batch(1_000, 60),
@@ -52,7 +52,7 @@ BATCHES = {
 def follow(table: str, event: DynamoDBEvent) -> None:
     """Pass a batch to every follower of a table. After all followers have run, raise the first outage.
 
-    Without an outage, each record that a follower cannot process becomes one dead letter.
+    A record that a follower cannot process becomes one dead letter, unless the cause is an outage.
     """
     telemetry.begin_invocation(event)
     records = event.to_dict()["Records"]
@@ -73,7 +73,7 @@ def follow(table: str, event: DynamoDBEvent) -> None:
 
 
 def _followers(table: str) -> Iterator[tuple[str, stream_batches.Follower[Any]]]:
-    """Yield a table's followers, each with its extension name, which is empty for core."""
+    """Yield a table's followers, each with its extension's name, which is empty for core."""
     if table in CORE:
         module, _, name = CORE[table].partition(":")
         yield "", getattr(import_module(module), name)
@@ -82,7 +82,7 @@ def _followers(table: str) -> Iterator[tuple[str, stream_batches.Follower[Any]]]
 
 
 def _age(records: list[dict[str, Any]]) -> float:
-    """Return the seconds since the newest record in a batch was written."""
+    """Return how many seconds ago the newest record in a batch was written."""
     newest = max(float(record["dynamodb"]["ApproximateCreationDateTime"]) for record in records)
     return clock.milliseconds() / 1000 - newest
 

@@ -1,7 +1,7 @@
 """Identifiers and secrets: the only source of random ids and secrets; tests replace it.
 
-The service generates ULIDs in lower case: 26 characters of Crockford's base 32, consisting of 48 time bits and 80
-random bits. ULIDs sort by creation time (https://github.com/ulid/spec).
+The service generates lower-case ULIDs: 26 characters in Crockford's base 32, which encode 48 time bits and 80 random
+bits. ULIDs sort by creation time (https://github.com/ulid/spec).
 """
 
 import re
@@ -9,17 +9,18 @@ import secrets
 
 from chalicelib import clock
 
-# Identifiers that callers may choose. `#` is excluded, because storage joins identifiers with it.
+# Identifiers that callers may choose. `#` is excluded, because it joins identifiers in storage keys.
 IDENTIFIER = re.compile(r"[A-Za-z0-9._~@:+=,|-]{1,128}")
-# Identifiers that are rejected in paths. Clients and proxies resolve them: `DELETE …/convos/..` would delete the agent.
+# Identifiers that are rejected in paths, because clients and proxies resolve them: `DELETE …/convos/..` would delete
+# the agent.
 DOT_SEGMENTS = (".", "..")
 IDENTIFIER_RULE = "1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 
-# A sealed identifier as base64url. The longest identifier takes 218 characters.
+# A sealed identifier in base64url. The longest identifier takes 218 characters.
 SEALED_ID = re.compile(r"[A-Za-z0-9_-]{1,300}")
 SEALED_ID_RULE = "1 to 300 of the characters A-Z a-z 0-9 _ -"
 
-# A text that sorts after every ULID.
+# A string that sorts after every ULID.
 HIGHEST = "~"
 
 ULID = re.compile(r"[0-7][0-9a-hjkmnp-tv-z]{25}")
@@ -33,7 +34,7 @@ def new_id() -> str:
 
 
 def id_at(unix_milliseconds: int, low_bits: int) -> str:
-    """Return the ULID for a time and 80 bits. Equal arguments give the same id, so repeated work is idempotent."""
+    """Return the ULID for a time and 80 bits. Equal arguments give the same ULID, so repeated work is idempotent."""
     number = (unix_milliseconds << 80) | low_bits
     return "".join(CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
 
@@ -53,12 +54,12 @@ def next_id(identifier: str) -> str:
 
 
 def highest_before(position: str) -> str:
-    """Return the highest text of identifier characters that sorts before `position`."""
+    """Return the highest string of identifier characters that sorts before `position`."""
     return position[:-1] + chr(ord(position[-1]) - 1) + HIGHEST
 
 
 def random_text(length: int) -> str:
-    """Return `length` random base62 characters, 5.95 bits each."""
+    """Return `length` random base62 characters of 5.95 bits each."""
     return "".join(BASE62[secrets.randbits(64) * 62 >> 64] for _ in range(length))
 
 

@@ -1,11 +1,11 @@
-"""The Lambda entry point for the `maintenance` queue. It runs core's background tasks (`queues.tasks`).
+"""The Lambda entry point that processes the `maintenance` queue and runs core's background tasks (`queues.tasks`).
 
 The queue is fair: while one workspace has many tasks, other workspaces' tasks come first. A task runs for a few
-seconds, then sends the rest of its work as a new task. Therefore, a workspace with a million records to delete does not
-delay the others.
+seconds, then queues the rest of its work as a new task. Therefore, a workspace with a million records to delete does
+not delay other workspaces.
 
-The function's timeout (25 s) is shorter than the delay of a recount (30 s), so that an older count never replaces a
-newer one. The function imports neither `app.py` nor wire models.
+The function's timeout (25 s) is shorter than the recount delay (30 s), so that an older count never replaces a newer
+one. The module imports neither `app.py` nor wire models.
 """
 
 import logging
@@ -35,7 +35,7 @@ def _recount(task: tasks.RecountQuarter, _: float) -> None:
     listing.recount(workspace_id, agent_id, Quarter(task.day, task.number))
 
 
-# The handlers in the order in which a batch runs them. Tasks without a continuation come first.
+# The handlers, in the order in which a batch runs them. Tasks that never continue in a new task come first.
 _HANDLERS: Mapping[type[tasks.Task], Callable[[Any, float], None]] = {
     tasks.RecountQuarter: _recount,
     tasks.ContinueFanOut: fan_out.resume,
@@ -61,7 +61,7 @@ def maintain(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
         try:
             _run(messages.parse(text, _HANDLERS), (end - clock.monotonic()) / (len(message_ids) - number))
         except Exception:
-            _log.exception("A background task failed; the queue delivers it again")
+            _log.exception("A background task failed; the queue will redeliver it")
             failed += message_ids[text]
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
@@ -73,7 +73,7 @@ def _priority(text: str) -> int:
 
 
 def _run(task: tasks.Task, seconds: float) -> None:
-    """Run a task for up to `seconds`. If the batch has no time left, send the task again instead."""
+    """Run a task for up to `seconds`. If the batch has no time left, requeue the task instead."""
     if seconds > 0:
         _HANDLERS[type(task)](task, seconds)
     else:

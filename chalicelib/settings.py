@@ -1,4 +1,4 @@
-"""The settings. Each environment variable has one function, which reads the variable on each call.
+"""The service's settings. Each environment variable has one function, which reads the variable on each call.
 
 To add a setting, add a function with a one-sentence docstring here. docs/operate.md lists the operator settings.
 The SDK's own variables (`AWS_ENDPOINT_URL`, `AWS_DEFAULT_REGION`, credentials) select the database and permissions.
@@ -18,7 +18,7 @@ def encryption_key() -> str:
 
 
 def stored_layout() -> str:
-    """CAMS_STORED_LAYOUT: the layout in which records are written (default: the current one)."""
+    """CAMS_STORED_LAYOUT: the layout in which records are written (default: the current layout)."""
     return os.environ.get("CAMS_STORED_LAYOUT", "")
 
 
@@ -28,13 +28,13 @@ def webhook_allow_private() -> bool:
 
 
 def extensions() -> frozenset[str] | None:
-    """CAMS_EXTENSIONS: the enabled extensions, separated by commas; empty for none, unset (None) for all."""
+    """CAMS_EXTENSIONS: the enabled extensions, separated by commas. Empty means none; unset (None) means all."""
     names = os.environ.get("CAMS_EXTENSIONS")
     return None if names is None else frozenset(name for name in names.split(",") if name)
 
 
 def cors_origin() -> str:
-    """CAMS_CORS_ORIGIN: the origin that may call an agent's routes; `*` for all, empty (default) for none."""
+    """CAMS_CORS_ORIGIN: the origin that may call an agent's routes. `*` means all; empty (default) means none."""
     return os.environ.get("CAMS_CORS_ORIGIN", "")
 
 

@@ -1,7 +1,7 @@
-"""Logs and metrics: one JSON line for each request, each delivery and each error.
+"""Logs and metrics: one JSON line per request, delivery or error.
 
-Lines contain only names, counts, times and ids that the service has generated. They never contain path values, bodies,
-tokens or secrets. A line with numbers is also a metric, in CloudWatch's embedded metric format
+Lines contain only names, counts, times and ids that the service generated. They never contain path values, bodies,
+tokens or secrets. A line with numbers is also a metric in CloudWatch's embedded metric format
 (https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html).
 """
 
@@ -20,10 +20,10 @@ from chalicelib import clock, errors, settings
 from chalicelib.storage import client
 
 _HEADER = "X-Request-Id"
-# The loggers of this package and of the Chalice app, which logs view exceptions.
+# The loggers of this package and of the Chalice app, which logs exceptions from views.
 _CHALICE = "cams"
 LOGGERS = ("chalicelib", _CHALICE)
-# Writes ASCII, which is valid in every output encoding. A shared encoder avoids a setup for each line.
+# Writes ASCII, which is valid in every output encoding. One shared encoder avoids the setup cost for each line.
 _ENCODER = json.JSONEncoder(check_circular=False, separators=(",", ":"))
 
 _request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
@@ -36,10 +36,10 @@ def _line(level: str, members: dict[str, Any]) -> str:
 
 
 def _describe(error: BaseException) -> str:
-    """Return the tracebacks of an error and its causes, without their messages, which may contain request values."""
+    """Return the tracebacks of an error and its causes without the messages, which may contain request values."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
-    while cause and cause not in chain:  # causes may form a cycle
+    while cause and cause not in chain:  # the chain of causes may contain a cycle
         chain.append(cause)
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
     return "\n\nwhich led to:\n\n".join(map(_describe_one, reversed(chain)))
@@ -61,14 +61,14 @@ class _JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         error = record.exc_info[1] if record.exc_info else None
-        # The only message that Chalice logs contains the path.
+        # The only message that Chalice logs contains the request path.
         message = "A view failed" if record.name == _CHALICE else record.getMessage()
         members = {"logger": record.name, "message": message, "exception": _describe(error) if error else None}
         return _line(record.levelname, members)
 
 
 class _StdoutHandler(logging.StreamHandler[TextIO]):
-    """A handler that looks up `sys.stdout` for each line, because the Lambda runtime or a test may replace it."""
+    """A log handler that looks up `sys.stdout` for each line, because the Lambda runtime or a test may replace it."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -82,18 +82,19 @@ class _StdoutHandler(logging.StreamHandler[TextIO]):
 _handler = _StdoutHandler()
 for _name in LOGGERS:
     logging.getLogger(_name).addHandler(_handler)
-    # Otherwise, the Lambda runtime's handler of the root logger would print the line again, as text.
+    # Otherwise, the Lambda runtime's root log handler would print the line again as text.
     logging.getLogger(_name).propagate = False
 _log = logging.getLogger(__name__)
 _log.setLevel(logging.INFO)
 
 
 def log_request(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Log each request with its cost, and return its id in a response header.
+    """Log a request with its cost, and return the request id in a response header (middleware).
 
     `route` is the path pattern, because an id in the path may be an email. Capacity is in DynamoDB units.
     """
-    # API Gateway's request id, which is also in its own log and header. Without API Gateway, it is the invocation id.
+    # API Gateway's request id, which also appears in the gateway's own log and header. Without API Gateway, this is the
+    # invocation id.
     request_id = request.context.get("requestId") or getattr(request.lambda_context, "aws_request_id", None)
     start = clock.monotonic()
     set_request_id(request_id)
@@ -126,21 +127,21 @@ def set_request_id(request_id: str | None) -> None:
 
 
 def log_metrics(metrics: dict[str, str], **members: Any) -> None:
-    """Log one line with `members`. `metrics` contains the names of members that are also metrics, and their units."""
+    """Log one line with these members. `metrics` contains the names and units of the members that are also metrics."""
     if not _log.isEnabledFor(logging.INFO):
         return
     declared = _declare_metrics(settings.table_prefix(), tuple(metrics.items()))
     described = f'{{"_aws":{{"Timestamp":{clock.milliseconds()},"CloudWatchMetrics":{declared}}},'
-    # The line bypasses the logger, which would spend more time on its records and caller search than everything else
-    # takes. Each line is written with a single call. Otherwise, lines from parallel deliveries would interleave.
+    # The line bypasses the logger, whose overhead would exceed everything else. Each line is written in a single call,
+    # because lines from parallel deliveries would otherwise interleave.
     sys.stdout.write(f"{described}{_line('INFO', members)[1:]}\n")
     sys.stdout.flush()
 
 
 @lru_cache
 def _declare_metrics(prefix: str, metrics: tuple[tuple[str, str], ...]) -> str:
-    """Return these metrics' declaration as JSON. It is the same in every line, so it is encoded only once."""
+    """Return the declaration of these metrics as JSON. It is the same in every line, so it is encoded only once."""
     definitions = [{"Name": name, "Unit": unit} for name, unit in metrics]
-    # Each stage has its own namespace, such as `cams-prod`, so that its alarms ignore other stages' metrics.
-    # Metrics have no dimensions: a metric for each route or workspace would cost more than the requests.
+    # Each stage has its own namespace, such as `cams-prod`, so that its alarms ignore other stages' metrics. Metrics
+    # have no dimensions, because one metric per route or workspace would cost more than the requests.
     return _ENCODER.encode([{"Namespace": prefix.removesuffix("-"), "Dimensions": [[]], "Metrics": definitions}])

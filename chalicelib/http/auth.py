@@ -1,7 +1,7 @@
 """Authentication and authorisation (§5). Access is denied by default: two middlewares check every request.
 
-The hash of the bearer token identifies the credential, and the credential identifies the workspace. Each process
-caches credentials for 30 seconds: cached lookups cost nothing, and a revoked or suspended credential may work for that
+The hash of the bearer token identifies the credential, and the credential identifies the workspace. Each process caches
+credentials for 30 seconds. Cached lookups cost nothing, but a revoked or suspended credential may keep working for that
 long.
 """
 
@@ -20,19 +20,19 @@ from chalicelib.credentials import tokens
 CACHE_SECONDS = 30
 _CACHE_SIZE = 10_000
 
-# The routes that accept a visitor token, for its own conversation. `conversations.visitors` restricts them further.
+# The routes that accept a visitor token for its own conversation. `conversations.visitors` restricts them further.
 VISITOR_ROUTES = frozenset(
     {"/agents/{agent_id}/interact/{user_id}/state", "/agents/{agent_id}/interact/{user_id}/messages"}
 )
 
-# The public documentation, see `openapi`.
+# The public documentation (see `openapi`).
 OPEN_ROUTES = frozenset({"/", "/openapi.json", "/docs", "/docs/{asset}"})
 
-# The extensions check the credentials for these paths themselves.
+# Extensions check the credentials for these paths themselves.
 _OPEN_PREFIXES = tuple(prefix for extension in extensions.enabled() for prefix in extension.open_prefixes)
 
-# The table of §5. The first prefix that matches a path decides which credentials are accepted. Only the workspace key
-# issues access tokens; otherwise an expiring token could issue a successor before it expires.
+# The table in §5. The first prefix that matches a path determines which credentials are accepted. Only the workspace
+# key can issue access tokens. Otherwise, a token could issue its own successor before it expires.
 ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
     *(
         (prefix, frozenset({tokens.WORKSPACE}))
@@ -50,11 +50,11 @@ ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
 
 
 class Caller(NamedTuple):
-    """A request's credential. `agent_id` is set for an agent key, which gives access only to that agent.
+    """A request's credential. `agent_id` is set for an agent key, which gives access to only that agent.
 
-    `scopes` is None if the credential permits all routes of its kind (`privileges`). `ends_at` is in Unix seconds, or
-    None for no expiry. For a visitor token, `conversation` is its conversation's fingerprint. The agent's creation time
-    is then also set, and the conversation's if it existed (`credentials.visitors`).
+    `scopes` is None if the credential may use all routes of its kind (`privileges`). `ends_at` is in Unix seconds, or
+    None if the credential does not expire. For a visitor token, `conversation` is its conversation's fingerprint.
+    `agent_created` is then also set, and `conversation_created` if the conversation existed (`credentials.visitors`).
     """
 
     workspace_id: str
@@ -71,9 +71,10 @@ class Caller(NamedTuple):
 
 
 class _CachedCaller(NamedTuple):
-    """A cached caller: when it was looked up, and when the entry expires.
+    """A cached caller, with the times when it was looked up and when the entry expires.
 
-    Times are in Unix milliseconds, because the monotonic clock may stop while the function is frozen between requests.
+    Times are wall-clock Unix milliseconds, because the monotonic clock may stop while the function is frozen between
+    requests.
     """
 
     since: int
@@ -102,7 +103,7 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
         return get_response(request)
     token_hash = tokens.fingerprint(unchecked_bearer(request))
     if token_hash not in _cache:
-        bearer(request)  # malformed tokens cost no database request
+        bearer(request)  # a malformed token costs no database request
     authenticated = _find(token_hash).caller
     if authenticated.kind not in credentials_for(request.path):
         raise errors.Forbidden()
@@ -117,7 +118,7 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
 def require_own_path(request: Request, get_response: Callable[[Request], Response]) -> Response:
     """Raise Forbidden if an agent key is used for another agent, or a visitor token for another conversation.
 
-    This middleware needs decoded path values.
+    This middleware must run after path values are decoded.
     """
     if not is_open(request.path):
         agent_id, conversation, values = caller().agent_id, caller().conversation, request.uri_params or {}
@@ -147,18 +148,18 @@ def acting_as(acting: Caller) -> Iterator[None]:
 
 @cache
 def credentials_for(path: str) -> frozenset[str]:
-    """Return the credential kinds that a route accepts: none for a path outside the table (default deny)."""
+    """Return the credential kinds that a route accepts. A path outside the table accepts none (default deny)."""
     kinds = next((kinds for prefix, kinds in ROUTE_CREDENTIALS if path.startswith(prefix)), frozenset[str]())
     return kinds | {tokens.VISITOR} if path in VISITOR_ROUTES else kinds
 
 
 def forget(token_hash: str) -> None:
-    """Forget a cached credential that has changed. Other processes may use it for up to 30 more seconds."""
+    """Remove a changed credential from the cache. Other processes may use it for up to 30 more seconds."""
     _cache.pop(token_hash, None)
 
 
 def clear_cache() -> None:
-    """Forget all cached credentials."""
+    """Remove all credentials from the cache."""
     _cache.clear()
 
 

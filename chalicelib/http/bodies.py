@@ -26,9 +26,9 @@ _MAX_ERRORS = 1_000
 
 
 def read() -> Any:
-    """Return the JSON body as the model that `@Operation` declares. It is parsed once, even if the view runs again.
+    """Return the JSON body as the model that `@Operation` declares.
 
-    Raise Invalid and UnsupportedMediaType.
+    The body is parsed once, even if the view runs again. Raise Invalid and UnsupportedMediaType.
     """
     current = current_request.current()
     if current.body is None:
@@ -37,7 +37,7 @@ def read() -> Any:
 
 
 def check_size(name: str, raw: bytes, max_bytes: int, max_values: int) -> None:
-    """Raise TooLarge if a JSON text has more bytes, members or elements. `name` begins the message."""
+    """Raise TooLarge if a JSON text exceeds the limits. The error message begins with `name`."""
     if len(raw) > max_bytes and _size(raw) > max_bytes:
         raise errors.TooLarge(f"{name} must be at most {max_bytes:,} bytes.")
     if len(raw) > max_values and _most_values(raw) > max_values:  # each value takes at least one byte
@@ -52,7 +52,7 @@ def parse(model: type[Model], raw: bytes) -> Model:
 
     if not raw.strip():
         raise errors.Invalid("The body is empty; send a JSON object.")
-    # Non-finite numbers are checked here, because a member that accepts any JSON would accept them.
+    # Non-finite numbers are rejected here, because a member that accepts any JSON would accept them.
     for location in find_non_finite(raw):
         raise errors.Invalid.member(dotted(location), "must be a finite number")
     try:
@@ -66,12 +66,12 @@ def parse(model: type[Model], raw: bytes) -> Model:
 
 
 def issue_of(detail: "ErrorDetails") -> errors.MemberIssue:
-    """Return the model rule that was violated, without the value."""
+    """Return the violated rule, without the value."""
     return errors.MemberIssue(path=dotted(detail["loc"]), message=_rule(detail))
 
 
 def dotted(location: "Location") -> str:
-    """Return a member's path for an issue or a warning."""
+    """Return a member's dotted path for an issue or a warning."""
     return ".".join(str(step)[:64] or '""' for step in location)
 
 
@@ -99,7 +99,7 @@ def _ignored_members(body: Any) -> list[errors.MemberIssue]:
 
 
 def _unknown_members(body: Any) -> list[errors.MemberIssue]:
-    """Return an issue for each unknown member, at most 20. Raise Invalid instead if the caller prefers errors."""
+    """Return an issue for each unknown member, at most 20. If the caller prefers errors, raise Invalid instead."""
     from chalicelib.http.wire import find_unknown_members
 
     unknown = [(dotted(location), value) for location, value in islice(find_unknown_members(body), _MAX_ISSUES)]
@@ -115,16 +115,16 @@ def _raw_body() -> bytes:
 
 
 def _size(raw: bytes) -> int:
-    """Return the size of a body in bytes. An escape such as \\u00e9 counts as two, as it would in UTF-8.
+    """Return a body's size in bytes. An escape such as \\u00e9 counts as two bytes, as it would in UTF-8.
 
-    A \\u after another backslash counts in full, because the pair is usually an escaped backslash. A malformed escape
-    counts too little, but the parser rejects such a body.
+    A \\u after another backslash counts in full, because the pair is usually an escaped backslash. Malformed escapes
+    are undercounted, but the parser rejects such a body.
     """
     return len(raw) - 4 * (raw.count(b"\\u") - raw.count(b"\\\\u"))
 
 
 def _most_values(raw: bytes) -> int:
-    """Return an upper bound for the number of values in a JSON text: each value follows one of these characters."""
+    """Return an upper bound for the number of values in a JSON text. Each value follows one of these characters."""
     return sum(map(raw.count, (b",", b"[", b"{")))
 
 
@@ -143,6 +143,6 @@ def _rule(detail: "ErrorDetails") -> str:
         "bool_type": "must be a boolean",
     }
     message = re.sub(r"^(Input|String|List) should", "must", detail["msg"])
-    # Pydantic appends this text to the list length rule.
+    # Pydantic appends this text to the rule for list lengths.
     message = re.sub(r" after validation, not \d+$", "", message)
     return known.get(detail["type"], message.replace("Invalid JSON:", "is not valid JSON:"))

@@ -1,7 +1,7 @@
 """The `Cache-Control` header: browsers and proxies may store only public files.
 
-Any other response may contain a secret: a browser once served a cached password to a page without a credential.
-Callers that store responses themselves can still use `ETag` and `If-None-Match`.
+Other responses may contain secrets. For example, a browser once served a cached password to a page without a
+credential. Callers that cache responses themselves can still use `ETag` and `If-None-Match`.
 """
 
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from chalicelib import extensions
 from chalicelib.http import auth
 
 CACHE_CONTROL, _NO_STORE = "Cache-Control", "no-store"
-# Routes that return the same response to all callers. Their responses declare how long they may be stored.
+# Routes that return the same response to all callers. Their responses specify how long they may be stored.
 STORABLE_ROUTES = auth.OPEN_ROUTES.union(*(extension.storable_routes for extension in extensions.enabled()))
 
 
 def forbid_storing(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Forbid browsers and proxies to store the response, unless its route is public (middleware)."""
+    """Forbid browsers and proxies from storing the response, unless its route is public (middleware)."""
     response = get_response(request)
     if request.path not in STORABLE_ROUTES or CACHE_CONTROL not in response.headers:
         response.headers = {**response.headers, CACHE_CONTROL: _NO_STORE}

@@ -1,11 +1,11 @@
-"""The innermost middleware: runs the view in a unit of work and commits the writes that the view staged.
+"""The innermost middleware, which runs the view in a unit of work and commits the writes that the view staged.
 
-If another write commits first, the view runs again (`storage.retry_on_conflict`). Therefore, a view bases its decisions
-only on its reads, and builds its response in memory. Writes that it commits separately must be idempotent.
+If another write commits first, the view runs again (`storage.retry_on_conflict`). Therefore, a view must base its
+decisions only on its reads, and build its response in memory. Any writes that it commits separately must be idempotent.
 
-If the request has an `Idempotency-Key`, the same commit also stores the key and the response, on condition that the key
-is new. A repeated request then receives the stored response. If a request stages no write, no response is stored,
-because running it again has no effect.
+If the request has an `Idempotency-Key`, the same commit also stores the key and the response, provided that the key is
+new. A repeated request then receives the stored response. If a request stages no writes, its response is not stored,
+because running the request again is harmless.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -24,7 +24,7 @@ def commit(routes: Mapping[str, Container[str]], request: Request, get_response:
 
     Raise the error of the first staged step that fails, KeyReused, or Invalid for a malformed key.
 
-    `routes` contains each route's methods, because an unsupported method gets 405 regardless of its key.
+    `routes` contains each route's methods, because an unsupported method returns 405 regardless of the key.
     """
     if request.method not in routes[request.context["resourcePath"]]:
         return get_response(request)
@@ -38,8 +38,8 @@ def commit(routes: Mapping[str, Container[str]], request: Request, get_response:
         except idempotency.AlreadyCommitted as error:
             stored_response = error.stored_response
         except errors.ApiError:
-            # An identical request may have been committed, or an earlier attempt of this request whose outcome was
-            # lost.
+            # An identical request may have been committed, or an earlier attempt at this request may have succeeded
+            # although its outcome was lost.
             stored_response = idempotency.find_committed(key) if key else None
             if stored_response is None:
                 raise
@@ -49,10 +49,10 @@ def commit(routes: Mapping[str, Container[str]], request: Request, get_response:
 def _run(
     request: Request, get_response: _GetResponse, key: idempotency.RequestKey | None
 ) -> tuple[Response, StoredResponseRow | None]:
-    """Run the view once and commit its writes, including the key if there is one. Return the response.
+    """Run the view once, commit its writes and the key, if there is one, and return the response.
 
-    Chalice has already turned a view's error into a response. A view that stages no write may have read the effect of
-    an identical request. In that case, return that request's stored response.
+    Chalice has already turned a view's error into a response. A view that stages no writes may have read the effect of
+    an identical request. In that case, return the stored response to that request.
     """
     stored_response = None
     with storage.written_by(auth.author()), storage.unit_of_work() as unit:
@@ -69,6 +69,6 @@ def _run(
 
 
 def send(messages: Iterable[tuple[str, str]]) -> None:
-    """Send a committed unit's messages, given as queues and texts."""
+    """Send a committed unit's messages. Each message is a queue and a text."""
     for queue, text in messages:
         queues.send(queue, [text], auth.caller().workspace_id)

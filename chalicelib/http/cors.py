@@ -1,10 +1,11 @@
-"""CORS: the routes that pages from other origins may call, and the responses that they may read.
+"""CORS headers: which routes pages from other origins may call, and which responses they may read.
 
-- Any page may call the visitor token routes, and read the response to a request with such a token.
-- Other responses can be read only by pages of the stage's own origin (`CAMS_CORS_ORIGIN`), if it has one.
+- Any page may call the visitor token routes, and read the responses to requests with such a token.
+- Other responses can be read only by pages from the stage's allowed origin (`CAMS_CORS_ORIGIN`), if there is one.
 
-The gateway answers preflights by itself, from the route configuration. It cannot know the credential of the request
-that follows, so a visitor route's preflight allows any origin, and the response headers decide.
+The gateway responds to preflight requests itself, based on the route configuration. It cannot know the credential of
+the actual request. Therefore, a visitor route's preflight response allows any origin, and the headers of the actual
+response decide.
 """
 
 from collections.abc import Callable
@@ -25,8 +26,9 @@ def _allowing(origin: str) -> CORSConfig:
     )
 
 
-# Off by default: the edge routes accept an agent key, which is a server-side secret. Anyone who finds it in a page can
-# read all of the agent's conversations, and the platform keys in its record. A stage may allow one origin.
+# Off by default, because the edge routes accept an agent key, which is a server-side secret. Anyone who finds the key
+# in a page can read all of the agent's conversations, and the platform keys in its record. A stage may allow one
+# origin.
 CORS = _allowing(settings.cors_origin()) if settings.cors_origin() else None
 PREFIXES = ("/v2/agents/", "/agents/")
 VISITORS = _allowing("*")
@@ -37,7 +39,7 @@ def allow_pages(request: Request, get_response: Callable[[Request], Response]) -
     """Set a response's CORS headers. This middleware encloses `envelope`, so error responses also get the headers."""
     response = get_response(request)
     headers = response.headers
-    if request.path in auth.VISITOR_ROUTES:  # replaces the preflight headers that Chalice has set
+    if request.path in auth.VISITOR_ROUTES:  # replaces the preflight headers that Chalice sets
         headers = {name: value for name, value in headers.items() if not name.startswith(_BEGINNING)}
     response.headers = {**_headers_for(request), **headers}
     return response
@@ -50,6 +52,6 @@ def _headers_for(request: Request) -> dict[str, str]:
 
 
 def _has_visitor_token(request: Request) -> bool:
-    """Return whether the request has a visitor token, even an expired one, so that a page can read the error."""
+    """Return whether the request has a visitor token. Expired tokens count, so that the page can read the error."""
     token = auth.unchecked_bearer(request)
     return token.startswith(tokens.VISITOR_PREFIX) and tokens.kind(token) == tokens.VISITOR

@@ -1,4 +1,4 @@
-"""The current request: its query, preferences and its parsed body. A view that runs again reuses the body."""
+"""The current request: its query, preferences and parsed body. A view that runs again reuses the body."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from chalicelib import errors
 
 
 class CurrentRequest:
-    """A request, with its parsed body and the response warnings once the body is parsed."""
+    """A request. Once its body is parsed, it also contains the body and the response warnings."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -52,15 +52,15 @@ def query_value(name: str) -> str | None:
     query = request().query_params
     values: list[str] = query.getlist(name) if query and name in query else []
     if len(values) > 1:
-        raise errors.Invalid.member(name, "must be given once")
+        raise errors.Invalid.member(name, "must not be repeated")
     return values[0] if values else None
 
 
 def require_known_query(names: Sequence[str]) -> None:
-    """Raise Invalid if the query contains another parameter."""
+    """Raise Invalid if the query contains any other parameter."""
     for name in request().query_params or ():
         if name not in names:
-            rule = f"is not a query parameter of this route; it has {', '.join(names) or 'none'}"
+            rule = f"is not a query parameter of this route, which has {', '.join(names) or 'none'}"
             raise errors.Invalid.member(name[:64] or '""', rule)
 
 

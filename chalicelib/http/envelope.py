@@ -1,4 +1,4 @@
-"""The two outer middlewares: one wraps every error in the same envelope, and one decodes path values.
+"""Two outer middlewares: one wraps every error in the same envelope, and the other decodes path values.
 
 Chalice passes path values percent-encoded (https://github.com/aws/chalice/issues/511).
 """
@@ -14,21 +14,22 @@ from chalicelib.http import current_request, parameters
 
 GetResponse = Callable[[Request], Response]
 
-# The path variable for a sealed token. It contains an identifier, so it may be longer than one.
+# The path variable for a sealed token. A token contains an identifier, so it may be longer than an identifier.
 _SEALED = "token"
 _JSON = {"Content-Type": "application/json"}
 _log = logging.getLogger(__name__)
 
 
 def envelope(request: Request, get_response: GetResponse) -> Response:
-    """Wrap every error, ours or Chalice's, in the same envelope (middleware)."""
+    """Wrap all errors, including Chalice's, in the same envelope (middleware)."""
     try:
         with current_request.request_context(request):
             response = get_response(request)
     except errors.ApiError as error:
         response = Response({"Message": str(error)}, status_code=error.STATUS_CODE)
     except Exception:
-        # Raised by a middleware, for example during a credential lookup. Chalice handles view errors in the same way.
+        # A middleware raised this error, for example during a credential lookup. Chalice handles errors from views in
+        # the same way.
         _log.exception("A middleware failed")
         response = Response({}, status_code=500)
     is_finished = response.status_code < 400 or str(response.headers.get("Content-Type")).startswith("text/html")

@@ -1,10 +1,10 @@
 """Optimistic locking over HTTP: response ETags, and the preconditions `If-Match` and `If-None-Match`.
 
-See RFC 9110, section 13. The ETag is the record's version tag (`storage.TaggedRow`), not a hash of the response. It
-costs nothing to compute, and is the same for every form of the record. A view reads the record, checks the headers and
-stages a conditional write, so no other write can happen in between.
+See RFC 9110, section 13. The ETag is the record's version tag (`storage.TaggedRow`) instead of a hash of the response.
+It costs nothing to compute, and is the same for every form of the record. A view reads the record, checks the headers
+and stages a conditional write, so no other write can take effect in between.
 
-A response may include other records, such as an agent's tools. Its ETag then ends with a dot and a digest of
+A response may include other records, such as an agent's tools. In that case, its ETag ends with a dot and a digest of
 their version tags. A `GET` with `If-None-Match` compares the whole tag. `If-Match` compares only the part before the
 dot, so a changed tool does not block a change to the agent.
 """
@@ -28,7 +28,7 @@ OptionalTagged = TypeVar("OptionalTagged", bound=storage.TaggedRow | None)
 _ANY = "*"
 _TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 _TAGS = re.compile(rf"[\s,]*{_TAG}(?:\s*,[\s,]*{_TAG})*[\s,]*")
-# One of our tags without its quotes, because shells remove them.
+# One of the service's own tags without quotes, because shells remove them.
 BARE = re.compile(r"[0-9a-hjkmnp-tv-z]{26}(?:\.[0-9a-f]{16})?")
 # The digest in a tag.
 _DIGEST = re.compile(r'\.[0-9a-f]*(?="$)')
@@ -36,9 +36,9 @@ _RULE = "must be * or a list of quoted tags, as in the ETag header"
 
 
 def tagged(response: Response, row: storage.TaggedRow | None, others: Sequence[storage.TaggedRow] = ()) -> Response:
-    """Return `response` with an ETag for its record and the `others` that it contains.
+    """Return `response` with an ETag for its record and for the `others` that it contains.
 
-    Return 304 without a body if a GET's `If-None-Match` contains this tag.
+    If a GET request's `If-None-Match` contains this tag, return 304 without a body.
     """
     if row is None:
         return response
@@ -55,11 +55,11 @@ def require_match(row: Tagged | None, kind: str) -> Tagged:
 
 
 def check_preconditions(row: OptionalTagged) -> OptionalTagged:
-    """Return `row`. Raise PreconditionFailed if it fails the preconditions, and Invalid for a malformed header."""
+    """Return `row`. Raise PreconditionFailed if a precondition fails, and Invalid if a header is malformed."""
     expected, excluded = (
         _record_tags(IF_MATCH),
         _record_tags(IF_NONE_MATCH),
-    )  # both headers are parsed before either is compared
+    )  # parse both headers before comparing either
     if expected is not None and (row is None or not {_ANY, _tag(row)} & set(expected)):
         raise errors.PreconditionFailed(f"{IF_MATCH} does not match the record's current ETag; read it and try again.")
     if row is not None and _matches_weakly(excluded, _tag(row)):
@@ -75,8 +75,8 @@ def is_conditional() -> bool:
 def pin(row: storage.TaggedRow | None) -> None:
     """Require the same record version in every run of the view. Raise Stale for another version.
 
-    Without this, a replacement that runs again would overwrite a change that the caller has not seen. Do nothing if
-    the request's preconditions already require one version.
+    Otherwise, a replacement that runs again would overwrite a change that the caller has not seen. Do nothing if the
+    request's preconditions already require one version.
     """
     if not _pins_a_version():
         tag = None if row is None else row.version_tag
@@ -103,7 +103,7 @@ def _matches_weakly(tags: list[str] | None, tag: str) -> bool:
 
 
 def _record_tags(name: str) -> list[str] | None:
-    """Return the tags in a header, without the digests for included records."""
+    """Return the tags in a header, without the digests of included records."""
     tags = _header_tags(name)
     return tags and [_DIGEST.sub("", tag) for tag in tags]
 

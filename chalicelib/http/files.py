@@ -1,4 +1,4 @@
-"""Exports as text, in pages: NDJSON, or CSV for spreadsheets. The concatenated pages form one file."""
+"""Exports as pages of text: NDJSON, or CSV for spreadsheets. The concatenated pages form one file."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ NDJSON, CSV = "ndjson", "csv"
 MEDIA = {NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8"}
 # Maximum characters in a spreadsheet cell.
 _MAX_CELL = 32_000
-# Characters after which a cell may begin: cell and line separators of any reader, and quotation marks.
+# Characters after which a cell may begin: the cell and line separators of any reader, and quotation marks.
 _BOUNDARY = r',;\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029"'
 # Characters that a reader may ignore at the beginning of a cell: spaces, control characters and invisible characters.
 _IGNORED = (
@@ -36,23 +36,23 @@ def format_from_request() -> str:
 
 
 def response(form: str, text: str, next_cursor: str | None) -> Response:
-    """Return a page of a file. Its `Link` header contains the next page's URL, unless `next_cursor` is None."""
+    """Return one page of a file. The `Link` header contains the next page's URL, unless `next_cursor` is None."""
     return Response(text, {"Content-Type": MEDIA[form], **_link(next_cursor)})
 
 
 def warning(warnings: Iterable[errors.MemberIssue]) -> dict[str, str]:
-    """Return a header with the `warnings` that the JSON form would contain, or no header if there are none."""
+    """Return a `Warning` header for the `warnings` in the JSON form, or no header if there are none."""
     texts = [f'299 - "{one["path"]}: {one["message"]}"' for one in warnings]
     return {"Warning": ", ".join(texts)} if texts else {}
 
 
 def heading(form: str, columns: Iterable[str]) -> str:
-    """Return the line before a file's first record: the column names of a CSV, otherwise an empty text."""
+    """Return the line before a file's first record: the column names for CSV, otherwise an empty text."""
     return csv_line(columns) if form == CSV else ""
 
 
 def csv_line(cells: Iterable[object]) -> str:
-    """Return a CSV line in which no cell begins like a spreadsheet formula, whatever the separator."""
+    """Return a CSV line in which no cell begins like a spreadsheet formula, whatever separator the reader uses."""
     line = io.StringIO()
     csv.writer(line).writerow(["" if value is None else _cell(str(value)) for value in cells])
     return line.getvalue()
@@ -61,8 +61,8 @@ def csv_line(cells: Iterable[object]) -> str:
 def _cell(text: str) -> str:
     """Return at most 32,000 characters of a text, with an apostrophe before each possible formula.
 
-    The separator that a spreadsheet expects depends on the country, and quotation marks do not protect a cell from
-    another separator. A reader that expects `;` finds a cell that begins with `=` in the line `Ann,"x;=1+1"`.
+    The separator that a spreadsheet expects depends on the country, and quotation marks do not protect against another
+    separator. For example, a reader that expects `;` finds a cell that begins with `=` in the line `Ann,"x;=1+1"`.
     """
     safe = _UNSAFE.sub(r"\g<0>'", text[: _MAX_CELL + 1])
     return safe if len(safe) <= _MAX_CELL else f"{safe[:_MAX_CELL]}…"

@@ -1,9 +1,9 @@
 """`Idempotency-Key`: stored responses, so that a repeated POST, PUT or PATCH takes effect once (`http.commit`).
 
-The response to a request that writes is stored for 24 hours. The sealed document also contains a fingerprint of the
-request, and the queue messages that a replay sends again. A long response is written in pieces before the commit that
-refers to them, so a committed response is always complete. Each attempt to commit writes its own pieces; those of
-failed attempts expire.
+The response to a write request is stored for 24 hours. The sealed document also contains the request's fingerprint, and
+the queue messages that a replay sends again. A long response is written in pieces before the commit that refers to
+them, so a committed response is always complete. Each commit attempt writes its own pieces, and the pieces of failed
+attempts expire.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ METHODS = frozenset({"POST", "PUT", "PATCH"})
 KEY = re.compile(r"[!-~]{1,255}")
 
 _KEPT_SECONDS = 24 * 60 * 60
-# Bytes of a sealed response. Up to `_INLINE` bytes are stored in the key's item, longer responses in pieces of `_PIECE`
-# bytes.
+# Sizes of sealed responses in bytes. Up to `_INLINE` bytes are stored in the key's item, and longer responses in pieces
+# of `_PIECE` bytes.
 _INLINE = 4_000
 _PIECE = 350_000
 
@@ -48,7 +48,7 @@ class AlreadyCommitted(errors.Conflict):
 
 
 class RequestKey(NamedTuple):
-    """A key's partition, which is scoped to one credential, and its request's fingerprint and path values."""
+    """A key's partition, which belongs to one credential, and the request's fingerprint and path values."""
 
     partition: str
     fingerprint: str
@@ -56,9 +56,9 @@ class RequestKey(NamedTuple):
 
 
 def key_of(request: Request) -> RequestKey | None:
-    """Return the key of a POST, PUT or PATCH, or None if it has no key.
+    """Return the key of a POST, PUT or PATCH request, or None if it has no key.
 
-    Raise Invalid if the key is malformed, or if a visitor sends it, because each new key would store a response.
+    Raise Invalid if the key is malformed. Also raise it for visitors, because each new key would store a response.
     """
     key = request.headers.get(HEADER)
     if key is None or auth.is_open(request.path):
@@ -66,7 +66,7 @@ def key_of(request: Request) -> RequestKey | None:
     caller = auth.caller()
     if caller.kind == tokens.VISITOR:
         raise errors.Invalid.member(
-            HEADER, "must not be sent with a visitor token; omit it, and repeat a message with the same mid"
+            HEADER, "must not be sent with a visitor token; omit the header, and retry a message with the same mid"
         )
     if request.method not in METHODS:
         return None
@@ -77,17 +77,17 @@ def key_of(request: Request) -> RequestKey | None:
 
 
 def find(key: RequestKey) -> StoredResponseRow | None:
-    """Return the stored response, or None, with an eventually consistent read. Raise KeyReused."""
+    """Return the stored response, or None, from an eventually consistent read. Raise KeyReused."""
     return _matching(key, storage.find(StoredResponseRow, key.partition, "answer", consistent=False))
 
 
 def find_committed(key: RequestKey) -> StoredResponseRow | None:
-    """Return the stored response as of the last commit, or None, with a transactional read. Raise KeyReused."""
+    """Return the stored response as of the last commit, or None, from a transactional read. Raise KeyReused."""
     return _matching(key, storage.find_serializable(storage.Key(StoredResponseRow, key.partition, "answer")))
 
 
 def stage(key: RequestKey, response: Response, messages: Sequence[tuple[str, str]]) -> None:
-    """Stage the key with its response, on condition that the key is new. Its error takes precedence.
+    """Stage the key with its response, on the condition that the key is new. This condition's error takes precedence.
 
     The commit raises AlreadyCommitted or KeyReused if the key exists.
     """
@@ -100,13 +100,13 @@ def stage(key: RequestKey, response: Response, messages: Sequence[tuple[str, str
         row.body = sealed
     else:
         _write_pieces(row, sealed)
-    # DynamoDB may delete an expired item days later.
+    # DynamoDB may delete an expired item only days later.
     is_expired = StoredResponseRow.expires_at <= clock.to_datetime(clock.seconds())
     storage.put_first(row, StoredResponseRow.part.does_not_exist() | is_expired, lambda item: _failure(key, item))
 
 
 def replay(stored_response: StoredResponseRow) -> Response:
-    """Return the stored response, marked as a replay. Send its queue messages again: the first send may have failed."""
+    """Return the stored response, marked as a replay. Resend its queue messages, in case the first send failed."""
     answer = stored_response.open()
     for queue, text in answer["messages"]:
         queues.send(queue, [text], stored_response.workspace_id)
@@ -125,7 +125,7 @@ def _fingerprint(request: Request) -> str:
 
 
 def _matching(key: RequestKey, stored_response: StoredResponseRow | None) -> StoredResponseRow | None:
-    """Return the stored response, or None if it is absent or expired. Raise KeyReused if the request differs."""
+    """Return the stored response, or None if it is missing or expired. Raise KeyReused if the request differs."""
     if stored_response is None or stored_response.expires_at <= clock.to_datetime(clock.seconds()):
         return None
     if stored_response.open()["fingerprint"] != key.fingerprint:

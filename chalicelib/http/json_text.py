@@ -1,4 +1,4 @@
-"""Composes responses from JSON texts without parsing them. All texts have the form of `storage.encode_json`."""
+"""Composes responses from JSON texts without parsing them. All texts have the format of `storage.encode_json`."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,15 +11,15 @@ from chalicelib.http import responses
 
 
 def success(message: str, text: str, warnings: Sequence[errors.MemberIssue] = ()) -> Response:
-    """Return the success envelope for a record with this JSON text. `warnings` are added to the body's warnings."""
+    """Return the success envelope for a record's JSON text. `warnings` are added to the body's warnings."""
     opening = storage.encode_json(responses.success_members(message, warnings)).decode().removesuffix("}")
     return responses.text_response(f'{opening},"data":{text}}}')
 
 
 def list_response(message: str, records: list[str], next_cursor: str | None, **members: Any) -> Response:
-    """Return the envelope for a list of JSON text records, with `nextCursor` unless it is the last page.
+    """Return the envelope for a list of records as JSON texts, with `nextCursor` unless this is the last page.
 
-    `members` are further members of the envelope.
+    `members` are added to the envelope.
     """
     start = storage.encode_json({"success": True, "message": message, **members}).decode()[:-1]
     end = f',"nextCursor":{json.dumps(next_cursor)}' if next_cursor else ""
@@ -27,18 +27,19 @@ def list_response(message: str, records: list[str], next_cursor: str | None, **m
 
 
 def with_members(members: dict[str, Any], text: str) -> str:
-    """Return the JSON text of an object: `members`, then the members in `text`, an object that is not parsed.
+    """Return the JSON text of an object that contains `members`, then the members of the object `text`.
 
-    `members` is not empty and shares no name with `text`, which has the form of `storage.encode_json`.
+    `members` must not be empty or share a name with `text`. `text` is not parsed and has the format of
+    `storage.encode_json`.
     """
     start = storage.encode_json(members).decode()
     return start if text == "{}" else f"{start.removesuffix('}')},{text[1:]}"
 
 
 def with_list(text: str, name: str, items: Iterable[str]) -> str | None:
-    """Return the JSON text of an object: the members in `text`, as in `with_members`, then a list of JSON texts.
+    """Return the JSON text of an object: the members of `text`, as in `with_members`, then a list of JSON texts.
 
-    Return None if the object does not fit in a response, without reading all `items`.
+    If the object does not fit in a response, return None without reading all `items`.
     """
     elements: list[str] = []
     size = len(text)

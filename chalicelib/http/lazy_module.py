@@ -15,5 +15,5 @@ class LazyModule:
 
     def __getattr__(self, attribute: str) -> Any:
         value = getattr(import_module(self._name), attribute)
-        setattr(self, attribute, value)  # later uses do not call this method
+        setattr(self, attribute, value)  # later accesses do not call this method
         return value

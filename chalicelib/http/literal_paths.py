@@ -1,7 +1,7 @@
-"""Paths in which an id equals a word in another route: an agent may have the id `import`, as in `/v3/agents/import`.
+"""Handles ids that equal a word in another route, such as an agent with the id `import` (`/v3/agents/import`).
 
-API Gateway prefers the route with the word. If that route lacks a method, the method belongs to the route with the
-variable. `chalice_guard` declares them to API Gateway, and `Service` calls the other view.
+API Gateway prefers the literal route. If that route lacks a method, the method belongs to the route with the variable.
+`chalice_guard` declares these methods to API Gateway, and `Service` calls the view of the route with the variable.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ from chalice.app import Chalice
 
 
 class Service(Chalice):
-    """A Chalice app in which every method of a literal path reaches a view."""
+    """A Chalice app in which a literal path's missing methods reach the route with the variable."""
 
     def __call__(self, event: Any, context: Any) -> dict[str, Any]:
         """Handle an HTTP request event."""
@@ -19,7 +19,7 @@ class Service(Chalice):
 
 
 def with_variable(routes: Mapping[str, Container[str]], event: Any) -> Any:
-    """Return the event. If the literal path lacks the method, return an event for the route with the variable."""
+    """Return the event, or an event for the route with the variable if the literal path lacks the method."""
     context = event.get("requestContext", {})
     literal, method = context.get("resourcePath"), context.get("httpMethod")
     if literal not in routes or method in routes[literal]:
@@ -51,6 +51,6 @@ def _covers(segment: str, word: str) -> bool:
 
 
 def _words(literal: str, path: str) -> dict[str, str]:
-    """Return the words of `literal` at the positions of the variables in `path`, by variable."""
+    """Return, for each variable in `path`, the word at its position in `literal`."""
     pairs = zip(path.split("/"), literal.split("/"), strict=True)
     return {segment[1:-1]: word for segment, word in pairs if segment != word}

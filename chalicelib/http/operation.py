@@ -4,8 +4,8 @@
     @Operation(body="models.ToolIn", data="models.Tool", creates=True, raises=(errors.NotFound, errors.TooLarge))
     def create_tool(agent_id: str) -> Response: ...
 
-`bodies.read()` parses the body with the declared model, and the OpenAPI document is built from the declarations.
-Models are named relative to the view's package and imported at first use, so requests only load the models they need.
+`bodies.read()` parses the body with the declared model, and the OpenAPI document is built from the declarations. Model
+names are relative to the view's package. Models are imported on first use, so requests load only the models they need.
 """
 
 import re
@@ -21,9 +21,10 @@ from chalicelib.errors import ApiError
 from chalicelib.http import current_request
 from chalicelib.ids import IDENTIFIER
 
-# Default maximum bytes of a request body: enough for the largest record that can be stored.
+# Default maximum size of a request body in bytes, enough for the largest record that can be stored.
 MAX_BODY_BYTES = 2_000_000
-# Default maximum members and elements of a request body. Each takes up to a kilobyte of memory during validation.
+# Default maximum number of members and elements in a request body. Each one takes up to a kilobyte of memory during
+# validation.
 MAX_BODY_VALUES = 80_000
 
 Parameters = ParamSpec("Parameters")
@@ -41,18 +42,18 @@ class Operation:
       checked before parsing.
     - `data`: the type of `data` in the envelope, such as `"list[record.AgentV3]"`.
     - `bare`: the type of a response without an envelope.
-    - `files`: the media types of a response that is a file, in pages that a `Link` header connects. With `data`, the
-      media types that `Accept` can request instead of the envelope, without pages.
-    - `query`, `headers`: the names of the query parameters and headers. The ones in `requires` are mandatory.
-    - `position`: the form of `cursor`, by default an identifier.
-    - `bounded`: a list that examines a bounded number of entries. A page may be short, the response has `hasMore`, and
-      a `limit` above the maximum is lowered to it.
-    - `members`: the names of further members of the envelope.
-    - `raises`: the errors specific to this endpoint. The common ones (authentication, validation, availability) are
-      derived from the other arguments.
+    - `files`: the media types of a response that is a file, whose pages a `Link` header connects. With `data`, the
+      media types that `Accept` can request instead of the envelope. These responses have no pages.
+    - `query`, `headers`: the names of the query parameters and headers. Those in `requires` are mandatory.
+    - `position`: the pattern of `cursor`, by default an identifier.
+    - `bounded`: the list examines a bounded number of entries. A page may be short, the response contains `hasMore`,
+      and a `limit` above the maximum is reduced to the maximum.
+    - `members`: the names of additional envelope members.
+    - `raises`: the errors that are specific to this endpoint. The common errors (authentication, validation,
+      availability) are derived from the other arguments.
     - `creates`: the endpoint creates a record and returns it.
-    - `warns`: the response can have `warnings`, which name members that are unknown, are ignored, name no record,
-      or outlive the token.
+    - `warns`: the response can contain `warnings` about members that are unknown, are ignored, refer to a missing
+      record, or outlive the token.
     - `tag`: the resource, by default the view's package.
     """
 
@@ -94,12 +95,12 @@ class Operation:
 
     @property
     def extension(self) -> str:
-        """The name of the extension that the endpoint belongs to, which is empty for core."""
+        """The name of the endpoint's extension, which is empty for core."""
         _, _, below = self.package.partition("chalicelib.extensions.")
         return below.partition(".")[0]
 
     def resolve(self, type_name: str | None) -> Any:
-        """Return the type with the name in `body`, `data` or `bare`, or None for an empty name."""
+        """Return the type for a name from `body`, `data` or `bare`, or None for an empty name."""
         return type_name and _resolve(self.package, type_name)
 
 

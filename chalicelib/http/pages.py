@@ -1,8 +1,8 @@
-"""List responses with cursor pagination. Some lists in §4 are returned whole unless a page is requested.
+"""List responses with cursor pagination. Some lists in §4 are returned in full unless the request asks for a page.
 
-A list view passes two callables: `fetch(after, limit)` yields at most `limit` rows after the position `after`, and
-`render(row)` returns one record. A list from an index also passes `read(entries)`, which yields the position of each
-entry with its row, or with None if the record has been deleted. Reading stops when the response is full.
+A list view passes two callables: `fetch(after, limit)` yields up to `limit` rows after the position `after`, and
+`render(row)` returns a record. A list that reads an index also passes `read(entries)`, which yields each entry's
+position with its row, or with None if the record has been deleted. Reading stops when the response is full.
 """
 
 import json
@@ -15,7 +15,8 @@ from chalice.app import Response
 from chalicelib.http import current_request, json_text, parameters, responses
 from chalicelib.storage import AnyRow, Document
 
-# Maximum records, and characters of their JSON, that a request examines. The last record may exceed the latter.
+# The maximum number of records, and of characters of their JSON, that a request examines. The last record may exceed
+# the character limit.
 MAX_EXAMINED = 500
 MAX_OPENED = 6_000_000
 _PORTION = 100  # records per query after the first one
@@ -26,10 +27,10 @@ PositionedRows = Iterator[tuple[str, AnyRow | None]]
 
 
 class SealedJsonRow(Protocol):
-    """A bounded list's row, with a sealed JSON object."""
+    """A row in a bounded list, with a sealed JSON object."""
 
     def text(self) -> str:
-        """Return the JSON text of an object."""
+        """Return the object as JSON text."""
 
 
 AnySealedJsonRow = TypeVar("AnySealedJsonRow", bound=SealedJsonRow)
@@ -45,7 +46,7 @@ def page(
     render: Render[AnyRow],
     read: Callable[[Iterable[AnyRow]], PositionedRows[AnyRow]] = _as_read,
 ) -> Response:
-    """Return the page that `limit` and `cursor` request, or less if the response would be too large. Raise Invalid."""
+    """Return the page for `limit` and `cursor`, or fewer records if the response would be too large. Raise Invalid."""
     limit = parameters.limit()
     rows = fetch(parameters.cursor(), limit + 1)
     taken = _take(read(islice(rows, limit)), render)
@@ -54,7 +55,7 @@ def page(
 
 
 class Examined(NamedTuple):
-    """An examined entry of a bounded list: its position, its record if it is listed, and whether an entry follows."""
+    """An examined entry in a bounded list: its position, its record if it is listed, and whether more follow."""
 
     position: str
     record: Any
@@ -66,8 +67,8 @@ def examine(
 ) -> Iterator[Examined]:
     """Examine rows one at a time: up to 500 rows, or 6 MB of JSON.
 
-    `show` returns the listed record for a row and its document, or None to omit it. A position without a row marks the
-    end of a partition. The query cost a request, so the position counts as 25 rows.
+    `show` returns the listed record for a row and its document, or None to omit the row. A position without a row marks
+    the end of a partition. Querying the partition cost a request, so the position counts as 25 rows.
     """
     examined = opened = 0
     following = next(rows, None)
@@ -88,7 +89,7 @@ def in_portions(
     limit: int,
     position: Callable[[AnyRow], str] = lambda row: row.position,
 ) -> PositionedRows[AnyRow]:
-    """Yield the rows from `fetch` with their positions. Fetch one more row than a page first, then 100 at a time."""
+    """Yield the rows from `fetch` with their positions. First fetch one row more than a page, then 100 at a time."""
     portion = limit + 1
     while True:
         taken = 0
@@ -108,21 +109,21 @@ def bounded_page(
 ) -> Response:
     """Return up to `limit` records of a bounded list, or fewer if they do not fit in a response.
 
-    `nextCursor` is the position of the last examined entry, so even an empty page may have one. `describe` receives
-    that position, or None at the end of the list, and returns further members for the response.
+    `nextCursor` is the position of the last examined entry, so even an empty page may have a `nextCursor`. `describe`
+    receives that position, or None at the end of the list, and returns additional response members.
     """
     records, position = take_bounded(examined, limit)
     return json_text.list_response(message, records, position, hasMore=position is not None, **describe(position))
 
 
 def bounded_success(message: str, data: dict[str, Any], position: str | None) -> Response:
-    """Return the envelope for a change that examines a bounded number of entries and continues after `position`."""
+    """Return the envelope for a bounded change, which the next request continues after `position`."""
     body = {"success": True, "message": message, "hasMore": position is not None, "data": data}
     return responses.json_response(body if position is None else {**body, "nextCursor": position})
 
 
 def take_bounded(examined: Iterator[Examined], limit: int) -> tuple[list[str], str | None]:
-    """Return a bounded list's records as JSON texts, and the position where it continues, or None at its end."""
+    """Return a bounded list's records as JSON texts, and the position to continue after, or None at the end."""
     last = Examined("", None, False)
 
     def until_full() -> PositionedRows[Any]:
@@ -141,7 +142,7 @@ def take_bounded(examined: Iterator[Examined], limit: int) -> tuple[list[str], s
 def all_or_page(
     message: str, fetch: Callable[[str | None, int | None], Iterator[AnyRow]], render: Render[AnyRow]
 ) -> Response:
-    """Return a page if the query has `limit` or `cursor`, otherwise all records.
+    """Return a page if the query contains `limit` or `cursor`, otherwise all records.
 
     Raise Invalid, and TooLarge if the records do not fit in a response.
     """

@@ -1,4 +1,4 @@
-"""Path and query values. An error names the parameter, but never its value."""
+"""Parses path and query values. Errors contain the parameter's name, but never its value."""
 
 import re
 from urllib.parse import unquote_to_bytes
@@ -8,7 +8,7 @@ from chalicelib.http import current_request, operation
 from chalicelib.ids import DOT_SEGMENTS, IDENTIFIER, IDENTIFIER_RULE, SEALED_ID, SEALED_ID_RULE
 from chalicelib.storage import Document
 
-# Default and maximum records per page. The conversation list has its own page size (`conversations.listing`).
+# Default and maximum number of records per page. The conversation list has its own page size (`conversations.listing`).
 PAGE_SIZE = 20
 MAX_PAGE_SIZE = 100
 MAX_TEXT = 200
@@ -18,7 +18,7 @@ _SECONDS = re.compile(r"0|[1-9][0-9]{0,10}")
 
 
 def identifier(name: str, encoded: str) -> str:
-    """Decode a percent-encoded identifier. Raise Invalid if it is invalid; `name` is the path in the error."""
+    """Decode a percent-encoded identifier. If it is invalid, raise Invalid with the path `name`."""
     try:
         value = unquote_to_bytes(encoded).decode()
     except UnicodeDecodeError:
@@ -31,7 +31,7 @@ def identifier(name: str, encoded: str) -> str:
 
 
 def sealed_id(name: str, encoded: str) -> str:
-    """Decode a percent-encoded token that contains a sealed identifier. Raise Invalid for any other text."""
+    """Decode a percent-encoded sealed identifier. Raise Invalid for any other text."""
     value = unquote_to_bytes(encoded).decode(errors="replace")
     if not SEALED_ID.fullmatch(value):
         raise errors.Invalid.member(name, f"must be {SEALED_ID_RULE}")
@@ -49,7 +49,7 @@ def page() -> int:
 
 
 def limit() -> int:
-    """Return the query parameter `limit`, 1 to 100 and 20 by default. Bounded lists lower it to 100. Raise Invalid."""
+    """Return the query parameter `limit`, from 1 to 100. Bounded lists cap higher values at 100. Raise Invalid."""
     value = current_request.query_value("limit")
     if value is None:
         return PAGE_SIZE
@@ -62,7 +62,8 @@ def limit() -> int:
 def cursor() -> str | None:
     """Return the list position in the query parameter `cursor`, or None for the beginning. Raise Invalid.
 
-    A position is the sort key of the last item read: any identifier, unless the operation declares another form.
+    A position is the sort key of the last item read. It may be any identifier, unless the operation declares another
+    pattern.
     """
     value = current_request.query_value("cursor")
     if value and not operation.current().position.fullmatch(value):
@@ -71,7 +72,7 @@ def cursor() -> str | None:
 
 
 def text(name: str) -> str | None:
-    """Return the query parameter `name`, 1 to 200 characters, or None if it is absent. Raise Invalid."""
+    """Return the query parameter `name`, which has 1 to 200 characters, or None if it is absent. Raise Invalid."""
     value = current_request.query_value(name)
     if value is not None and not 1 <= len(value) <= MAX_TEXT:
         raise errors.Invalid.member(name, f"must have 1 to {MAX_TEXT} characters")
@@ -79,7 +80,7 @@ def text(name: str) -> str | None:
 
 
 def flag(name: str) -> bool | None:
-    """Return the query parameter `name`, true or false, or None if it is absent. Raise Invalid."""
+    """Return the boolean query parameter `name`, or None if it is absent. Raise Invalid."""
     value = current_request.query_value(name)
     if value not in (None, "true", "false"):
         raise errors.Invalid.member(name, "must be true or false")
@@ -102,5 +103,5 @@ def search_text(name: str) -> str:
 
 
 def contains(document: Document, names: tuple[str, ...], text: str) -> bool:
-    """Return whether one of these members of a document contains a case-folded text."""
+    """Return whether any of these document members contains a case-folded text."""
     return not text or any(text in (document.get(name) or "").casefold() for name in names)

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 AGENT_KEY = "SECRET_API_KEY"
 
 _GetResponse = Callable[[Request], Response]
-# Returns a record's model. Importing it takes time, so the function is called only if members are hidden.
+# Returns a record's model. Importing a model takes time, so this function is called only if members are hidden.
 LazyModel = Callable[[], type["WireModel"]]
 
 
 def require_scope(routes: Mapping[str, Mapping[str, Any]]) -> Callable[[Request, _GetResponse], Response]:
-    """Return a middleware that raises Forbidden if the token lacks the operation's scope."""
+    """Return a middleware that raises Forbidden if an access token lacks the operation's scope."""
 
     def middleware(request: Request, get_response: _GetResponse) -> Response:
         if not auth.is_open(request.path) and (granted := auth.caller().scopes) is not None:
@@ -58,15 +58,15 @@ def visible(record: Document, model: LazyModel) -> Document:
 
 
 def require_full_view(record: Document, model: LazyModel, action: str) -> None:
-    """Raise Forbidden if members are hidden from the caller, because `action` would send them elsewhere."""
+    """Raise Forbidden if members are hidden from the caller, because `action` would send these members elsewhere."""
     if visible(record, model) != record:
-        raise errors.Forbidden(f"{action} needs a credential that may read secrets.")
+        raise errors.Forbidden(f"{action} requires a credential that may read secrets.")
 
 
 def keep_hidden(name: str, before: Document, after: Document, model: LazyModel) -> Document:
-    """Return `after` with the hidden members in the list `name`, which a change replaces as a whole.
+    """Return `after` with the hidden members restored in the list `name`, which a change replaces as a whole.
 
-    An entry keeps the secret members of the previous entry with its id, unless the change sets them.
+    An entry keeps the secret members of the previous entry with the same id, unless the change sets them.
     """
     if name not in after:
         return after
@@ -78,7 +78,7 @@ def keep_hidden(name: str, before: Document, after: Document, model: LazyModel) 
 
 
 def keep_sent_back(before: Document, after: Document, model: LazyModel) -> Document:
-    """Return `after`. List entries that the caller sends back unchanged keep the hidden members of the stored ones."""
+    """Return `after`. List entries that the caller sends back unchanged keep the stored entries' hidden members."""
     return after if sees_secrets() else _keep_sent_back(model(), before, after)
 
 
@@ -98,7 +98,7 @@ def _keep_sent_back(model: Any, before: Document, after: Document) -> Document:
 
 
 def _keep_by_id(model: Any, before: list[Document], after: list[Document]) -> list[Document]:
-    """Keep hidden members in a list whose entries were merged by id. Only lists inside the entries were replaced."""
+    """Keep hidden members in a list whose entries were merged by id. Only lists nested in the entries were replaced."""
     stored = {entry["id"]: entry for entry in before}
     return [_keep_sent_back(model, stored.get(entry["id"], {}), entry) for entry in after]
 
@@ -117,9 +117,9 @@ def _content(entry: Document) -> str:
 
 
 def for_agent_key(agent: Document) -> Document:
-    """Return an agent's document as an agent key may see it. For other callers, return it unchanged.
+    """Return an agent's document as an agent key may see it. For other callers, return the document unchanged.
 
-    The key itself is removed, so that a replaced key cannot read its successor.
+    The agent key is removed, so that a replaced key cannot read its successor.
     """
     if auth.caller().kind == tokens.AGENT:
         agent.pop(AGENT_KEY, None)
@@ -130,19 +130,21 @@ def guard_agent_key(before: Document, after: Document, path: str = AGENT_KEY) ->
     """Return `after`. `path` is the path of the agent key in the body.
 
     Raise Forbidden if `after` changes the agent key and the caller is not the workspace key. Raise Invalid if the new
-    key is malformed. Earlier versions stored any text, which can be sent back.
+    key is malformed. Earlier releases stored any text, so a stored key may be sent back.
     """
     key = after.get(AGENT_KEY)
     if key != before.get(AGENT_KEY):
         if auth.caller().kind != tokens.WORKSPACE:
-            raise errors.Forbidden(f"Only the workspace key sets {AGENT_KEY}; omit it.")
+            raise errors.Forbidden(f"Only the workspace key can set {AGENT_KEY}; omit this member.")
         if key is not None and not tokens.is_agent_key(key):
             raise errors.Invalid.member(path, tokens.AGENT_KEY_RULE)
     return after
 
 
 def warn_of_lasting(*paths: str) -> list[errors.MemberIssue]:
-    """Return warnings that these members outlive the caller's access token. The workspace key gets no warnings."""
+    """Return warnings that these members outlive the caller's access token. The workspace key gets none."""
     if auth.caller().kind != tokens.ACCESS:
         return []
-    return [errors.MemberIssue(path=path, message="remains in effect after this access token ends") for path in paths]
+    return [
+        errors.MemberIssue(path=path, message="remains in effect after this access token expires") for path in paths
+    ]

@@ -1,4 +1,4 @@
-"""Parts of a stored document, selected by the marks on its model's members."""
+"""Selects parts of a stored document by the marks on its model's members."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -16,8 +16,8 @@ def secret_members(model: type[WireModel]) -> set[str]:
 def without_secrets(model: type[WireModel], document: dict[str, Any]) -> dict[str, Any]:
     """Return `document` without secret members, at any depth.
 
-    Undeclared members may be secret, so they are removed. This includes a member that an earlier version stored as
-    another type and that is now declared as an object.
+    Undeclared members may be secret, so they are removed. So is a member that is now declared as an object but that an
+    earlier release stored as another type.
     """
     return _project(model, document, _not_secret)
 

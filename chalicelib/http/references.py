@@ -1,7 +1,7 @@
 """References between records by id, such as an organisation's references to agents.
 
-Each resource declares how its records are read, so that resources that refer to each other do not import each other.
-A body that refers to a missing record is stored with a warning: the record may be created later.
+Each resource declares how its records are read, so that resources that refer to each other do not import each other. A
+body that refers to a missing record is stored with a warning, because the record may be created later.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 from chalicelib import errors, storage
 from chalicelib.ids import IDENTIFIER
 
-# Maximum ids that a request looks up. A database request reads at most 16 MB, which is 40 of the largest records.
+# Maximum number of ids that a request looks up. A database request reads at most 16 MB, which is 40 records of maximum
+# size.
 MAX_LOOKED_UP = 40
 _MAX_WARNINGS = 20
 
 
 class _Kind(NamedTuple):
-    """For one kind of record: its key by workspace and id, and whether a row is such a record."""
+    """One kind of record: the key by workspace and id, and a check whether a row is such a record."""
 
     key: Callable[[str, str], storage.Key]
     exists: Callable[[Any], bool]
@@ -38,10 +39,10 @@ def require(kind: str, workspace_id: str, record_id: str) -> None:
 
 
 def require_eventually_consistent(kind: str, workspace_id: str, record_id: str) -> None:
-    """Raise NotFound as `require` does, at half the cost. A record deleted a second ago may still be found."""
+    """Raise NotFound as `require` does, at half the cost. A record that was deleted a second ago may still be found."""
     try:
         _require(kind, workspace_id, record_id, consistent=False)
-    except errors.NotFound:  # an eventually consistent read may miss a new record
+    except errors.NotFound:  # eventually consistent reads may miss a new record
         require(kind, workspace_id, record_id)
 
 
@@ -52,7 +53,7 @@ def _require(kind: str, workspace_id: str, record_id: str, *, consistent: bool) 
 
 
 class References(NamedTuple):
-    """The ids by path in a body member that refers to records of one kind. `known` ids are already stored."""
+    """The ids in a body member that refers to records of one kind, by path. `known` ids are already stored."""
 
     ids: dict[str, str]
     kind: str
@@ -60,14 +61,14 @@ class References(NamedTuple):
 
 
 def ids_by_path(path: str, ids: Sequence[str] | None) -> dict[str, str]:
-    """Return the ids of a list by their paths."""
+    """Return the ids in a list by path."""
     return {f"{path}.{number}": id_ for number, id_ in enumerate(ids or ())}
 
 
 def warn_of_missing(workspace_id: str, *members: References) -> list[errors.MemberIssue]:
-    """Return up to 20 warnings about ids of missing records. Costs one request if there are ids.
+    """Return up to 20 warnings about ids that refer to missing records. Costs one request if there are ids.
 
-    Check at most 40 ids, new ids first. One warning covers the other new ids.
+    Check at most 40 ids, new ids first. One warning covers all new ids that are not checked.
     """
     rows = _look_up(workspace_id, members)
     warnings = [issue for member in members for issue in (*_unchecked(member, rows), *_missing(member, rows))]
@@ -79,16 +80,16 @@ def _look_up(workspace_id: str, members: Sequence[References]) -> dict[tuple[str
     pairs = [(member, id_) for member in members for id_ in member.ids.values() if IDENTIFIER.fullmatch(id_)]
     new_first = sorted(pairs, key=lambda pair: pair[1] in pair[0].known)
     ids = [*dict.fromkeys((member.kind, id_) for member, id_ in new_first)][:MAX_LOOKED_UP]
-    # This read is strongly consistent, because the record may just have been created.
+    # The read is strongly consistent, because the record may just have been created.
     keys = [_kinds[kind].key(workspace_id, id_)._replace(consistent=True) for kind, id_ in ids]
     return dict(zip(ids, storage.find_many(keys), strict=True))
 
 
 def _unchecked(member: References, rows: dict[tuple[str, str], Any]) -> Iterator[errors.MemberIssue]:
-    """Yield a warning about a list's new ids that were not looked up, at the list's path."""
+    """Yield one warning, at the list's path, about a list's new ids that were not looked up."""
     for path, id_ in member.ids.items():
         if IDENTIFIER.fullmatch(id_) and (member.kind, id_) not in rows and id_ not in member.known:
-            message = f"has more new ids than the {MAX_LOOKED_UP} that a request looks up; the others may name nothing"
+            message = f"has more new ids than the {MAX_LOOKED_UP} that a request looks up; the others were not checked"
             yield errors.MemberIssue(path=path.rpartition(".")[0], message=message)
             return
 
@@ -97,5 +98,5 @@ def _missing(member: References, rows: dict[tuple[str, str], Any]) -> Iterator[e
     for path, id_ in member.ids.items():
         is_missing = (member.kind, id_) in rows and not _kinds[member.kind].exists(rows[member.kind, id_])
         if is_missing or not IDENTIFIER.fullmatch(id_):
-            message = f"names no {member.kind} of this workspace; it is stored as sent"
+            message = f"refers to no {member.kind} in this workspace; the value is stored as sent"
             yield errors.MemberIssue(path=path, message=message)

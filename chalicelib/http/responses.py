@@ -1,4 +1,4 @@
-"""Responses: the success envelope (§2.1) and the response size limit."""
+"""Builds responses: the success envelope (§2.1) and the response size limit."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from chalice.app import Response
 from chalicelib import errors, storage
 from chalicelib.http import current_request
 
-# Bytes. A Lambda function's response is limited to 6 MB. `ENVELOPE` leaves room for the headers, and for the envelope
+# Limits in bytes. A Lambda response may have at most 6 MB. `ENVELOPE` leaves room for the headers, and for an envelope
 # with 20 warnings about the longest paths.
 RESPONSE_LIMIT = 6_000_000
 ENVELOPE = 20_000
@@ -17,16 +17,16 @@ _JSON = {"Content-Type": "application/json"}
 
 
 def json_response(body: dict[str, Any]) -> Response:
-    """Return a response with a JSON object and status 200. Raise TooLarge beyond `RESPONSE_LIMIT`."""
+    """Return a response with a JSON object and status 200. Raise TooLarge above `RESPONSE_LIMIT`."""
     return text_response(storage.encode_json(body).decode())
 
 
 def text_response(text: str) -> Response:
-    """Return a response with a serialised JSON object: Chalice's serialiser would escape every non-ASCII character.
+    """Return a response with a serialised JSON object. Chalice's serialiser would escape every non-ASCII character.
 
-    Raise TooLarge beyond `RESPONSE_LIMIT`.
+    Raise TooLarge above `RESPONSE_LIMIT`.
     """
-    # Only the response to a list request without `limit` can exceed the size.
+    # Only responses to list requests without `limit` can exceed the size.
     if not fits(text):
         raise too_large()
     return Response(text, headers=dict(_JSON))
@@ -56,7 +56,8 @@ def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
 
 
 def fits(text: str, room: int = 0) -> bool:
-    """Return whether a JSON text and `room` more bytes fit in a response. Lambda escapes it into a JSON string."""
-    # JSON has no bare control characters. Escaping at most doubles ASCII, and turns other characters into 12 bytes.
+    """Return whether a JSON text plus `room` bytes fit in a response, which Lambda encodes as a JSON string."""
+    # JSON contains no unescaped control characters. Escaping at most doubles the size of ASCII, and turns other
+    # characters into up to 12 bytes.
     longest = len(text) * (2 if text.isascii() else 12)
     return longest < RESPONSE_LIMIT - room or len(json.dumps(text)) < RESPONSE_LIMIT - room

@@ -1,8 +1,9 @@
 """The base classes of all wire models. Their types are strict, and an absent member differs from `null`.
 
-A request model lists the members of a body. They are optional by default, and `null` clears them. Read-only members are
-accepted and ignored, so a client can send back a record that it has read. Other members are rejected (`WireModel`) or
-kept (`OpenWire`, for agents). Enumerations are `Literal` if the specification lists all values, otherwise strings.
+A request model declares the members of a body. They are optional by default, and `null` clears them. Read-only members
+are accepted and ignored, so a client can send back a record that it has read. Undeclared members are rejected
+(`WireModel`) or kept (`OpenWire`, for agents). Enumerations are `Literal` types if the specification lists all values,
+otherwise strings.
 """
 
 import math
@@ -21,7 +22,7 @@ from chalicelib.ids import IDENTIFIER
 
 
 class _StrictNumber:
-    """A JSON number: 3 remains an int, and 3.5 a float. Rejects booleans, strings, NaN and infinities."""
+    """Validates JSON numbers. 3 stays an int, and 3.5 a float. Booleans, strings, NaN and infinities are invalid."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -48,8 +49,9 @@ INTEGRAL_FLOAT_AS_INT = BeforeValidator(_integral_float_to_int)
 
 Identifier = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
 
-# Types for members that may be absent or null. `Open` is `any` in the specification: any JSON value, stored as sent.
-# `bodies.parse` checks that all numbers are finite, because a type that checks each value takes ten times as long.
+# Types for members that may be absent or null. `Open` is the specification's `any`: any JSON value, stored as sent.
+# `bodies.parse` checks that all numbers are finite, because a type that checked each value would take ten times as
+# long.
 OptionalText = str | None
 OptionalNumber = Number | None
 OptionalFlag = bool | None
@@ -58,16 +60,16 @@ Open = Any
 OpenObject = TypeAliasType("OpenObject", dict[str, Open])
 Texts = TypeAliasType("Texts", dict[str, str])
 
-# Named enumerations that several resources use. The name of a `TypeAliasType` is its name in the OpenAPI document.
+# Named enumerations that several resources use. A `TypeAliasType` keeps its name in the OpenAPI document.
 Platform = TypeAliasType("Platform", Literal["vf", "vg"])
 Origin = TypeAliasType("Origin", Literal["web-chat", "chatapp", "community", "gb-chat"])
 
-# A member with a key, a token or a password. `privileges` hides it from some callers.
+# A member that contains a key, a token or a password. `privileges` hides it from some callers.
 SECRET = Field(json_schema_extra={"x-secret": True})
 OptionalSecret = Annotated[OptionalText, SECRET]
 OpenSecret = Annotated[Open, SECRET]
 
-# A visible character: not a space, a control character or another invisible character.
+# A visible character: any character except spaces, control characters and other invisible characters.
 VISIBLE = r"[^\s\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 
 
@@ -78,14 +80,15 @@ def require_visible(text: str) -> str:
     return text
 
 
-# A public member, such as those that a chat widget needs. A visitor token can read only these members (`privileges`).
+# A public member, such as one that a chat widget needs. A visitor token can read only public members (`privileges`).
 PUBLIC = Field(json_schema_extra={"x-public": True})
 PublicText = Annotated[OptionalText, PUBLIC]
 PublicTexts = Annotated[OptionalTexts, PUBLIC]
 PublicNumber = Annotated[OptionalNumber, PUBLIC]
 PublicFlag = Annotated[OptionalFlag, PUBLIC]
 
-# For the document only. `privileges.guard_agent_key` checks new keys, and accepts any text that is already stored.
+# This pattern is used only in the OpenAPI document. `privileges.guard_agent_key` checks new keys, and accepts any text
+# that is already stored.
 OptionalAgentKey = Annotated[
     OptionalText,
     Field(
@@ -98,7 +101,8 @@ OptionalAgentKey = Annotated[
     ),
 ]
 
-# A member that contains the id of a record in this workspace, or of an account on another platform. Templates omit it.
+# A member that contains the id of a record in this workspace, or of an account on another platform. Templates omit such
+# members.
 OWN_ID = Field(json_schema_extra={"x-own-id": True})
 OptionalOwnId = Annotated[OptionalText, OWN_ID]
 OptionalOwnIds = Annotated[OptionalTexts, OWN_ID]
@@ -108,7 +112,7 @@ STRICT = ConfigDict(
     extra="forbid",
     allow_inf_nan=False,
     hide_input_in_errors=True,
-    # Validators are built when a model is first used, so that they do not prolong the cold start.
+    # Validators are built when a model is first used, so that they do not lengthen the cold start.
     defer_build=True,
 )
 
@@ -119,7 +123,7 @@ def read_only() -> Any:
 
 
 def omitted(**options: Any) -> Any:
-    """Return the field for a response member that is absent, and never null, if it has no value."""
+    """Return the field for a response member that is absent, instead of null, if it has no value."""
     return Field(default=None, **options)
 
 
@@ -129,7 +133,7 @@ class WireModel(BaseModel):
     model_config = STRICT
 
     def __repr_args__(self) -> Any:
-        # The repr contains only names, because many models contain keys, tokens or passwords.
+        # The repr contains only member names, because many models contain keys, tokens or passwords.
         return [(None, name) for name in sorted(self.model_fields_set)]
 
     def writable_members(self) -> dict[str, Any]:
@@ -153,13 +157,13 @@ class WireModel(BaseModel):
         return merged
 
     def _sent_members(self) -> list[tuple[str, Any]]:
-        """Return the members that the caller sent. An unknown member may have the same name as a method."""
+        """Return the members that the caller sent, including unknown members with the names of methods."""
         values = {**self.__dict__, **(self.__pydantic_extra__ or {})}
         return [(name, values[name]) for name in sorted(self.model_fields_set)]
 
 
 class OpenWire(WireModel):
-    """A JSON object that keeps unknown members, so that a newer client loses no data."""
+    """A JSON object that keeps unknown members, so that newer clients lose no data."""
 
     model_config = ConfigDict({**STRICT, "extra": "allow"})
     __pydantic_extra__: dict[str, Open] = Field(init=False)
@@ -176,7 +180,7 @@ def find_unknown_members(body: "WireModel") -> Iterator[tuple[Location, Any]]:
 
 
 def find_ignored_members(body: "WireModel") -> Iterator[Location]:
-    """Yield the locations of members in a parsed body that are ignored, because the service sets them."""
+    """Yield the location of each member in a parsed body that is ignored because the service sets it."""
     for location, model in _objects(body, ()):
         for name in sorted(model.model_fields_set & read_only_members(type(model))):
             yield (*location, name)
@@ -194,20 +198,21 @@ def _objects(value: Any, location: Location) -> Iterator[tuple[Location, "WireMo
             if not isinstance(inner, _LEAVES) and name not in read_only_members(type(value)):
                 yield from _objects(inner, (*location, name))
     elif isinstance(value, list) and value and isinstance(value[0], WireModel):
-        # All entries of a list have one type. The 30,000 messages of a state are dictionaries, not models.
+        # All entries in a list have the same type. For example, the 30,000 messages of a state are dictionaries, not
+        # models.
         for index, inner in enumerate(value):
             yield from _objects(inner, (*location, index))
 
 
 _SHAPE = bytes.maketrans(
     b"123456789+E", b"0000000000e"
-)  # signs count too, because deleting them would take three times as long
+)  # signs are counted as digits, because removing them would take three times as long
 _LONG = 200
 _MAX_EXPONENTS = 1_000
 
 
 def find_non_finite(raw: bytes) -> Iterator[Location]:
-    """Yield the locations of NaN and infinities, such as 1e999, in a JSON text. Yield none if it is not valid JSON."""
+    """Yield the locations of NaN and infinities, such as 1e999, in a JSON text. Yield nothing if it is invalid JSON."""
     if not _may_have_non_finite(raw):
         return
     try:
@@ -220,9 +225,9 @@ def find_non_finite(raw: bytes) -> Iterator[Location]:
 
 
 def _may_have_non_finite(raw: bytes) -> bool:
-    """Return whether a text may contain such a number. Parsing the text instead would take ten times as long.
+    """Return whether a text may contain a non-finite number. Parsing the text instead would take ten times as long.
 
-    A number is infinite only if it has an exponent of three digits, or at least 210 digits.
+    A number can be infinite only if it has an exponent of three digits, or at least 210 digits.
     """
     shape = raw.translate(_SHAPE)
     if b"NaN" in raw or b"Infinity" in raw or b"0" * _LONG in shape:
@@ -232,7 +237,8 @@ def _may_have_non_finite(raw: bytes) -> bool:
         at = shape.find(b"0e000", at + 1)
         if at < 0:
             return False
-        # A number follows one of these characters; the digits of a hexadecimal id follow a letter or a quote.
+        # A number follows one of these characters, whereas the digits in a hexadecimal id follow a letter or a
+        # quotation mark.
         if shape[max(0, at - 2 * _LONG) : at].rstrip(b"0.-")[-1:] in b":,[ \t\r\n":
             return True
     return True
@@ -256,7 +262,7 @@ def read_only_members(model: type[WireModel]) -> set[str]:
 
 
 def marked(model: type[WireModel], mark: str) -> set[str]:
-    """Return a model's own members whose schema has this mark."""
+    """Return a model's own members that have this mark in their schema."""
     return {
         name
         for name, field in model.model_fields.items()

@@ -54,7 +54,7 @@ def test_an_unknown_query_parameter_is_refused_by_name(service: Service) -> None
 def test_a_page_that_is_not_a_positive_integer_is_refused(operation: Operation, value: str, service: Service) -> None:
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}?page={value}")
-    rule = "must be given once" if "&" in value else "must be a whole number from 1 to 999999999"
+    rule = "must not be repeated" if "&" in value else "must be a whole number from 1 to 999999999"
     assert assert_refused(answer, operation, "page") == f"page {rule}."
 
 
@@ -77,7 +77,7 @@ def test_a_limit_outside_one_to_a_hundred_is_refused(operation: Operation, value
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}?limit={value}")
     most = "999999999" if operation.is_bounded else "100"
-    rule = "must be given once" if "&" in value else f"must be a whole number from 1 to {most}"
+    rule = "must not be repeated" if "&" in value else f"must be a whole number from 1 to {most}"
     assert assert_refused(answer, operation, "limit") == f"limit {rule}."
 
 
@@ -93,7 +93,7 @@ def test_a_text_to_search_for_has_1_to_200_characters(name: str, value: str, ser
     for operation in operations_with(name):
         with harmless():
             answer = service.api.get(f"{service.path(operation.route)}?{name}={value.format(name)}")
-        rule = "must be given once" if "&" in value else "must have 1 to 200 characters"
+        rule = "must not be repeated" if "&" in value else "must have 1 to 200 characters"
         assert assert_refused(answer, operation, name) == f"{name} {rule}."
 
 
@@ -111,7 +111,7 @@ def test_a_flag_is_true_or_false(name: str, value: str, service: Service) -> Non
     for operation in operations_with(name):
         with harmless():
             answer = service.api.get(f"{service.path(operation.route)}?{name}={value.format(name)}")
-        rule = "must be given once" if "&" in value else "must be true or false"
+        rule = "must not be repeated" if "&" in value else "must be true or false"
         assert assert_refused(answer, operation, name) == f"{name} {rule}."
 
 
@@ -119,8 +119,8 @@ def test_a_flag_is_true_or_false(name: str, value: str, service: Service) -> Non
 def test_an_unknown_order_is_refused(operation: Operation, value: str, service: Service) -> None:
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}?sort={value}")
-    rule = "given once" if "&" in value else "lastModified"
-    assert assert_refused(answer, operation, "sort") == f"sort must be {rule}."
+    rule = "not be repeated" if "&" in value else "be lastModified"
+    assert assert_refused(answer, operation, "sort") == f"sort must {rule}."
 
 
 @pytest.mark.parametrize("query", ["", "?inbox=false"])
@@ -135,7 +135,7 @@ def test_the_list_of_all_agents_is_an_inbox(query: str, service: Service) -> Non
 def test_an_export_has_a_known_format(operation: Operation, value: str, service: Service) -> None:
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}{value}")
-    rule = "must be given once" if "&" in value else "must be ndjson or csv"
+    rule = "must not be repeated" if "&" in value else "must be ndjson or csv"
     assert assert_refused(answer, operation, "format") == f"format {rule}."
 
 
@@ -143,8 +143,8 @@ def test_an_export_has_a_known_format(operation: Operation, value: str, service:
 def test_an_unknown_delivery_status_is_refused(operation: Operation, value: str, service: Service) -> None:
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}?status={value}")
-    rule = "given once" if "&" in value else "one of pending, delivered, failed, unknown, expired"
-    assert assert_refused(answer, operation, "status") == f"status must be {rule}."
+    rule = "not be repeated" if "&" in value else "be one of pending, delivered, failed, unknown, expired"
+    assert assert_refused(answer, operation, "status") == f"status must {rule}."
 
 
 @one_of_each(lambda value: value)
@@ -153,7 +153,7 @@ def test_a_malformed_cursor_is_refused(operation: Operation, value: str, service
     path = service.path(operation.route) + QUERIES.get(operation.name, "?")
     with harmless():
         answer = service.api.call(operation.method, f"{path}&cursor={value}")
-    rule = "must be given once" if "&" in value else "must be the nextCursor of an earlier response"
+    rule = "must not be repeated" if "&" in value else "must be the nextCursor of an earlier response"
     assert assert_refused(answer, operation, "cursor") == f"cursor {rule}."
 
 

@@ -336,7 +336,7 @@ def test_a_visitor_sends_no_idempotency_key(api: Api, conversation: str, body: d
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Idempotency-Key": key}
     with metered() as meter:
         answers = [Api().call("POST", path, body, headers) for path in (STATE, MESSAGES)]
-    rule = "must not be sent with a visitor token; omit it, and repeat a message with the same mid"
+    rule = "must not be sent with a visitor token; omit the header, and retry a message with the same mid"
     for answer in answers:
         refused(answer, 400, "Idempotency-Key", interaction=answer is answers[0])
         assert answer.json["issues"] == [{"path": "Idempotency-Key", "message": rule}]

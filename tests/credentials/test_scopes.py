@@ -260,7 +260,7 @@ def test_a_token_is_not_shown_stored_members_that_are_not_declared(
 
 # ---- warnings of access that outlives a token ------------------------------------------------------------
 
-LASTING = "remains in effect after this access token ends"
+LASTING = "remains in effect after this access token expires"
 
 
 def warned(answer: Answer) -> list[str]:

@@ -194,4 +194,4 @@ def test_a_node_without_an_id_gets_one(api: Api, agent_id: str) -> None:
 def test_the_rule_names_the_parameters_of_the_route(api: Api) -> None:
     answer = api.get("/v3/tokens?size=5")
     assert api.get("/v3/agents?=5").json["message"].startswith('"" is not a query parameter of this route')
-    assert answer.json["message"] == "size is not a query parameter of this route; it has limit, cursor."
+    assert answer.json["message"] == "size is not a query parameter of this route, which has limit, cursor."

@@ -13,12 +13,16 @@ def warned(answer: Answer) -> list[str]:
     """Return the paths in the warnings of a successful response."""
     assert answer.status == 200, answer.text
     messages = {one["message"] for one in answer.json.get("warnings", ())}
-    assert not messages - {f"names no {kind} of this workspace; it is stored as sent" for kind in KINDS} - {UNCHECKED}
+    assert (
+        not messages
+        - {f"refers to no {kind} in this workspace; the value is stored as sent" for kind in KINDS}
+        - {UNCHECKED}
+    )
     return [one["path"] for one in answer.json.get("warnings", ())]
 
 
 KINDS = ("agent", "client", "organisation")
-UNCHECKED = "has more new ids than the 40 that a request looks up; the others may name nothing"
+UNCHECKED = "has more new ids than the 40 that a request looks up; the others were not checked"
 
 
 @pytest.mark.parametrize("is_v2", [True, False], ids=["v2", "v3"])

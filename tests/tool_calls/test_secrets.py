@@ -58,7 +58,7 @@ def test_a_token_that_is_not_shown_secrets_cannot_send_them_to_its_own_server(
     with receiver(reads_any(receivers.OK)) as one:
         assert token.patch(path.removesuffix("/test"), {"tool": {"serverUrl": one.url}}).status == 200
         message = refused(token.post(path, {"arguments": {}}), 403)
-        assert message == "A test of a tool with secrets needs a credential that may read secrets."
+        assert message == "A test of a tool with secrets requires a credential that may read secrets."
         assert one.connections == 0
 
 

@@ -190,7 +190,7 @@ class Machine(RuleBasedStateMachine):
 
     def lasting(self, at: int, caller: str, *paths: str) -> dict[str, Any]:
         """Return the warnings that an access token receives about access that outlives the token."""
-        message = "remains in effect after this access token ends"
+        message = "remains in effect after this access token expires"
         warnings = [{"path": path, "message": message} for path in paths]
         return {"warnings": warnings} if self.kind(self.workspace(at), caller) == "token" else {}
 

@@ -260,7 +260,7 @@ def missing_of_organisation(workspace: Workspace, given: Document, path: str = "
 
 
 def _missing(ids: dict[str, str], kind: str, known: Collection[str]) -> Document:
-    message = f"names no {kind} of this workspace; it is stored as sent"
+    message = f"refers to no {kind} in this workspace; the value is stored as sent"
     found = [{"path": path, "message": message} for path, one in ids.items() if one not in known]
     return {"warnings": found} if found else {}
 

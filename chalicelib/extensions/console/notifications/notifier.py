@@ -37,10 +37,7 @@ def find_recipients(message: FindRecipients) -> None:
 
 
 def notify(message: Notify) -> None:
-    """Send the requested email, postpone it with another message, or do nothing.
-
-    Raise database, KMS and SES errors.
-    """
+    """Send the requested email, postpone it with another message, or do nothing. Raise database, KMS and SES errors."""
     storage.retry_on_conflict(lambda: _notify(message))
 
 
