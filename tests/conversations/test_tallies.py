@@ -31,6 +31,7 @@ LIST = "/v2/agents/support/convos"
 DAY = 24 * 60 * 60 * 1000
 START = 1_793_491_200_000  # 2026-11-01
 Record = dict[str, Any]
+SetClock = Callable[[int], None]
 
 
 class Pipeline:
@@ -72,7 +73,7 @@ def pipeline(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 
 
 @pytest.fixture
-def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+def at(monkeypatch: pytest.MonkeyPatch) -> SetClock:
     """Return a function that sets the clock.
 
     The clock advances by a millisecond at each reading, because ULIDs from the same millisecond are not ordered.
@@ -90,9 +91,10 @@ def create(workspace: NewWorkspace, name: str) -> None:
         store.create(workspace.workspace_id, "support", name, State(empty_state(name).metadata, b"[]"))
 
 
-def created() -> list[str]:
-    """Return all conversations' creation ULIDs."""
-    return [row.created for row in storage.scan(ConversationRow, ConversationRow.created.exists())]
+def conversations() -> list[ConversationRow]:
+    """Return the main row of each conversation, newest first."""
+    found = storage.scan(ConversationRow, ConversationRow.created.exists())
+    return sorted(found, key=lambda row: row.created, reverse=True)
 
 
 def rows() -> dict[str, list[int]]:
@@ -103,7 +105,7 @@ def rows() -> dict[str, list[int]]:
 
 def assert_exact() -> None:
     """Assert that the tallies of days and months match the conversations, and that no other tallies exist."""
-    truth = Counter(quarter_of(one) for one in created())
+    truth = Counter(quarter_of(row.created) for row in conversations())
     quarters: Counter[tuple[str, int]] = Counter()
     days: Counter[str] = Counter()
     for period, counts in rows().items():
@@ -118,7 +120,7 @@ def assert_exact() -> None:
     assert +days == Counter(quarter.day for quarter in truth.elements())
 
 
-def fill(workspace: NewWorkspace, at: Callable[[int], None], number: int, days: int = 40) -> None:
+def fill(workspace: NewWorkspace, at: SetClock, number: int, days: int = 40) -> None:
     """Store conversations in the service's own layout, with many rows per request."""
     chance, rows = random.Random(number), []
     with storage.unit_of_work() as unit:
@@ -131,7 +133,7 @@ def fill(workspace: NewWorkspace, at: Callable[[int], None], number: int, days: 
 
 
 def test_tallies_follow_creations_and_deletions(
-    workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: Callable[[int], None]
+    workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: SetClock
 ) -> None:
     fill(workspace, at, 30, days=3)
     pipeline.run()
@@ -142,9 +144,7 @@ def test_tallies_follow_creations_and_deletions(
     assert_exact()
 
 
-def test_a_changed_state_is_not_counted(
-    workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: Callable[[int], None]
-) -> None:
+def test_a_changed_state_is_not_counted(workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: SetClock) -> None:
     at(START)
     create(workspace, "ann")
     pipeline.run()
@@ -154,7 +154,7 @@ def test_a_changed_state_is_not_counted(
 
 
 def test_many_changes_of_a_quarter_hour_are_counted_once(
-    workspace: NewWorkspace, pipeline: Pipeline, at: Callable[[int], None]
+    workspace: NewWorkspace, pipeline: Pipeline, at: SetClock
 ) -> None:
     at(START)
     for index in range(5):
@@ -164,7 +164,7 @@ def test_many_changes_of_a_quarter_hour_are_counted_once(
 
 
 def test_tallies_without_conversations_are_deleted(
-    workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: Callable[[int], None]
+    workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: SetClock
 ) -> None:
     at(START)
     create(workspace, "ann")
@@ -178,13 +178,13 @@ def test_tallies_without_conversations_are_deleted(
 
 
 def test_all_pages_of_a_quiet_agent_have_every_conversation_once(
-    workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: Callable[[int], None]
+    workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: SetClock
 ) -> None:
     fill(workspace, at, 135)
     for index in random.Random(1).sample(range(135), 20):
         assert api.delete(f"/v3/agents/support/convos/c{index}").status == 200
     pipeline.run()
-    truth = [row.conversation.split("#")[2] for row in sorted(_all(), key=lambda row: row.created, reverse=True)]
+    truth = [row.conversation.split("#")[2] for row in conversations()]
     shown = []
     for page in count(1):
         with metered() as meter:
@@ -199,12 +199,8 @@ def test_all_pages_of_a_quiet_agent_have_every_conversation_once(
     assert shown == truth
 
 
-def _all() -> list[ConversationRow]:
-    return storage.scan(ConversationRow, ConversationRow.created.exists())
-
-
 def test_pages_of_a_new_agent_are_right_before_its_tallies(
-    workspace: NewWorkspace, api: Api, agent_id: str, at: Callable[[int], None]
+    workspace: NewWorkspace, api: Api, agent_id: str, at: SetClock
 ) -> None:
     fill(workspace, at, 110)
     shown = [one["ID"] for page in range(1, 8) for one in api.get(f"{LIST}?page={page}").data]
@@ -216,7 +212,7 @@ def test_a_deep_page_of_an_unknown_agent_is_404(api: Api) -> None:
 
 
 def test_the_operator_counts_everything_again(
-    workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: Callable[[int], None]
+    workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: SetClock
 ) -> None:
     """A restore may lose tallies, or bring back tallies for conversations that no longer exist."""
     fill(workspace, at, 20, days=2)
@@ -239,7 +235,7 @@ def test_an_incomplete_selection_is_refused(arguments: list[str]) -> None:
 
 
 def test_a_count_that_was_overtaken_is_made_again(
-    workspace: NewWorkspace, pipeline: Pipeline, at: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+    workspace: NewWorkspace, pipeline: Pipeline, at: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A slow count reads the index before the second creation, and writes after a count that includes that creation."""
     at(START)
@@ -272,7 +268,7 @@ def test_repeated_shuffled_bisected_and_crashing_batches_count_right(
     records += chance.sample(records, len(records) // 5)
     chance.shuffle(records)
     requests: list[str] = []
-    # `tests/extensions/reports/test_counts.py` covers them.
+    # `tests/extensions/reports/test_counts.py` covers the counted changes.
     monkeypatch.setattr(counted_changes, "from_record", lambda record: None)
 
     def send(queue: str, texts: Sequence[str], *rest: Any) -> None:
@@ -291,7 +287,7 @@ def test_repeated_shuffled_bisected_and_crashing_batches_count_right(
     dispatch = storage.client.connection.dispatch  # type: ignore[attr-defined]
     monkeypatch.setattr(storage.client.connection, "dispatch", _failing(chance, faults, dispatch))  # type: ignore[attr-defined]
     if changes > 1_000:
-        monkeypatch.setattr(storage, "count", _counter(created()))
+        monkeypatch.setattr(storage, "count", _counter(conversations()))
     requests = list(dict.fromkeys(requests)) + chance.sample(requests, len(requests) // 5)
     chance.shuffle(requests)
     while requests:
@@ -303,7 +299,7 @@ def test_repeated_shuffled_bisected_and_crashing_batches_count_right(
 
 
 def test_rows_that_were_read_at_different_moments_are_not_combined(
-    workspace: NewWorkspace, pipeline: Pipeline, at: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+    workspace: NewWorkspace, pipeline: Pipeline, at: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A repeated count reads the day row before another count runs, and the month row afterwards."""
     at(START)
@@ -324,9 +320,7 @@ def test_rows_that_were_read_at_different_moments_are_not_combined(
     assert_exact()
 
 
-def test_a_failed_count_does_not_fail_the_others(
-    workspace: NewWorkspace, pipeline: Pipeline, at: Callable[[int], None]
-) -> None:
+def test_a_failed_count_does_not_fail_the_others(workspace: NewWorkspace, pipeline: Pipeline, at: SetClock) -> None:
     at(START)
     create(workspace, "first")
     tally(pipeline.stream.read("conversations"))
@@ -336,7 +330,7 @@ def test_a_failed_count_does_not_fail_the_others(
 
 
 def test_a_page_is_not_empty_while_the_tallies_of_its_day_are_behind(
-    workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: Callable[[int], None]
+    workspace: NewWorkspace, api: Api, pipeline: Pipeline, at: SetClock
 ) -> None:
     fill(workspace, at, 110, days=1)
     pipeline.run()
@@ -377,9 +371,9 @@ def _record(event: str, image: str, row: ConversationRow) -> Record:
     return {"eventName": event, "dynamodb": {"Keys": keys, image: content}}
 
 
-def _counter(all_created: list[str]) -> Callable[..., int]:
+def _counter(newest_first: list[ConversationRow]) -> Callable[..., int]:
     """Return a replacement for `storage.count`, because moto takes seconds for an index of this size."""
-    oldest_first = sorted(all_created)
+    oldest_first = [row.created for row in reversed(newest_first)]
 
     def count_between(row: Any, partition: str, condition: Any, *, index: str) -> int:
         _, low, high = condition.values

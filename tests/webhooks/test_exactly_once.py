@@ -1,7 +1,11 @@
-"""At most one POST per event and endpoint, and no event lost without a trace, despite duplicates and crashes.
+"""Each event is posted at most once per endpoint, and no event is lost without a trace, despite duplicates and crashes.
 
-Records arrive shuffled, and some arrive twice. The functions crash before and after every kind of request that they
-make, and their work is retried, as streams and queues do. A seed identifies a run.
+1. `make_history` changes records in two workspaces, and lists the event that each change should cause.
+2. `run_pipeline` passes the stream records through fan-out and delivery: shuffled, and a quarter of them twice. The
+   functions crash before and after every kind of request that they send. Crashed work is retried, as streams and queues
+   do.
+3. `compare` assigns each expected event to a POST, or to a delivery that the API lists as `unknown` because a process
+   crashed while sending it. Any other event is lost.
 """
 
 import itertools
@@ -22,30 +26,44 @@ from chalicelib.organisations import store as organisations
 from chalicelib.webhooks import events, fan_out, hosts, ledger, queue, retry_policy
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.builders import webhook_body
 from tests.engines import clear_caches
 from tests.guarantees import CaseCounter
+from tests.listed_pages import follow_cursors
 from tests.selection import whole
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import POST, Process, Queues, Step, watched
 
-# Members of payloads that identify an event, because each text is unique to one write.
+SEED = 20261121
+# Payload members that identify an event, because each text is unique to one write.
 LABELS = ("messageContent", "leadName", "agentName", "organisationName", "clientName")
-FEW = ("organisation_deleted", "client_deleted", "agent_updated")
+# The event types of each endpoint.
+SUBSCRIPTIONS = {"all": events.TYPES, "few": ("organisation_deleted", "client_deleted", "agent_updated")}
+# The share of invocations that crash.
+CRASH_RATE = 0.6
 # The maximum number of crashes before the queue gives up.
 MOST_CRASHES = retry_policy.MAX_RECEIVES - 2
 # The share of invocations that run in a cold process.
 COLD = 0.2
+# Milliseconds after which a claimed delivery without an outcome is listed as `unknown`.
 LATER = 61_000
+# Every kind of request that the functions send.
+REQUESTS = {
+    "GetItem keyring", "Decrypt", "GetQueueUrl deliveries", "GetQueueUrl deliveries-slow",
+    "Query webhooks", "BatchWriteItem", "SendMessageBatch deliveries", "SendMessageBatch deliveries-slow",
+    "GetQueueUrl maintenance", "SendMessageBatch maintenance",
+    "BatchGetItem", "PutItem deliveries", POST, "UpdateItem deliveries",
+}  # fmt: skip
 
+# An event's type, and the text that is unique to its write.
 Label = tuple[str, str]
+# An endpoint's name in `SUBSCRIPTIONS`, and the label of an event for this endpoint.
+Notice = tuple[str, Label]
 
 pytestmark = pytest.mark.guarantee("once")
 
 
 class Summary(NamedTuple):
-    records: int
-    duplicates: int
-    crashes: dict[str, int]
     expected: int
     posted: int
     duplicate_posts: int
@@ -60,7 +78,7 @@ def commit(write: Callable[..., object], *arguments: Any) -> None:
 
 
 def make_changes(api: Api, workspace_id: str, number: int, random_: random.Random) -> Iterator[Label]:
-    """Make changes of every kind that causes an event; yield the label of each expected event."""
+    """Make every kind of change that causes an event; yield the label of each expected event."""
     agent_id = f"agent-{number // 40}"
     if agents.find(workspace_id, agent_id) is None:
         commit(agents.create, workspace_id, agent_id, {"title": agent_id})
@@ -100,10 +118,13 @@ def talk(api: Api, agent_id: str, user_id: str, texts: list[str]) -> None:
     assert api.post(f"/agents/{agent_id}/interact/{user_id}/state", {"turns": turns}).status == 200
 
 
-def history(
+def make_history(
     stream: pipeline.Stream, workspaces: list[NewWorkspace], least: int, random_: random.Random
 ) -> tuple[list[pipeline.Record], list[Label]]:
-    """Return at least `least` records of all workspaces, and the labels of the events of the first workspace."""
+    """Change records until the streams contain `least` records.
+
+    Return the stream records of all workspaces, and the labels of the first workspace's events.
+    """
     records: list[pipeline.Record] = []
     labels: list[list[Label]] = [[] for _ in workspaces]
     apis = [Api(workspace.workspace_key) for workspace in workspaces]
@@ -117,7 +138,7 @@ def history(
 
 
 def shuffled(records: list[pipeline.Record], random_: random.Random) -> Iterator[list[pipeline.Record]]:
-    """Yield the records in random batches of one table each, with 1 to 20 records."""
+    """Yield the records in random batches of 1 to 20 records from one table."""
     by_table: dict[str, list[pipeline.Record]] = {}
     for record in random_.sample(records, len(records)):
         by_table.setdefault(record["eventSourceARN"], []).append(record)
@@ -130,158 +151,120 @@ def shuffled(records: list[pipeline.Record], random_: random.Random) -> Iterator
         yield batch
 
 
-class Plans:
-    """Chooses whether an invocation crashes, and at which step: the step of its kind with the fewest crashes so far."""
+class CrashingProcess(Process):
+    """A process in which `CRASH_RATE` of the invocations crash, at the step that has crashed least so far."""
 
-    def __init__(self, process: Process, random_: random.Random, kills: float) -> None:
-        self._process, self._random, self._kills = process, random_, kills
+    def __init__(self, random_: random.Random) -> None:
+        super().__init__()
+        self._random = random_
         self._known: dict[str, set[Step]] = {}
 
-    def run(self, kind: str, function: Callable[[], object], may_die: bool = True) -> bool:
-        """Run one invocation; return False if it crashed."""
+    def invoke(self, kind: str, function: Callable[[], object], may_crash: bool = True) -> bool:
+        """Run one invocation; return False if it crashed. Only steps that this kind of invocation has reached crash."""
         plan = None
-        if may_die and kind in self._known and self._random.random() < self._kills:
-            step = min(sorted(self._known[kind]), key=lambda one: self._process.crashes[one])
+        if may_crash and kind in self._known and self._random.random() < CRASH_RATE:
+            step = min(sorted(self._known[kind]), key=lambda one: self.crashes[one])
             plan = step, self._random.choice((0, 0, self._random.randrange(10)))
         if self._random.random() < COLD:
             clear_caches()
-        before = Counter(self._process.seen)
-        done = self._process.run(function, plan)
-        self._known.setdefault(kind, set()).update(self._process.seen - before)
-        if not done:
+        before = Counter(self.seen)
+        has_completed = self.run(function, plan)
+        self._known.setdefault(kind, set()).update(self.seen - before)
+        if not has_completed:
             clear_caches()
-        return done
+        return has_completed
 
 
-def run(
-    least: int, kills: float, seed: int, stream: pipeline.Stream, workspaces: list[NewWorkspace],
-    inbox: pipeline.Inbox, monkeypatch: pytest.MonkeyPatch,
-) -> Summary:  # fmt: skip
-    """Make changes, run the pipeline with crashes, and compare the posts and the ledger with the expected events."""
-    random_ = random.Random(seed)
-    api, workspace_id = Api(workspaces[0].workspace_key), workspaces[0].workspace_id
-    subscriptions = {"all": events.TYPES, "few": FEW}
-    ids = {}
-    urls = {"all": inbox.url("all"), "few": inbox.url("few").replace("127.0.0.1", "localhost")}  # different hosts
-    for path, types in subscriptions.items():
-        answer = api.post("/v3/webhooks", {"webhook": {"url": urls[path], "events": list(types)}})
-        ids[path] = answer.data["id"]
-    with pipeline.cheap_transactions():
-        # Half of the events belong to the other workspace, which has no endpoint.
-        records, labels = history(stream, workspaces, least, random_)
-    duplicates = random_.sample(records, len(records) // 4)
+def subscribe(api: Api, inbox: pipeline.Inbox) -> dict[str, str]:
+    """Create an endpoint for each subscription, each on a different host; return their ids by name."""
+    urls = {"all": inbox.url("all"), "few": inbox.url("few").replace("127.0.0.1", "localhost")}
+    return {
+        name: api.post("/v3/webhooks", webhook_body(urls[name], *types)).data["id"]
+        for name, types in SUBSCRIPTIONS.items()
+    }
 
+
+def run_pipeline(
+    records: list[pipeline.Record], workspace_id: str, slow_host: str, random_: random.Random,
+    monkeypatch: pytest.MonkeyPatch,
+) -> CrashingProcess:  # fmt: skip
+    """Run fan-out and delivery alternately until all work is done. Retry the work of crashed invocations."""
     # The limit is so low that most invocations leave a part of the work to a continuation.
     monkeypatch.setattr(fan_out, "_MAX_MESSAGES", 2)
-    process, held_queues = Process(), Queues(random_)
-    batches = list(shuffled(records + duplicates, random_))
+    process, held_queues = CrashingProcess(random_), Queues(random_)
+    batches = list(shuffled(records, random_))
     with watched(process, monkeypatch.setattr), held_queues.in_place():
-        kill(held_queues, batches, (workspace_id, hosts.name(urls["few"])), Plans(process, random_, kills))
+        for number, batch in enumerate(batches):
+            if number == len(batches) // 5:
+                hosts.demote(workspace_id, slow_host)
+            for attempt in itertools.count():
+                if process.invoke("fan-out", partial(pipeline.fan_out, batch), may_crash=attempt < MOST_CRASHES):
+                    break
+            for name in (queues.MAINTENANCE, queue.FAST, queue.SLOW):
+                while (held := held_queues.take(name)).messages:
+                    if not process.invoke(name, held.run):
+                        held_queues.give_back(held)
     assert held_queues.is_empty()
-    # The functions made every kind of request, and crashed before and after each kind.
-    assert {step.request for step in process.seen} == STEPS
+    assert {step.request for step in process.seen} == REQUESTS
     assert {step for step in process.seen if not process.crashes[step]} == set()
-
-    expected = {(path, *one) for path, types in subscriptions.items() for one in labels if one[0] in types}
-    assert len(labels) == len(set(labels))
-    posts = Counter((post.path.strip("/"), *label_of(post.body)) for post in inbox.posts)
-    requests = Counter((post.path, post.id) for post in inbox.posts)
-    now = clock.milliseconds()
-    monkeypatch.setattr(clock, "milliseconds", lambda: now + LATER)
-    listed = {path: list(pages(api, f"/v3/webhooks/{ids[path]}/deliveries?limit=100&status=unknown")) for path in ids}
-    unknown = Counter((path, *label_of(one)) for path in ids for one in read(api, ids[path], listed[path]))
-    # A delivery is unknown only if a process claimed it and crashed before recording an outcome.
-    keys = {
-        ledger.new(workspace_id, ids[path], one["eventId"], one["type"], one["id"]).keys
-        for path in ids
-        for one in listed[path]
-    }
-    assert keys == process.claimed - process.recorded
-    assert sum(unknown.values()) == len(process.claimed - process.recorded)
-    assert set(posts) | set(unknown) <= expected
-    return Summary(
-        len(records) + len(duplicates), len(duplicates), {str(step): count for step, count in process.crashes.items()},
-        len(expected), sum(posts.values()), sum(count - 1 for counts in (posts, requests) for count in counts.values()),
-        sum(unknown.values()), len(expected - set(posts) - set(unknown)),
-    )  # fmt: skip
-
-
-# All kinds of requests that the functions make.
-STEPS = {
-    "GetItem keyring", "Decrypt", "GetQueueUrl deliveries", "GetQueueUrl deliveries-slow",
-    "Query webhooks", "BatchWriteItem", "SendMessageBatch deliveries", "SendMessageBatch deliveries-slow",
-    "GetQueueUrl maintenance", "SendMessageBatch maintenance",
-    "BatchGetItem", "PutItem deliveries", POST, "UpdateItem deliveries",
-}  # fmt: skip
-
-
-def kill(held_queues: Queues, batches: list[list[pipeline.Record]], slow: tuple[str, str], plans: Plans) -> None:
-    """Run fan-out and delivery alternately until all work is done. The work of a crashed process is retried."""
-    for number, batch in enumerate(batches):
-        if number == len(batches) // 5:
-            hosts.demote(*slow)
-        again = partial(pipeline.fan_out, batch)
-        for attempt in itertools.count():
-            if plans.run("fan-out", again, may_die=attempt < MOST_CRASHES):
-                break
-        for name in (queues.MAINTENANCE, queue.FAST, queue.SLOW):
-            while (held := held_queues.take(name)).messages:
-                if not plans.run(name, held.run):
-                    held_queues.give_back(held)
+    return process
 
 
 def label_of(event: Any) -> Label:
-    """Identify an event by its type and the text that is unique to its write."""
+    """Return an event's type and the text that is unique to its write."""
     return event["type"], next(event["payload"][name] for name in LABELS if name in event["payload"])
 
 
-def pages(api: Api, path: str) -> Iterator[Any]:
-    cursor = ""
-    while True:
-        answer = api.get(path + cursor)
-        yield from answer.data
-        if "nextCursor" not in answer.json:
-            return
-        cursor = f"&cursor={answer.json['nextCursor']}"
+def read_unknown(api: Api, workspace_id: str, webhook_ids: dict[str, str], process: Process) -> Counter[Notice]:
+    """Return the deliveries that the API lists as `unknown`: a process claimed them, and recorded no outcome."""
+    unknown, keys = Counter[Notice](), set()
+    for name, webhook_id in webhook_ids.items():
+        path = f"/v3/webhooks/{webhook_id}/deliveries"
+        for answer in follow_cursors(api, f"{path}?limit=100&status=unknown"):
+            for one in answer.data:
+                unknown[name, label_of(api.get(f"{path}/{one['id']}").data)] += 1
+                keys.add(ledger.new(workspace_id, webhook_id, one["eventId"], one["type"], one["id"]).keys)
+    assert keys == process.claimed - process.recorded
+    assert unknown.total() == len(keys)
+    return unknown
 
 
-def read(api: Api, webhook_id: str, listed: list[Any]) -> Iterator[Any]:
-    for one in listed:
-        yield api.get(f"/v3/webhooks/{webhook_id}/deliveries/{one['id']}").data
+def compare(labels: list[Label], posts: list[pipeline.Posted], unknown: Counter[Notice]) -> Summary:
+    """Assign each expected event to a POST or to an unknown delivery; count the other events as lost."""
+    assert len(labels) == len(set(labels))
+    expected = {(name, one) for name, types in SUBSCRIPTIONS.items() for one in labels if one[0] in types}
+    posted = Counter((post.path.strip("/"), label_of(post.body)) for post in posts)
+    ids = Counter((post.path, post.id) for post in posts)
+    assert set(posted) | set(unknown) <= expected
+    return Summary(
+        expected=len(expected),
+        posted=posted.total(),
+        duplicate_posts=sum(count - 1 for counts in (posted, ids) for count in counts.values()),
+        unknown=unknown.total(),
+        lost=len(expected - set(posted) - set(unknown)),
+    )
 
 
-def print_summary(summary: Summary, seed: int) -> None:
-    crashes = ", ".join(f"{step} {count}" for step, count in sorted(summary.crashes.items()))
-    numbers = {**summary._asdict(), "crashes": f"{sum(summary.crashes.values())} ({crashes})"}
-    sys.stdout.write(f"\nseed={seed} {' '.join(f'{name}={value}' for name, value in numbers.items())}\n")
-
-
-def holds(
-    least: int, kills: float, stream: pipeline.Stream, workspaces: list[NewWorkspace], inbox: pipeline.Inbox,
-    monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter,
+@pytest.mark.parametrize("least", [pytest.param(1_600, marks=whole), pytest.param(8_000, marks=pytest.mark.long)])
+def test_no_event_is_posted_twice_and_only_claimed_events_are_lost(
+    least: int, stream: pipeline.Stream, workspace: NewWorkspace, other_workspace: NewWorkspace,
+    inbox: pipeline.Inbox, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter,
 ) -> None:  # fmt: skip
-    seed = 20261121
-    summary = run(least, kills, seed, stream, workspaces, inbox, monkeypatch)
-    print_summary(summary, seed)
-    assert summary.records >= least * 5 // 4
-    assert summary.duplicates >= summary.records // 5
-    assert summary.duplicate_posts == 0
-    assert summary.lost == 0
+    random_, api = random.Random(SEED), Api(workspace.workspace_key)
+    webhook_ids = subscribe(api, inbox)
+    with pipeline.cheap_transactions():
+        # Half of the events belong to the other workspace, which has no endpoint.
+        records, labels = make_history(stream, [workspace, other_workspace], least, random_)
+    duplicates = random_.sample(records, len(records) // 4)
+    slow_host = hosts.name(inbox.url().replace("127.0.0.1", "localhost"))
+    process = run_pipeline(records + duplicates, workspace.workspace_id, slow_host, random_, monkeypatch)
+
+    now = clock.milliseconds()
+    monkeypatch.setattr(clock, "milliseconds", lambda: now + LATER)
+    summary = compare(labels, inbox.posts, read_unknown(api, workspace.workspace_id, webhook_ids, process))
+    crashes = {str(step): count for step, count in sorted(process.crashes.items())}
+    sys.stdout.write(f"\nseed={SEED} records={len(records)} {summary} crashes={process.crashes.total()} {crashes}\n")
+    assert len(records) >= least
+    assert (summary.duplicate_posts, summary.lost) == (0, 0)
     assert summary.unknown > 0
-    count_cases(faults=summary.duplicates + sum(summary.crashes.values()), states=summary.expected)
-
-
-@whole
-def test_of_two_thousand_records_no_event_is_posted_twice_and_only_claimed_ones_are_lost(
-    stream: pipeline.Stream, workspace: NewWorkspace, other_workspace: NewWorkspace, inbox: pipeline.Inbox,
-    monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter,
-) -> None:  # fmt: skip
-    holds(1_600, 0.6, stream, [workspace, other_workspace], inbox, monkeypatch, count_cases)
-
-
-@pytest.mark.long
-def test_of_ten_thousand_records_no_event_is_posted_twice_and_only_claimed_ones_are_lost(
-    stream: pipeline.Stream, workspace: NewWorkspace, other_workspace: NewWorkspace, inbox: pipeline.Inbox,
-    monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter,
-) -> None:  # fmt: skip
-    holds(8_000, 0.6, stream, [workspace, other_workspace], inbox, monkeypatch, count_cases)
+    count_cases(faults=len(duplicates) + process.crashes.total(), states=summary.expected)
