@@ -60,7 +60,7 @@ def _audit(lock: str) -> list[Package]:
     packages: list[Package] = json.loads(completed.stdout)["dependencies"]
     skipped = [package for package in packages if "skip_reason" in package]
     if len(skipped) == len(packages):
-        raise Unreachable(f"it has no data on any package of {lock}")
+        raise Unreachable(f"it has no data on any package in {lock}")
     if skipped:
         raise Failed(f"there is no data on {', '.join(one['name'] for one in skipped)}")
     return packages

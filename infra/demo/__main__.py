@@ -75,7 +75,7 @@ def main(directory: Path, conversations: int) -> None:
         print("The demonstration data already exists; nothing was added.", flush=True)
     else:
         started = time.monotonic()
-        print("Writing 90 days of two agents", flush=True)
+        print("Writing 90 days of data for two agents", flush=True)
         visits = fill.fill(service, conversations)
         seconds = time.monotonic() - started
         print(f"Two agents with {conversations:,} conversations and {len(visits):,} visitors in {seconds:.0f} s.")

@@ -43,7 +43,7 @@ _THROTTLED = GatewayResponse(
 
 
 def _failure(status: int | None) -> GatewayResponse:
-    return GatewayResponse(status, errors.ApiError.code, f"The service failed to answer; {_OUTCOME_UNKNOWN}")
+    return GatewayResponse(status, errors.ApiError.code, f"The service failed to respond; {_OUTCOME_UNKNOWN}")
 
 
 RESPONSES: dict[str, GatewayResponse] = {
@@ -62,7 +62,7 @@ RESPONSES: dict[str, GatewayResponse] = {
     "THROTTLED": _THROTTLED,
     "QUOTA_EXCEEDED": _THROTTLED,
     "INTEGRATION_TIMEOUT": GatewayResponse(
-        504, errors.Unavailable.code, f"The service did not answer in time; {_OUTCOME_UNKNOWN}"
+        504, errors.Unavailable.code, f"The service did not respond in time; {_OUTCOME_UNKNOWN}"
     ),
     "INTEGRATION_FAILURE": _failure(504),
     "API_CONFIGURATION_ERROR": _failure(500),

@@ -68,7 +68,7 @@ def notice(sdk: Callable[[str], Any], name: str) -> str:
     if any(subscription["SubscriptionArn"].startswith("arn:") for subscription in subscribed):
         return f"Alarms go to {email}."
     return (
-        f"Alarms do not reach {email} until it is confirmed: follow the link in the mail from AWS. For another mail, "
+        f"Alarms do not reach {email} until it is confirmed: follow the link in the email from AWS. For another email, "
         f"run `aws sns subscribe --topic-arn {topic} --protocol email --notification-endpoint {email}`."
     )
 

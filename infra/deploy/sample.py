@@ -34,7 +34,7 @@ Item = dict[str, dict[str, Any]]
 
 
 def main() -> None:
-    """Check every table of the template."""
+    """Check every table in the template."""
     prefix = settings.table_prefix()
     enabled = [extension.name for extension in extensions.enabled()]
     for properties in declared("AWS::DynamoDB::Table", enabled):

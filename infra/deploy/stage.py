@@ -68,7 +68,7 @@ def merge(base: Settings, preferred: Settings) -> dict[str, Any]:
 
 
 def without_null(settings: Settings) -> dict[str, Any]:
-    """Remove the members that are null, which means the default. For a reserved concurrency, null is a value."""
+    """Remove members that are null, because null means the default, but keep a null reserved concurrency."""
     return {
         key: without_null(value) if isinstance(value, dict) else value
         for key, value in settings.items()

@@ -114,7 +114,7 @@ def _holder(command: str) -> str:
     """Describe this process to users who are waiting for it."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # the user of a container may have no name
+    except (KeyError, OSError):  # container users may have no name
         user = "unknown"
     started = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     return f"`{command}` of {user} on {socket.gethostname()} (process {os.getpid()}, since {started})"

@@ -91,7 +91,7 @@ def start(
 
 
 def start_engine(state: Path, port: int = 0, *options: str) -> Engine:
-    """Start the engine on a state directory and wait until it is ready. Raise RunError."""
+    """Start the engine with a state directory and wait until the engine is ready. Raise RunError."""
     if not ENGINE_PYTHON.exists():
         raise RunError("The engine is not installed: run `make install`.")
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ def start_engine(state: Path, port: int = 0, *options: str) -> Engine:
 
 
 def start_worker(state: Path, environment: Mapping[str, str]) -> Child:
-    """Start the worker. The tables may still be missing."""
+    """Start the worker. The worker can start before the tables exist."""
     command = [sys.executable, "-m", "infra.local.worker", "--state", str(state.resolve())]
     return start("worker", command, environment, stdout=subprocess.PIPE)
 

@@ -51,7 +51,7 @@ def main() -> None:
         data = data_file.DataFile(arguments.state / data_file.NAME)
         persistence = emulator.persist(data)
     except data_file.DataFileError as error:
-        raise SystemExit(f"The engine does not start: {error}") from None
+        raise SystemExit(f"The engine cannot start: {error}") from None
     credentials = find_or_create(arguments.state)
     ready = {"port": listener.getsockname()[1], **credentials._asdict()}
     # The listener already accepts connections, which are served when the application has started.

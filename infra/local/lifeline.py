@@ -18,7 +18,7 @@ _SECONDS_TO_STOP = 10
 
 
 def end_with_parent(silence: float | None = None) -> None:
-    """Send SIGTERM to this process when its parent dies, and exit with 1 if it still runs 10 seconds later.
+    """Send SIGTERM to this process when its parent dies, and exit with status 1 if it still runs after 10 s.
 
     If `silence` is set, also stop when the parent has written nothing for `silence` seconds.
     """

@@ -103,7 +103,7 @@ def _read_progress(file: BinaryIO, first_line: bytes) -> ExportProgress:
 
 
 def _write_records(file: BinaryIO, workspace_id: str, last: Record) -> int:
-    """Write the records after the line `last`; return their number."""
+    """Write the records after the line `last`; return the record count."""
     order = list(records.KINDS)
     reached = (order.index(last["kind"]), last.get("agent", "")) if last.get("kind") in order else (-1, "")
     count = 0

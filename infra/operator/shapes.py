@@ -155,7 +155,7 @@ def _key(name: str) -> rules.Rule:
     if name in ("conversation", "webhook"):
         return rules.ULID
     pattern = records.pattern_of(records.KINDS[name].lifecycle.sort, lambda part: _KEY_PARTS.get(part, rules.ID))
-    return rules.text(f"the key of a record of the kind {name}", pattern)
+    return rules.text(f"a valid {name} key", pattern)
 
 
 def _problems(value: Any, shape: Shape, path: str) -> Iterator[str]:
@@ -203,7 +203,7 @@ def _dependent(line: Record) -> str | None:
     if line["kind"] == "credential" and record["kind"] == tokens.AGENT and "agent_id" not in record:
         return "record.agent_id is missing"
     if not _is_own_key(line):
-        return f"key must be the key of a record of the kind {line['kind']}, with a time that is not in the future"
+        return f"key must be a valid {line['kind']} key with a time that is not in the future"
     if line["kind"] == "lead" and record["document"]["agentId"] != line["agent"]:
         return "record.document.agentId must be the agent of the line"
     # If a conversation has turns, the service has counted their messages.

@@ -49,7 +49,7 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
             else:
                 quarters, others = quarters + of_agent[0], others + of_agent[1]
                 number += bool(agent)
-    click.echo(f"Counted {quarters:,} quarter hours, and {others:,} other periods, of {number:,} agents.")
+    click.echo(f"Counted {quarters:,} quarter hours, and {others:,} other periods, for {number:,} agents.")
     if failed:
         raise click.ClickException(f"{failed:,} could not be counted, because their records cannot be read.")
 

@@ -42,7 +42,7 @@ def check_functions(stage: Deployment) -> Iterator[str]:
         environment = configuration.get("Environment", {}).get("Variables", {})
         different = sorted(name for name in {*variables, *environment} if environment.get(name) != variables.get(name))
         if different:
-            yield f"The function {deployed} has another value of {', '.join(different)}: run `chalice deploy`."
+            yield f"The function {deployed} has a different value for {', '.join(different)}: run `chalice deploy`."
         if reserved.get(function.name, {}).get(stages.RESERVED) == 0:
             yield f"The reserved concurrency of {deployed} is 0, so Lambda never invokes it: run `chalice deploy`."
         if function.sends_to_itself and not recursion.is_allowed(stage.sdk("lambda"), deployed):
@@ -67,7 +67,7 @@ def _mixed_code(stage: Deployment, configurations: list[dict[str, Any]]) -> Iter
             others = sorted(
                 configuration["FunctionName"] for configuration in configurations if configuration[member] != usual
             )
-            yield f"{', '.join(others)} have another {meaning} than the other functions: run `chalice deploy`."
+            yield f"{', '.join(others)} have a different {meaning} from the other functions: run `chalice deploy`."
 
 
 def check_permissions(stage: Deployment) -> Iterator[str]:
@@ -164,7 +164,7 @@ def _mapping_problems(awslambda: Any, deployed: str, source: str, expected: dict
             key for key, value in expected.items() if not event_sources.matches({key: mapping.get(key)}, {key: value})
         )
         if different:
-            yield f"The mapping from {source} to {deployed} has another {', '.join(different)}: run `chalice deploy`."
+            yield f"The mapping {source} to {deployed} has a different {', '.join(different)}: run `chalice deploy`."
 
 
 def check_logs(stage: Deployment) -> Iterator[str]:

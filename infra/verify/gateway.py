@@ -66,12 +66,12 @@ def _response_problems(client: Client) -> Iterator[str]:
     version = document.body["info"]["version"] if document.status == 200 else None
     if version != __version__:
         actual = f"version {version}" if version else f"no document ({document.status})"
-        yield f"The API at {client.address} has {actual}, and this checkout {__version__}: run `chalice deploy`."
+        yield f"The API at {client.address} has {actual}, but this checkout has {__version__}: run `chalice deploy`."
     for method, path, status, code in _ERRORS:
         response = client.send(method, path)
         envelope = response.body if isinstance(response.body, dict) else {}
         if (response.status, envelope.get("success"), envelope.get("code")) != (status, False, code):
             actual = f"{response.status} {envelope.get('code')}"
-            yield f"{method} {path} without a credential was answered with {actual}, not {status} {code}."
+            yield f"{method} {path} without a credential returned {actual}, not {status} {code}."
         if "x-request-id" not in response.headers:
-            yield f"{method} {path} without a credential was answered without X-Request-Id."
+            yield f"{method} {path} without a credential returned no X-Request-Id."

@@ -33,7 +33,7 @@ def check_alarms(stage: Deployment) -> Iterator[str]:
         if alarm is None:
             yield f"The alarm {name} does not exist. {NOT_BY_DEPLOYMENT}."
         elif different := _different(alarm, properties):
-            yield f"The alarm {name} has another {', '.join(different)}. {NOT_BY_DEPLOYMENT}."
+            yield f"The alarm {name} has a different {', '.join(different)}. {NOT_BY_DEPLOYMENT}."
         elif not alarm["ActionsEnabled"] or topic not in alarm["AlarmActions"]:
             yield f"The alarm {name} does not notify {topic}: run `aws cloudwatch enable-alarm-actions`."
         elif alarm.get("StateValue") == "ALARM":

@@ -77,4 +77,4 @@ def difference(response: Response, step: Step) -> str | None:
     actual = " ".join(str(part) for part in (response.status, envelope.get("code"), envelope.get("message")) if part)
     expected = " ".join(str(part) for part in (step.status, step.code) if part)
     request_id = response.headers.get("x-request-id", "none")
-    return f"{step.method} {step.path} was answered with {actual} instead of {expected} (X-Request-Id {request_id})."
+    return f"{step.method} {step.path} returned {actual} instead of {expected} (X-Request-Id {request_id})."

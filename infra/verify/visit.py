@@ -73,7 +73,7 @@ class Visit(NamedTuple):
         response = self.client.send("GET", path)
         envelope = response.body if isinstance(response.body, dict) else {}
         if response.status != 200:
-            raise OSError(f"GET {path} was answered with {response.status} {envelope.get('code')}.")
+            raise OSError(f"GET {path} returned {response.status} {envelope.get('code')}.")
         data: list[dict[str, Any]] = envelope["data"]
         return data
 
@@ -104,7 +104,7 @@ def begin(stage: Deployment, workspace: NewWorkspace, patience: float) -> tuple[
     url = f"https://{stage.address.partition('://')[2]}/v3/agents"
     response = client.send("POST", "/v3/webhooks", {"webhook": {"url": url, "events": events}})
     webhook_id = (response.body or {}).get("data", {}).get("id", "")
-    problems = [] if webhook_id else [f"POST /v3/webhooks was answered with {response.status}: {response.body}."]
+    problems = [] if webhook_id else [f"POST /v3/webhooks returned {response.status}: {response.body}."]
     problems += tour.take(client)
     client.send("POST", f"/v3/webhooks/{webhook_id}/test")
     return Visit(stage, workspace, client, webhook_id, time.monotonic() + patience), problems
@@ -186,13 +186,13 @@ def check_cascade(visit: Visit) -> Iterator[str]:
     """Check that deleting the agent deletes the agent's records."""
     response = visit.client.send("DELETE", f"/v3/agents/{tour.AGENT}")
     if response.status != 200:
-        yield f"DELETE /v3/agents/{tour.AGENT} was answered with {response.status}: {response.body}."
+        yield f"DELETE /v3/agents/{tour.AGENT} returned {response.status}: {response.body}."
         return
     yield from visit.invoke("maintain", tasks.ResumeCascade(visit.workspace.workspace_id, tour.AGENT))
     for path in (f"/v3/agents/{tour.AGENT}", f"/v3/agents/{tour.AGENT}/leads"):
         status = visit.client.send("GET", path).status
         if status != 404:
-            yield f"GET {path} was answered with {status} after the deletion of the agent, not 404."
+            yield f"GET {path} returned {status} after the agent was deleted, not 404."
 
 
 Check = Callable[[Visit], Iterator[str]]

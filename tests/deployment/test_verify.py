@@ -37,7 +37,7 @@ def test_every_request_of_the_tour_is_answered_as_expected(workspace: workspaces
 def test_another_answer_is_named(engine: None) -> None:
     first, *_ = tour.take(InProcess(""))
     assert re.fullmatch(
-        r"POST /v2/agents/support was answered with 401 UNAUTHORIZED A valid bearer token is required\. instead of 200 "
+        r"POST /v2/agents/support returned 401 UNAUTHORIZED A valid bearer token is required\. instead of 200 "
         r"\(X-Request-Id .+\)\.",
         first,
     )
@@ -187,7 +187,7 @@ def test_a_refused_list_is_no_missing_change(
     monkeypatch.setattr("time.sleep", pauses.append)
     monkeypatch.setattr("time.monotonic", lambda: sum(pauses))
     current = visit.Visit(deployed(), None, Client("http://localhost"), "1", 1.0)  # type: ignore[arg-type]
-    with pytest.raises(OSError, match=r"GET /v3/\S+ was answered with 429 THROTTLED\."):
+    with pytest.raises(OSError, match=r"GET /v3/\S+ returned 429 THROTTLED\."):
         [*check(current)]
     answers = [Response(429, {}, {"code": "THROTTLED"})]
     pauses.clear()

@@ -102,7 +102,7 @@ def test_another_variable_of_one_function_is_named(name: str) -> None:
     assert check_functions(account) == []
     account.deployed["cams-prod-maintain"]["Environment"]["Variables"][name] = "another"
     assert check_functions(account) == [
-        f"The function cams-prod-maintain has another value of {name}: run `chalice deploy`."
+        f"The function cams-prod-maintain has a different value for {name}: run `chalice deploy`."
     ]
 
 
@@ -166,4 +166,4 @@ def test_another_setting_of_a_mapping_is_named(name: str, member: str) -> None:
     account = Mappings()
     account.mappings[name].pop(member)
     (problem,) = check_mappings(account)
-    assert problem.endswith(f"to {name} has another {member}: run `chalice deploy`.")
+    assert problem.endswith(f"to {name} has a different {member}: run `chalice deploy`.")

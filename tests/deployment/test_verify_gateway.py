@@ -54,7 +54,7 @@ def test_a_gateway_that_stays_wrong_is_named_after_a_minute(monkeypatch: pytest.
     client = Gateway(monkeypatch, 1000, Response(403, {}, {}))
     first, *others = gateway._await_responses(client)
     assert first == (
-        f"The API at http://localhost has no document (403), and this checkout {__version__}: run `chalice deploy`."
+        f"The API at http://localhost has no document (403), but this checkout has {__version__}: run `chalice deploy`."
     )
     assert len(others) == 2 * len(gateway._ERRORS)
     assert 60 < client.passed < 63
@@ -77,7 +77,7 @@ def test_another_version_and_a_missing_throttle_are_named(monkeypatch: pytest.Mo
         sentences = problems(gateway.check_gateway(deployed(apigateway=client)._replace(api_id=api_id)))
     assert (
         sentences[0]
-        == f"The API at http://localhost has version 0.1, and this checkout {__version__}: run `chalice deploy`."
+        == f"The API at http://localhost has version 0.1, but this checkout has {__version__}: run `chalice deploy`."
     )
     assert sentences[-2:] == [
         f"The stage prod of the API {api_id} has no {limit}: run `chalice deploy`."

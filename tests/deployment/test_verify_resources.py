@@ -146,6 +146,8 @@ def test_an_alarm_with_another_threshold_a_disabled_check_and_a_closed_topic_are
         policy = json.dumps({"Version": "2012-10-17", "Statement": [deny]})
         sns.set_topic_attributes(TopicArn=topic, AttributeName="Policy", AttributeValue=policy)
         alarm, rule, closed = problems(monitoring.check_alarms(current))
-    assert alarm.startswith("The alarm cams-prod-ApiFailing has another Threshold. `chalice deploy` does not repair it")
+    assert alarm.startswith(
+        "The alarm cams-prod-ApiFailing has a different Threshold. `chalice deploy` does not repair it"
+    )
     assert rule.endswith(", is DISABLED: run `aws events enable-rule --name schedule`.")
     assert closed.startswith(f"The policy of the topic {topic} denies access")

@@ -86,7 +86,7 @@ def test_an_sdk_with_wrong_credentials_gets_the_reason(local_engine: Engine, ser
     other = boto3.session.Session("local", "local", region_name=children.REGION)
     call = {"dynamodb": "list_tables", "dynamodbstreams": "list_streams", "kms": "list_keys", "sqs": "list_queues"}
     getattr(client(local_engine, service), call[service])()
-    with pytest.raises(ClientError, match="takes only requests with the credentials in its `environment`"):
+    with pytest.raises(ClientError, match="accepts only requests with the credentials from its `environment`"):
         getattr(other.client(service, endpoint_url=local_engine.url), call[service])()
 
 

@@ -369,5 +369,5 @@ def test_the_operator_counts_the_hours_of_the_last_days_again(api: Api, pipeline
     storage.delete_many(rows)
     assert api.get(REPORT).data["totals"]["loads"] == 0
     ran = CliRunner().invoke(cams, ["tallies", "recount"])
-    assert (ran.exit_code, "and 1 other periods, of 1 agents" in ran.output) == (0, True)
+    assert (ran.exit_code, "and 1 other periods, for 1 agents" in ran.output) == (0, True)
     assert api.get(REPORT).data["totals"]["loads"] == 1
