@@ -13,7 +13,7 @@ from chalicelib.analytics import store
 from chalicelib.http import pages, parameters
 from chalicelib.storage import Document
 
-# DynamoDB transaction limits: items, and bytes minus a reserve for the keys.
+# DynamoDB's transaction limits: the number of items, and the size in bytes minus a reserve for keys.
 _MAX_DELETED = 100
 _MAX_BYTES = 3_000_000
 
@@ -26,7 +26,7 @@ class TimeRange(NamedTuple):
 
     @classmethod
     def from_request(cls, since: str, until: str) -> "TimeRange":
-        """Return the time range in the query parameters with these names. Raise Invalid for a malformed time."""
+        """Return the time range from the query parameters with these names. Raise Invalid for a malformed time."""
         return cls(parameters.seconds(since), parameters.seconds(until))
 
     @classmethod

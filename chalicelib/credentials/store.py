@@ -178,7 +178,7 @@ def find_active(token_hash: str) -> CredentialRow | None:
 
 
 def list_active(workspace_id: str, kind: str, agent_id: str | None = None) -> list[CredentialRow]:
-    """Return a workspace's active credentials of a kind, oldest first. `agent_id` selects a single agent's."""
+    """Return a workspace's active credentials of a kind, oldest first. `agent_id` selects one agent's keys."""
     beginning = _item(kind, agent_id, "") if agent_id else _item(kind, "")
     entries = storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(beginning))
     return _active(entries)

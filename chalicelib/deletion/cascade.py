@@ -94,7 +94,7 @@ def _run(tombstone: AgentRow, seconds: float) -> bool:
         if clock.monotonic() > end:
             return False
     if complete and is_second:
-        with suppress(storage.ConditionFailed), storage.unit_of_work():  # another run may have deleted it
+        with suppress(storage.ConditionFailed), storage.unit_of_work():  # another run may have deleted the tombstone
             storage.delete(tombstone)
     return complete
 

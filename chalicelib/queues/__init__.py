@@ -36,8 +36,9 @@ def name(queue: str) -> str:
 def send(queue: str, texts: Sequence[str], group: str, delay_seconds: int = 0) -> None:
     """Send texts in one message group, ten per request. Receivers see them after `delay_seconds` (0 to 900).
 
-    Raise Unavailable if the queue does not accept all texts, and MessageRejected if it never will. In both cases, the
-    queue may have accepted some texts. Delivery is at-least-once, so receivers must tolerate duplicates.
+    Raise Unavailable if the queue does not accept all texts, and MessageRejected if it can never accept one of them. In
+    both cases, the queue may have accepted some texts. Delivery is at-least-once, so receivers must tolerate
+    duplicates.
     """
     for start in range(0, len(texts), _BATCH):
         entries = [

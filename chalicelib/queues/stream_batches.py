@@ -51,10 +51,10 @@ def process(
 ) -> list[Record]:
     """Read an item from each record, then write the items in groups.
 
-    `read` writes nothing, and returns None for a record without an item. `write` may be repeated, alone or with other
-    items. Return an empty list if all records are done. After an outage, return a list with the first unprocessed
-    record, or raise the error if no record is done. The stream repeats the batch from that record, so later records
-    get no dead letter.
+    `read` writes nothing, and returns None for a record without an item. `write` may be called again for an item, alone
+    or with other items. Return an empty list if all records are done. After an outage, return a list with the first
+    unprocessed record, or raise the error if no record is done. The stream repeats the batch from that record, so later
+    records get no dead letter.
     """
     end, outage, failures = _process(records, read, write, group)
     send_dead_letters(function, records, {position: error for position, error in failures.items() if position < end})
@@ -117,7 +117,7 @@ def _read_all(
 def _write(
     items: list[_PositionedItem[Item]], write: Callable[[list[Item]], None], failures: dict[int, Exception]
 ) -> None:
-    """Write items, in halves if they fail. Raise an outage."""
+    """Write items. If this fails, write each half separately. Raise an outage."""
     try:
         write([positioned.item for positioned in items])
     except Exception as error:

@@ -37,7 +37,7 @@ _SHORTEST = 8
 
 
 class NotCallable(errors.Conflict):
-    """The stored tool does not describe a call."""
+    """The stored tool lacks something that a call requires."""
 
     code = "NOT_CALLABLE"
     sentence = "tool.serverUrl must be set for a call; change the tool first."
@@ -143,7 +143,7 @@ def _secrets(tool: Document, masked_tool: Document) -> Iterator[str]:
     for field, hidden in zip(tool.get("fields") or (), masked_tool.get("fields") or (), strict=True):
         for name in (name for name in field if hidden[name] != field[name]):
             text = _text(field[name])
-            # A response may echo only the token of `Bearer …`.
+            # A response may echo only the part after `Bearer`.
             yield from (part for part in {text, text.rpartition(" ")[2]} if len(part) >= _SHORTEST)
 
 
@@ -177,7 +177,7 @@ def _render_response(response: Response, secrets: list[bytes]) -> Document:
 def _render_body(raw: bytes, secrets: list[bytes]) -> Document:
     masked, is_cut = _hide(raw, secrets), len(raw) == MAX_BODY
     if is_cut and secrets:
-        masked = masked[: -len(secrets[0])]  # the text may end within a secret
+        masked = masked[: -len(secrets[0])]  # the text may end in the middle of a secret
     beginning, is_truncated = masked[:MAX_SHOWN], is_cut or len(masked) > MAX_SHOWN
     try:
         body = codecs.getincrementaldecoder("utf-8")().decode(beginning, final=not is_truncated)
