@@ -37,7 +37,7 @@ _SHORTEST = 8
 
 
 class NotCallable(errors.Conflict):
-    """The stored tool lacks something that a call requires."""
+    """The stored tool cannot be called."""
 
     code = "NOT_CALLABLE"
     sentence = "tool.serverUrl must be set for a call; change the tool first."
