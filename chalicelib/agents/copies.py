@@ -1,4 +1,4 @@
-"""Copies agents with their tools. One transaction creates a copy, with new ids and a new agent key.
+"""Copies agents with their tools. A single transaction creates the whole copy, with new ids and a new agent key.
 
 An agent's `assignedToolsIds`, and its nodes' `toolsIds`, refer to tools by id. In a copy, these members refer to the
 copied tools. Node and field ids stay the same, because they only have to be unique within their record.

@@ -17,7 +17,7 @@ from chalicelib.http.wire import read_only_members
 
 Document = dict[str, Any]
 
-# Members with a different name in v2, as a map from the v2 name to the document's name.
+# Members with a different name in v2, as a map from v2 names to stored names.
 _RENAMED = {"UIhandoffdescription": "UIhandoffTitle", "UIhandoffSubdescription": "UIhandoffSubtitle"}
 _PLATFORMS = ("vf", "vg")
 _V2, _V3 = frozenset(AgentV2.model_fields), frozenset(AgentV3.model_fields)
@@ -85,7 +85,7 @@ def _theme_text(theme: Document, stored: str | None) -> str:
 
 
 def _merge_nodes(stored: list[Document], changes: list[Node], path: str) -> list[Document]:
-    """Return the stored nodes in their order, merged with the changes by id, then the new nodes.
+    """Return the stored nodes in order, merged with the changes by id, followed by the new nodes.
 
     A node with a missing or empty id is new, and receives an id. Raise Invalid for a duplicate id.
     """

@@ -77,7 +77,7 @@ def examine(workspace_id: str, query: AgentQuery, limit: int) -> Iterator[pages.
 
 
 def _up_to_match(entries: list[AgentRow], query: AgentQuery, number: int) -> list[tuple[AgentRow, bool]]:
-    """Return the entries up to match number `number`. Each has a flag that is true if the entry matches."""
+    """Return the entries up to the match with this number, each with a flag that is true for a match."""
     matches = []
     for entry in entries:
         is_match = query.match(entry)

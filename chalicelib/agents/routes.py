@@ -166,8 +166,8 @@ def save_agent(agent_id: str) -> Response:
 def _without_unusable_key(row: store.AgentRow, before: Document, key: str | None) -> Document:
     """Return `before`, but without its agent key if the workspace key sends this key back and it has no credential.
 
-    Earlier versions stored keys without a credential. Omitting such a key makes the save stage its credential. This
-    costs one request, but only if `key`, the key in the change, equals the stored key.
+    Earlier versions stored keys without a credential. If such a key is omitted from `before`, the save stages its
+    credential. This costs one request, but only if `key`, the key in the change, equals the stored key.
     """
     is_sent_back = bool(key) and key == before.get(privileges.AGENT_KEY) and auth.caller().kind == tokens.WORKSPACE
     if not is_sent_back or not tokens.is_agent_key(key or "") or store.find_key(row, key):

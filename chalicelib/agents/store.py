@@ -30,7 +30,7 @@ CREATED = "createdAtUNIX"
 # Summary members, and the maximum characters of each text, so that an index entry has about 1 KB.
 _SUMMARY = ("title", "description", "starred", "deployed")
 _MAX_SUMMARY_TEXT = 200
-# Agents per request while reading a page, and the default page size. An agent can have up to 390 KB.
+# Agents per request when a page is read, which is also the default page size. An agent can have up to 390 KB.
 _PORTION = 20
 # A transaction has at most 100 items, and deleting a credential needs three.
 _CREDENTIALS_PER_TRANSACTION = 30
@@ -209,7 +209,7 @@ def delete(row: AgentRow) -> None:
 
 
 def find_key(row: AgentRow, token: str | None) -> credentials.CredentialRow | None:
-    """Return an agent key's credential, or None if the key is not the agent's. This costs one request."""
+    """Return a key's credential, or None if the key does not belong to this agent. This costs one request."""
     key = credentials.find_active(tokens.fingerprint(token)) if token and tokens.is_agent_key(token) else None
     return key if key and (key.workspace, key.agent_id) == (row.workspace_id, row.agent_id) else None
 
@@ -229,7 +229,7 @@ def rotate_key(workspace_id: str, agent_id: str, overlap: int = credentials.OVER
 
 
 def revoke_keys(workspace_id: str, agent_id: str) -> None:
-    """Clear an agent's `SECRET_API_KEY` and revoke all its keys, including replaced ones. Raise NotFound."""
+    """Clear an agent's `SECRET_API_KEY`, and revoke all of its keys, including replaced keys. Raise NotFound."""
     _clear_key(workspace_id, agent_id)
     for credential in list_keys(workspace_id, agent_id):
         with storage.unit_of_work():

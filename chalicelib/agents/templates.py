@@ -42,9 +42,9 @@ def members(template: Template) -> Document:
 
 
 def create(workspace_id: str, document: Document, template: Template) -> copies.Copy:
-    """Stage the agent with this document, and the template's tools.
+    """Stage an agent with this document and the template's tools.
 
-    No member gets a default, so the agent's template equals the imported one. Raise Invalid for a reference
+    No member gets a default value, so the agent's template equals the imported template. Raise Invalid for a reference
     to a missing tool, and TooLarge for more than 96 tools.
     """
     tool_documents = [tool.merge_into({}) for tool in template.tools or ()]

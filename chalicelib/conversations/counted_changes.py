@@ -39,7 +39,7 @@ _cache: dict[int, tuple[dict[str, Any], "CountedChange | None"]] = {}  # keyed b
 def from_record(record: dict[str, Any]) -> CountedChange | None:
     """Return a stream record's counted change, or None if it adds nothing or comes from an import.
 
-    The followers of a batch share each result. Raise UnknownLayout if a newer release stored the record.
+    All followers of a batch share the result. Raise UnknownLayout if a newer release stored the record.
     """
     cached = _cache.get(id(record))
     if cached is None or cached[0] is not record:

@@ -15,8 +15,8 @@ from chalicelib.http import files
 
 # Maximum page size in bytes, as the escaped JSON string that Lambda returns. A single conversation always fits.
 _MAX_PAGE = 5_900_000
-# A page reads no further conversation after this many bytes of JSON turns. The page size alone would not limit the
-# reads, because CSV rows contain only part of the turns.
+# Bytes of JSON turns after which a page reads no further conversations. The page size alone would not limit reads,
+# because CSV rows contain only part of the turns.
 _MAX_READ = 6_000_000
 _DESCRIPTION = ("title", "state", "userID", "userName", "userEmail", "userPhone", "origin", "tags", "chatAssignedTo")
 _COLUMNS = ("ID", "created", "lastModified", *_DESCRIPTION, "messagesNum", "interactionsNum", "transcript")

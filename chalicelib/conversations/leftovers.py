@@ -2,7 +2,7 @@
 
 A deletion removes the conversation's own item and its chunks. TTL removes only the conversation's own item. The stream
 reports both, and 90 seconds later a task deletes the remaining items. By then, every request that read the conversation
-has finished, so no append can still write index items. If a new conversation has the same id, its items are kept.
+has finished, so no append can add more index items. If a new conversation has the same id, its items are kept.
 """
 
 import math
@@ -37,7 +37,7 @@ class ConversationPartRow(storage.Row):
 
 
 def resume(task: tasks.ClearLeftovers, seconds: float) -> None:
-    """Delete a conversation's leftovers for up to `seconds`, then send a task for the remaining ones."""
+    """Delete a conversation's leftovers for up to `seconds`, then send a task for the rest."""
     after = clear(task.conversation, task.after or CONVERSATION_ITEM, clock.monotonic() + seconds)
     if after is not None:
         tasks.send(storage.split_key(task.conversation)[0], [task._replace(after=after)])

@@ -14,7 +14,7 @@ from chalicelib.conversations.rows import CONVERSATION_ITEM, ConversationRow
 
 PAGE_SIZE = 20  # fixed by §4.2
 _LIMIT = PAGE_SIZE + 1  # the extra entry shows that another page follows
-# Maximum number of entries that precede a page read without tallies: usually, and if an agent has no tallies yet.
+# Maximum number of entries to skip without using tallies: normally, and if the agent has no tallies yet.
 _SHALLOW = 60
 _UNTALLIED = 1_000
 _CHUNK = 1_000  # entries per request
@@ -27,7 +27,7 @@ def list_after(agent: storage.Key, workspace_id: str, agent_id: str, cursor: str
 
 
 def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -> tuple[Any, list[ConversationRow]]:
-    """Return the row with the key `agent`, and up to 21 entries from the start of a page. The first page is 1.
+    """Return the row with the key `agent`, and up to 21 entries from the start of a page. Pages are numbered from 1.
 
     This costs two requests up to a depth of 60 entries. Deeper pages cost four requests, plus one per 1,000
     conversations in the quarter hour. Conversations that were created or deleted in the last two minutes may not be
@@ -111,7 +111,7 @@ _Query = Callable[[str, str | None, int], list[ConversationRow]]
 
 
 def _read(query: _Query, agent: str, start: str | None, skip: int, limit: int) -> list[ConversationRow]:
-    """Skip `skip` entries, then return up to `limit`. Each request reads at most 1,000 entries to limit memory."""
+    """Skip `skip` entries, then return up to `limit`. Each request reads at most 1,000 entries to limit memory use."""
     while skip + limit > _CHUNK:
         skipped = query(agent, start, _CHUNK - limit)
         if not skipped:

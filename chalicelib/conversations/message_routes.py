@@ -161,7 +161,7 @@ class _Addition(NamedTuple):
 
 
 def _load(agent_id: str, conversation_id: str) -> _Addition:
-    """Read all records needed to add messages in one request. Raise NotFound if the agent does not exist."""
+    """Read all records needed to add messages, in one request. Raise NotFound if the agent does not exist."""
     body: models.NewMessages = visitors.restrict_messages(bodies.read())
     mids = list(dict.fromkeys(mid for message in body.messages if (mid := message.get("mid"))))
     key = store.key(auth.caller().workspace_id, agent_id, conversation_id)

@@ -14,7 +14,7 @@ from chalicelib.storage import Document
 class AgentAndConversation(NamedTuple):
     """A request's agent and conversation, and other records that were read with them.
 
-    `row` contains an existing conversation, and `expired` an expired one. The other member is None.
+    `row` is None if the conversation does not exist or has expired. `expired` is the conversation if it has expired.
     """
 
     agent: agents.AgentRow

@@ -1,4 +1,4 @@
-"""Renders conversations, and the state route's response (§4.3) as JSON text that contains the stored turns unparsed."""
+"""Renders conversations and the state route's response (§4.3). Stored turns are copied without being parsed."""
 
 from typing import TYPE_CHECKING
 

@@ -1,9 +1,9 @@
 """Retention: how many days conversations are kept, as set by their agent or else by the workspace.
 
 A conversation's metadata contains its retention days, in a member that responses omit. Every metadata save postpones
-the expiry (`store`). When the retention days change, a task applies the change to existing conversations. It starts 90
-seconds later, when every cache of the old value has expired. Every run reads the current settings, so repeated and
-overlapping runs have the same result. Expired conversations are never restored.
+the expiry (`store`). When the retention days change, a task applies the change to existing conversations. The task
+starts 90 seconds later, when every cached copy of the old value has expired. Every run reads the current settings, so
+repeated and overlapping runs have the same result. Expired conversations are never restored.
 """
 
 from functools import partial

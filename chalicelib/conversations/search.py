@@ -1,7 +1,7 @@
 """Searches an agent's transcripts, newest conversation first.
 
 Transcripts are encrypted, so there is no full-text index, and a search decrypts one conversation at a time. A request
-examines a limited number of conversations, so a page may be empty. Each page contains the position reached.
+examines a limited number of conversations, so a page may be empty. Each page contains the current position.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,8 +41,8 @@ def search(entries: Sequence[ConversationRow], text: str) -> Iterator[pages.Exam
 
 def _matching(turns: bytes, text: str) -> list[Document]:
     """Return the newest matching messages, newest first."""
-    # Most transcripts do not contain the text, and this check avoids parsing them. It does not work for characters that
-    # JSON may escape.
+    # This check avoids parsing transcripts that do not contain the text, which are the majority. It is skipped for
+    # characters that JSON may escape.
     if not {'"', "\\", "/"} & {*text} and text.isprintable() and text not in turns.decode().casefold():
         return []
     newest_first = reversed(transcript.all_messages(turns))

@@ -22,7 +22,7 @@ from chalicelib.conversations import new_messages
 from chalicelib.conversations.new_messages import Totals
 from chalicelib.storage import Document, json_equal
 
-if TYPE_CHECKING:  # event functions import this module, and must not load pydantic
+if TYPE_CHECKING:  # stream functions import this module, and must not load pydantic
     from chalicelib.conversations.models import StateIn
 
 # A response contains the new turns and, if they fit, the old turns. Lambda limits responses to 6 MB.
@@ -102,7 +102,7 @@ def empty_state(conversation_id: str) -> State:
 def check_limits(agent: Document, before: State, after: State) -> None:
     """Raise LimitReached if a change exceeds a limit in the agent record (§8).
 
-    `limits.maxInteractionsPerUserId` limits how many user messages the conversation has ever received, and
+    `limits.maxInteractionsPerUserId` limits the user messages that the conversation may ever receive, and
     `messagesLimit` limits all messages; 0 means no limit. A change without new messages always passes.
     """
     was, now, limits = before.totals, after.totals, agent.get("limits") or {}
@@ -121,7 +121,7 @@ def check_limits(agent: Document, before: State, after: State) -> None:
 
 
 def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[Document, ...], Totals]:
-    """Return the user's new messages, and the totals including them."""
+    """Return the user's new messages, and the updated totals."""
     # If a transcript only grows at its end, the stored turns need not be parsed. This saves 13 % of the CPU
     # instructions for a request with 100 messages.
     if text.startswith(before.turns[:-1]):

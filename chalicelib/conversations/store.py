@@ -5,8 +5,8 @@ One item contains a conversation's encrypted metadata and turns. Long transcript
 sparse index lists a workspace's waiting conversations by activity (`filtered_lists`). The indexes contain only short
 metadata.
 
-The item also contains the last write's new messages, so fan-out needs only the stream record. If they do not fit into
-the item, the same transaction stores them in separate items.
+The item also contains the last write's new messages, so fan-out needs only the stream record. If these messages do not
+fit into the item, the same transaction stores them in separate items.
 """
 
 from typing import Any
@@ -22,19 +22,19 @@ from chalicelib.conversations.rows import unless_expired as unless_expired
 from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.storage import Document, encryption, json_equal
 
-# Maximum bytes of sealed metadata in the index. The limit is small because requests for deep pages read and skip whole
-# entries.
+# Maximum bytes of encrypted metadata in the index. The limit is small because requests for deep pages read and skip
+# whole entries.
 _MAX_SUMMARY = 1_024
-# Maximum bytes of metadata, sealed and as JSON. A page of 20 conversations fits into a response even if every character
-# is escaped.
+# Maximum bytes of metadata, encrypted and as JSON. A page of 20 conversations fits into a response even if every
+# character is escaped.
 _MAX_METADATA = 32_000
 _MAX_METADATA_JSON = 64_000
 # States in which a conversation waits for a person. The inbox lists conversations in these states.
 WAITING_STATES = ("requested_chat", "human-chatting")
-# Maximum bytes of new messages: sealed in the conversation's own item, and as JSON in each separate item.
+# Maximum bytes of new messages: encrypted in the conversation's own item, and as JSON in each separate item.
 _MAX_RECEIVED = 40_000
 _MAX_RECEIVED_JSON = 350_000
-# Maximum new messages per write. They fill 60 items, because a transaction has at most 100 items.
+# Maximum new messages per write. They fill up to 60 items, because a transaction has at most 100 items.
 _MAX_NEW_MESSAGES = 60 * new_messages.MAX_MESSAGES
 _RECEIVED = "received"  # the sort key prefix of the separate items
 _RECEIVED_SECONDS = 24 * 60 * 60
@@ -107,7 +107,7 @@ def delete(row: ConversationRow) -> None:
 
 
 def list_by_creation(workspace_id: str, agent_id: str, after: str | None, limit: int) -> list[ConversationRow]:
-    """Return up to `limit` index entries, oldest first, that were created after `after`, for `read_all`."""
+    """Return up to `limit` index entries that were created after `after`, oldest first, for `read_all`."""
     condition = ConversationRow.created > after if after else None
     agent = storage.join_key(workspace_id, agent_id)
     return storage.query(ConversationRow, agent, condition, index="by_creation", limit=limit)
@@ -134,7 +134,7 @@ def create(
     days: int | None = None,
     expired: ConversationRow | None = None,
 ) -> ConversationRow:
-    """Stage a new conversation that an existing agent keeps for `days`. First delete `expired`, which has the same id.
+    """Stage a new conversation for an existing agent. First delete `expired`, an expired conversation with the same id.
 
     The commit raises ConditionFailed if the conversation already exists.
     """
@@ -151,7 +151,7 @@ def create(
 
 
 def restore(row: ConversationRow, state: State) -> ConversationRow:
-    """Seal an imported conversation's state into its row, and write its chunks. The caller saves the row.
+    """Encrypt an imported conversation's state into its row, and write its chunks. The caller saves the row.
 
     The row contains no new messages, so the import causes no events.
     """
@@ -162,7 +162,7 @@ def restore(row: ConversationRow, state: State) -> ConversationRow:
 
 
 def _set_metadata(row: ConversationRow, metadata: Document) -> None:
-    """Seal the metadata into the row, and set the attributes that are derived from it."""
+    """Encrypt the metadata into the row, and set the attributes that are derived from it."""
     waits = metadata.get("state") in WAITING_STATES
     row.waiting = row.workspace_id if waits else None
     row.activity = activity_of(metadata, row.created) if waits else None

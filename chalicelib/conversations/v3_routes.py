@@ -163,7 +163,7 @@ def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int)
     Raise ConditionFailed as `transcript.read_state` does.
     """
     row = _read(agent_id, convo_id)
-    # A caller may have set any number for a conversation without messages. Unlike `range`, `count` accepts every
+    # A caller may have set any `messagesNum` for a conversation without messages. Unlike `range`, `count` accepts every
     # number.
     numbers = count(store.read_metadata(row)["messagesNum"], -1)
     numbered = zip(numbers, transcript.newest_messages(row), strict=False)

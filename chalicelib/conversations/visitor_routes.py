@@ -1,4 +1,4 @@
-"""Routes with which a back end issues visitor tokens for pages that display a conversation."""
+"""Routes that issue visitor tokens. Back ends request these tokens for pages that display a conversation."""
 
 import math
 from typing import TYPE_CHECKING

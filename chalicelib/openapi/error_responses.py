@@ -47,7 +47,7 @@ _OTHER: dict[int, dict[str, errors.ApiError]] = {
     403: {"scope": errors.Forbidden("The access token lacks the scope tools:write.")},
     409: {"deleting": AgentBeingDeleted(), "email": EmailTaken(), "login": KeyTaken()},
     413: {"record": errors.TooLarge("The record is too large to store.")},
-    429: {"limit": errors.LimitReached("A workspace may have 50 webhooks; delete one first.", "webhooks", 50, 50)},
+    429: {"limit": errors.LimitReached("A workspace can have 50 webhooks; delete one first.", "webhooks", 50, 50)},
 }
 _LIMIT = "The agent's messagesLimit is 1. This request would raise the count from 0 to 2."
 _METADATA = "metadata must be at most 64,000 bytes of JSON, and 32,000 bytes compressed."

@@ -28,7 +28,7 @@ _MAX_ADDRESSES = 4
 _MAX_RECEIVED = 256 * 1024
 # Maximum bytes per line and per read.
 MAX_LINE = 8 * 1024
-# How long to read the rest of a response after its status code.
+# Maximum time for reading the rest of a response after its status code.
 _DRAIN_SECONDS = 0.2
 
 _TIMEVAL = struct.Struct("ll")  # `struct timeval`: seconds and microseconds
@@ -86,7 +86,7 @@ def tls_context() -> ssl.SSLContext:
     return context
 
 
-_context_lock = threading.Lock()  # threads that start together must not each load the certificates
+_context_lock = threading.Lock()  # without this lock, threads that start together would each load the certificates
 
 
 class Connection:

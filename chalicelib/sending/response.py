@@ -1,11 +1,11 @@
-"""Reads an HTTP/1.1 response from a connection, as far as the caller needs it."""
+"""Reads an HTTP/1.1 response from a connection, as far as the caller needs the response."""
 
 import re
 from collections.abc import Iterator
 
 from chalicelib.sending.connection import MAX_LINE, AttemptFailed, Connection
 
-# The maximum number of bytes that are read from a body.
+# Maximum bytes that are read from a body.
 MAX_BODY = 128 * 1024
 
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: .*)?")
@@ -110,7 +110,7 @@ class Response:
         raise AttemptFailed(_INCOMPLETE)
 
     def _read_piece(self, reader: Reader, size: int) -> bool:
-        """Read `size` bytes of the body, or fewer at the limit. Return False if the connection closes earlier."""
+        """Read `size` bytes of the body, up to `MAX_BODY` in total. Return False if the connection closes earlier."""
         size = min(size, MAX_BODY - len(self.body))
         while size:
             piece = reader.piece(size)

@@ -130,7 +130,7 @@ def _is_allowed_header(name: str) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """Describe the failure of a step, from a thread, socket or TLS error."""
+    """Describe why a step failed, based on the thread, socket or TLS error."""
     if isinstance(error, TimeoutError | BlockingIOError | futures.TimeoutError):
         return "timed out"
     if isinstance(error, ssl.SSLCertVerificationError):

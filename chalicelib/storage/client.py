@@ -70,7 +70,7 @@ def request_deadline() -> Iterator[None]:
 
 
 def seconds_left() -> float:
-    """Return for how many seconds SDK calls may still start. Raise Unavailable if no time remains."""
+    """Return the number of seconds during which SDK calls may still start. Raise Unavailable if no time remains."""
     _check_deadline()
     deadline = _deadline.get()
     return math.inf if deadline is None else deadline - clock.monotonic()
@@ -109,7 +109,7 @@ def _record_capacity(parsed: dict[str, Any], model: Any, **_: Any) -> None:
     meter = _meter.get()
     if meter is not None:
         meter.requests += 1
-        consumed = parsed.get("ConsumedCapacity") or ()  # PynamoDB requests it with every operation
+        consumed = parsed.get("ConsumedCapacity") or ()  # PynamoDB requests this member in every operation
         kind = "read" if model.name in _READS else "write"
         meter.units[kind] += sum(
             table["CapacityUnits"] for table in ([consumed] if isinstance(consumed, dict) else consumed)

@@ -26,7 +26,7 @@ def encode_json(document: Any) -> bytes:
 
 
 def json_equal(left: Document, right: Document) -> bool:
-    """Return whether two documents are the same JSON. Python's `==` also equates 1, 1.0 and true."""
+    """Return whether two documents are the same JSON. Python's `==` does not distinguish 1, 1.0 and true."""
     return left == right and json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 

@@ -17,7 +17,7 @@ def decode(image: Image | None) -> Image | None:
 
 
 def is_imported(record: dict[str, Any]) -> bool:
-    """Return whether an import caused a stream record. In that case, the row has an old version tag from the file."""
+    """Return whether an import caused a stream record. An imported row has the old version tag from the file."""
     change = record["dynamodb"]
     tag = change.get("NewImage", {}).get("version_tag", {}).get("S", "")
     written = change.get("ApproximateCreationDateTime", 0)

@@ -17,7 +17,7 @@ NUMBERS = range(min(READABLE), 32)
 
 
 class UnknownLayout(errors.Unavailable):
-    """A newer version wrote this record. Streams and queues retry it until a newer function reads it."""
+    """A newer version wrote this record. Streams and queues retry until a newer function reads it."""
 
     sentence = "A newer version of the service has stored this record; try again in a minute."
 

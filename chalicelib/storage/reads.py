@@ -27,7 +27,7 @@ def find(row: type[AnyRow], partition: str, sort: str | None = None, *, consiste
 
 
 def find_serializable(key: Key) -> Any:
-    """Return the item, or None. It is read in a transaction, so the read never sees a partially applied commit.
+    """Return the item, or None. The read is transactional, so it never sees a partially applied commit.
 
     Raise Unavailable after twelve conflicts with other transactions.
     """

@@ -36,7 +36,7 @@ def split_key(key: str) -> list[str]:
 
 
 def associated_data(table: str, keys: Sequence[str], attribute: str) -> str:
-    """Return a sealed attribute's associated data (AAD): its table, item key and name.
+    """Return an encrypted attribute's associated data (AAD): its table, item key and name.
 
     `table` is the name in the template without the stage's prefix, so that another stage can read a restored table.
     """
@@ -107,7 +107,7 @@ class Row(Model):
         return self.keys[-1]
 
     def associated_data(self, attribute: str) -> str:
-        """Return a sealed attribute's associated data (AAD)."""
+        """Return an encrypted attribute's associated data (AAD)."""
         return associated_data(logical_name(self.Meta.table_name), self.keys, attribute)
 
     def __repr__(self) -> str:

@@ -54,7 +54,7 @@ class Step(NamedTuple):
     error: Failure | None
 
     def wrote(self, item: Item | None) -> bool:
-        """Return whether this step itself wrote the item that now fails the condition."""
+        """Return whether this step already wrote the item that now fails the condition."""
         return item is not None and "version_tag" in item and item["version_tag"]["S"] == self.version_tag
 
     def failure(self, item: Item | None) -> errors.ApiError:
@@ -95,8 +95,8 @@ class Unit:
     def commit(self) -> None:
         """Write all staged steps atomically.
 
-        Raise the first failed step's error, which is ConditionFailed by default. Raise TooLarge for more than 100 steps
-        or 4 MB. Raise Unavailable if the outcome is unknown or other transactions hold the items for too long.
+        Raise the first failed step's error, which is ConditionFailed by default. Raise TooLarge above 100 steps or 4
+        MB. Raise Unavailable if the outcome is unknown or other transactions hold the items for too long.
         """
         if not self._steps:
             return
@@ -184,7 +184,7 @@ def retry_on_conflict(action: Callable[[], Result]) -> Result:
 
 
 def in_unit_of_work(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Decorate a store function that views and operators' commands call.
+    """Decorate a store function that routes and operator commands call.
 
     The function joins the open unit. If no unit is open, it opens and commits a new unit and retries on conflict.
     """

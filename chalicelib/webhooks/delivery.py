@@ -147,9 +147,10 @@ def _alternate(lists: Iterable[list[_WaitingDelivery]]) -> list[_WaitingDelivery
 def _remove_hanging(
     waiting: list[_WaitingDelivery], hanging: set[_Host]
 ) -> Mapping[queue.DeliveryMessage, queue.DeliveryMessage]:
-    """Remove the waiting deliveries to hanging hosts. Return messages with these deliveries for the slow queue.
+    """Remove the waiting deliveries to hanging hosts.
 
-    None of these deliveries has started, so none has been claimed.
+    Return these deliveries as messages for the slow queue. None of these deliveries has started, so none has been
+    claimed.
     """
     event_ids: defaultdict[queue.DeliveryMessage, list[str]] = defaultdict(list)
     for message, ready in waiting:
@@ -172,7 +173,7 @@ def _failures(finished: _RunningWork, total: int) -> list[queue.DeliveryMessage]
 
 
 def _read(message: queue.DeliveryMessage, queue_name: str) -> list[_ReadyDelivery]:
-    """Return a message's deliveries that should be sent now."""
+    """Return the deliveries in a message that should be sent now."""
     deliveries = message.deliveries
     webhook, workspace, hosts_row, *events = storage.find_many(
         [

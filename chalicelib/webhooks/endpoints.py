@@ -21,7 +21,7 @@ _TOLERANCE_MILLISECONDS = 5_000
 class WebhookRow(storage.AuthoredRow, DocumentRow):
     """An endpoint: `{url, events, enabled, description?, createdAt, importedAt?, secrets: [{secret, endsAt?}]}`.
 
-    Times are in milliseconds.
+    Times are Unix times in milliseconds.
     """
 
     class Meta:
@@ -94,12 +94,12 @@ def list_with_hosts(workspace_id: str) -> tuple[list[WebhookRow], hosts.Hosts]:
 def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
     """Stage a new endpoint. Return it with its signing secret, which no later response contains.
 
-    Raise LimitReached if the workspace has `MAX_ENDPOINTS`. A lock row serializes creations, so the limit is exact.
+    Raise LimitReached if there are `MAX_ENDPOINTS` already. A lock row serializes creations, so the limit is exact.
     """
     lock = storage.find(EndpointsLock, storage.join_key(workspace_id, LOCK), LOCK)
     used = len(list_all(workspace_id))
     if used >= MAX_ENDPOINTS:
-        message = f"A workspace may have {MAX_ENDPOINTS} webhooks; delete one first."
+        message = f"A workspace can have {MAX_ENDPOINTS} webhooks; delete one first."
         raise errors.LimitReached(message, "webhooks", MAX_ENDPOINTS, used)
     secret = signature.new_secret()
     row = WebhookRow(workspace_id, ids.new_id())
@@ -119,7 +119,7 @@ def save(row: WebhookRow, before: Document, after: Document) -> None:
 def rotate(row: WebhookRow) -> str:
     """Stage a new signing secret and return it. No later response contains it.
 
-    The old secrets sign for another 24 hours.
+    The old secrets still sign deliveries for another 24 hours.
     """
     document, secret, now = row.open(), signature.new_secret(), clock.milliseconds()
     old = [{"endsAt": now + _OVERLAP_MILLISECONDS, **secret} for secret in document["secrets"] if _is_active(secret)]
@@ -133,7 +133,7 @@ def active_secrets(document: Document) -> list[str]:
 
 
 def is_subscribed(document: Document, type_: str) -> bool:
-    """Return whether an endpoint is enabled and subscribes to this type of event."""
+    """Return whether an endpoint is enabled and subscribes to this event type."""
     return document["enabled"] and type_ in document["events"]
 
 

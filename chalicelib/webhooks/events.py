@@ -1,6 +1,6 @@
 """The event catalogue: the events that a row change causes, and their payloads (§6).
 
-To add an event, add its type to `Type`, and derive it in the table's function in `_CATALOGUE`. The function derives
+To add an event, add its type to `Type`, and yield it from the table's function in `_CATALOGUE`. The function derives
 events only from the change, and reads nothing else. `delivery` adds `workspaceSecret` to the payload.
 """
 
@@ -35,7 +35,7 @@ _CHANNELS: dict[str, Channel] = {
     "community": "socialnet",
     "gb-chat": "cloudchat",
 }
-# Maximum characters of a text member other than the message content. An event must fit into an item of 400 KB.
+# Maximum characters of a text member other than the message content, because an event must fit into a 400 KB item.
 _MAX_LABEL = 1_000
 
 

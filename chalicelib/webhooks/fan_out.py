@@ -18,8 +18,8 @@ from chalicelib.webhooks import change, endpoints, events, hosts, ledger, queue
 
 _log = logging.getLogger(__name__)
 
-# Message limits: the number of events, and the characters in their texts. A delivery function holds ten messages with
-# their events in memory, and a character takes up to 4 bytes.
+# Maximum number of events per message, and maximum number of characters in their texts. A delivery function holds ten
+# messages with their events in memory, and a character takes up to 4 bytes.
 MAX_EVENTS = 40
 _MAX_CHARACTERS = 400_000
 # Maximum groups per continuation. A continuation may send as many messages as an invocation.
@@ -150,7 +150,7 @@ def _subscribers(workspace_id: str) -> list[_Subscriber]:
             if storage.is_outage(error):
                 raise
             # The endpoint was tampered with, restored without its key, or not written by the service. Raising an error
-            # would turn the events for all the workspace's other endpoints into dead letters.
+            # would turn the events for the workspace's other endpoints into dead letters.
             _log.exception("Cannot use an endpoint; skipping it: %s", row)
     return subscribers
 

@@ -229,7 +229,7 @@ def list_page(
     """Return up to `limit` of an endpoint's deliveries, newest first, and the next page's `before`, if any.
 
     Failed deliveries have an index. For any other `status`, a page searches up to 1,000 deliveries, so it may be short
-    or empty although more pages follow. These statuses have no index, because they change with time, or apply to most
+    or empty even if more pages follow. These statuses have no index, because they change with time, or apply to most
     deliveries. The list is eventually consistent.
     """
     index = "by_failure" if status == FAILED else None

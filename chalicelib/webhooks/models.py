@@ -19,7 +19,8 @@ class WebhookChange(WireModel):
     """A change to a webhook endpoint. Omitted members keep their values."""
 
     id: OptionalText = read_only()
-    # Required in an endpoint, so null cannot clear them. The defaults only mean "omitted"; their values are not used.
+    # These members are required in an endpoint, so null cannot clear them. The defaults only mean "omitted"; their
+    # values are not used.
     url: Url = ""
     events: Types = Field(default_factory=list)
     enabled: bool = True

@@ -9,9 +9,10 @@ attributes (`infra/webhook_queues.py`) and the timeout of the delivery functions
 POST_SECONDS = 30.0
 # The timeout of a delivery invocation: a POST, and the requests before and after it.
 INVOCATION_SECONDS = 60
-# The `maxReceiveCount` of the queues. A message that fails on its last attempt becomes a dead letter.
+# The queues' `maxReceiveCount`. A message that fails on its last attempt becomes a dead letter.
 MAX_RECEIVES = 10
-# The `VisibilityTimeout` of the queues: the time between two attempts. AWS recommends six times the function timeout.
+# The queues' `VisibilityTimeout`, which is the time between two attempts. AWS recommends six times the function
+# timeout.
 VISIBILITY_SECONDS = 6 * INVOCATION_SECONDS
 # A delivery that waits longer in a queue is never sent, and is listed as `expired`.
 QUEUE_RETENTION_DAYS = 4

@@ -115,9 +115,9 @@ def rotate_webhook(webhook_id: str) -> Response:
 def list_deliveries(webhook_id: str) -> Response:
     """List a webhook endpoint's deliveries from the last 30 days, newest first.
 
-    `status` selects deliveries by status. Failed deliveries have an index. For any other status, a page searches up to
-    1,000 deliveries, so it may be short or empty. Continue as long as the response contains `nextCursor`. Deliveries
-    and outcomes from the last second may be missing.
+    `status` selects deliveries by status. Only failed deliveries have an index. For any other status, a page searches
+    up to 1,000 deliveries, so it may be short or empty. Continue as long as the response contains `nextCursor`.
+    Deliveries and outcomes from the last second may be missing.
     """
     status = current_request.query_value("status")
     if status not in (None, *ledger.STATUSES):

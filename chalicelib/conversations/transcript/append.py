@@ -17,7 +17,7 @@ from chalicelib.storage import Document
 def new_turns(messages: Sequence[Any], now: int) -> list[Document]:
     """Return a request's messages at `now` (Unix seconds) as turns in the response form.
 
-    A message without `mid` gets a new one. Raise Invalid for a duplicate message id.
+    A message without `mid` gets a new id. Raise Invalid for a duplicate message id.
     """
     with_mids = [{**message, "mid": message.get("mid") or ids.new_id()} for message in messages]
     return to_response_form(as_turns(with_mids), now)

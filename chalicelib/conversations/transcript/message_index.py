@@ -39,7 +39,7 @@ def index_keys(conversation: str, mids: Sequence[str]) -> list[storage.Key]:
 
 
 def find_stored(row: ConversationRow, state: State, index_rows: IndexRows) -> dict[str, Document]:
-    """Return the stored turns of the messages in `index_rows`, keyed by message id. Other messages are omitted.
+    """Return the stored turns of the messages in `index_rows`, by message id. Omit messages that are not stored.
 
     `state` is the end of the conversation's state. `index_rows` contains the index items that were read with it. This
     costs no request if no index item exists, and an additional request if the index has just changed.
@@ -58,8 +58,8 @@ def find_stored(row: ConversationRow, state: State, index_rows: IndexRows) -> di
 def extend_index(row: ConversationRow, state: State) -> None:
     """Write index items for the messages that have moved into chunks, and set a mark after these messages.
 
-    Call this function after staging the state. One call writes at most 1,000 items; the next append writes more. Only
-    the commit stores the mark, so items whose commit fails are never used.
+    Call this function after staging the state. One call writes at most 1,000 items; the next append continues. Only the
+    commit stores the mark, so items whose commit fails are never used.
     """
     last, in_row = turns.last_mark(row), turns.chunked_length(row)
     if last.end >= in_row:

@@ -19,7 +19,7 @@ from chalicelib.conversations.state import State
 from chalicelib.storage import compression, encryption
 
 # Bytes of JSON per chunk, and minimum bytes after the last chunk, because the last turns change most often. A chunk has
-# about 300 messages. The largest transcript that fits into a response has 5.5 MB and 63 chunks, and a transaction can
+# about 300 messages. The largest transcript that fits into a response has 5.5 MB in 63 chunks, and a transaction can
 # have 100 items.
 _CHUNK_BYTES = 88_000
 _TAIL_BYTES = 8_000
@@ -114,7 +114,7 @@ def chunked_length(row: ConversationRow) -> int:
 
 
 def first_byte(row: ConversationRow, state: State) -> int:
-    """Return the position of the first byte of `state.turns` among all turns of the row."""
+    """Return the position of the first byte of `state.turns` within the text of all turns."""
     return sum(chunk.length for chunk in chunks(row)[: len(state.unread)])
 
 
@@ -167,7 +167,7 @@ def last_mark(row: ConversationRow) -> Mark:
 
 
 def set_marks(row: ConversationRow, marks: Iterable[Mark]) -> None:
-    """Put marks into the row."""
+    """Store the marks in the row."""
     row.indexed = " ".join(f"{mark.end}:{mark.escaped}" for mark in marks) or None
 
 
@@ -203,7 +203,7 @@ def _digest(piece: bytes) -> bytes:
 
 
 def _read_chunks(row: ConversationRow, indexes: Sequence[int]) -> dict[int, bytes]:
-    """Return chunks by index. Read with eventual consistency, and reread missing or stale chunks strongly."""
+    """Return chunks by index. Reread missing or stale chunks with strong consistency."""
     manifest, pieces = chunks(row), dict[int, bytes]()
     for consistent in (False, True):
         missing = [index for index in indexes if index not in pieces]
