@@ -1,7 +1,7 @@
-"""The OpenAPI 3.1 document, built from the app's routes, the views' `@Operation` declarations, and the models.
+"""Builds the OpenAPI 3.1 document from the app's routes, the views' `@Operation` declarations, and the models.
 
-Building takes some tenths of a second, so the first request for the document imports this module. Data that cannot be
-derived from the code is in `components.json`, `members.json` and `examples.json`. Tests run all examples.
+Building takes a few tenths of a second, so this module is imported by the first request for the document. Data that
+cannot be derived from the code is in `components.json`, `members.json` and `examples.json`. Tests run all examples.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _CREDENTIALS = {
     tokens.WORKSPACE: "workspace key",
     tokens.AGENT: "agent key (`SECRET_API_KEY`)",
     tokens.ACCESS: "access token",
-    tokens.VISITOR: "visitor token of the conversation",
+    tokens.VISITOR: "visitor token for the conversation",
 }
 
 
@@ -57,7 +57,7 @@ class _View(NamedTuple):
 
 
 def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the OpenAPI document of an app. `routes` has the form of `Chalice.routes`."""
+    """Return an app's OpenAPI document. `routes` has the format of `Chalice.routes`."""
     views = list(_views(routes))
     types = {(view.name, place): view.operation.resolve(name) for view in views for place, name in _types(view)}
     all_schemas = schemas.build({key: type_ for key, type_ in types.items() if type_ is not None})
@@ -134,18 +134,18 @@ def _query(operation: Operation) -> tuple[str, ...]:
 
 
 def _opened_by(view: _View) -> str:
-    """Return a sentence that lists the credentials that the route accepts, and the scope that an access token needs."""
+    """Return a sentence with the credentials that the route accepts, and the scope that an access token needs."""
     accepted = auth.credentials_for(view.path)
     scope = (
         f" with the scope `{scopes.scope_for(view.operation.tag, view.method)}`" if tokens.ACCESS in accepted else ""
     )
-    return f"Opened by: {' or '.join(name for kind, name in _CREDENTIALS.items() if kind in accepted)}{scope}."
+    return f"Credentials: {' or '.join(name for kind, name in _CREDENTIALS.items() if kind in accepted)}{scope}."
 
 
 def _request_body(view: _View, all_schemas: schemas.Schemas) -> dict[str, Any]:
     requests = {key: (one, one.request) for key, one in examples.of(view.name).items() if one.request is not None}
     content = {"schema": all_schemas.by_key[view.name, "body"], **_examples(requests)}
-    limits = f"At most {view.operation.max_bytes:,} bytes, and {view.operation.max_values:,} members and elements."
+    limits = f"At most {view.operation.max_bytes:,} bytes and {view.operation.max_values:,} members and elements."
     return {"description": limits, "required": not view.operation.body_optional, "content": {_JSON: content}}
 
 
@@ -175,15 +175,15 @@ def _response_headers(*names: str) -> Schema:
 
 
 def _not_modified(view: _View) -> dict[str, Schema]:
-    """Return the 304 response of a read that accepts `If-None-Match`."""
+    """Return the 304 response for a read that accepts `If-None-Match`."""
     if view.method != "GET" or etag.IF_NONE_MATCH not in view.operation.headers:
         return {}
-    description = f"The record has the ETag in `{etag.IF_NONE_MATCH}`. The response has no body."
+    description = f"The record still has the ETag in `{etag.IF_NONE_MATCH}`. The response has no body."
     return {"304": {"description": description, "headers": _response_headers("ETag")}}
 
 
 def _envelopes(views: list[_View], all_schemas: schemas.Schemas) -> dict[str, Schema]:
-    """Return the success envelopes by name. Operations with the same data share one."""
+    """Return the success envelopes by name. Operations with the same data share an envelope."""
     views_by_name: dict[str, list[_View]] = {}
     for view in views:
         if view.operation.bare is None and (view.operation.data is not None or not view.operation.files):

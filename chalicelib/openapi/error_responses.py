@@ -15,7 +15,7 @@ from chalicelib.ids import IDENTIFIER_RULE
 from chalicelib.openapi.schemas import COMPONENTS, Schema, reference
 from chalicelib.openapi.text import without_sections
 
-# One response component per status: the first class with that status in `errors`. The base class is the 500.
+# One response component per status: the first class with that status in `errors`. The base class represents 500.
 _ALL_ERRORS: list[type[errors.ApiError]] = [*errors.ApiError.__subclasses__(), errors.ApiError]
 _CLASSES = {error.STATUS_CODE: error for error in reversed(_ALL_ERRORS)}
 _STRING = {"schema": {"type": "string"}}
@@ -26,7 +26,7 @@ _HEADERS = {
     503: {"Retry-After": {"description": "Seconds to wait.", "required": True, **_STRING}},
 }
 _SCHEMAS = ("Error", "InteractionError")
-# Codes that only Chalice and the gateway use; no operation raises them.
+# Codes that only Chalice and the gateway use. No operation raises them.
 _GATEWAY_CODES = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
 
 _INVALID_ID = errors.Invalid.member("agent_id", f"must be {IDENTIFIER_RULE}")
@@ -56,7 +56,7 @@ _INTERACTION: dict[int, dict[str, errors.ApiError]] = {
     413: {"metadata": errors.TooLarge(_METADATA)},
     429: {"limit": errors.LimitReached(_LIMIT, "messagesLimit", 1, 0)},
 }
-# Interaction route errors after the agent has been read. Their envelopes contain the platform.
+# Errors that the interaction route returns after it has read the agent. Their envelopes contain the platform.
 _AFTER_READ = {"stale", "changed", "metadata", "limit"}
 
 
@@ -102,7 +102,7 @@ def statuses(operation: Operation, *, repeatable: bool) -> list[int]:
 
 
 def responses(path: str, error_statuses: list[int], operation: Operation, *, repeatable: bool) -> dict[str, Schema]:
-    """Return an operation's error responses: references, and a 409 response that describes its causes."""
+    """Return an operation's error responses: references, and a 409 response that lists its causes."""
     schema_name = _SCHEMAS[_is_interaction(path)]
     answers = {
         str(status): {"$ref": f"#/components/responses/{_name(schema_name, status)}"} for status in error_statuses
@@ -116,7 +116,7 @@ def responses(path: str, error_statuses: list[int], operation: Operation, *, rep
 
 
 def shared_responses(used: set[str]) -> dict[str, Schema]:
-    """Return the response components that the document references (`used`)."""
+    """Return the response components with the names in `used`, which the document references."""
     built = {
         _name(schema_name, status): _response(schema_name, status)
         for schema_name in _SCHEMAS
@@ -126,7 +126,7 @@ def shared_responses(used: set[str]) -> dict[str, Schema]:
 
 
 def _conflicts(operation: Operation) -> list[type[errors.ApiError]]:
-    """Return the causes of an operation's 409 response, each with its own code."""
+    """Return the causes of an operation's 409 responses. Each cause has its own code."""
     return [error for error in operation.raises if issubclass(error, errors.Conflict)]
 
 

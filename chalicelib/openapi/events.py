@@ -12,15 +12,15 @@ SCHEMAS: dict[str, Schema] = {"MessageChannel": inline(Channel)}
 PARAMETERS: dict[str, Schema] = {
     name: {"name": name, "in": "header", "required": True, "description": description, "schema": {"type": "string"}}
     for name, description in (
-        ("webhook-id", "The id of the event, which is the same in each of its deliveries."),
-        ("webhook-timestamp", "The time of sending, in Unix seconds."),
-        ("webhook-signature", "`v1,` and a base64 signature. During a rotation several, separated by spaces."),
+        ("webhook-id", "The event id, which is the same in all deliveries of the event."),
+        ("webhook-timestamp", "The time when the request was sent, in Unix seconds."),
+        ("webhook-signature", "`v1,` and a base64 signature. During a rotation, several are separated by spaces."),
     )
 }
 
 
 def webhooks() -> dict[str, Any]:
-    """Return the document's `webhooks`, one per event type. The first word of a type names its payload."""
+    """Return the document's `webhooks`, one per event type. A type's first word is the name of its payload."""
     return {type_: {"post": _request(type_, COMPONENTS["payloads"][type_.partition("_")[0]])} for type_ in events.TYPES}
 
 

@@ -1,9 +1,9 @@
-"""Operation examples: `examples.json` in this folder and in the extension folders.
+"""Reads the operation examples from `examples.json` in this folder and the extension folders.
 
 Each file maps a view's name to its examples, or to the name of an entry with the same examples. An example has a
-summary, the response and, if there is a body, the request. Tests run the examples in the order of the files, deletions
-last. They skip entries that begin with `_`, whose real responses are too long.
-`CAMS_UPDATE_DOCS=1 make test ARGS=tests/openapi/test_examples.py` writes the responses.
+summary, the response and, if there is a body, the request. Tests run the examples in file order, deletions last. They
+skip entries that begin with `_`, because their real responses are too long. `CAMS_UPDATE_DOCS=1 make test
+ARGS=tests/openapi/test_examples.py` writes the responses.
 """
 
 import json
@@ -14,7 +14,7 @@ from chalicelib import extensions
 
 
 class Example(NamedTuple):
-    """A request and its response. `request` is None if there is no body."""
+    """An example request and its response. `request` is None if there is no body."""
 
     summary: str
     request: dict[str, Any] | None = None

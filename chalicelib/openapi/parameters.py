@@ -22,13 +22,13 @@ SCHEMAS: dict[str, Schema] = {
     **{
         name: {"description": about, "type": "string", "enum": list(values)}
         for name, about, values in (
-            ("AgentOrder", "An order of agents. The latest change comes first.", agents.ORDERS),
-            ("ExportFormat", "The format of a file.", files.MEDIA),
+            ("AgentOrder", "The sort order of agents. The latest change comes first.", agents.ORDERS),
+            ("ExportFormat", "The file format.", files.MEDIA),
         )
     },
 }
 
-# Ids that the caller chooses have an example. Generated ids have none, because viewers would send an example whose
+# Ids that callers choose have an example. Generated ids have none, because viewers would send an example id whose
 # record does not exist.
 _PATH: dict[str, Schema] = {
     "agent_id": {"description": "The agent id.", "example": "support"},
@@ -36,16 +36,16 @@ _PATH: dict[str, Schema] = {
     "convo_id": {"description": "The conversation id.", "example": "visitor-1"},
     "delivery_id": {"description": "The delivery id."},
     "lead_id": {"description": "The lead id."},
-    "message_id": {"description": "The `mid` of the message.", "example": "m-4"},
+    "message_id": {"description": "The message's `mid`.", "example": "m-4"},
     "org_id": {"description": "The organisation id.", "example": "org-1"},
-    "token_id": {"description": "The `id` of the access token, not the token itself."},
+    "token_id": {"description": "The access token's `id`, not the token itself."},
     "tool_id": {"description": "The tool id."},
     "user_id": {"description": "The conversation id, which may be the user's id.", "example": "visitor-1"},
     "webhook_id": {"description": "The webhook endpoint id."},
 }
 
 _TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": parameters.MAX_TEXT}
-_NOW = 1_793_611_800  # the time of all examples, Unix seconds
+_NOW = 1_793_611_800  # the time in all examples, in Unix seconds
 _FLAG: Schema = {"type": "boolean"}
 _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
 
@@ -61,25 +61,22 @@ def _cursor(position: re.Pattern[str]) -> Schema:
     }
 
 
-# Keyed by component name, which is the parameter's name unless `name` is set. If core has a parameter with the
-# same name as an extension's, the extension's component is `<extension><Name>`, such as `historyBy`.
+# Query parameters by component name, which is the parameter's name unless `name` is set. If core and an extension have
+# a parameter with the same name, the extension's component is `<extension><Name>`, such as `historyBy`.
 QUERY: dict[str, Schema] = {
-    "activeSince": {"description": "Only records changed at this time (Unix seconds) or later.", "schema": _SECONDS},
-    "agentId": {"description": "Only records of this agent.", "schema": _TEXT},
-    "assignedTo": {"description": "Only conversations assigned to this client (`chatAssignedTo`).", "schema": _TEXT},
+    "activeSince": {"description": "Return only records changed at or after this Unix time.", "schema": _SECONDS},
+    "agentId": {"description": "Return only this agent's records.", "schema": _TEXT},
+    "assignedTo": {"description": "Return only conversations with this client as `chatAssignedTo`.", "schema": _TEXT},
     "boundedLimit": {
         "name": "limit",
         "description": f"The maximum number of records. Larger values mean {parameters.MAX_PAGE_SIZE}.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": parameters.PAGE_SIZE},
     },
     "cursor": _cursor(IDENTIFIER),
-    "deployed": {"description": "`true`: only deployed records. `false`: only the others.", "schema": _FLAG},
-    "from": {
-        "description": "Only records created at this time (Unix seconds) or later.",
-        "schema": _SECONDS,
-    },
+    "deployed": {"description": "`true` returns only deployed records, `false` only the others.", "schema": _FLAG},
+    "from": {"description": "Return only records created at or after this Unix time.", "schema": _SECONDS},
     "inbox": {
-        "description": "`true`: only conversations that wait for a person, latest activity first.",
+        "description": "`true` returns only conversations that are waiting for a person, sorted by latest activity.",
         "schema": _FLAG,
     },
     "limit": {
@@ -92,16 +89,13 @@ QUERY: dict[str, Schema] = {
         },
     },
     "messageCursor": _cursor(transcript.POSITION),
-    "orgId": {"description": "Only records of this organisation.", "schema": _TEXT},
+    "orgId": {"description": "Return only this organisation's records.", "schema": _TEXT},
     "page": {
-        "description": "The page number, from 1. Pages after the last one are empty.",
+        "description": "The page number, starting at 1. Pages after the last page are empty.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": 1},
     },
-    "origin": {"description": "Only records with this origin.", "schema": _TEXT},
-    "q": {
-        "description": "Only records that contain this text in a searched member, case-insensitive.",
-        "schema": _TEXT,
-    },
+    "origin": {"description": "Return only records with this origin.", "schema": _TEXT},
+    "q": {"description": "Return only records with this text in a searched member, ignoring case.", "schema": _TEXT},
     "sort": {
         "description": "`lastModified` lists the latest change first. By default, records are sorted by id.",
         "schema": reference("AgentOrder"),
@@ -111,34 +105,34 @@ QUERY: dict[str, Schema] = {
         "description": "The `nextCursor` of an earlier response with the same `sort`. The list continues after it.",
         "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern})?$"},
     },
-    "starred": {"description": "`true`: only starred records. `false`: only the others.", "schema": _FLAG},
-    "start_ts": {"description": "Only records last written at this time (Unix seconds) or later.", "schema": _SECONDS},
-    "state": {"description": "Only conversations in this state.", "schema": _TEXT},
-    "status": {"description": "Only deliveries with this status.", "schema": reference("DeliveryStatus")},
-    "stop_ts": {"description": "Only records last written before this time (Unix seconds).", "schema": _SECONDS},
-    "tag": {"description": "Only records with this tag.", "schema": _TEXT},
-    "to": {"description": "Only records created before this time (Unix seconds).", "schema": _SECONDS},
+    "starred": {"description": "`true` returns only starred records, `false` only the others.", "schema": _FLAG},
+    "start_ts": {"description": "Return only records last written at or after this Unix time.", "schema": _SECONDS},
+    "state": {"description": "Return only conversations in this state.", "schema": _TEXT},
+    "status": {"description": "Return only deliveries with this status.", "schema": reference("DeliveryStatus")},
+    "stop_ts": {"description": "Return only records last written before this Unix time.", "schema": _SECONDS},
+    "tag": {"description": "Return only records with this tag.", "schema": _TEXT},
+    "to": {"description": "Return only records created before this Unix time.", "schema": _SECONDS},
     "ulidCursor": _cursor(ULID),
-    "userID": {"description": "Only conversations of this user.", "schema": _TEXT},
+    "userID": {"description": "Return only this user's conversations.", "schema": _TEXT},
 }
 
 # Description, example and schema of each required query parameter.
 _REQUIRED: dict[str, tuple[str, Any, Schema]] = {
     "format": (
-        "`ndjson` returns a JSON object per line, `csv` a table for spreadsheets.",
+        "`ndjson` returns one JSON object per line, `csv` a table for spreadsheets.",
         "ndjson",
         reference("ExportFormat"),
     ),
-    "from": ("Only records written at this time (Unix seconds) or later.", _NOW - 86_400, _SECONDS),
+    "from": ("Return only records written at or after this Unix time.", _NOW - 86_400, _SECONDS),
     "inbox": (
-        "Always `true`: the list contains only conversations that wait for a person.",
+        "Always `true`, because the list contains only conversations that are waiting for a person.",
         "true",
         {"type": "string", "const": "true"},
     ),
-    "q": ("The text to search for, case-insensitive.", "1010", _TEXT),
-    "start_ts": ("Only records last written at this time (Unix seconds) or later.", _NOW - 86_400, _SECONDS),
-    "stop_ts": ("Only records last written before this time (Unix seconds).", _NOW, _SECONDS),
-    "to": ("Only records written before this time (Unix seconds).", _NOW, _SECONDS),
+    "q": ("The text to search for, ignoring case.", "1010", _TEXT),
+    "start_ts": ("Return only records last written at or after this Unix time.", _NOW - 86_400, _SECONDS),
+    "stop_ts": ("Return only records last written before this Unix time.", _NOW, _SECONDS),
+    "to": ("Return only records written before this Unix time.", _NOW, _SECONDS),
 }
 QUERY |= {
     f"required{name.capitalize()}": {
@@ -157,10 +151,11 @@ for _module in extensions.hooks("parameters"):
 
 _TAG = r'(W/)?"[!#-~]*"'
 _TAGS: Schema = {"type": "string", "pattern": rf"^(\*|{etag.BARE.pattern}|{_TAG}(, ?{_TAG})*)$"}
-# No `example`, because viewers would send it: the precondition would fail, or the key would already be used.
+# These headers have no `example`, because viewers would send it. The precondition would fail, or the key would already
+# be used.
 _HEADERS: dict[str, Schema] = {
     etag.IF_MATCH: {
-        "description": "Write only if the record has one of these ETags, or exists (`*`). Otherwise 412.",
+        "description": "Write only if the record has one of these ETags, or exists (`*`). Otherwise, fail with 412.",
         "schema": _TAGS,
     },
     etag.IF_NONE_MATCH: {
@@ -173,9 +168,9 @@ _HEADERS: dict[str, Schema] = {
         "schema": {"type": "string"},
     },
     idempotency.HEADER: {
-        "description": "A key that you choose for this request. The request takes effect once, however often you "
-        "send it. For 24 hours you get the same response. Another request with the same key gives 409. A request that "
-        "changes nothing stores no response and runs again. A visitor token must not send this header: 400.",
+        "description": "A key that you choose for this request. The request takes effect once, however often you send "
+        "it, and returns the same response for 24 hours. Another request with the same key fails with 409. A request "
+        "that changes nothing stores no response and runs again. With a visitor token, this header fails with 400.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": f"^{idempotency.KEY.pattern}$"},
     },
 }

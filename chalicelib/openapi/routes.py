@@ -1,4 +1,4 @@
-"""The public OpenAPI document, the page that displays it, and the guide (`auth.OPEN_ROUTES`).
+"""The routes of the public OpenAPI document, the page that displays it, and the guide (`auth.OPEN_ROUTES`).
 
 The document and the page are built when first requested, so that other requests are not delayed. These routes are not
 API operations: the document does not describe them, and they ignore query parameters.
@@ -17,7 +17,7 @@ routes = Blueprint(__name__)
 
 _PAGE_FOLDER = Path(__file__).with_name("page")
 _PAGE = ("guide.html", "page.css", "page.js")
-# The package also contains two other viewers, which are not served.
+# The Python package also contains two other viewers, which are not served.
 _SWAGGER = ("swagger_bundle.js", "swagger_style.css")
 _HTML = "text/html; charset=utf-8"
 _TYPES = {".html": _HTML, ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
@@ -33,7 +33,7 @@ _HEADERS = {
 @routes.route("/", methods=["GET"])
 def redirect_to_page() -> Response:
     """Redirect to the documentation page."""
-    # The location is relative to the last path segment, which is the gateway's stage if the caller omitted the slash.
+    # The location is relative to the last path segment, which is the API Gateway stage if the caller omitted the slash.
     stage = _path().rpartition("/")[2]
     location = f"{stage}/docs" if stage else "docs"
     return Response("", headers={"Location": location, "Content-Type": _HTML}, status_code=302)
@@ -48,7 +48,7 @@ def read_document() -> Response:
 @routes.route("/docs", methods=["GET"])
 def read_page() -> Response:
     """Read the documentation page."""
-    # Relative links work below any gateway stage. `/docs/` is the same page as `/docs`.
+    # Relative links work under any API Gateway stage. `/docs/` is the same page as `/docs`.
     page = _read(_PAGE_FOLDER / "docs.html").replace("{assets}", "" if _path().endswith("/") else "docs/")
     return _answer(page, _HTML, "no-cache")
 
@@ -69,7 +69,7 @@ def _document() -> str:
 
 @lru_cache
 def _assets() -> dict[str, Path]:
-    # Located without importing the package, which would load 9 MB.
+    # The package is located without importing it, because the import would load 9 MB.
     spec = find_spec("offapi")
     folders = spec.submodule_search_locations if spec else None
     swagger = [Path(folder) / name for folder in folders or () for name in _SWAGGER]
@@ -82,7 +82,7 @@ def _read(file: Path) -> str:
 
 
 def _path() -> str:
-    """Return the request path as the caller sees it, including the gateway's stage."""
+    """Return the request path as the caller sees it, including the API Gateway stage."""
     path: str = current_request.request().context.get("path", "/")
     return path
 

@@ -1,4 +1,4 @@
-"""Converts docstrings into document texts, for readers who have neither the specification nor the code."""
+"""Converts docstrings into texts for readers who have neither the specification nor the code."""
 
 import inspect
 import re

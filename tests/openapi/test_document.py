@@ -25,7 +25,7 @@ MEMBERS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "contract" / "
 OPENED_BY = {
     "v3": "workspace key or access token",
     "edge": "workspace key or agent key (`SECRET_API_KEY`)",
-    "visitor": "workspace key or agent key (`SECRET_API_KEY`) or visitor token of the conversation",
+    "visitor": "workspace key or agent key (`SECRET_API_KEY`) or visitor token for the conversation",
     "workspace": "workspace key",
 }
 WITH_BODY = [one for one in operations() if one.body]
@@ -181,7 +181,7 @@ def test_an_operation_names_its_credentials() -> None:
         opened_by = OPENED_BY[ROUTES[operation.route]["credential"]]
         resource, right = declaration(operation).tag, "read" if operation.method == "GET" else "write"
         scope = f" with the scope `{resource}:{right}`" if "access token" in opened_by else ""
-        assert last == f"Opened by: {opened_by}{scope}.", operation.name
+        assert last == f"Credentials: {opened_by}{scope}.", operation.name
 
 
 def test_core_comes_before_the_extensions_and_each_operation_names_its_extension() -> None:

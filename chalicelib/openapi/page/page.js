@@ -1,5 +1,5 @@
-// Shows the OpenAPI document of this deployment. All URLs are relative to this file, so the page works below any stage
-// of a gateway.
+// Shows this deployment's OpenAPI document. All URLs are relative to this file, so the page works under any API Gateway
+// stage.
 const root = new URL("..", document.currentScript.src).href;
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
