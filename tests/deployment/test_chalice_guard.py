@@ -1,6 +1,7 @@
 """Each Chalice command works, is handed over to `infra.deploy`, or fails with one sentence. The tests run processes."""
 
 import ast
+import compileall
 import http.client
 import json
 import os
@@ -44,6 +45,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     python.parent.mkdir(parents=True)
     python.write_text(_PYTHON)
     python.chmod(0o755)
+    # The reloader of `chalice local` watches the project. It fails or restarts when Python writes bytecode there.
+    compileall.compile_dir(copy, maxlevels=0, quiet=1)
     return copy
 
 

@@ -100,7 +100,7 @@ def stream_pages(streams: Any, table: str) -> Iterator[list[Any]]:
         iterator = answer["NextShardIterator"]
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 20) -> bool:
+def wait_until(holds: Callable[[], bool], seconds: float = 60) -> bool:
     """Wait at most this number of seconds until a condition holds. Return whether it holds."""
     deadline = time.monotonic() + seconds
     while not (is_done := holds()) and time.monotonic() < deadline:

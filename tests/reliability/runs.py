@@ -22,7 +22,7 @@ import boto3
 
 from infra.local.children import ROOT
 
-SECONDS = 30
+SECONDS = 120
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from botocore.exceptions import ClientError
 
 from infra.local.children import Engine
 from infra.local.pollers import Positions
@@ -29,6 +30,16 @@ def process(running: Engine, state: Path, readers: list[str]) -> None:
     positions = Positions(state / "positions.json", [f"{TABLE}/{name}" for name in READERS])
     for name in readers:
         positions.advance(f"{TABLE}/{name}", last)
+
+
+def has_no_records(running: Engine) -> bool:
+    """Return whether the stream is empty. The engine may drop records while the test reads them."""
+    try:
+        return read_stream(running, TABLE) == []
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "TrimmedDataAccessException":
+            raise
+        return False
 
 
 def kept(state: Path) -> bytes:
@@ -66,4 +77,4 @@ def test_a_record_that_a_function_has_not_processed_stays(tmp_path: Path) -> Non
         time.sleep(0.5)
         assert [one["eventName"] for one in read_stream(running, TABLE)] == ["INSERT", "REMOVE"]
         process(running, tmp_path, READERS)
-        assert wait_until(lambda: read_stream(running, TABLE) == [])
+        assert wait_until(lambda: has_no_records(running))

@@ -35,8 +35,8 @@ from tests.webhooks.story import STORY
 pytestmark = pytest.mark.engine
 
 _BURST = 400
-# The target is one second. A busy machine may take longer.
-_SECONDS_TO_ARRIVE = 5
+# The target is one second. A loaded machine takes much longer, and only a lost event takes this long.
+_SECONDS_TO_ARRIVE = 60
 _QUEUES = ("cams-deliveries", "cams-deliveries-slow")
 _COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
 
