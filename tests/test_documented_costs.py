@@ -7,9 +7,9 @@ import pytest
 from chalicelib import clock
 from tests import costs, extensions, generated_docs
 from tests.capacity import metered
-from tests.test_requests_per_operation import CASES, Service, path_of, service  # noqa: F401 - the fixture
+from tests.operation_cases import CASES, Service, path_of, service  # noqa: F401 - the fixture
 
-# Case in test_requests_per_operation -> the operation's name in the file.
+# Case in operation_cases -> the operation's name in the file.
 SHOWN = {
     "agent read": "read an agent",
     "agent save": "change an agent",

@@ -27,9 +27,9 @@ from tests.deployment import rights
 from tests.direct_writes import delete_now
 from tests.engine_requests import refuse_operation
 from tests.followers import follow
+from tests.operation_cases import CASES, DELETE, PUT, TRANSACT, Service, large, path_of
 from tests.sending.receivers import OK, Receiver, read_request
 from tests.test_log_values import WATCHING
-from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Service, large, path_of
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
 

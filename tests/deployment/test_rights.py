@@ -16,8 +16,8 @@ from tests import extensions
 from tests.deployment import rights_situations as situations
 from tests.deployment.rights import Right, recorded
 from tests.deployment.test_functions import statements
-from tests.test_requests_per_operation import Service
-from tests.test_requests_per_operation import service as service
+from tests.operation_cases import Service
+from tests.operation_cases import service as service
 from tests.webhooks.pipeline import cheap_transactions
 
 NAME = "cams-prod"

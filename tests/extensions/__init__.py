@@ -7,7 +7,7 @@ Each member of `support` is optional:
 - `PATH_VALUES`: a function for each path variable that returns the example value for a path.
 - `TESTED_PARAMETERS`, `TESTED_SAVES`: query parameters, and operations with `If-Match`, that the extension's own tests
   cover.
-- `COSTS`: arguments of `Case` in `test_requests_per_operation`; `cost_values(api)` returns their path values.
+- `COSTS`: arguments of `Case` in `operation_cases`; `cost_values(api)` returns their path values.
 - `CREATED_BY`, `RECORDS`, `REPEATED`: entries of `operations.CREATED_BY`, arguments of `Record` in `test_preconditions`
   and of `Case` in `replay_cases`.
 - `LISTS`, `PAGE_COSTS`: entries of `LISTS` in `test_longest_ids` and of `PAGES` in `test_growing_lists`.

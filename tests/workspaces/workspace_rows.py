@@ -11,9 +11,9 @@ from infra.operator.commands import cams
 from tests.api import Api
 from tests.builders import message, state_body, webhook_body
 from tests.moto_tables import items
+from tests.operation_cases import large
 from tests.operations import populate
 from tests.storage.row_classes import RowClass, class_of
-from tests.test_requests_per_operation import large
 from tests.webhooks import pipeline
 
 # The names that a workspace and its neighbour share.

@@ -70,7 +70,7 @@ def reach_limits(patch: pytest.MonkeyPatch) -> None:
 
 def run_functions() -> None:
     """Erase a person who has records of every kind, including an event and a stored response in several pieces."""
-    from tests.test_requests_per_operation import large
+    from tests.operation_cases import large
 
     new, stream = workspaces.create("Erased"), pipeline.Stream()
     api = Api(new.workspace_key)

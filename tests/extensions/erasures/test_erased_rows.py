@@ -6,9 +6,9 @@ from tests.builders import message
 from tests.conftest import PassTime
 from tests.engine_requests import refuse_operation
 from tests.extensions.erasures.person_erasure import erase
+from tests.operation_cases import large
 from tests.person_records import ZARA, fill
 from tests.storage.row_classes import row_classes
-from tests.test_requests_per_operation import large
 from tests.webhooks import pipeline
 from tests.workspaces.workspace_rows import stored_classes
 
