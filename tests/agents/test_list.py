@@ -52,7 +52,7 @@ def fill(workspace: NewWorkspace, agents: dict[str, Document]) -> None:
     storage.save_many(made)
 
 
-def expected(agents: dict[str, Document], query: dict[str, Any]) -> list[str]:
+def matching_ids(agents: dict[str, Document], query: dict[str, Any]) -> list[str]:
     def matches(agent: Document) -> bool:
         text = query.get("q", "").casefold()
         found = any(text in agent.get(name, "")[:200].casefold() for name in ("title", "description"))
@@ -103,7 +103,7 @@ def compare(api: Api, agents: dict[str, Document], seed: int, limits: tuple[int,
     for _ in range(12):
         query = any_query(chance, limits)
         found = [one for page in read_pages(api, query) for one in page]
-        assert [one["id"] for one in found] == expected(agents, query), query
+        assert [one["id"] for one in found] == matching_ids(agents, query), query
         assert all(
             one == {"id": one["id"], "ID": one["id"], "ownerID": one["ownerID"], **agents[one["id"]]} for one in found
         )

@@ -28,7 +28,7 @@ def written(api: Api, stop_clock: StopClock) -> None:
         assert api.post(f"{PATH}/user-{number}", LOAD).status == 200
 
 
-def listed(api: Api, query: str) -> list[str]:
+def read_ids(api: Api, query: str) -> list[str]:
     """Return the ids on all pages of a list."""
     found, cursor = [], ""
     while True:
@@ -70,9 +70,9 @@ def test_an_entry_has_the_records_as_they_were_written(api: Api, stop_clock: Sto
 @pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("limit", [1, 3, 10, 100])
 def test_pages_have_what_was_last_written_in_the_period_once(api: Api, limit: int) -> None:
-    assert listed(api, f"limit={limit}") == [f"user-{number}" for number in range(10)]
+    assert read_ids(api, f"limit={limit}") == [f"user-{number}" for number in range(10)]
     period = f"start_ts={START + 2}&stop_ts={START + 5}"
-    assert listed(api, f"{period}&limit={limit}") == ["user-2", "user-3", "user-4"]
+    assert read_ids(api, f"{period}&limit={limit}") == ["user-2", "user-3", "user-4"]
 
 
 @pytest.mark.usefixtures("written")
@@ -80,7 +80,7 @@ def test_a_request_examines_a_bounded_number_of_records(api: Api, monkeypatch: p
     monkeypatch.setattr(pages, "MAX_EXAMINED", 4)
     answer = api.get(f"{PATH}?start_ts={START + 9}")
     assert (answer.data, answer.json["nextCursor"]) == ([], "user-3")
-    assert listed(api, f"start_ts={START + 9}") == ["user-9"]
+    assert read_ids(api, f"start_ts={START + 9}") == ["user-9"]
     assert delete_all(api, f"{PATH}?start_ts={START + 9}&stop_ts={START + 10}") == [0, 0, 1]
 
 
@@ -96,7 +96,7 @@ def test_a_request_examines_a_bounded_number_of_records(api: Api, monkeypatch: p
 def test_a_deletion_removes_the_period_in_parts(api: Api, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "_MAX_DELETED", 3)
     assert delete_all(api, path) == [3, 3, 1]
-    assert listed(api, "") == ["user-0", "user-8", "user-9"]
+    assert read_ids(api, "") == ["user-0", "user-8", "user-9"]
     assert delete_all(api, path) == [0]
     assert api.get(f"{PATH}/user-1").status == 404
 

@@ -40,29 +40,34 @@ def situation(ours: packages.Package, local_engine: Engine) -> cold_start.Situat
 
 
 @pytest.fixture(scope="module")
-def counted(ours: packages.Package, situation: cold_start.Situation) -> dict[cold_start.Key, float]:
+def instruction_counts(ours: packages.Package, situation: cold_start.Situation) -> dict[cold_start.Key, float]:
     built = {OURS: ours, FLOOR: packages.installed(["botocore"])}
     keys = [(CLIENT, FLOOR), (READ, FLOOR), (READ, OURS), *((event, OURS) for event in EVENTS)]
     return cold_start.count({key: cold_start.start_of(key, built[key[1]].directory, situation) for key in keys})
 
 
 def test_the_first_agent_read_stays_within_its_goal(
-    counted: dict[cold_start.Key, float],
+    instruction_counts: dict[cold_start.Key, float],
 ) -> None:
-    assert counted[READ, OURS] <= cold_start.MOST_INSTRUCTIONS * counted[READ, FLOOR]
+    assert instruction_counts[READ, OURS] <= cold_start.MOST_INSTRUCTIONS * instruction_counts[READ, FLOOR]
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_the_start_of_an_event_function_stays_within_its_goal(counted: dict[cold_start.Key, float], event: str) -> None:
-    assert counted[event, OURS] <= cold_start.MOST_OF_EVENTS * counted[CLIENT, FLOOR]
+def test_the_start_of_an_event_function_stays_within_its_goal(
+    instruction_counts: dict[cold_start.Key, float], event: str
+) -> None:
+    assert instruction_counts[event, OURS] <= cold_start.MOST_OF_EVENTS * instruction_counts[CLIENT, FLOOR]
 
 
 def test_the_console_adds_little_to_the_start_of_other_requests(
-    ours: packages.Package, situation: cold_start.Situation, counted: dict[cold_start.Key, float], tmp_path: Path
+    ours: packages.Package,
+    situation: cold_start.Situation,
+    instruction_counts: dict[cold_start.Key, float],
+    tmp_path: Path,
 ) -> None:
     without = tmp_path / "without"
     shutil.copytree(ours.directory, without)
     shutil.rmtree(without / "chalicelib" / "extensions" / "console")
     key = READ, OURS
     count_without = cold_start.count({key: cold_start.start_of(key, without, situation)})[key]
-    assert count_without < counted[key] <= MOST_OF_CONSOLE * count_without
+    assert count_without < instruction_counts[key] <= MOST_OF_CONSOLE * count_without

@@ -21,7 +21,7 @@ pytestmark = whole
 
 
 @pytest.fixture(scope="module")
-def counted(tmp_path_factory: pytest.TempPathFactory) -> overhead.Counts:
+def instruction_counts(tmp_path_factory: pytest.TempPathFactory) -> overhead.Counts:
     """Count the instructions of CAMS and of the bare SDK in parallel."""
     if not instructions.is_available():
         pytest.skip("valgrind, which counts instructions, is not installed")
@@ -29,15 +29,15 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> overhead.Counts:
 
 
 @pytest.mark.parametrize("case", MOST)
-def test_a_request_stays_within_its_limit(counted: overhead.Counts, case: str) -> None:
-    assert counted[OURS][case] <= MOST[case] * counted[FLOOR][case]
+def test_a_request_stays_within_its_limit(instruction_counts: overhead.Counts, case: str) -> None:
+    assert instruction_counts[OURS][case] <= MOST[case] * instruction_counts[FLOOR][case]
 
 
-def test_one_more_message_stays_within_its_limit(counted: overhead.Counts) -> None:
-    assert overhead.per_message(counted[OURS]) <= MOST_PER_MESSAGE
+def test_one_more_message_stays_within_its_limit(instruction_counts: overhead.Counts) -> None:
+    assert overhead.per_message(instruction_counts[OURS]) <= MOST_PER_MESSAGE
 
 
-def test_the_counts_are_of_single_operations(counted: overhead.Counts) -> None:
+def test_the_counts_are_of_single_operations(instruction_counts: overhead.Counts) -> None:
     # The SDK alone takes a few million instructions. A lower count means that no request was sent; a higher count means
     # that process startup was counted too.
-    assert all(1e6 < count < 80e6 for cases in counted.values() for count in cases.values())
+    assert all(1e6 < count < 80e6 for cases in instruction_counts.values() for count in cases.values())

@@ -24,7 +24,7 @@ def engine() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def counted(engine: None) -> scale.Figures:
+def figures(engine: None) -> scale.Figures:
     """Return the cost of each operation at both sizes, with and without deletions."""
     figures: scale.Figures = {}
     for count in (SMALL, LARGE):
@@ -40,20 +40,20 @@ def published() -> Mapping[tuple[str, str], float]:
     return results.published("scale")
 
 
-def test_an_operation_costs_the_same_at_any_size(counted: scale.Figures) -> None:
-    assert len(counted) == 8
-    for name in counted.keys() - LISTS:
-        assert all(costs == counted[name][f"{SMALL} conversations"] for costs in counted[name].values()), name
+def test_an_operation_costs_the_same_at_any_size(figures: scale.Figures) -> None:
+    assert len(figures) == 8
+    for name in figures.keys() - LISTS:
+        assert all(costs == figures[name][f"{SMALL} conversations"] for costs in figures[name].values()), name
 
 
-def test_a_list_costs_the_same_after_deletions(counted: scale.Figures) -> None:
+def test_a_list_costs_the_same_after_deletions(figures: scale.Figures) -> None:
     for name in LISTS:
-        assert counted[name][f"{LARGE} conversations"] == counted[name][f"half of {LARGE} deleted"]
+        assert figures[name][f"{LARGE} conversations"] == figures[name][f"half of {LARGE} deleted"]
 
 
-def test_a_page_by_number_stays_within_its_limits(counted: scale.Figures) -> None:
+def test_a_page_by_number_stays_within_its_limits(figures: scale.Figures) -> None:
     for name in scale.PAGES:
-        for costs in counted[name].values():
+        for costs in figures[name].values():
             assert all(costs[metric] <= limit for metric, limit in scale.ANY_PAGE.items())
 
 
@@ -65,9 +65,9 @@ def test_a_list_of_deliveries_costs_the_same_at_any_size(
         assert nonzero(costs) == {metric: published[name, metric] for metric in METRICS if (name, metric) in published}
 
 
-def test_the_costs_equal_the_results(counted: scale.Figures, published: Mapping[tuple[str, str], float]) -> None:
+def test_the_costs_equal_the_results(figures: scale.Figures, published: Mapping[tuple[str, str], float]) -> None:
     """The published results read pages deeper in their lists, but those pages cost the same."""
-    for name, sizes in counted.items():
+    for name, sizes in figures.items():
         costs = nonzero(sizes[f"half of {LARGE} deleted"])
         assert costs == {metric: published[name, metric] for metric in costs}, name
 

@@ -45,12 +45,12 @@ def test_clients_are_found_by_organisation_name_and_email(api: Api) -> None:
     }.items():
         api.post(f"/v2/clients/{client_id}", members)
 
-    def found(**query: str) -> str:
+    def list_ids(**query: str) -> str:
         return "".join(one["ID"] for one in flatten(read_pages(api, f"/v3/clients?{urlencode(query)}", 2)))
 
-    assert found() == "abcd"
-    assert (found(q="änne"), found(q="X.TEST"), found(q="none")) == ("ab", "b", "")
-    assert (found(orgId="acme"), found(orgId="ac"), found(orgId="acme", q="bo")) == ("ac", "", "c")
+    assert list_ids() == "abcd"
+    assert (list_ids(q="änne"), list_ids(q="X.TEST"), list_ids(q="none")) == ("ab", "b", "")
+    assert (list_ids(orgId="acme"), list_ids(orgId="ac"), list_ids(orgId="acme", q="bo")) == ("ac", "", "c")
 
 
 def test_a_page_without_a_match_leads_on(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

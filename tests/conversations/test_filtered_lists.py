@@ -119,7 +119,7 @@ def matches(conversation: Conversation, query: dict[str, Any]) -> bool:
     return all(rules[name](value) for name, value in query.items())
 
 
-def expected(
+def matching_conversations(
     conversations: list[Conversation], agent: str | None, query: dict[str, Any], after: str = "~"
 ) -> list[Document]:
     listed = [
@@ -187,7 +187,7 @@ def compare(api: Api, conversations: list[Conversation], seed: int, queries: int
         for agent, path in ((None, "/v3/convos"), *((entry, f"/v3/agents/{entry}/convos") for entry in AGENTS)):
             sent = query | ({"inbox": "true"} if agent is None or chance.random() < 0.5 else {})
             for after in ("", chance.choice(conversations).position(sent)):
-                model = expected(conversations, agent, sent, after or "~")
+                model = matching_conversations(conversations, agent, sent, after or "~")
                 read = [*islice(pages(api, path, sent, after), most)]
                 listed = [entry for page in read for entry in page]
                 assert listed == (model[: len(listed)] if len(read) == most else model), (agent, sent, after)
@@ -248,7 +248,7 @@ def test_a_page_whose_records_do_not_fit_is_shorter(api: Api, workspace: NewWork
     fill(workspace, conversations)
     found = [*pages(api, "/v3/agents/support/convos", {"limit": 100})]
     assert [len(page) for page in found[:-1]] != [100]
-    assert [one for page in found for one in page] == expected(conversations, "support", {})
+    assert [one for page in found for one in page] == matching_conversations(conversations, "support", {})
 
 
 @pytest.mark.usefixtures("agents")
@@ -260,7 +260,7 @@ def test_a_conversation_that_is_deleted_while_it_is_listed_is_left_out(
     made = [any_conversation(chance, number)._replace(agent="support") for number in range(3)]
     conversations = [one._replace(metadata={**one.metadata, **long}) for one in made]
     fill(workspace, conversations)
-    gone, *rest = expected(conversations, "support", {})
+    gone, *rest = matching_conversations(conversations, "support", {})
     real = storage.find_many
 
     def delete_first(keys: Any) -> Any:

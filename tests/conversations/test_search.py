@@ -57,7 +57,7 @@ def matching_messages(conversation: Conversation, text: str) -> list[Document]:
     return [message for message in flat if text.casefold() in message["item"]["text"].casefold()][: -20 - 1 : -1]
 
 
-def expected(conversations: list[Conversation], query: dict[str, Any], after: str) -> list[Document]:
+def matching_conversations(conversations: list[Conversation], query: dict[str, Any], after: str) -> list[Document]:
     since, until = query.get("from", 0), query.get("to", START + 2 * YEAR)
     return [
         {"conversation": one.document, "messages": messages}
@@ -102,7 +102,7 @@ def pages(api: Api, conversations: list[Conversation], query: dict[str, Any], af
 
 
 def compare(api: Api, conversations: list[Conversation], query: dict[str, Any], after: str, most: int) -> None:
-    wanted = expected(conversations, query, after)
+    wanted = matching_conversations(conversations, query, after)
     found = [*islice(pages(api, conversations, query, after), most)]
     shown = [one for page in found for one in page]
     assert shown == (wanted[: len(shown)] if len(found) == most else wanted), (query, after)

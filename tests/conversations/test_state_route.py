@@ -12,7 +12,7 @@ from tests.api import Api
 from tests.conversations.turns import STATE, items, message, mids, turns
 
 
-def stored(workspace: NewWorkspace, conversation_id: str = "user-1") -> Any:
+def read_stored_state(workspace: NewWorkspace, conversation_id: str = "user-1") -> Any:
     row: Any = storage.find(*store.key(workspace.workspace_id, "support", conversation_id)[:3])
     return row and transcript.read_state(row)
 
@@ -39,7 +39,7 @@ def test_without_a_member_the_route_only_reads(body: Any, api: Api) -> None:
 def test_written_turns_are_stored_and_read_back(api: Api, workspace: NewWorkspace) -> None:
     written = api.post(STATE, {"turns": turns(message("a", ts=1), message("b", "bot", ts=2))})
     assert api.post(STATE).json["turns"] == written.json["turns"]
-    assert json.loads(stored(workspace).turns) == written.json["turns"]
+    assert json.loads(read_stored_state(workspace).turns) == written.json["turns"]
 
 
 def test_old_turns_are_the_turns_before_the_change(api: Api) -> None:
@@ -53,7 +53,7 @@ def test_one_request_deletes_messages_and_merges_metadata(api: Api, workspace: N
     answer = api.post(STATE, {"delete": {"mids": ["a"]}, "metadata": {"userName": "Ann"}})
     assert mids(answer) == ["b"]
     assert (answer.json["chatState"]["userName"], answer.json["chatState"]["messagesNum"]) == ("Ann", 1)
-    assert stored(workspace).metadata["userName"] == "Ann"
+    assert read_stored_state(workspace).metadata["userName"] == "Ann"
 
 
 def test_a_change_that_changes_nothing_writes_nothing(api: Api) -> None:

@@ -291,7 +291,7 @@ def test_turns_in_parts_of_one_byte_are_read_from_their_end() -> None:
 
 @pytest.mark.parametrize("item", [[[]] * 5_000, ["x"] * 5_000, '"' * 20_000], ids=["brackets", "strings", "quotes"])
 def test_a_long_turn_in_many_parts_is_looked_at_once(item: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Counted:
+    class CountingPattern:
         """A pattern that counts the bytes that it scans."""
 
         passed = 0
@@ -301,15 +301,15 @@ def test_a_long_turn_in_many_parts_is_looked_at_once(item: Any, monkeypatch: pyt
 
         def search(self, text: bytes, start: int) -> re.Match[bytes] | None:
             found = self.pattern.search(text, start)
-            Counted.passed += (found.end() if found else len(text)) - start
+            CountingPattern.passed += (found.end() if found else len(text)) - start
             return found
 
-    monkeypatch.setattr(parser, "_OUTSIDE", Counted(parser._OUTSIDE))
-    monkeypatch.setattr(parser, "_INSIDE", Counted(parser._INSIDE))
+    monkeypatch.setattr(parser, "_OUTSIDE", CountingPattern(parser._OUTSIDE))
+    monkeypatch.setattr(parser, "_INSIDE", CountingPattern(parser._INSIDE))
     text = json.dumps([{"x": item}], separators=(",", ":")).encode()
     parts = [text[max(0, end - 100) : end] for end in range(len(text), 0, -100)]
     assert [*parser._newest_turns(parts)] == [{"x": item}]
-    assert Counted.passed <= len(text) + 2 * len(parts)
+    assert CountingPattern.passed <= len(text) + 2 * len(parts)
 
 
 def test_a_missing_beginning_leaves_out_only_the_turn_that_it_cuts() -> None:

@@ -26,18 +26,18 @@ def test_a_deleted_agent_leaves_no_item(
     api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)})  # replaces the first key
     fill(api)
 
-    def left() -> list[dict[str, Any]]:
+    def remaining_items() -> list[dict[str, Any]]:
         return [item for item in items(*tables) if str(item) not in before and "last_used_at" not in item]
 
     answer = api.delete("/v3/agents/support")
     assert answer.json == {"success": True, "message": "Agent deleted successfully"}
-    assert [item.keys() for item in left()] == [
+    assert [item.keys() for item in remaining_items()] == [
         {"partition", "item", "workspace", "agent_id", "deleted_at", "version_tag", "changed_by"}
     ]
     assert credentials.list_active(workspace.workspace_id, tokens.AGENT) == []
     assert Api(key).get("/v2/agents/support").status in (401, 404)
     second_run(pass_time)
-    assert left() == []
+    assert remaining_items() == []
 
 
 def test_a_deleted_agent_is_404_on_every_route(api: Api, agent_id: str) -> None:

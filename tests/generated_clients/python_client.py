@@ -97,7 +97,7 @@ async def _create_and_list(number: int) -> tuple[set[object], Counter[object], i
     return created, listed, len(requested)
 
 
-class Sent(NamedTuple):
+class ProxiedRequest(NamedTuple):
     """A request that has reached the proxy."""
 
     method: str
@@ -112,7 +112,7 @@ class Proxy(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Passing)
         self.faults: list[str] = []
-        self.requests: list[Sent] = []
+        self.requests: list[ProxiedRequest] = []
 
     @property
     def address(self) -> str:
@@ -127,7 +127,7 @@ class _Passing(BaseHTTPRequestHandler):
 
     def _pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.requests.append(Sent(self.command, self.headers["Idempotency-Key"]))
+        self.server.requests.append(ProxiedRequest(self.command, self.headers["Idempotency-Key"]))
         fault = self.server.faults.pop(0) if self.server.faults else ""
         self.close_connection = True
         if fault.isdecimal():
@@ -206,7 +206,7 @@ def _test_that_a_visitor_sends_no_key(client: Client, proxy: Proxy) -> None:
     proxy.faults = ["lost"]
     with Client(proxy.address, issued.data.token, retries=FAST) as visitor:
         exchange_state.sync(visitor, "retries", "visitor", body=models.StateIn())
-    assert proxy.requests == [Sent("POST", None)] * 2
+    assert proxy.requests == [ProxiedRequest("POST", None)] * 2
 
 
 def _test_that_a_change_is_repeated(client: Client, proxy: Proxy) -> None:
@@ -274,7 +274,7 @@ def _test_without_retries(proxy: Proxy) -> None:
         try:
             _create_tool(client, "once")
         except httpx.TransportError:
-            assert proxy.requests == [Sent("POST", None)]
+            assert proxy.requests == [ProxiedRequest("POST", None)]
             return
     raise AssertionError("repeated")
 

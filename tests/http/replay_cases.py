@@ -140,7 +140,7 @@ each_commit = pytest.mark.parametrize(
 each_case_without_a_write = pytest.mark.parametrize("case", NO_WRITE, ids=[case.id for case in NO_WRITE])
 
 
-def named(case_id: str) -> Case:
+def case_named(case_id: str) -> Case:
     """Return the case with this name."""
     return next(case for case in (*CASES, *NO_WRITE) if case.id == case_id)
 

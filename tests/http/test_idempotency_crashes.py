@@ -21,7 +21,7 @@ from chalicelib.webhooks import queue
 from tests.api import Answer
 from tests.engines import clear
 from tests.guarantees import CaseCounter
-from tests.http.replay_cases import Case, World, each_case, named, new_world
+from tests.http.replay_cases import Case, World, case_named, each_case, new_world
 from tests.operations import STATE
 from tests.selection import first_case
 from tests.webhooks import pipeline
@@ -204,7 +204,7 @@ def keys() -> list[dict[str, Any]]:
 def test_uncommitted_chunks_of_an_answer_are_ignored_and_expire(
     checkpoint: Checkpoint, count_cases: CaseCounter
 ) -> None:
-    case = named("state replace, large")
+    case = case_named("state replace, large")
     steps, first, _ = without_crash(case, checkpoint)
     own = len(plain_items()[TABLE])
     checkpoint.restore()

@@ -11,7 +11,7 @@ from chalicelib import errors, queues
 from chalicelib.webhooks import queue
 from tests.engine_requests import refuse_operation
 from tests.guarantees import CaseCounter
-from tests.http.replay_cases import KEY, REPLAYED, World, error_of, is_replay, named
+from tests.http.replay_cases import KEY, REPLAYED, World, case_named, error_of, is_replay
 from tests.http.replay_cases import world as world
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import inbox as inbox
@@ -29,9 +29,9 @@ def test_a_replay_sends_a_lost_message(
     pipeline.waiting(queue.FAST)
     with monkeypatch.context() as failing:
         failing.setattr(queues, "send", refuse)
-        assert error_of(world.send(named(case_id), KEY)) == (503, "UNAVAILABLE")
+        assert error_of(world.send(case_named(case_id), KEY)) == (503, "UNAVAILABLE")
     assert pipeline.waiting(queue.FAST) == []
-    answer = world.send(named(case_id), KEY)
+    answer = world.send(case_named(case_id), KEY)
     assert (answer.status, answer.headers[REPLAYED]) == (200, "true")
     (message,) = map(queue.DeliveryMessage.parse, pipeline.waiting(queue.FAST))
     assert [one.delivery_id for one in message.deliveries] == [answer.data["id"]]
@@ -45,7 +45,7 @@ def test_a_queue_failure_delays_only_the_message(
     pipeline.waiting(queue.FAST)
     send, failures = queues.send, iter([refuse])
     monkeypatch.setattr(queues, "send", lambda *sent: next(failures, send)(*sent))
-    answer = world.send(named(case_id), KEY)
+    answer = world.send(case_named(case_id), KEY)
     assert answer.status == 200
     (message,) = map(queue.DeliveryMessage.parse, pipeline.waiting(queue.FAST))
     assert [one.delivery_id for one in message.deliveries] == [answer.data["id"]]
@@ -60,7 +60,7 @@ def refuse(*_: Any) -> None:
 def test_no_message_precedes_the_commit(case_id: str, world: World) -> None:
     pipeline.waiting(queue.FAST)
     with refuse_operation("TransactWriteItems", "ThrottlingException"):
-        assert world.send(named(case_id), KEY).status == 503
+        assert world.send(case_named(case_id), KEY).status == 503
     assert pipeline.waiting(queue.FAST) == []
 
 
@@ -70,11 +70,11 @@ def test_a_delivery_is_posted_once_for_any_number_of_replays(
     body = {"webhook": {"url": inbox.url(), "events": ["lead_captured"]}}
     world.values["webhook_id"] = world.api.post("/v3/webhooks", body).data["id"]
     pipeline.waiting(queue.FAST)
-    first = world.send(named("webhook test"), KEY)
+    first = world.send(case_named("webhook test"), KEY)
     for _ in range(3):
-        assert is_replay(first, world.send(named("webhook test"), KEY))
+        assert is_replay(first, world.send(case_named("webhook test"), KEY))
     assert pipeline.drain() == 4
-    assert is_replay(first, world.send(named("webhook test"), KEY))
+    assert is_replay(first, world.send(case_named("webhook test"), KEY))
     assert pipeline.drain() == 1
     assert [post.id for post in inbox.posts] == [first.data["eventId"]]
     path = f"/v3/webhooks/{world.values['webhook_id']}/deliveries/{first.data['id']}"

@@ -19,7 +19,7 @@ from tests.selection import each_value_once, first_case
 CLIENTS, ORGS, TOOLS = "/v2/clients", "/v2/orgs", "/v3/agents/support/tools"
 
 
-class Listed(NamedTuple):
+class PagedList(NamedTuple):
     """A list, with methods that create and delete its records."""
 
     api: Api
@@ -55,15 +55,15 @@ class Listed(NamedTuple):
 
 
 @pytest.fixture(params=[CLIENTS, ORGS, TOOLS], ids=["clients", "organisations", "tools"])
-def listed(request: pytest.FixtureRequest, api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> Listed:
+def listed(request: pytest.FixtureRequest, api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> PagedList:
     ticks = count(1_790_000_000_000)
     monkeypatch.setattr(clock, "milliseconds", lambda: next(ticks))
-    return Listed(api, request.param)
+    return PagedList(api, request.param)
 
 
 @each_value_once
 @pytest.mark.parametrize("limit", [1, 2, 6, 7, 8, 100])
-def test_the_pages_together_equal_the_complete_list(limit: int, listed: Listed) -> None:
+def test_the_pages_together_equal_the_complete_list(limit: int, listed: PagedList) -> None:
     for number in range(7):
         listed.create(number)
     whole = listed.get().data
@@ -71,7 +71,7 @@ def test_the_pages_together_equal_the_complete_list(limit: int, listed: Listed) 
     assert listed.pages(limit) == [whole[start : start + limit] for start in range(0, 7, limit)]
 
 
-def test_a_list_is_complete_by_default_and_a_cursor_returns_pages_of_twenty(listed: Listed) -> None:
+def test_a_list_is_complete_by_default_and_a_cursor_returns_pages_of_twenty(listed: PagedList) -> None:
     for number in range(24):
         listed.create(number)
     whole = listed.get()
@@ -83,7 +83,7 @@ def test_a_list_is_complete_by_default_and_a_cursor_returns_pages_of_twenty(list
     assert first.json["message"] == whole.json["message"]
 
 
-def test_a_cursor_stays_valid_during_creations_and_deletions(listed: Listed) -> None:
+def test_a_cursor_stays_valid_during_creations_and_deletions(listed: PagedList) -> None:
     for number in (1, 2, 3, 4, 5):
         listed.create(number)
     whole = listed.get().data
@@ -99,7 +99,7 @@ def test_a_cursor_stays_valid_during_creations_and_deletions(listed: Listed) -> 
     assert len(rest) == (4 if listed.path == TOOLS else 3)  # tools are ordered by creation, not by name
 
 
-def test_a_list_that_exceeds_an_answer_is_refused_unless_paged(listed: Listed) -> None:
+def test_a_list_that_exceeds_an_answer_is_refused_unless_paged(listed: PagedList) -> None:
     for number in range(6):
         listed.create(number, '"' * 300_000)  # four bytes each in the response
     assert refused(listed.get(), 413) == "The response is too large; request it in pages with limit."
@@ -110,7 +110,7 @@ def test_a_list_that_exceeds_an_answer_is_refused_unless_paged(listed: Listed) -
     assert len(records) == 6
 
 
-def test_a_page_reads_only_the_records_it_returns(listed: Listed) -> None:
+def test_a_page_reads_only_the_records_it_returns(listed: PagedList) -> None:
     """One request reads 1 MB, which contains four records but not seven."""
     for number in range(8):
         listed.create(number, b64encode(random.Random(number).randbytes(150_000)).decode())
@@ -120,11 +120,11 @@ def test_a_page_reads_only_the_records_it_returns(listed: Listed) -> None:
     assert requests == {"Query": 1}
 
 
-def test_a_page_of_an_empty_list_is_empty(listed: Listed) -> None:
+def test_a_page_of_an_empty_list_is_empty(listed: PagedList) -> None:
     assert listed.pages(5) == [[]]
 
 
-def test_a_cursor_after_the_last_record_returns_an_empty_page(listed: Listed) -> None:
+def test_a_cursor_after_the_last_record_returns_an_empty_page(listed: PagedList) -> None:
     for number in (1, 2):
         listed.create(number)
     cursor = listed.get("?limit=1").json["nextCursor"]
@@ -138,7 +138,7 @@ def test_a_page_of_an_unknown_agent_s_tools_is_a_404(api: Api) -> None:
 
 
 @first_case
-def test_a_list_too_large_for_an_answer_is_not_read_to_its_end(listed: Listed) -> None:
+def test_a_list_too_large_for_an_answer_is_not_read_to_its_end(listed: PagedList) -> None:
     """11 MB are stored, but a response contains at most 6 MB, and each request reads 1 MB."""
     for number in range(30):
         listed.create(number, b64encode(random.Random(number).randbytes(280_000)).decode())

@@ -29,7 +29,7 @@ def capture(api: Api, agent_id: str = "support", **members: Any) -> Any:
     return api.post("/v3/leads", lead_body(agent_id, **members)).data
 
 
-def listed(api: Api, query: str = "", agent_id: str = "support") -> Any:
+def list_leads(api: Api, query: str = "", agent_id: str = "support") -> Any:
     return api.get(f"/v3/agents/{agent_id}/leads{query}").data
 
 
@@ -55,7 +55,7 @@ def test_a_captured_lead_is_returned_and_read_unchanged(api: Api, agent_id: str,
     }
     read = api.get(f"/v3/leads/{lead['id']}")
     assert (read.json["message"], read.data) == ("Lead retrieved successfully", lead)
-    assert listed(api) == [lead]
+    assert list_leads(api) == [lead]
 
 
 @pytest.mark.parametrize("members", [{}, dict.fromkeys(("name", "email", "phone", "channel"))], ids=["absent", "null"])
@@ -148,7 +148,7 @@ def test_an_agent_may_have_the_longest_id(api: Api) -> None:
     longest = "|" * 128
     assert api.post(f"/v2/agents/{longest}", {}).status == 200
     lead = capture(api, longest)
-    assert (lead["agentId"], listed(api, agent_id=longest)) == (longest, [lead])
+    assert (lead["agentId"], list_leads(api, agent_id=longest)) == (longest, [lead])
 
 
 def test_a_lead_id_needs_no_encoding_in_a_path(api: Api, agent_id: str) -> None:
@@ -166,7 +166,7 @@ def test_a_change_merges_and_null_clears(api: Api, agent_id: str) -> None:
     after = {**{name: value for name, value in lead.items() if name != "phone"}, "name": "Eve", "channel": "web-chat"}
     assert answer.json == {"success": True, "message": "Lead updated successfully", "data": after}
     assert api.get(f"/v3/leads/{lead['id']}").data == after
-    assert listed(api) == [after]
+    assert list_leads(api) == [after]
 
 
 def test_a_change_moves_no_lead_and_sends_no_webhook(api: Api, agent_id: str) -> None:
@@ -177,7 +177,7 @@ def test_a_change_moves_no_lead_and_sends_no_webhook(api: Api, agent_id: str) ->
     forged = {"id": "mine", "agentId": "other", "agentName": "Mine", "createdAt": 5}
     assert api.patch(f"/v3/leads/{lead['id']}", {"lead": {**forged, "name": "Eve"}}).data == {**lead, "name": "Eve"}
     assert pipeline.events_of(stream.read("leads")) == []
-    assert listed(api, agent_id="other") == []
+    assert list_leads(api, agent_id="other") == []
 
 
 def test_a_change_of_nothing_writes_nothing(api: Api, agent_id: str) -> None:
@@ -190,13 +190,13 @@ def test_a_change_of_nothing_writes_nothing(api: Api, agent_id: str) -> None:
 def test_a_lead_of_another_workspace_is_not_changed(api: Api, agent_id: str, other_workspace: NewWorkspace) -> None:
     lead = capture(api, **ANN)
     refused(Api(other_workspace.workspace_key).patch(f"/v3/leads/{lead['id']}", {"lead": {"name": "Eve"}}), 404)
-    assert listed(api) == [lead]
+    assert list_leads(api) == [lead]
 
 
 def test_a_too_large_lead_is_refused_and_not_stored(api: Api, agent_id: str) -> None:
     name = "".join(chr(0x4E00 + number * 7919 % 20_000) for number in range(300_000))
     refused(api.post("/v3/leads", lead_body(name=name)), 413)
-    assert listed(api) == []
+    assert list_leads(api) == []
 
 
 # ---- deleting -------------------------------------------------------------------------------------
@@ -208,14 +208,14 @@ def test_deleting_a_lead_deletes_no_other_lead(api: Api, agent_id: str) -> None:
     assert answer.json == {"success": True, "message": "Lead deleted successfully"}
     assert refused(api.get(f"/v3/leads/{first['id']}"), 404) == "There is no such lead."
     refused(api.delete(f"/v3/leads/{first['id']}"), 404)
-    assert listed(api) == [second]
+    assert list_leads(api) == [second]
 
 
 def test_a_deletion_with_a_lost_answer_is_not_a_conflict(api: Api, agent_id: str) -> None:
     lead = capture(api)
     with lose_first_answer("DeleteItem"):
         assert api.delete(f"/v3/leads/{lead['id']}").status == 200
-    assert listed(api) == []
+    assert list_leads(api) == []
 
 
 def test_deleting_an_agent_deletes_all_its_leads(api: Api, agent_id: str) -> None:
@@ -234,9 +234,9 @@ def test_an_agent_recreated_with_the_same_id_has_no_leads(api: Api, agent_id: st
     pass_time(90)
     api.delete("/v3/agents/support")  # runs the cascade's second run
     api.post("/v2/agents/support", {"title": "Support"})
-    assert listed(api) == []
+    assert list_leads(api) == []
     new = capture(api)
-    assert listed(api) == [new]
+    assert list_leads(api) == [new]
     refused(api.get(f"/v3/leads/{old['id']}"), 404)
 
 
@@ -248,8 +248,8 @@ def test_the_list_has_the_leads_of_one_agent_newest_first(api: Api, agent_id: st
         api.post(f"/v2/agents/{other}", {})
         capture(api, other)
     made = [capture(api, name=str(number)) for number in range(5)]
-    assert listed(api) == made[::-1]
-    assert len(listed(api, agent_id="support2")) == 1
+    assert list_leads(api) == made[::-1]
+    assert len(list_leads(api, agent_id="support2")) == 1
 
 
 def test_leads_of_the_same_millisecond_are_all_listed(api: Api, agent_id: str, stop_clock: StopClock) -> None:
@@ -274,7 +274,7 @@ def test_a_page_has_twenty_leads_by_default(api: Api, agent_id: str) -> None:
         capture(api)
     answer = api.get("/v3/agents/support/leads")
     assert (answer.json["message"], len(answer.data)) == ("Leads retrieved successfully", 20)
-    assert len(listed(api, f"?cursor={answer.json['nextCursor']}")) == 1
+    assert len(list_leads(api, f"?cursor={answer.json['nextCursor']}")) == 1
 
 
 def test_a_cursor_stays_valid_during_captures_and_deletions(api: Api, agent_id: str) -> None:
@@ -284,7 +284,7 @@ def test_a_cursor_stays_valid_during_captures_and_deletions(api: Api, agent_id: 
     capture(api)
     for gone in (made[4], made[3]):  # the request reads the lead that the cursor names, and the next lead
         api.delete(f"/v3/leads/{gone['id']}")
-    assert listed(api, f"?limit=2&cursor={answer.json['nextCursor']}") == [made[2], made[1]]
+    assert list_leads(api, f"?limit=2&cursor={answer.json['nextCursor']}") == [made[2], made[1]]
 
 
 def test_a_list_without_leads_is_empty_but_an_unknown_agent_is_a_404(api: Api, agent_id: str) -> None:
@@ -308,8 +308,8 @@ def test_a_cursor_of_another_workspace_s_list_reveals_no_leads_of_it(
         capture(other)
         capture(api)
     cursor = other.get("/v3/agents/support/leads?limit=1").json["nextCursor"]
-    own = {one["id"] for one in listed(api)}
-    assert {one["id"] for one in listed(api, f"?cursor={cursor}")} <= own
+    own = {one["id"] for one in list_leads(api)}
+    assert {one["id"] for one in list_leads(api, f"?cursor={cursor}")} <= own
 
 
 def test_a_page_ends_early_if_the_answer_is_full(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,7 +325,7 @@ def test_a_page_costs_one_request_for_any_number_of_leads(api: Api, agent_id: st
         capture(api)
     cursor = api.get("/v3/agents/support/leads?limit=10").json["nextCursor"]
     with counted() as requests:
-        assert len(listed(api, f"?limit=10&cursor={cursor}")) == 10
+        assert len(list_leads(api, f"?limit=10&cursor={cursor}")) == 10
     assert requests == {"Query": 1}
 
 
@@ -337,8 +337,8 @@ def test_another_workspace_s_leads_are_not_found(api: Api, agent_id: str, other_
     other.post("/v2/agents/support", {})  # two workspaces may use the same agent id
     refused(other.get(f"/v3/leads/{lead['id']}"), 404)
     refused(other.delete(f"/v3/leads/{lead['id']}"), 404)
-    assert listed(other) == []
-    assert listed(api) == [lead]
+    assert list_leads(other) == []
+    assert list_leads(api) == [lead]
 
 
 def test_an_access_token_may_write_and_a_read_only_token_may_read(
@@ -347,10 +347,10 @@ def test_an_access_token_may_write_and_a_read_only_token_may_read(
     lead = capture(Api(workspace.access_token))
     reader = Api(api.post("/v3/tokens", {"token": {"name": "reader", "readOnly": True}}).data["token"])
     assert reader.get(f"/v3/leads/{lead['id']}").data == lead
-    assert listed(reader) == [lead]
+    assert list_leads(reader) == [lead]
     refused(reader.post("/v3/leads", lead_body()), 403)
     refused(reader.delete(f"/v3/leads/{lead['id']}"), 403)
-    assert listed(api) == [lead]
+    assert list_leads(api) == [lead]
     assert Api(workspace.access_token).delete(f"/v3/leads/{lead['id']}").status == 200
 
 
@@ -361,7 +361,7 @@ def test_the_agent_s_own_key_is_refused_on_all_lead_routes(api: Api, agent_id: s
     refused(agent.get("/v3/agents/support/leads"), 403)
     refused(agent.get(f"/v3/leads/{lead['id']}"), 403)
     refused(agent.delete(f"/v3/leads/{lead['id']}"), 403)
-    assert listed(api) == [lead]
+    assert list_leads(api) == [lead]
 
 
 # ---- storage --------------------------------------------------------------------------------------

@@ -40,9 +40,9 @@ BEYOND_SCHEMAS = re.compile(
 # Settings for the random cases. Failing cases are not shrunk, because shrinking takes too long.
 _ANY = settings(database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 # Hypothesis also draws constants from the loaded modules, so only runs of the same tests generate the same cases.
-SAME = settings(_ANY, derandomize=True)
+DETERMINISTIC = settings(_ANY, derandomize=True)
 # Every run generates different cases. A failure prints the seed that reproduces its cases.
-OTHERS = settings(_ANY, derandomize=False)
+RANDOM = settings(_ANY, derandomize=False)
 # Records from earlier cases would make valid requests with these members fail.
 _CONDITIONS = ("If-Match", "If-None-Match", "Idempotency-Key")
 
@@ -94,13 +94,13 @@ def test_every_route_is_fuzzed(stage: Stage) -> None:
 @one_of_each(lambda name: (ROUTES[name]["credential"], name.split()[0]))
 @pytest.mark.parametrize("name", GUARDED)
 def test_answers_match_the_document(name: str, stage: Stage, count_cases: CaseCounter) -> None:
-    count_cases(requests=fuzz(name, stage, FEW, SAME))
+    count_cases(requests=fuzz(name, stage, FEW, DETERMINISTIC))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", GUARDED)
 def test_many_answers_match_the_document(name: str, stage: Stage, count_cases: CaseCounter) -> None:
-    count_cases(requests=fuzz(name, stage, MANY, OTHERS))
+    count_cases(requests=fuzz(name, stage, MANY, RANDOM))
 
 
 def fuzz(name: str, stage: Stage, cases: int, chosen: settings) -> int:

@@ -51,7 +51,7 @@ def test_no_count_is_written_after_a_newer_one() -> None:
 
 
 @pytest.fixture
-def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, float]]:
+def run_tasks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, float]]:
     """Record each task and its time limit instead of running the task.
 
     Each reading advances the clock by half a second.
@@ -64,24 +64,24 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, float]]:
     return tasks
 
 
-def test_short_tasks_precede_the_long_ones_of_another_workspace(done: list[tuple[Any, float]]) -> None:
+def test_short_tasks_precede_the_long_ones_of_another_workspace(run_tasks: list[tuple[Any, float]]) -> None:
     maintain([as_record(pack(task)) for task in (*TASKS[::-1], *TASKS)])
-    assert [task for task, _ in done] == [*TASKS]
+    assert [task for task, _ in run_tasks] == [*TASKS]
 
 
-def test_the_tasks_of_a_batch_share_its_time(done: list[tuple[Any, float]]) -> None:
+def test_the_tasks_of_a_batch_share_its_time(run_tasks: list[tuple[Any, float]]) -> None:
     maintain([as_record(pack(task)) for task in TASKS])
-    assert [seconds for _, seconds in done] == [2.3, 2.75, 3.5, 5.0, 9.5]
+    assert [seconds for _, seconds in run_tasks] == [2.3, 2.75, 3.5, 5.0, 9.5]
 
 
 def test_a_task_whose_turn_comes_too_late_is_sent_again_for_its_workspace(
-    engine: None, done: list[tuple[Any, float]], monkeypatch: pytest.MonkeyPatch
+    engine: None, run_tasks: list[tuple[Any, float]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[tuple[Any, ...]] = []
     monkeypatch.setattr(maintenance, "_SECONDS", 1.0)
     monkeypatch.setattr(queues, "send", lambda *arguments: sent.append(arguments))
     maintain([as_record(pack(task)) for task in TASKS])
-    assert [task for task, _ in done] == [TASKS[0]]
+    assert [task for task, _ in run_tasks] == [TASKS[0]]
     assert sent == [(queues.MAINTENANCE, [pack(task)], "w", 0) for task in TASKS[1:]]
 
 

@@ -28,7 +28,7 @@ OUTAGES = [
     PutError("", client_error("ExpiredTokenException")),
     EndpointConnectionError(endpoint_url="http://localhost"),
 ]
-OTHERS = [
+OTHER_ERRORS = [
     TypeError("canary"),
     RecursionError("canary"),
     errors.TooLarge(),
@@ -75,7 +75,7 @@ def dead_letters() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("at_write", [True, False])
-@pytest.mark.parametrize("error", OTHERS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("error", OTHER_ERRORS, ids=lambda one: type(one).__name__)
 def test_a_record_that_fails_becomes_a_dead_letter_and_all_others_are_written(
     engine: None, error: Exception, at_write: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:

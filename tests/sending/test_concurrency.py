@@ -25,12 +25,12 @@ def test_five_hundred_deliveries_meet_the_deadline_while_half_of_them_hang(priva
         url = f"http://127.0.0.1:{process.stdout.readline().strip()}/"
         took: list[tuple[float, int | None]] = []
 
-        def one() -> None:
+        def deliver() -> None:
             start = time.monotonic()
             outcome = post(url, BODY, HEADERS, deadline)
             took.append((time.monotonic() - start, outcome.status))
 
-        threads = [threading.Thread(target=one) for _ in range(calls)]
+        threads = [threading.Thread(target=deliver) for _ in range(calls)]
         before = resource.getrusage(resource.RUSAGE_SELF)
         for thread in threads:
             thread.start()

@@ -16,7 +16,7 @@ from chalicelib.sending.sender import post
 from tests.sending import receivers
 from tests.sending.receivers import receiver
 from tests.sending.sockets import Resolve, Watch
-from tests.sending.timed_post import BODY, DEADLINE, HOST, tried
+from tests.sending.timed_post import BODY, DEADLINE, HOST, post_and_check
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 
@@ -36,7 +36,7 @@ def test_a_dns_answer_is_cached_for_a_second(
     asked = names(lambda _: ["127.0.0.1"])
     with receiver(receivers.acknowledges) as one:
         for _ in range(2):
-            assert tried(f"http://{HOST}:{one.port}/")[0].status == 200
+            assert post_and_check(f"http://{HOST}:{one.port}/")[0].status == 200
             day[0] += later
         assert one.connections == 2
     assert len(asked) == asked_for
@@ -47,9 +47,9 @@ def test_a_cached_dns_answer_is_checked_for_each_delivery(
 ) -> None:
     watch.refuse = True
     asked = names(lambda _: ["127.0.0.1"])
-    assert tried(f"https://{HOST}/")[0].error == "Connection failed: connectionrefusederror."
+    assert post_and_check(f"https://{HOST}/")[0].error == "Connection failed: connectionrefusederror."
     monkeypatch.delenv("CAMS_WEBHOOK_ALLOW_PRIVATE")
-    assert tried(f"https://{HOST}/")[0].error == "The host resolves to an address that is not public."
+    assert post_and_check(f"https://{HOST}/")[0].error == "The host resolves to an address that is not public."
     assert asked == [HOST]
     assert len(watch.connects) == 1
 
@@ -62,7 +62,7 @@ def test_a_failed_lookup_is_not_cached(private: None, day: list[int], names: Cal
 
     asked = names(unknown_at_first)
     with receiver(receivers.acknowledges) as one:
-        assert [tried(f"http://{HOST}:{one.port}/")[0].status for _ in range(2)] == [None, 200]
+        assert [post_and_check(f"http://{HOST}:{one.port}/")[0].status for _ in range(2)] == [None, 200]
 
 
 def test_the_number_of_cached_hosts_is_bounded(
@@ -72,7 +72,7 @@ def test_the_number_of_cached_hosts_is_bounded(
     monkeypatch.setattr(lookups, "_MAX_CACHED", 8)
     names(lambda _: ["127.0.0.1"])
     for number in range(20):
-        tried(f"https://{number}.cams.test/")
+        post_and_check(f"https://{number}.cams.test/")
         assert len(lookups.cache) <= 8
 
 
@@ -81,7 +81,7 @@ def test_an_unknown_name_is_an_error(names: Callable[[Resolve], list[str]], watc
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     names(unknown)
-    outcome, _ = tried(f"https://{HOST}/")
+    outcome, _ = post_and_check(f"https://{HOST}/")
     assert outcome[:2] == (None, "DNS lookup failed: name or service not known.")
     assert watch.sockets == 0
 
@@ -108,15 +108,15 @@ def looking_up() -> int:
 
 
 def test_a_name_server_that_hangs_ends_with_the_deadline(private: None, stuck: list[str]) -> None:
-    outcome, took = tried(f"http://{HOST}/")
+    outcome, took = post_and_check(f"http://{HOST}/")
     assert outcome[:2] == (None, "DNS lookup timed out.")
     assert took >= DEADLINE
 
 
 def test_deliveries_to_one_hanging_host_share_a_lookup_thread(private: None, stuck: list[str]) -> None:
     with receiver(receivers.acknowledges) as one, ThreadPoolExecutor(100) as pool:
-        hanging = [pool.submit(tried, f"http://{HOST}/") for _ in range(99)]
-        outcome, took = tried(f"http://good.test:{one.port}/")
+        hanging = [pool.submit(post_and_check, f"http://{HOST}/") for _ in range(99)]
+        outcome, took = post_and_check(f"http://good.test:{one.port}/")
         assert {each.result()[0].status for each in hanging} == {None}
     assert outcome.status == 200
     assert took < DEADLINE
@@ -127,7 +127,9 @@ def test_hanging_hosts_use_a_bounded_number_of_threads(private: None, stuck: lis
     before = threading.active_count() - looking_up()
     with ThreadPoolExecutor(100) as pool:
         # The deadline is long, because a loaded machine starts the threads slowly.
-        hanging = [pool.submit(tried, f"http://{number}.cams.test/", BODY, 4 * DEADLINE) for number in range(100)]
+        hanging = [
+            pool.submit(post_and_check, f"http://{number}.cams.test/", BODY, 4 * DEADLINE) for number in range(100)
+        ]
         latest = time.monotonic() + 4 * DEADLINE
         while looking_up() < lookups.MAX_LOOKUPS and time.monotonic() < latest:
             time.sleep(DEADLINE / 20)
@@ -142,9 +144,9 @@ def test_hanging_hosts_use_a_bounded_number_of_threads(private: None, stuck: lis
 def test_a_lookup_that_is_already_running_needs_no_free_slot(private: None, stuck: list[str]) -> None:
     with receiver(receivers.acknowledges) as one, ThreadPoolExecutor(100) as pool:
         for number in range(lookups.MAX_LOOKUPS - 1):
-            pool.submit(tried, f"http://{number}.cams.test/")
+            pool.submit(post_and_check, f"http://{number}.cams.test/")
         # The deadline is long, because a loaded machine starts the threads slowly. The other lookups hang longer.
-        slow = [pool.submit(tried, f"http://slow.test:{one.port}/", BODY, 10 * DEADLINE) for _ in range(20)]
+        slow = [pool.submit(post_and_check, f"http://slow.test:{one.port}/", BODY, 10 * DEADLINE) for _ in range(20)]
         assert {each.result()[0].status for each in slow} == {200}
     assert stuck.count("slow.test") == 1
 
@@ -157,8 +159,8 @@ def test_running_out_of_threads_fails_only_that_delivery(private: None, monkeypa
         with monkeypatch.context() as full:
             full.setattr(threading.Thread, "start", none_left)
             full.setattr(lookups, "_idle", 0)
-            assert tried(one.url)[0].error == "DNS lookup failed: no thread is available."
-        assert tried(one.url)[0].status == 200
+            assert post_and_check(one.url)[0].error == "DNS lookup failed: no thread is available."
+        assert post_and_check(one.url)[0].status == 200
 
 
 def test_a_free_slot_goes_to_a_waiting_lookup(private: None, names: Callable[[Resolve], list[str]]) -> None:

@@ -9,7 +9,7 @@ from tests.selection import first_case
 from tests.sending import receivers
 from tests.sending.receivers import Certificates, receiver, status
 from tests.sending.sockets import Watch
-from tests.sending.timed_post import BODY, tried
+from tests.sending.timed_post import BODY, post_and_check
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 
@@ -63,7 +63,7 @@ def test_a_header_cannot_inject_another_one(headers: dict[str, str], private: No
 def test_a_large_body_arrives_whole(secure: bool, private: None, trusted: None, certificates: Certificates) -> None:
     body = os.urandom(3_000_000)
     with receiver(receivers.acknowledges, tls=certificates.server() if secure else None) as one:
-        outcome, _ = tried(one.url, body, deadline=10)
+        outcome, _ = post_and_check(one.url, body, deadline=10)
     assert outcome.status == 200
     assert one.requests[0].partition(b"\r\n\r\n")[2] == body
 
@@ -71,7 +71,7 @@ def test_a_large_body_arrives_whole(secure: bool, private: None, trusted: None, 
 def test_cookies_are_not_kept(private: None) -> None:
     with receiver(status(200, "Set-Cookie: a=b; Path=/")) as one:
         for _ in range(2):
-            tried(one.url)
+            post_and_check(one.url)
     assert len(one.requests) == 2
     assert not any(b"cookie" in request.lower() for request in one.requests)
 
@@ -81,5 +81,5 @@ def test_proxies_of_the_environment_are_ignored(private: None, monkeypatch: pyte
         for name in ("http_proxy", "https_proxy", "all_proxy"):
             monkeypatch.setenv(name, f"http://{proxy.address}")
             monkeypatch.setenv(name.upper(), f"http://{proxy.address}")
-        outcome, _ = tried(one.url)
+        outcome, _ = post_and_check(one.url)
     assert (outcome.status, one.connections, proxy.connections) == (200, 1, 0)

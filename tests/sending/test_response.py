@@ -10,7 +10,7 @@ from tests.sending import receivers
 from tests.sending.hostile_receivers import INTERIM
 from tests.sending.receivers import Receiver, receiver, status
 from tests.sending.sockets import Watch
-from tests.sending.timed_post import LARGE, tried
+from tests.sending.timed_post import LARGE, post_and_check
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 @pytest.mark.parametrize("code", [101, 201, 202, 204, 299, 400, 401, 404, 410, 429, 500, 503, 999])
 def test_no_other_status_than_200_acknowledges(code: int, private: None) -> None:
     with receiver(status(code)) as one:
-        outcome, _ = tried(one.url)
+        outcome, _ = post_and_check(one.url)
     assert outcome[:2] == (code, f"The receiver responded with {code}; only 200 acknowledges a delivery.")
 
 
@@ -27,7 +27,7 @@ def test_no_other_status_than_200_acknowledges(code: int, private: None) -> None
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(code: int, private: None, watch: Watch) -> None:
     with receiver(receivers.acknowledges) as inside, receiver(status(code, f"Location: {inside.url}")) as one:
-        outcome, _ = tried(one.url)
+        outcome, _ = post_and_check(one.url)
     assert (outcome.status, inside.connections, watch.connects) == (code, 0, [("127.0.0.1", one.port)])
 
 
@@ -46,13 +46,13 @@ ACCEPTED = {
 @pytest.mark.parametrize("pieces", ACCEPTED.values(), ids=ACCEPTED)
 def test_200_acknowledges(pieces: list[bytes], private: None) -> None:
     with receiver(receivers.answers(*pieces)) as one:
-        outcome, _ = tried(one.url)
+        outcome, _ = post_and_check(one.url)
     assert outcome[:2] == (200, None)
 
 
 def test_a_response_before_the_body_was_read_is_accepted(private: None) -> None:
     with receiver(receivers.answers_unread) as one:
-        outcome, _ = tried(one.url, LARGE)
+        outcome, _ = post_and_check(one.url, LARGE)
     assert outcome.status == 413
 
 
@@ -60,7 +60,7 @@ def test_a_response_before_the_body_was_read_is_accepted(private: None) -> None:
 def test_bytes_after_the_status_do_not_change_the_outcome(rest: str, private: None) -> None:
     hangs = receivers.answers(receivers.OK, then_hangs=True)
     with receiver(hangs if rest == "hangs" else receivers.floods(receivers.OK, b"x" * 65536)) as one:
-        outcome, took = tried(one.url, deadline=5)
+        outcome, took = post_and_check(one.url, deadline=5)
     assert outcome.status == 200
     assert outcome.duration_ms < 200
     assert took < 0.5
@@ -78,7 +78,7 @@ def test_a_receiver_can_finish_its_answer(private: None) -> None:
         finished.append(connection.recv(1))  # closing the connection with unread bytes would reset it
 
     with receiver(behave) as one:
-        outcome, _ = tried(one.url)
+        outcome, _ = post_and_check(one.url)
         time.sleep(0.05)
     assert outcome.status == 200
     assert finished == [b""]

@@ -10,7 +10,7 @@ from tests.sending import receivers
 from tests.sending.private_addresses import MIXED, RESOLVED, SPELLINGS, way_of_spelling
 from tests.sending.receivers import receiver
 from tests.sending.sockets import Resolve, Watch
-from tests.sending.timed_post import HOST, tried
+from tests.sending.timed_post import HOST, post_and_check
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 @one_of_each(way_of_spelling)
 @pytest.mark.parametrize("spelling", SPELLINGS, ids=ascii)
 def test_no_spelling_of_a_private_address_opens_a_socket(spelling: str, watch: Watch) -> None:
-    outcome, _ = tried(f"https://{spelling}:8443/", deadline=5)
+    outcome, _ = post_and_check(f"https://{spelling}:8443/", deadline=5)
     assert outcome.status is None
     assert outcome.error
     assert watch.sockets == 0
@@ -44,7 +44,7 @@ def test_a_name_that_resolves_to_a_private_address_opens_no_socket(
     address: str, watch: Watch, names: Callable[[Resolve], list[str]]
 ) -> None:
     asked = names(lambda _: [address])
-    outcome, _ = tried(f"https://{HOST}/")
+    outcome, _ = post_and_check(f"https://{HOST}/")
     assert outcome[:2] == (None, "The host resolves to an address that is not public.")
     assert asked == [HOST]
     assert watch.sockets == 0
@@ -52,7 +52,7 @@ def test_a_name_that_resolves_to_a_private_address_opens_no_socket(
 
 @pytest.mark.parametrize("address", RESOLVED)
 def test_a_private_address_in_a_url_opens_no_socket(address: str, watch: Watch) -> None:
-    outcome, _ = tried(f"https://[{address}]/" if ":" in address else f"https://{address}/")
+    outcome, _ = post_and_check(f"https://[{address}]/" if ":" in address else f"https://{address}/")
     assert outcome[:2] == (None, "The URL must have a public address.")
     assert watch.sockets == 0
 
@@ -62,7 +62,7 @@ def test_one_private_address_among_public_ones_blocks_the_host(
     addresses: list[str], watch: Watch, names: Callable[[Resolve], list[str]]
 ) -> None:
     names(lambda _: addresses)
-    outcome, _ = tried(f"https://{HOST}/")
+    outcome, _ = post_and_check(f"https://{HOST}/")
     assert outcome[:2] == (None, "The host resolves to an address that is not public.")
     assert watch.sockets == 0
 
@@ -71,7 +71,7 @@ def test_a_name_is_not_resolved_again_after_the_check(watch: Watch, names: Calla
     watch.refuse = True  # no packet leaves this machine
     with receiver(receivers.acknowledges) as inside:
         asked = names(lambda _: ["93.184.216.34"] if len(asked) == 1 else ["127.0.0.1"])
-        outcome, _ = tried(f"https://{HOST}:{inside.port}/")
+        outcome, _ = post_and_check(f"https://{HOST}:{inside.port}/")
     assert outcome.error is not None
     assert outcome.error.startswith("Connection failed")
     assert asked == [HOST]

@@ -15,7 +15,7 @@ from tests.sending import receivers
 from tests.sending.hostile_receivers import HANGING, MISBEHAVING, TOO_MUCH
 from tests.sending.receivers import Behaviour, Certificates, receiver
 from tests.sending.sockets import Resolve
-from tests.sending.timed_post import BODY, HOST, LARGE, tried
+from tests.sending.timed_post import BODY, HOST, LARGE, post_and_check
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 
@@ -27,7 +27,7 @@ def test_a_certificate_of_a_trusted_authority_is_accepted(
     tls.sni_callback = lambda _, name, __: indicated.append(name)
     names(lambda _: ["127.0.0.1"])
     with receiver(receivers.acknowledges, tls=tls) as one:
-        outcome, _ = tried(f"https://{HOST}:{one.port}/hook")
+        outcome, _ = post_and_check(f"https://{HOST}:{one.port}/hook")
     assert outcome[:2] == (200, None)
     assert indicated == [HOST]
     assert f"Host: {HOST}:{one.port}\r\n".encode() in one.requests[0]
@@ -35,7 +35,7 @@ def test_a_certificate_of_a_trusted_authority_is_accepted(
 
 def test_a_certificate_for_an_address_is_accepted(private: None, trusted: None, certificates: Certificates) -> None:
     with receiver(receivers.acknowledges, tls=certificates.server()) as one:
-        assert tried(one.url)[0].status == 200
+        assert post_and_check(one.url)[0].status == 200
 
 
 FAILED = "TLS handshake failed: "
@@ -53,14 +53,14 @@ def test_a_bad_certificate_gets_no_request(
     leaf: str, error: str, private: None, trusted: None, certificates: Certificates
 ) -> None:
     with receiver(receivers.acknowledges, tls=certificates.server(leaf)) as one:
-        outcome, _ = tried(one.url)
+        outcome, _ = post_and_check(one.url)
     assert outcome[:2] == (None, error)
     assert one.requests == []
 
 
 def test_the_authority_of_the_tests_is_not_trusted_by_default(private: None, certificates: Certificates) -> None:
     with receiver(receivers.acknowledges, tls=certificates.server()) as one:
-        outcome, _ = tried(one.url, deadline=5)
+        outcome, _ = post_and_check(one.url, deadline=5)
     assert outcome[:2] == (None, BAD["unknown authority"])
 
 
@@ -69,7 +69,7 @@ def test_an_old_version_of_tls_is_refused(
     latest: ssl.TLSVersion, private: None, trusted: None, certificates: Certificates
 ) -> None:
     with receiver(receivers.acknowledges, tls=certificates.server(latest=latest)) as one:
-        outcome, _ = tried(one.url)
+        outcome, _ = post_and_check(one.url)
     assert outcome.status is None
     assert outcome.error is not None
     assert outcome.error.startswith(FAILED)
@@ -92,7 +92,7 @@ def test_a_handshake_fails_when_the_server_answers_with(
     behaviour: Behaviour, error: str, private: None, trusted: None
 ) -> None:
     with receiver(behaviour) as one:
-        outcome, _ = tried(one.url.replace("http:", "https:"))
+        outcome, _ = post_and_check(one.url.replace("http:", "https:"))
     assert outcome.status is None
     assert outcome.error is not None
     assert outcome.error.startswith(error)
@@ -105,7 +105,7 @@ def test_a_receiver_that_hangs_behind_tls_ends_with_the_deadline(
 ) -> None:
     behaviour, error = HANGING[kind]
     with receiver(behaviour, tls=certificates.server()) as one:
-        outcome, _ = tried(one.url, LARGE if error.startswith("Sending") else BODY)
+        outcome, _ = post_and_check(one.url, LARGE if error.startswith("Sending") else BODY)
     assert outcome[:2] == (None, error)
 
 
@@ -115,14 +115,14 @@ def test_a_misbehaving_receiver_behind_tls_ends_before_the_deadline(
     kind: str, private: None, trusted: None, certificates: Certificates
 ) -> None:
     with receiver(MISBEHAVING[kind][0], tls=certificates.server()) as one:
-        outcome, took = tried(one.url, deadline=5)
+        outcome, took = post_and_check(one.url, deadline=5)
     assert outcome.status is None
     assert took < 2
 
 
 def test_tls_records_without_data_are_limited(private: None, trusted: None, certificates: Certificates) -> None:
     with receiver(receivers.acknowledges, tls=certificates.server(tickets=1_000_000)) as one:
-        outcome, took = tried(one.url, deadline=5)
+        outcome, took = post_and_check(one.url, deadline=5)
     assert outcome[:2] == (None, TOO_MUCH)
     assert took < 2
 

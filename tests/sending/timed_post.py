@@ -13,7 +13,7 @@ HEADERS = {"webhook-id": "msg_1", "webhook-signature": "v1,header-secret"}
 LARGE = b"x" * 8_000_000
 
 
-def tried(url: str, body: bytes = BODY, deadline: float = DEADLINE) -> tuple[Outcome, float]:
+def post_and_check(url: str, body: bytes = BODY, deadline: float = DEADLINE) -> tuple[Outcome, float]:
     """Send a delivery; return its outcome and duration. Check the deadline, and that the error contains no secret."""
     start = time.monotonic()
     outcome = post(url + "?token=url-secret", body, HEADERS, deadline)

@@ -16,7 +16,7 @@ from tests.sending.receivers import Behaviour, answers, receiver
 from tests.sending.sockets import Watch
 from tests.sending.timed_post import DEADLINE
 from tests.tool_calls.servers import CHUNKED, HEAD
-from tests.tool_calls.timed_calls import Create, tried
+from tests.tool_calls.timed_calls import Create, call_and_check
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_call_of_a_server_that_hangs_ends_with_the_deadline(
     behaviour: Behaviour, error: str, api: Api, create: Create, impatient: None
 ) -> None:
     with receiver(behaviour) as one:
-        data = tried(api, create(method="POST", serverUrl=one.url))
+        data = call_and_check(api, create(method="POST", serverUrl=one.url))
     assert data["error"] == error.replace("Sending the request", "Reading the response")  # the request is small
     assert data["durationMs"] >= DEADLINE * 1000 - 1
 
@@ -62,7 +62,7 @@ def test_a_call_of_a_server_that_misbehaves_ends_early(
 ) -> None:
     start = time.monotonic()
     with receiver(behaviour) as one:
-        data = tried(api, create(method="POST", serverUrl=one.url))
+        data = call_and_check(api, create(method="POST", serverUrl=one.url))
     assert data["error"] in (EARLY.get(error, {error}) if error else {None})
     assert time.monotonic() - start < 2
 

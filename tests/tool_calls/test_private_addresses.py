@@ -7,7 +7,7 @@ import pytest
 from tests.api import Api
 from tests.sending.private_addresses import MIXED, RESOLVED, SPELLINGS, way_of_spelling
 from tests.sending.sockets import Resolve, Watch
-from tests.tool_calls.timed_calls import Create, field, tried
+from tests.tool_calls.timed_calls import Create, call_and_check, field
 
 
 # The sender makes tool calls. Its own tests cover every spelling and every kind of private address.
@@ -18,7 +18,7 @@ def test_no_spelling_of_a_private_address_is_called(
     create: Create,
     watch: Watch,
 ) -> None:
-    data = tried(api, create(serverUrl=f"https://{spelling}:8443/"))
+    data = call_and_check(api, create(serverUrl=f"https://{spelling}:8443/"))
     assert "response" not in data
     assert data["error"]
     assert watch.sockets == 0
@@ -33,8 +33,10 @@ def test_no_private_address_is_called(
     names: Callable[[Resolve], list[str]],
 ) -> None:
     names(lambda _: [address])
-    literal = tried(api, create(serverUrl=f"https://[{address}]/" if ":" in address else f"https://{address}/"))
-    resolved = tried(api, create(serverUrl="https://tools.cams.test/"))
+    literal = call_and_check(
+        api, create(serverUrl=f"https://[{address}]/" if ":" in address else f"https://{address}/")
+    )
+    resolved = call_and_check(api, create(serverUrl="https://tools.cams.test/"))
     assert (literal["error"], resolved["error"]) == (
         "The URL must have a public address.",
         "The host resolves to an address that is not public.",
@@ -52,7 +54,7 @@ def test_no_host_with_a_private_address_is_called(
     names: Callable[[Resolve], list[str]],
 ) -> None:
     names(lambda _: addresses)
-    data = tried(api, create(serverUrl="https://tools.cams.test/"))
+    data = call_and_check(api, create(serverUrl="https://tools.cams.test/"))
     assert data["error"] == "The host resolves to an address that is not public."
     assert watch.sockets == 0
 

@@ -13,10 +13,10 @@ from tests.moto_tables import snapshot
 from tests.sending import receivers
 from tests.sending.receivers import receiver
 from tests.sending.sockets import Watch
-from tests.tool_calls.servers import KEY, SECRET, echo, reads_any, sent
+from tests.tool_calls.servers import KEY, SECRET, echo, last_request, reads_any
 from tests.tool_calls.timed_calls import Create, field
 
-GIVEN = {"number": "10 42", "open": True, "gone": None, "tags": ["a"]}
+ARGUMENTS = {"number": "10 42", "open": True, "gone": None, "tags": ["a"]}
 IN_QUERY = "number=10+42&open=true&tags=%5B%22a%22%5D"
 IN_BODY = {"number": "10 42", "open": True, "tags": ["a"]}
 REQUESTS: dict[str, tuple[dict[str, Any], str, dict[str, str], Any]] = {
@@ -39,7 +39,7 @@ REQUESTS: dict[str, tuple[dict[str, Any], str, dict[str, str], Any]] = {
         {"number": "10 42"},
     ),
     "an argument in the query of a POST": (
-        {"method": "POST", "fields": [field("query", key) for key in GIVEN]},
+        {"method": "POST", "fields": [field("query", key) for key in ARGUMENTS]},
         f"POST /hook?{IN_QUERY}",
         {},
         {},
@@ -73,8 +73,8 @@ def test_a_call_is_exactly_this_request(
     private: None,
 ) -> None:
     with receiver(echo if body is not None else reads_any(receivers.OK)) as one:
-        answer = api.post(create(serverUrl=one.url, **members), {"arguments": GIVEN})
-    got_line, got_headers, got_body = sent(one)
+        answer = api.post(create(serverUrl=one.url, **members), {"arguments": ARGUMENTS})
+    got_line, got_headers, got_body = last_request(one)
     own = {"Host": one.address, "Connection": "close", "User-Agent": "cams-tools"}
     if body is not None:
         own |= {"Content-Type": "application/json", "Content-Length": str(len(got_body))}
@@ -90,7 +90,7 @@ def test_an_argument_in_the_path_replaces_its_name(api: Api, create: Create, pri
     with receiver(reads_any(receivers.OK)) as one:
         path = create(serverUrl=f"{one.url}/{{number}}/lines?a=b", fields=[field("path", "number")])
         api.post(path, {"arguments": {"number": "10/42", "c": "d"}})
-    assert sent(one)[0] == "GET /hook/10%2F42/lines?a=b&c=d HTTP/1.1"
+    assert last_request(one)[0] == "GET /hook/10%2F42/lines?a=b&c=d HTTP/1.1"
 
 
 LONG = [field("path", "a", defaultValue="b" * 2049)]

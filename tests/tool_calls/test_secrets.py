@@ -14,7 +14,7 @@ from tests.assertions import refused
 from tests.selection import first_case
 from tests.sending import receivers
 from tests.sending.receivers import receiver
-from tests.tool_calls.servers import KEY, SECRET, echo, reads_any, sent
+from tests.tool_calls.servers import KEY, SECRET, echo, last_request, reads_any
 from tests.tool_calls.timed_calls import Create, field
 
 
@@ -39,7 +39,7 @@ def test_no_answer_has_a_secret_of_the_tool(
             body = answer.data["response"]["body"]
             assert body.count("***") == 18
             assert all(one not in answer.text for one in ("s3cret", "canary", "czNjcmV0", "Y2FuYXJ5", "QmVhcmVy"))
-    assert sent(one)[1]["Authorization"] == KEY
+    assert last_request(one)[1]["Authorization"] == KEY
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ def field(place: str | None, key: str, **members: Any) -> dict[str, Any]:
     return {"key": key, **({"in": place} if place else {}), **members}
 
 
-def tried(api: Api, path: str) -> dict[str, Any]:
+def call_and_check(api: Api, path: str) -> dict[str, Any]:
     """Call a tool; return the result. Check that the call met its deadline."""
     start = time.monotonic()
     answer = api.post(path, {"arguments": {}})

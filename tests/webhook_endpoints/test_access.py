@@ -29,19 +29,19 @@ def everything(made: Any, delivery: Any) -> list[tuple[str, str, Any]]:
 
 
 @pytest.fixture
-def asked(api: Api) -> list[tuple[str, str, Any]]:
+def valid_requests(api: Api) -> list[tuple[str, str, Any]]:
     """Return a valid request for every webhook operation on a new endpoint."""
     made = create(api)
     return everything(made, api.post(f"/v3/webhooks/{made['id']}/test").data)
 
 
 def test_the_operations_are_404_for_another_workspace(
-    asked: list[tuple[str, str, Any]], api: Api, other_workspace: NewWorkspace
+    valid_requests: list[tuple[str, str, Any]], api: Api, other_workspace: NewWorkspace
 ) -> None:
     other = Api(other_workspace.workspace_key)
     assert other.get("/v3/webhooks").data == []
     before = stored()
-    for method, path, body in asked:
+    for method, path, body in valid_requests:
         if path != "/v3/webhooks":
             refused(other.call(method, path, body), 404)
     assert stored() == before
@@ -56,16 +56,18 @@ def test_a_delivery_is_not_found_under_another_endpoint(api: Api) -> None:
     assert api.get(path).data == []
 
 
-def test_an_access_token_opens_every_operation(asked: list[tuple[str, str, Any]], workspace: NewWorkspace) -> None:
+def test_an_access_token_opens_every_operation(
+    valid_requests: list[tuple[str, str, Any]], workspace: NewWorkspace
+) -> None:
     token = Api(workspace.access_token)
-    assert {token.call(method, path, body).status for method, path, body in asked} == {200}
+    assert {token.call(method, path, body).status for method, path, body in valid_requests} == {200}
 
 
-def test_a_read_only_access_token_opens_only_get(asked: list[tuple[str, str, Any]], api: Api) -> None:
+def test_a_read_only_access_token_opens_only_get(valid_requests: list[tuple[str, str, Any]], api: Api) -> None:
     reader = Api(api.post("/v3/tokens", {"token": {"name": "reader", "readOnly": True}}).data["token"])
     assert reader.get("/v3/webhooks").status == 200  # records the token's first use
     before = stored()
-    for method, path, body in asked:
+    for method, path, body in valid_requests:
         answer = reader.call(method, path, body)
         if method == "GET":
             assert answer.data
@@ -74,14 +76,16 @@ def test_a_read_only_access_token_opens_only_get(asked: list[tuple[str, str, Any
     assert stored() == before
 
 
-def test_an_agent_key_opens_no_webhook_operation(asked: list[tuple[str, str, Any]], api: Api, agent_id: str) -> None:
+def test_an_agent_key_opens_no_webhook_operation(
+    valid_requests: list[tuple[str, str, Any]], api: Api, agent_id: str
+) -> None:
     agent = Api(api.get("/v2/agents/support").json["SECRET_API_KEY"])
-    for method, path, body in asked:
+    for method, path, body in valid_requests:
         refused(agent.call(method, path, body), 403)
 
 
 def test_the_workspace_secret_opens_no_webhook_operation(
-    asked: list[tuple[str, str, Any]], workspace: NewWorkspace
+    valid_requests: list[tuple[str, str, Any]], workspace: NewWorkspace
 ) -> None:
-    for method, path, body in asked:
+    for method, path, body in valid_requests:
         refused(Api(workspace.workspace_secret).call(method, path, body), 401)

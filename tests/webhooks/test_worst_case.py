@@ -31,7 +31,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
         yield address
 
 
-def sent(environment: dict[str, str], size: int) -> list[tuple[int, ...]]:
+def run_worst_cases(environment: dict[str, str], size: int) -> list[tuple[int, ...]]:
     """Return the status and the numbers of sent, received and stored messages, for each worst case of this size."""
     command = [sys.executable, "-m", "tests.webhooks.worst_case", str(size)]
     ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
@@ -40,7 +40,7 @@ def sent(environment: dict[str, str], size: int) -> list[tuple[int, ...]]:
 
 
 def test_1_7_mebibytes_of_incompressible_messages_are_stored_and_received(environment: dict[str, str]) -> None:
-    worst = sent(environment, int(1.7 * MEBIBYTE))
+    worst = run_worst_cases(environment, int(1.7 * MEBIBYTE))
     assert worst == [(200, count, count, count) for _, count, _, _ in worst]
     assert len(worst) == 4
 
@@ -49,7 +49,7 @@ def test_1_7_mebibytes_of_incompressible_messages_are_stored_and_received(enviro
 def test_2_mebibytes_of_incompressible_messages_are_stored_and_received_or_refused(
     environment: dict[str, str],
 ) -> None:
-    worst = sent(environment, 2 * MEBIBYTE)
+    worst = run_worst_cases(environment, 2 * MEBIBYTE)
     assert len(worst) == 4
     for status, count, received, stored in worst:
         assert (status, received, stored) in ((200, count, count), (413, 0, 0))

@@ -41,7 +41,7 @@ def signed_in(browser: Browser, workspace_api: Api) -> Browser:
     return browser
 
 
-def stored(api: Api) -> Any:
+def read_agent(api: Api) -> Any:
     """Return the agent from the API without the time of its last change."""
     agent = api.get(f"/v3{AGENT}").data
     agent.pop("lastModified")
@@ -88,11 +88,11 @@ def test_an_agent_with_many_welcome_messages_is_saved(signed_in: Browser, worksp
     many = [f"Hello {number}" for number in range(200)]
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"vg_initMessages": many}})
     assert "Saved." in save(signed_in, {"vg_initMessages.200": "Welcome"}).text
-    assert stored(workspace_api)["vg_initMessages"] == [*many, "Welcome"]
+    assert read_agent(workspace_api)["vg_initMessages"] == [*many, "Welcome"]
 
 
 def test_fields_and_json_are_saved_and_what_is_hidden_stays(signed_in: Browser, workspace_api: Api) -> None:
-    before, page = stored(workspace_api), signed_in.open(AGENT)
+    before, page = read_agent(workspace_api), signed_in.open(AGENT)
     rest = json.loads(filled(page)["rest"])
     assert "limits" not in rest and "title" not in rest
     del rest["voiceConfig"]
@@ -110,7 +110,7 @@ def test_fields_and_json_are_saved_and_what_is_hidden_stays(signed_in: Browser, 
         "rest": json.dumps(rest),
     }
     assert "Saved." in save(signed_in, changed, page).text
-    after = stored(workspace_api)
+    after = read_agent(workspace_api)
     assert after == {
         **before,
         "title": "Help",
@@ -162,10 +162,10 @@ def test_two_people_who_edit_at_once_lose_nothing(signed_in: Browser, workspace_
     assert "Someone else has saved this" in answer.text
     assert "By the other" in answer.text and 'value="By me"' in answer.text and "<code>theme</code>" in answer.text
     assert re.findall(r"<code>(.*?)</code>", answer.text)[:4] == ["description", "theme", "title"]
-    assert stored(workspace_api)["title"] == "Support"
+    assert read_agent(workspace_api)["title"] == "Support"
     kept = {**filled(answer), "description": "By the other"}
     assert "Saved." in signed_in.post(AGENT, kept).text
-    assert [stored(workspace_api)[name] for name in ("title", "description")] == ["By me", "By the other"]
+    assert [read_agent(workspace_api)[name] for name in ("title", "description")] == ["By me", "By the other"]
 
 
 def test_a_tool_is_tested_with_its_reason_if_it_is_not(signed_in: Browser, workspace_api: Api) -> None:
@@ -222,14 +222,14 @@ def test_the_largest_agents_make_pages_below_a_megabyte(name: str, signed_in: Br
     assert "Too large" not in page.text
     assert workspace_api.patch(f"/v3{AGENT}", {"agent": {"nodes": None}}).status == 200
     assert workspace_api.patch(f"/v3{AGENT}", {"agent": LARGE[name]}).status == 200
-    before = stored(workspace_api)
+    before = read_agent(workspace_api)
     sizes = [len(signed_in.open(path).text.encode()) for path in ("/agents", "/overview")]
     shown, conflict = signed_in.open(AGENT), save(signed_in, {"description": "Mine"}, page)
     assert (shown.status, conflict.status) == (200, 412)
     assert max(*sizes, *(len(one.text.encode()) for one in (shown, conflict))) < 1_000_000
     assert "Too large for this page" in shown.text
     assert "Saved." in save(signed_in, {"description": "Mine"}).text
-    assert stored(workspace_api) == {**before, "description": "Mine"}
+    assert read_agent(workspace_api) == {**before, "description": "Mine"}
 
 
 def test_many_tools_make_a_small_page(signed_in: Browser, workspace_api: Api) -> None:
@@ -247,10 +247,10 @@ def test_many_tools_make_a_small_page(signed_in: Browser, workspace_api: Api) ->
     ids=["a long number", "a deep number", "deep JSON"],
 )
 def test_a_hostile_field_is_an_error_of_the_form(signed_in: Browser, workspace_api: Api, name: str, value: str) -> None:
-    page, before = signed_in.open(AGENT), stored(workspace_api)
+    page, before = signed_in.open(AGENT), read_agent(workspace_api)
     answer = signed_in.post(AGENT, {**filled(page), name: value})
     assert answer.status in (200, 400, 413)
-    assert stored(workspace_api) == before
+    assert read_agent(workspace_api) == before
 
 
 def test_an_agent_with_many_long_messages_can_be_saved(signed_in: Browser, workspace_api: Api) -> None:
@@ -258,4 +258,4 @@ def test_an_agent_with_many_long_messages_can_be_saved(signed_in: Browser, works
     members = {"vg_initMessages": messages, "vg_systemPrompt": "é" * 60_000}
     assert workspace_api.patch(f"/v3{AGENT}", {"agent": members}).status == 200
     assert "Saved." in save(signed_in, {"vg_initMessages.900": "Au revoir"}).text
-    assert stored(workspace_api)["vg_initMessages"] == [*messages, "Au revoir"]
+    assert read_agent(workspace_api)["vg_initMessages"] == [*messages, "Au revoir"]

@@ -99,15 +99,15 @@ def test_a_visitor_is_shown_the_name_of_who_replies_and_never_the_email(
 
 
 def test_a_person_assigns_tags_passes_back_and_ends(signed_in: Browser, workspace_api: Api) -> None:
-    def sent(**fields: str) -> Any:
+    def submit(**fields: str) -> Any:
         signed_in.submit(signed_in.open(CONVO), CONVO, fields)
         return workspace_api.get("/v3/agents/support/convos/ann").data["conversation"]
 
-    found = sent(action="assign", to="bo")
+    found = submit(action="assign", to="bo")
     assert (found["chatAssignedTo"], found["state"]) == ("bo", "human-chatting")
-    assert sent(action="tag", tags="refund, urgent,")["tags"] == ["refund", "urgent"]
-    assert sent(action="back")["state"] == "ai-chatting"
-    assert sent(action="end")["state"] == "ended_chat"
+    assert submit(action="tag", tags="refund, urgent,")["tags"] == ["refund", "urgent"]
+    assert submit(action="back")["state"] == "ai-chatting"
+    assert submit(action="end")["state"] == "ended_chat"
 
 
 def test_the_live_address_answers_304_until_something_happens(signed_in: Browser) -> None:
@@ -179,7 +179,7 @@ def test_a_conversation_is_assigned_to_nobody_of_another_organisation(signed_in:
 
 
 def test_tags_of_another_person_are_not_replaced_unseen(signed_in: Browser, workspace_api: Api) -> None:
-    def stored() -> Any:
+    def read_tags() -> Any:
         return workspace_api.get("/v3/agents/support/convos/ann").data["conversation"].get("tags")
 
     page = signed_in.open(CONVO)
@@ -189,10 +189,10 @@ def test_tags_of_another_person_are_not_replaced_unseen(signed_in: Browser, work
     refused = signed_in.submit(page, CONVO, {"action": "tag", "tags": "mine"})
     assert (refused.status, "changed the tags to: by, the other." in refused.text) == (412, True)
     assert 'name="tags" value="mine"' in refused.text
-    assert stored() == ["by", "the other"]
+    assert read_tags() == ["by", "the other"]
     hidden = html.unescape(refused.text.partition('name="shown" value="')[2].partition('"')[0])
     assert signed_in.submit(page, CONVO, {"action": "tag", "tags": "mine", "shown": hidden}).status == 200
-    assert stored() == ["mine"]
+    assert read_tags() == ["mine"]
 
 
 def test_a_conversation_is_assigned_to_everybody_of_a_large_organisation(

@@ -89,7 +89,7 @@ class InProcess:
         return None if answer.status == 404 else answer.json.get("data") if answer.json["success"] else answer.data
 
 
-def expected(visits: list[Visit]) -> dict[str, int]:
+def planned_totals(visits: list[Visit]) -> dict[str, int]:
     """Return the totals for some visits, calculated from the plan alone."""
     talking = talks(visits)
     return {
@@ -113,7 +113,7 @@ def reports(api: Api) -> Any:
     return [report(api, agent, by=by) for agent in texts.AGENTS for by in ("origin", "country", "browser", "language")]
 
 
-def stored() -> dict[str, Any]:
+def stored_items() -> dict[str, Any]:
     """Return the tables' content without encrypted attributes, which differ on every write."""
     database, items = storage.sdk_client("dynamodb"), {}
     for table in TABLES:
@@ -130,8 +130,8 @@ def compare(api: Api, visits: list[Visit]) -> None:
     for agent in texts.AGENTS:
         of_agent = [visit for visit in visits if visit.agent == agent]
         answered = report(api, agent, by="country")
-        totals = {name: answered["totals"][name] for name in expected(of_agent)}
-        assert totals == expected(of_agent)
+        totals = {name: answered["totals"][name] for name in planned_totals(of_agent)}
+        assert totals == planned_totals(of_agent)
         by_day = Counter(at // 1_000 // DAY * DAY for visit in of_agent for at in (visit.at, *visit.again))
         assert {one["from"]: one["loads"] for one in answered["series"][1:] if one["loads"]} == by_day
         assert {
@@ -163,14 +163,16 @@ def test_the_api_counts_what_was_planned(workspace: NewWorkspace, pipeline: Pipe
     visits = fill.fill(service, 12)
     assert fill.is_filled(service)
     compare(api, visits)
-    once, answered = stored(), reports(api)
+    once, answered = stored_items(), reports(api)
     pipeline.run()  # these are the hours that the streams recount
     assert reports(api) == answered
     assert CliRunner().invoke(cams, ["tallies", "recount"]).exit_code == 0
     assert reports(api) == answered
     fill.fill(service, 12)
-    assert stored()["cams-conversations"] == once["cams-conversations"]
-    assert {table: len(rows) for table, rows in stored().items()} == {table: len(rows) for table, rows in once.items()}
+    assert stored_items()["cams-conversations"] == once["cams-conversations"]
+    assert {table: len(rows) for table, rows in stored_items().items()} == {
+        table: len(rows) for table, rows in once.items()
+    }
     compare(api, visits)
 
 

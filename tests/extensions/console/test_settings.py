@@ -50,7 +50,7 @@ def secret(page: Answer) -> dict[str, str]:
     return {"form": page.text.partition('name="form" value="')[2].partition('"')[0]}
 
 
-def opened(page: Answer) -> dict[str, str]:
+def checked_pages(page: Answer) -> dict[str, str]:
     """Return the pages that are checked in a client's form."""
     return dict.fromkeys(re.findall(r'name="(canAccess\.[^"]*)" type="checkbox" checked', page.text), "on")
 
@@ -124,7 +124,7 @@ def test_an_administrator_adds_a_person_who_signs_in(admin: Browser, workspace_a
 
 def test_an_administrator_changes_a_person(admin: Browser, workspace_api: Api) -> None:
     page = admin.open(f"{ORG}/clients/kim")
-    access = opened(page)
+    access = checked_pages(page)
     assert len(access) == len(pages.NAVIGATION) and CANARY not in page.text
     saved = admin.submit(
         page, "/clients/kim", {**access, "name": "Kim B", "email": "kim@acme.test", "isOrgAdmin": "on"}
@@ -167,7 +167,7 @@ def test_an_administrator_gives_only_pages_that_they_have(admin: Browser, worksp
     workspace_api.post("/v2/clients/kim", {"email": "kim@acme.test", "canAccess": []})
     sessions.clear_cache()
     new, kim, before = admin.open(f"{ORG}/new-client"), admin.open(f"{ORG}/clients/kim"), items()
-    assert opened(new).keys() == {"canAccess./convos", "canAccess./settings"}
+    assert checked_pages(new).keys() == {"canAccess./convos", "canAccess./settings"}
     everything = {f"canAccess.{page}": "on" for page in pages.NAVIGATION}
     for page, action in ((new, "/new-client"), (kim, "/clients/kim")):
         for given in (everything, {"canAccess./agents": "on"}):
@@ -176,7 +176,7 @@ def test_an_administrator_gives_only_pages_that_they_have(admin: Browser, worksp
     assert items() == before
     assert admin.submit(kim, "/clients/kim", {"email": "kim@acme.test", "canAccess./convos": "on"}).status == 200
     assert client(workspace_api, "kim")["canAccess"] == ["/convos"]
-    admin.submit(new, "/new-client", {"email": "lee@acme.test", **opened(new)})
+    admin.submit(new, "/new-client", {"email": "lee@acme.test", **checked_pages(new)})
     (lee,) = [one for one in workspace_api.get("/v2/clients").data if one.get("email") == "lee@acme.test"]
     assert lee["canAccess"] == ["/convos", "/settings"]
 
@@ -264,7 +264,7 @@ def test_operators_change_every_organisation(operator: Browser, workspace_api: A
     assert (found["widgetIDs"], found["canSelfEdit"]) == (["support", "other"], True)
     wrong = operator.submit(operator.open(ORG), ORG, {**fields, "widgetIDs": "suport"})
     assert "some of the agents do not exist" in wrong.text
-    pages = opened(operator.open(BO))
+    pages = checked_pages(operator.open(BO))
     operator.submit(operator.open(BO), "/clients/bo", {**pages, "name": "Bo", "isOrgAdmin": "on"})
     assert client(workspace_api, "bo")["isOrgAdmin"] is True
 

@@ -8,7 +8,7 @@ from tests import extensions
 from tests.api import Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
-from tests.extensions.console.test_agents import AGENT, CANARY, LARGE, filled, save, stored
+from tests.extensions.console.test_agents import AGENT, CANARY, LARGE, filled, read_agent, save
 from tests.extensions.console.test_agents import signed_in as signed_in
 from tests.moto_tables import snapshot
 from tests.selection import one_of_each
@@ -38,9 +38,9 @@ def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: A
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"description": "Meanwhile"}})
     stale = signed_in.submit(page, f"/versions/{NUMBER}", {})
     assert (stale.status, "<code>description</code>" in stale.text) == (412, True)
-    assert stored(workspace_api)["title"] == "Help"
+    assert read_agent(workspace_api)["title"] == "Help"
     assert "Saved." in signed_in.submit(stale, f"/versions/{NUMBER}", {}).text
-    assert stored(workspace_api)["title"] == "Kept before"
+    assert read_agent(workspace_api)["title"] == "Kept before"
 
 
 def test_a_restoration_without_the_compared_version_is_refused(signed_in: Browser, version: None) -> None:

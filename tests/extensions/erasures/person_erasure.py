@@ -51,7 +51,7 @@ COUNTS = {
 NOTHING = dict.fromkeys(COUNTS, 0)
 
 
-def left(text: str) -> list[decrypted_items.DecryptedItem]:
+def items_containing(text: str) -> list[decrypted_items.DecryptedItem]:
     """Return the items that contain a text, except inside random ids and Base64."""
     found = re.compile(rf"(?<![0-9A-Za-z+/]){re.escape(text)}")
     return [one for one in decrypted_items.items() if found.search(one.text)]

@@ -15,17 +15,17 @@ from tests import decrypted_items, moto_tables
 from tests.api import Api
 from tests.builders import lead_body, state_body
 from tests.conftest import PassTime
-from tests.extensions.erasures.person_erasure import COUNTS, NOTHING, begin, erase, left, read, work
+from tests.extensions.erasures.person_erasure import COUNTS, NOTHING, begin, erase, items_containing, read, work
 from tests.person_records import ZARA
 from tests.queues.messages import take
 
 
 def test_a_person_is_erased_and_another_stays(api: Api, filled: None, pass_time: PassTime) -> None:
-    others = left("yvette")
+    others = items_containing("yvette")
     found = erase(api, pass_time, email="ZARA@example.com", userID="zara")
     assert found["counts"] == found["receipt"]["counts"] == COUNTS
-    assert left("zara") == []
-    assert left("yvette") == others
+    assert items_containing("zara") == []
+    assert items_containing("yvette") == others
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_a_kept_answer_that_does_not_name_its_conversation_is_erased(
             said = {"messages": [{"from": "human", "mid": user, "item": {"text": f"Words of {user}"}}]}
             path = f"/v3/agents/support/convos/of-{user}/messages"
             assert api.call(method, path, said, {**headers, **key}).status == 200
-    others = left("yvette")
+    others = items_containing("yvette")
     counts = erase(api, pass_time, email=ZARA["email"])["counts"]
     assert counts == {**NOTHING, "conversations": 1, "answers": 2}
-    assert left("zara") == []
-    assert left("yvette") == others
+    assert items_containing("zara") == []
+    assert items_containing("yvette") == others
 
 
 @pytest.mark.parametrize("body", [{}, {"erasure": {}}, {"erasure": {"email": None}}, {"erasure": {"userID": ""}}])

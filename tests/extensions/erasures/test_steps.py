@@ -21,7 +21,7 @@ from tests.builders import lead_body, message, state_body
 from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.engine_requests import refuse_operation
-from tests.extensions.erasures.person_erasure import COUNTS, NOTHING, begin, erase, left, read, work
+from tests.extensions.erasures.person_erasure import COUNTS, NOTHING, begin, erase, items_containing, read, work
 from tests.person_records import ZARA
 from tests.queues.messages import take
 from tests.selection import whole
@@ -81,8 +81,8 @@ def test_pages_are_continued_behind_their_last_record(
     for name in ("_PAGE", "_LARGE_PAGE"):
         monkeypatch.setattr(kinds, name, 1)
     assert erase(api, pass_time, **ZARA)["receipt"]["counts"] == {**COUNTS, "leads": 2}
-    assert left("zara") == []
-    assert len(left("other-")) == 3
+    assert items_containing("zara") == []
+    assert len(items_containing("other-")) == 3
 
 
 def test_the_second_search_waits_and_finds_what_was_being_written(
@@ -104,7 +104,7 @@ def test_the_second_search_waits_and_finds_what_was_being_written(
     functions.erase({"Records": take("erasures")}, None)
     assert take("erasures") == []
     assert read(api, erasure_id)["receipt"]["counts"] == {**COUNTS, "leads": 2, "events": 2}
-    assert left("zara") == []
+    assert items_containing("zara") == []
 
 
 def test_a_message_that_was_being_added_leaves_no_index(
@@ -120,7 +120,7 @@ def test_a_message_that_was_being_added_leaves_no_index(
     pass_time(90)
     functions.erase({"Records": take("erasures")}, None)
     work(pass_time)
-    assert left("zara") == []
+    assert items_containing("zara") == []
 
 
 def test_an_answer_that_was_never_committed_is_erased_once_no_request_can_commit_it(
@@ -135,7 +135,7 @@ def test_an_answer_that_was_never_committed_is_erased_once_no_request_can_commit
     pass_time(90)
     functions.erase({"Records": take("erasures")}, None)
     assert read(api, erasure_id)["receipt"]["counts"] == {**COUNTS, "answers": 2}
-    assert left("zara") == []
+    assert items_containing("zara") == []
 
 
 def test_an_erasure_costs_the_same_whatever_another_workspace_has_stored(
@@ -181,7 +181,7 @@ def test_a_stored_response_is_found_on_any_page_of_the_index(
     """Items that one request wrote share an index sort key, so a page may end between them."""
     monkeypatch.setattr(kinds, "_PAGE", 1)
     assert erase(api, pass_time, **ZARA)["receipt"]["counts"] == COUNTS
-    assert left("zara") == []
+    assert items_containing("zara") == []
 
 
 def test_two_erasures_of_a_person_at_once_both_complete(api: Api, filled: None, pass_time: PassTime) -> None:
@@ -189,7 +189,7 @@ def test_two_erasures_of_a_person_at_once_both_complete(api: Api, filled: None, 
     work(pass_time)
     counts = [read(api, one)["receipt"]["counts"] for one in begun]
     assert {name: counts[0][name] + counts[1][name] for name in COUNTS} == COUNTS
-    assert left("zara") == []
+    assert items_containing("zara") == []
 
 
 def test_a_repeated_message_changes_nothing(api: Api, filled: None, pass_time: PassTime) -> None:
@@ -224,7 +224,7 @@ def test_of_two_invocations_for_one_erasure_the_slower_one_stops(
     assert len(followed) == 1
     functions.erase({"Records": followed}, None)
     assert read(api, erasure_id)["receipt"]["counts"] == COUNTS
-    assert left("zara") == []
+    assert items_containing("zara") == []
 
 
 class Died(BaseException):
@@ -237,7 +237,7 @@ def dies_after(number: int) -> Iterator[list[str]]:
     sent: list[str] = []
     send = BaseClient._make_api_call
 
-    def counted(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
+    def count_and_crash(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
         answer = send(client, operation, parameters)
         sent.append(operation)
         if len(sent) == number:
@@ -245,7 +245,7 @@ def dies_after(number: int) -> Iterator[list[str]]:
         return answer
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BaseClient, "_make_api_call", counted)
+        patch.setattr(BaseClient, "_make_api_call", count_and_crash)
         yield sent
 
 
@@ -255,7 +255,7 @@ def test_an_erasure_that_dies_after_any_request_is_continued_and_counts_once(
 ) -> None:
     erasure_id = begin(api, **ZARA)
     begun, start, number = moto_tables.snapshot(), take("erasures"), 0
-    others = left("yvette")
+    others = items_containing("yvette")
     is_complete = False
     while not is_complete:
         number += step
@@ -273,8 +273,8 @@ def test_an_erasure_that_dies_after_any_request_is_continued_and_counts_once(
                     waiting = take("erasures")
                 pass_time(90)
         assert read(api, erasure_id)["receipt"]["counts"] == COUNTS, number
-        assert left("zara") == [], number
-        assert left("yvette") == others, number
+        assert items_containing("zara") == [], number
+        assert items_containing("yvette") == others, number
     assert number > 80
 
 
@@ -320,4 +320,4 @@ def test_many_conversations_of_a_person_are_removed_in_bounded_steps(
         pass_time(90)
     assert longest == 8 * 10
     assert read(api, erasure_id)["receipt"]["counts"] == {**NOTHING, "conversations": 25}
-    assert left("zara") == []
+    assert items_containing("zara") == []

@@ -23,7 +23,7 @@ SECRET = "secret-value"
 Record = dict[str, Any]
 
 
-class Expected(NamedTuple):
+class ExpectedEntry(NamedTuple):
     """The history entry that a change should produce."""
 
     at: str
@@ -37,7 +37,7 @@ class Week:
     """Sends random requests, and lists the history entries that they should produce."""
 
     def __init__(self, workspace: NewWorkspace, seed: int) -> None:
-        self.expected: list[Expected] = []
+        self.expected: list[ExpectedEntry] = []
         self.chance, self._number = random.Random(seed), 0
         self._main = Api(workspace.workspace_key)
         self._apis = {"first key": self._main, "first token": Api(workspace.access_token)}
@@ -63,7 +63,7 @@ class Week:
 
     def _note(self, resource: str, operation: str, by: str, *changed: str) -> None:
         members = None if operation == "create" else tuple(sorted(changed))
-        self.expected.append(Expected(clock.iso(clock.seconds()), resource, operation, by, members))
+        self.expected.append(ExpectedEntry(clock.iso(clock.seconds()), resource, operation, by, members))
 
     def _as(self) -> tuple[str, Api]:
         return self.chance.choice([*self._apis.items()])
@@ -191,11 +191,11 @@ def _compare(
     count_cases(faults=faults, states=len(found))
 
 
-def _as_expected(change: Record) -> Expected:
+def _as_expected(change: Record) -> ExpectedEntry:
     # Only top-level member names are compared, because a rotation moves all signing secrets.
     changed = () if change["operation"] == "create" else {one.split(".")[0] for one in change["changed"]}
     members = tuple(sorted(changed))
-    return Expected(change["at"], change["resource"], change["operation"], change["by"]["name"], members)
+    return ExpectedEntry(change["at"], change["resource"], change["operation"], change["by"]["name"], members)
 
 
 def _keep_all(records: list[Record], chance: random.Random, patch: pytest.MonkeyPatch) -> int:

@@ -32,7 +32,7 @@ READS = {
     "/v3/usage": "usage of four agents",
 }
 # Changes per hour -> the operation in docs/costs.csv.
-COUNTED = {
+COUNTING_COSTS = {
     1: "count the only change of an hour",
     20: "count one of 20 changes of an hour",
     100: "count one of 100 changes of an hour",
@@ -209,8 +209,8 @@ def test_counting_costs_as_documented(
         meter = cost_of_an_hour(agent, changes_of_an_hour(agent, number, day), day, fixed, wanted)
         # The target is at most 1.2 write units per change if an hour contains at least a hundred changes.
         assert meter.writes / number <= 1.2 or number < 100
-        if number in COUNTED:
-            check(COUNTED[number], meter, number)
+        if number in COUNTING_COSTS:
+            check(COUNTING_COSTS[number], meter, number)
     times = (START + 7 * 86_400 + number * HOUR // DELIVERIES for number in range(DELIVERIES))
     sent = [CountedChange(agent, ids.id_at(time * 1000, time), {"deliveries": 1}, {}) for time in times]
     check("count one of 300 deliveries of an hour", cost_of_an_hour(agent, sent, 7, fixed, wanted), DELIVERIES)

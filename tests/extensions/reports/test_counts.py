@@ -53,7 +53,7 @@ class Raw(NamedTuple):
     counts: dict[str, int]
 
 
-Counted = tuple[Counter[str], int | None]
+IntervalCounts = tuple[Counter[str], int | None]
 """An interval's counts, and its `averageSeconds`, or None if the interval contains no conversations."""
 
 
@@ -136,14 +136,14 @@ def _assert_equal_groups(api: Api, expected: dict[str, list[Raw]], dimension: st
             assert report == _report(api, zone, interval, "")
 
 
-def _by_interval(report: Record) -> dict[int, Counted]:
+def _by_interval(report: Record) -> dict[int, IntervalCounts]:
     return {
         entry["from"]: (+Counter({name: entry[name] for name in hours.REPORTED}), entry.get("averageSeconds"))
         for entry in report["series"]
     }
 
 
-def _recount(changes: Sequence[Raw], zone: str, interval: str) -> dict[int, Counted]:
+def _recount(changes: Sequence[Raw], zone: str, interval: str) -> dict[int, IntervalCounts]:
     """Return the counts of each interval, computed from the zone's calendar without the reports extension."""
 
     def start_of(second: int) -> int:
@@ -157,10 +157,10 @@ def _recount(changes: Sequence[Raw], zone: str, interval: str) -> dict[int, Coun
     of_hour = {second: start_of(second) for second in range(START, END, HOUR)}
     for one in changes:
         found[of_hour[one.second - one.second % HOUR]].update(one.counts)
-    return {start: _counted(one) for start, one in found.items()}
+    return {start: _interval_counts(one) for start, one in found.items()}
 
 
-def _counted(sums: Counter[str]) -> Counted:
+def _interval_counts(sums: Counter[str]) -> IntervalCounts:
     seconds, conversations = sums.pop("seconds", 0), sums["conversations"]
     return +sums, round(seconds / conversations) if conversations else None
 

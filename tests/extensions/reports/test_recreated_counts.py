@@ -19,10 +19,10 @@ from tests.api import Api
 from tests.conftest import PassTime
 from tests.deletion.cascades import second_run
 from tests.direct_writes import put_now
-from tests.extensions.reports.test_reports import REPORT, STATE, Pipeline, counted, message, without_from
+from tests.extensions.reports.test_reports import REPORT, STATE, Pipeline, counts_with, message, without_from
 from tests.followers import follow
 
-NEW = counted(conversations=1, messages=2, interactions=1, leads=1, loads=1, newVisitors=1, averageSeconds=0)
+NEW = counts_with(conversations=1, messages=2, interactions=1, leads=1, loads=1, newVisitors=1, averageSeconds=0)
 # How many seconds the id stays unused: it is reused within the same hour as the deletion, or later.
 FREE = [0, 2 * SECONDS]
 
@@ -98,7 +98,7 @@ def test_late_changes_of_the_deleted_agent_make_no_rows(
     recreate(api, pass_time, free)
     pipeline.run()
     recount()
-    assert totals(api) == counted()
+    assert totals(api) == counts_with()
     assert usage(api)["days"] == []
     assert day_rows() == []
 
@@ -123,7 +123,7 @@ def test_the_last_change_that_the_cascade_waits_for_does_not_count(
     agent = storage.join_key(workspace.workspace_id, "support")
     counts.record_changes([CountedChange(agent, tag, {"loads": 1}, {})])
     pipeline.run()
-    assert totals(api) == counted()
+    assert totals(api) == counts_with()
 
 
 def test_a_late_delivery_of_an_event_of_the_deleted_agent_does_not_count(

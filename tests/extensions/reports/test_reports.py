@@ -73,7 +73,7 @@ def pipeline(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
     return Pipeline(monkeypatch)
 
 
-def counted(**numbers: int) -> dict[str, int]:
+def counts_with(**numbers: int) -> dict[str, int]:
     """Return an entry's counts. All counts that are not passed are 0."""
     return {**dict.fromkeys(hours.REPORTED, 0), **numbers}
 
@@ -109,12 +109,12 @@ def test_everything_that_happens_is_counted_once(api: Api, pipeline: Pipeline) -
     assert api.post(STATE.format("ann"), {"turns": turns[:2]}).status == 200
     pipeline.run()
     report = api.get(REPORT).data
-    expected = counted(
+    expected = counts_with(
         loads=2, newVisitors=1, conversations=1, messages=3, interactions=2, handoffs=1, leads=1, averageSeconds=60
     )
     assert without_from(report["totals"]) == expected
     assert without_from(report["series"][-1]) == expected
-    assert without_from(report["previous"]) == counted()
+    assert without_from(report["previous"]) == counts_with()
 
 
 @pytest.mark.parametrize(
@@ -323,10 +323,10 @@ def test_an_imported_workspace_begins_at_zero(
     operate("resume", workspace.workspace_id)
     clear_caches()
     pipeline.run()
-    assert without_from(api.get(REPORT).data["totals"]) == counted()
+    assert without_from(api.get(REPORT).data["totals"]) == counts_with()
     assert api.post("/v2/agents/support/analytics/ann", load).status == 200
     pipeline.run()
-    assert without_from(api.get(REPORT).data["totals"]) == counted(loads=1)
+    assert without_from(api.get(REPORT).data["totals"]) == counts_with(loads=1)
 
 
 def operate(*command: str) -> None:

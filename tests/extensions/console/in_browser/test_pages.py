@@ -18,7 +18,7 @@ from tests.reliability import runs
 from tests.reliability.runs import Run
 from tests.selection import each_value_once, first_case, whole
 
-OTHERS = (
+OTHER_PAGES = (
     "/convos?inbox=true",
     "/convos?q=nobody",
     "/convos/support/all",
@@ -34,7 +34,7 @@ OTHERS = (
     "/settings/orgs/acme/new-client",
     "/account",
 )
-PAGES = (*pages.NAVIGATION, *OTHERS)
+PAGES = (*pages.NAVIGATION, *OTHER_PAGES)
 _STOPS = "a[href], button, input:not([type=hidden]), select, textarea, summary"
 _FOCUS = """
 const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
@@ -42,7 +42,7 @@ const shown = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.le
 return [one.outerHTML.slice(0, 120), shown && style.outlineStyle === 'solid' && parseFloat(style.outlineWidth) >= 2];
 """
 # Elements and attributes that only unescaped text can create.
-_MADE = """
+_FIND_UNESCAPED = """
 const made = [...document.querySelectorAll('iframe, img, style, base, object, embed, main script, b, [autofocus]')];
 for (const one of document.querySelectorAll('*')) for (const attribute of one.attributes) {
   if (attribute.name.startsWith('on') || attribute.name === 'style') made.push(one);
@@ -90,7 +90,7 @@ def person(signed_in: Person) -> Iterator[Person]:
 @pytest.mark.parametrize("path", PAGES)
 def test_nothing_that_was_sent_runs(path: str, person: Person) -> None:
     person.open(path)
-    assert made(person) == [None]
+    assert unescaped_elements(person) == [None]
     assert "'unsafe" not in policy(person)
 
 
@@ -100,7 +100,7 @@ def test_nothing_of_texts_composed_at_random_runs(seed: int, person: Person, run
     hostile.refill(run, Random(seed))
     for path in PAGES:
         person.open(path)
-        assert made(person) == [None], path
+        assert unescaped_elements(person) == [None], path
 
 
 def test_nothing_that_was_sent_runs_after_a_live_update(person: Person, run: Run) -> None:
@@ -109,13 +109,13 @@ def test_nothing_that_was_sent_runs_after_a_live_update(person: Person, run: Run
         body = {"messages": [{"from": "human", "item": {"text": f"{payload} live"}}]}
         runs.ask(run, "POST", "/v3/agents/support/convos/one-0/messages", run.credentials["workspace_key"], body)
     person.sees(f"{hostile.PAYLOADS[-2]} live")
-    assert made(person) == [None]
+    assert unescaped_elements(person) == [None]
 
 
 def test_the_check_finds_what_runs(person: Person) -> None:
     person.open("/overview")
     person.driver.execute_script("document.body.append(document.createElement('img'))")
-    assert len(made(person)) == 2
+    assert len(unescaped_elements(person)) == 2
     person.driver.get_log("browser")
 
 
@@ -136,7 +136,7 @@ def test_axe_finds_no_violation_before_the_sign_in(path: str, scheme: str, stran
     stranger.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
     stranger.open(path)
     check(stranger, scheme)
-    assert made(stranger) == [None]
+    assert unescaped_elements(stranger) == [None]
 
 
 def check(person: Person, scheme: str) -> None:
@@ -157,12 +157,12 @@ def test_a_version_and_the_test_of_a_tool_pass_the_same_checks(person: Person) -
     person.leave(person.driver.find_elements("css selector", ".rows a")[-1])
     for scheme in ("light", "dark"):
         check(person, scheme)
-    assert made(person) == [None]
+    assert unescaped_elements(person) == [None]
     person.open("/agents/support")
     person.driver.find_elements("css selector", "li summary")[0].click()
     person.press("Testen")
     check(person, "light")
-    assert made(person) == [None]
+    assert unescaped_elements(person) == [None]
     person.driver.get_log("browser")  # discard this page's log entry: the tool's server rejects the test
 
 
@@ -176,11 +176,11 @@ def test_what_operators_see_passes_the_same_checks(stranger: Person) -> None:
         for scheme in ("light", "dark"):
             stranger.open(path)
             check(stranger, scheme)
-        assert made(stranger) == [None]
+        assert unescaped_elements(stranger) == [None]
     stranger.open("/settings")
     stranger.leave(stranger.driver.find_elements("css selector", "a[href*='/webhooks/']")[0])
     check(stranger, "light")
-    assert made(stranger) == [None]
+    assert unescaped_elements(stranger) == [None]
 
 
 @whole
@@ -225,8 +225,8 @@ def test_the_skip_link_leads_to_the_content(person: Person) -> None:
     assert person.driver.execute_script("return document.activeElement.closest('main') !== null")
 
 
-def made(person: Person) -> list[Any]:
-    found: list[Any] = person.driver.execute_script(_MADE)
+def unescaped_elements(person: Person) -> list[Any]:
+    found: list[Any] = person.driver.execute_script(_FIND_UNESCAPED)
     return found
 
 
