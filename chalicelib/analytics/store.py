@@ -79,6 +79,6 @@ def stored_bytes(row: AnalyticsRow) -> int:
 
 
 def list_page(workspace_id: str, agent_id: str, after: str | None, limit: int) -> Iterator[AnalyticsRow]:
-    """Yield up to `limit` of an agent's items after the conversation id `after`. Costs one request per MB read."""
+    """Yield up to `limit` items of an agent after the conversation id `after`. Costs one request per MB read."""
     condition = AnalyticsRow.item > after if after else None
     return storage.iterate(AnalyticsRow, storage.join_key(workspace_id, agent_id), condition, limit=limit)

@@ -52,7 +52,7 @@ def read(workspace_id: str, lead_id: str) -> LeadRow:
 
 
 def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) -> Iterator[LeadRow]:
-    """Yield up to `limit` of an agent's leads before the id `before`, newest first."""
+    """Yield up to `limit` leads of an agent before the id `before`, newest first."""
     condition = LeadRow.lead_id < before if before else None
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     return storage.iterate(LeadRow, partition, condition, limit=limit, newest_first=True)

@@ -40,7 +40,7 @@ def list_organisations() -> Response:
 def put_organisation() -> Response:
     """Create an organisation. The service generates its id, so each request creates a new organisation.
 
-    `warnings` lists up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
+    `warnings` lists up to 20 of the `widgetIDs` and `adminIDs` that match no record. All ids are stored as sent.
     """
     return _create(bodies.read(), "")
 
@@ -63,7 +63,7 @@ def read_organisation(org_id: str) -> Response:
 def save_organisation(org_id: str) -> Response:
     """Create or change an organisation. Members that you leave out keep their values, and `null` clears a member.
 
-    `warnings` lists up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
+    `warnings` lists up to 20 of the `widgetIDs` and `adminIDs` that match no record. All ids are stored as sent.
     """
     change: models.Organisation = bodies.read()
     workspace_id = auth.caller().workspace_id
@@ -99,7 +99,7 @@ def list_organisations_v3() -> Response:
 def create_organisation() -> Response:
     """Create an organisation. The service generates its id.
 
-    `warnings` lists up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
+    `warnings` lists up to 20 of the `widgetIDs` and `adminIDs` that match no record. All ids are stored as sent.
     """
     body: models.OrganisationIn = bodies.read()
     return _create(body.organisation, "organisation.")

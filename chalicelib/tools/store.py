@@ -54,7 +54,7 @@ def read(workspace_id: str, tool_id: str) -> ToolRow:
 def list_page(
     workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None
 ) -> Iterator[ToolRow]:
-    """Yield up to `limit` of an agent's tools after the id `after`, oldest first. Costs one request per MB."""
+    """Yield up to `limit` tools of an agent after the id `after`, oldest first. Costs one request per MB."""
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     # All tools sort after the bare prefix. Other agents' tools with the same prefix are in the same partition.
     condition = ToolRow.item > storage.join_key(_TOOL, after or "")
