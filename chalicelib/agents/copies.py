@@ -87,7 +87,7 @@ def with_references(document: Document, translate: Callable[[str, str], str | No
 def _while_small(
     further: Iterable[tools.ToolRow], agent: store.AgentRow, read: list[tools.ToolRow]
 ) -> Iterator[tools.ToolRow]:
-    """Yield the `further` tools of an agent. Raise TooLarge once the agent and its tools exceed one transaction.
+    """Yield the `further` tools of an agent. Raise TooLarge if the agent and its tools do not fit into one transaction.
 
     The size includes the tools in `read`.
     """

@@ -28,7 +28,7 @@ class AgentsByWorkspace(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-un
 
 
 class ByChange(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-call]
-    """An index of a workspace's agents by version tag, which increases with each change.
+    """An index of a workspace's agents by version tag. Version tags increase with each change.
 
     Its keys are attributes that every stored agent has, so the index needs no backfill. Its rows must never be saved.
     """

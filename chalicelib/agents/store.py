@@ -30,7 +30,7 @@ CREATED = "createdAtUNIX"
 # Summary members, and the maximum characters of each text, so that an index entry has about 1 KB.
 _SUMMARY = ("title", "description", "starred", "deployed")
 _MAX_SUMMARY_TEXT = 200
-# Agents per request when a page is read, which is also the default page size. An agent can have up to 390 KB.
+# Agents per request when a page is read. The default page size is the same. An agent can have up to 390 KB.
 _PORTION = 20
 # A transaction has at most 100 items, and deleting a credential needs three.
 _CREDENTIALS_PER_TRANSACTION = 30

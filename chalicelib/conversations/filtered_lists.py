@@ -1,7 +1,7 @@
 """Filtered conversation lists: an agent's conversations, and the inbox of waiting conversations.
 
-Filters apply to metadata, which is encrypted, so a list decrypts index entries one at a time. Each request examines a
-limited number of entries, and the next request continues after the last of them.
+Filters apply to encrypted metadata, so a list decrypts the index entries one at a time. Each request examines a limited
+number of entries, and the next request continues after the last of them.
 """
 
 from collections.abc import Callable, Iterator

@@ -116,7 +116,7 @@ class StateIn(WireModel):
 
 
 class Issue(WireModel):
-    """A violated rule or a warning, with the path of the member and a description of the rule."""
+    """A violated rule or a warning, with the member's path and a description of the rule."""
 
     path: str
     message: str
@@ -171,7 +171,7 @@ class VisitorTokenIn(WireModel):
 
 
 class VisitorToken(WireModel):
-    """A visitor token, which is returned only once. Times use ISO 8601."""
+    """A visitor token. Only the response that issues the token contains it. Times use ISO 8601."""
 
     token: Annotated[str, SECRET]
     expiresAt: str

@@ -120,7 +120,7 @@ class ChunkRow(storage.Row):
 
 
 class MessageIndexRow(storage.Row):
-    """The position and length of a message in a long conversation's JSON text, in bytes.
+    """A message's position and length in a long conversation's JSON text, in bytes.
 
     Both are valid as long as the manifest contains `writing`, the write id of the chunk in which the message begins.
     """

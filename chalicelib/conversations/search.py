@@ -41,8 +41,8 @@ def search(entries: Sequence[ConversationRow], text: str) -> Iterator[pages.Exam
 
 def _matching(turns: bytes, text: str) -> list[Document]:
     """Return the newest matching messages, newest first."""
-    # This check avoids parsing transcripts that do not contain the text, which are the majority. It is skipped for
-    # characters that JSON may escape.
+    # This check avoids parsing most transcripts, because most do not contain the text. It is skipped for characters
+    # that JSON may escape.
     if not {'"', "\\", "/"} & {*text} and text.isprintable() and text not in turns.decode().casefold():
         return []
     newest_first = reversed(transcript.all_messages(turns))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # stream functions import this module, and must not load pyda
 
 # A response contains the new turns and, if they fit, the old turns. Lambda limits responses to 6 MB.
 MAX_TURNS_BYTES = 2 * 1024 * 1024
-# The maximum size of a request body, which also contains metadata and the ids of messages to delete.
+# The maximum size of a request body. Besides turns, the body may contain metadata and ids of messages to delete.
 MAX_BODY_BYTES = MAX_TURNS_BYTES + 150_000
 MAX_BODY_VALUES = 160_000
 # Maximum messages in a state, where a turn without messages counts as one. The byte limit alone would allow many more,
@@ -61,7 +61,7 @@ class StateChange(NamedTuple):
 
 
 def prepare_change(body: "StateIn", now: int) -> StateChange:
-    """Return a request's change at `now` (Unix seconds), which does not depend on the stored conversation.
+    """Prepare a request's change at `now` (Unix seconds), without the stored conversation.
 
     Raise Invalid for a duplicate message id, and TooLarge for turns that cannot fit into a response.
     """
@@ -122,7 +122,7 @@ def check_limits(agent: Document, before: State, after: State) -> None:
 
 def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[Document, ...], Totals]:
     """Return the user's new messages, and the updated totals."""
-    # If a transcript only grows at its end, the stored turns need not be parsed. This saves 13 % of the CPU
+    # If a change only adds turns at the end, the stored turns do not have to be parsed. This saves 13 % of the CPU
     # instructions for a request with 100 messages.
     if text.startswith(before.turns[:-1]):
         stored = 0 if before.turns == NO_TURNS else before.metadata["messagesNum"]
@@ -132,7 +132,7 @@ def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[D
 
 
 def to_response_form(turns: list[Any], now: int) -> list[Document]:
-    """Convert request turns, which have any number of messages, to response turns, which have at most one message."""
+    """Convert request turns, with any number of messages each, to response turns, with at most one message each."""
     sent_mids = {message["mid"] for turn in turns for message in turn.get("messages") or [] if message.get("mid")}
     mids: set[str] = set()
     occurrences: Counter[bytes] = Counter()

@@ -49,7 +49,7 @@ def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
 
 
 def has_expired(metadata: Document) -> bool:
-    """Return whether a conversation has expired. Use this for index entries, which lack `expires_at`."""
+    """Return whether a conversation has expired. Use this for index entries, which do not contain `expires_at`."""
     expiry = _expiry(metadata)
     return expiry is not None and expiry <= clock.seconds()
 

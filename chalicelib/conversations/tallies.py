@@ -57,7 +57,7 @@ def day_key(workspace_id: str, agent_id: str, day: str) -> storage.Key:
 
 
 def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[[], int]) -> None:
-    """Set the tallies for a quarter hour and its day, using `count`. This costs two requests besides `count`.
+    """Set the tallies for a quarter hour and its day, using `count`. This costs two requests in addition to `count`.
 
     Both rows are read before the count, and committed together with optimistic locking, even if only one has changed.
     Therefore, a recount is retried if another recount commits first.

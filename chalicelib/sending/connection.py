@@ -1,9 +1,9 @@
 """A connection to a receiver that may be hostile: sockets and TLS under one deadline for all steps.
 
-urllib3, which ships with the SDK, is not used, because its timeouts apply to each read, so a receiver that sends bytes
-slowly could block the call. OpenSSL keeps reading without a timeout while a receiver sends records that OpenSSL skips,
-so TLS runs on memory buffers. Each connection goes to an address that the caller has checked, while TLS verifies the
-certificate for the host name.
+The SDK's urllib3 is not used, because its timeouts apply to each read, so a receiver that sends bytes slowly could
+block the call. OpenSSL keeps reading without a timeout while a receiver sends records that OpenSSL skips, so TLS runs
+on memory buffers. Each connection goes to an address that the caller has checked, while TLS verifies the certificate
+for the host name.
 """
 
 import socket
@@ -131,7 +131,7 @@ class Connection:
             return
 
     def _through_tls(self, operation: Callable[[], _Result]) -> _Result:
-        """Repeat a TLS operation until it is done, moving bytes between its buffers and the socket."""
+        """Repeat a TLS operation until it is complete, moving bytes between the TLS buffers and the socket."""
         while True:
             try:
                 return operation()

@@ -1,4 +1,4 @@
-"""Reads an HTTP/1.1 response from a connection, as far as the caller needs the response."""
+"""Reads an HTTP/1.1 response, or only the part that the caller needs, from a connection."""
 
 import re
 from collections.abc import Iterator

@@ -21,7 +21,7 @@ from chalicelib.sending.lookups import look_up
 from chalicelib.sending.response import Reader, read_status
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-# Headers that the sender sets itself, and `transfer-encoding`, which would contradict them.
+# Headers that the sender sets itself, and `transfer-encoding`, which would conflict with `content-length`.
 _RESERVED_HEADERS = {"host", "content-type", "content-length", "connection", "user-agent", "transfer-encoding"}
 
 _Result = TypeVar("_Result")

@@ -1,4 +1,4 @@
-"""Batch writes (BatchWriteItem), which are unconditional and outside any unit of work."""
+"""Batch writes (BatchWriteItem). They are unconditional and do not belong to a unit of work."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

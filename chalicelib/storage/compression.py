@@ -10,7 +10,7 @@ import zlib
 _NO_LENGTHS = b"\x00\x00"
 # Compression levels. DENSE is for data that is written once: for transcripts, it takes twice as long and saves 10 %.
 QUICK, DENSE = 3, 6
-# Memory level. A level one below zlib's default starts new blocks more often, which compresses transcripts better.
+# Memory level. At one level below zlib's default, new blocks start more often, so transcripts compress better.
 _MEMORY = 7
 
 

@@ -32,8 +32,8 @@ class PiecesByWorkspace(GlobalSecondaryIndex["PieceRow"]):  # type: ignore[no-un
 class StoredResponseRow(SealedRow, TaggedRow):
     """A key and its encrypted response: `{fingerprint, path?, status, headers, messages}`, and the body.
 
-    `path` contains the request's path values, for erasures, because a response may lack its conversation id. An earlier
-    version stored no `path`.
+    `path` contains the request's path values. Erasures need them, because a response may not contain the conversation
+    id. An earlier version stored no `path`.
 
     A long body is stored in `pieces` separate items, whose sort keys begin with `writing`. The partition key is a hash,
     so it does not reveal the key or the credential.
@@ -70,7 +70,7 @@ class PieceRow(Row):
 
 
 def shard_of(request: str) -> str:
-    """Return the index partition for a partition key, which ends with a hash."""
+    """Return the index partition for a partition key."""
     workspace_id, name = split_key(request)
     return join_key(workspace_id, name[0])
 

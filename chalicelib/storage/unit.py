@@ -95,8 +95,8 @@ class Unit:
     def commit(self) -> None:
         """Write all staged steps atomically.
 
-        Raise the first failed step's error, which is ConditionFailed by default. Raise TooLarge above 100 steps or 4
-        MB. Raise Unavailable if the outcome is unknown or other transactions hold the items for too long.
+        Raise the first failed step's error (ConditionFailed by default). Raise TooLarge above 100 steps or 4 MB. Raise
+        Unavailable if the outcome is unknown or other transactions hold the items for too long.
         """
         if not self._steps:
             return

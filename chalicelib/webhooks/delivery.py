@@ -60,8 +60,8 @@ class _HostObservations:
     def record(self) -> None:
         """Promote hosts that have responded quickly, and demote hosts that hang, each at most once per batch.
 
-        A host is demoted while it still hangs, so that new events do not queue up behind it. After a hang, the batch
-        does not promote the host, even if other responses are quick.
+        A host is demoted while it still hangs, so that new events do not wait for it. After a hang, the batch does not
+        promote the host, even if other responses are quick.
         """
         late = clock.monotonic() - retry_policy.SLOW_SECONDS
         self.hanging |= {posting.host for posting in list(self.posting.values()) if posting.since <= late}
@@ -92,10 +92,10 @@ _WaitingDelivery = tuple[queue.DeliveryMessage, _ReadyDelivery]
 
 
 def deliver(messages: Sequence[queue.DeliveryMessage], queue_name: str) -> list[queue.DeliveryMessage]:
-    """Deliver a batch of messages. Return the messages that failed before a claim, which the queue retries.
+    """Deliver a batch of messages. Return the messages that failed before a claim, so that the queue retries them.
 
-    Claimed deliveries are never sent again. Raise the first failure if all messages failed, so that the function's
-    alarm counts it.
+    Claimed deliveries are not retried. Raise the first failure if all messages failed, so that the function's alarm
+    counts it.
     """
     submit = threads[queue_name].submit
     batch = list(dict.fromkeys(messages))

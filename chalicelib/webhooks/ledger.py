@@ -31,7 +31,7 @@ PENDING, DELIVERED, FAILED, UNKNOWN, EXPIRED = STATUSES = ("pending", "delivered
 
 
 class EventRow(SealedRow):
-    """An event: `{type, payload}`, which is the request body without `workspaceSecret`."""
+    """An event: `{type, payload}`, the request body except for `workspaceSecret`."""
 
     class Meta:
         table_name = storage.table("events")
@@ -126,7 +126,7 @@ def find_event(workspace_id: str, event_id: str) -> Document | None:
 
 
 def _partition(workspace_id: str, event_id: str) -> str:
-    return storage.join_key(workspace_id, event_id[-1:])  # uses five of the id's hashed or random bits
+    return storage.join_key(workspace_id, event_id[-1:])  # the last character contains five hashed or random bits
 
 
 def list_events(partition: str, after: str | None, limit: int) -> list[EventRow]:
@@ -154,7 +154,7 @@ def _partition_of(workspace_id: str, webhook_id: str, delivery_id: str) -> str:
 
 
 def new(workspace_id: str, webhook_id: str, event_id: str, type_: str, delivery_id: str) -> DeliveryRow:
-    """Return a new delivery, which is not stored yet."""
+    """Return a new delivery without storing it."""
     return DeliveryRow(
         _partition_of(workspace_id, webhook_id, delivery_id),
         delivery_id,

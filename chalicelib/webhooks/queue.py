@@ -47,7 +47,7 @@ class DeliveryMessage(NamedTuple):
         ]
 
     def pack(self) -> str:
-        """Return the message's text, which `parse` reads.
+        """Return the message as text for `parse`.
 
         The text omits the message kind, because the previous release also reads and sends messages during an upgrade.
         """

@@ -1,10 +1,10 @@
 """The message index, which locates a message by id in a long conversation without reading the transcript.
 
 A transcript's newest messages are stored in the conversation's own item, and are not indexed. When a message moves from
-there into a chunk, it gets an index item. The sort key of an index item is a digest of the message id, and its
-attributes locate the message. Index items are written before the commit that stores the next mark (`turns.Mark`), so
-every message before the last mark has an index item. An index item is stale if its commit failed or its message was
-deleted. In that case, the whole transcript is read.
+there into a chunk, it gets an index item. An index item's sort key is a digest of the message id, and its attributes
+locate the message. Index items are written before the commit that stores the next mark (`turns.Mark`), so every message
+before the last mark has an index item. An index item is stale if its commit failed or its message was deleted. In that
+case, the whole transcript is read.
 
 Index items of a deleted conversation, even from an append that ran during the deletion, are deleted later
 (`leftovers`). A new conversation with the same id ignores them.

@@ -1,10 +1,10 @@
 """Stored turns: the last turns in the conversation's own item, the earlier turns in immutable chunks, and a manifest.
 
-A transcript grows at its end, so the cost of a write depends on the size of the change, not on the size of the
-transcript. A chunk is an encrypted piece of the turns' JSON text. A write never modifies part of a chunk; it replaces
-the whole chunk, with a new write id. The manifest in the conversation's item lists the write id of each chunk.
-Therefore, a reader never combines chunks from two writes, and may use eventually consistent reads. The item also
-contains a digest of each chunk, so a request that sends the stored turns again does not need to read them.
+A transcript grows at its end, so the cost of a write depends on the size of the change, not of the transcript. A chunk
+is an encrypted piece of the turns' JSON text. A write never modifies part of a chunk; it replaces the whole chunk, with
+a new write id. The manifest in the conversation's item lists the write id of each chunk. Therefore, a reader never
+combines chunks from two writes, and may use eventually consistent reads. The item also contains a digest of each chunk,
+so a request that sends the stored turns again does not need to read them.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ class Chunk(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """An entry of `indexed`: every message that ends before the byte `end` has an index item.
+    """An entry in `indexed`: every message that ends before the byte `end` has an index item.
 
     `end` is never inside a message. `escaped` is the length of the turns before `end`, escaped as a JSON string.
     """
@@ -89,7 +89,7 @@ def read_spans(row: ConversationRow, spans: Sequence[tuple[int, int]]) -> list[b
 
 
 def read_last(row: ConversationRow) -> bytes:
-    """Return the last turns, which are in the row itself, as JSON text that may begin in the middle of a list."""
+    """Return the last turns from the row itself. Their JSON text may begin in the middle of a list."""
     return _unseal_tail(row)[0]
 
 
