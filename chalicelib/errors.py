@@ -92,7 +92,7 @@ class NotFound(ApiError):
 
 
 def require(record: Record | None, kind: str) -> Record:
-    """Return `record`. If it is None, raise NotFound with its `kind`, such as `agent`, in the message."""
+    """Return `record`. If it is None, raise NotFound with a message that contains `kind`, such as `agent`."""
     if record is None:
         raise NotFound.of(kind)
     return record

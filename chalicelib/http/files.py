@@ -21,7 +21,7 @@ _BOUNDARY = r',;\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029"'
 _IGNORED = (
     r"[ \x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\xa0\xad\u1680\u180e\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\ufeff]*"
 )
-# A formula at the beginning of a cell, or the end of a text, where the closing quotation mark would begin a cell.
+# Matches a formula at the beginning of a cell, and a text end at which the closing quotation mark would begin a cell.
 _FORMULA = rf"(?:^|[{_BOUNDARY}]){_IGNORED}(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])"
 _OPEN_END = rf"[;\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]{_IGNORED}\Z"
 _UNSAFE = re.compile(f"{_FORMULA}|{_OPEN_END}")

@@ -58,7 +58,7 @@ class RequestKey(NamedTuple):
 def key_of(request: Request) -> RequestKey | None:
     """Return the key of a POST, PUT or PATCH request, or None if it has no key.
 
-    Raise Invalid if the key is malformed. Also raise it for visitors, because each new key would store a response.
+    Raise Invalid if the key is malformed or a visitor sends it, because each new key would store a response.
     """
     key = request.headers.get(HEADER)
     if key is None or auth.is_open(request.path):

@@ -34,7 +34,7 @@ def declare(
 
 
 def require(kind: str, workspace_id: str, record_id: str) -> None:
-    """Raise NotFound if the record does not exist. Costs one strongly consistent read."""
+    """Raise NotFound if the record does not exist. This costs one strongly consistent read."""
     _require(kind, workspace_id, record_id, consistent=True)
 
 
@@ -66,7 +66,7 @@ def ids_by_path(path: str, ids: Sequence[str] | None) -> dict[str, str]:
 
 
 def warn_of_missing(workspace_id: str, *members: References) -> list[errors.MemberIssue]:
-    """Return up to 20 warnings about ids that refer to missing records. Costs one request if there are ids.
+    """Return up to 20 warnings about ids that refer to missing records. This costs one request if there are ids.
 
     Check at most 40 ids, new ids first. One warning covers all new ids that are not checked.
     """

@@ -9,7 +9,7 @@ from chalice.app import Response
 from chalicelib import errors, storage
 from chalicelib.http import current_request
 
-# Limits in bytes. A Lambda response may have at most 6 MB. `ENVELOPE` leaves room for the headers, and for an envelope
+# Limits in bytes. A Lambda response is limited to 6 MB. `ENVELOPE` leaves room for the headers, and for an envelope
 # with 20 warnings about the longest paths.
 RESPONSE_LIMIT = 6_000_000
 ENVELOPE = 20_000

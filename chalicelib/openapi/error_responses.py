@@ -19,7 +19,7 @@ from chalicelib.openapi.text import without_sections
 _ALL_ERRORS: list[type[errors.ApiError]] = [*errors.ApiError.__subclasses__(), errors.ApiError]
 _CLASSES = {error.STATUS_CODE: error for error in reversed(_ALL_ERRORS)}
 _STRING = {"schema": {"type": "string"}}
-_CHALLENGE = "`Bearer`. A deployed stage sends it as `x-amzn-Remapped-WWW-Authenticate`."
+_CHALLENGE = "`Bearer`. A deployed stage sends this header as `x-amzn-Remapped-WWW-Authenticate`."
 _HEADERS = {
     # API Gateway renames the header, so clients cannot rely on it.
     401: {"WWW-Authenticate": {"description": _CHALLENGE, **_STRING}},

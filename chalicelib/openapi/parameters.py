@@ -159,7 +159,7 @@ _HEADERS: dict[str, Schema] = {
         "schema": _TAGS,
     },
     etag.IF_NONE_MATCH: {
-        "description": "Applies if the record has one of these ETags, or exists (`*`): a read then returns 304, a "
+        "description": "Applies if the record has one of these ETags, or exists (`*`): a read returns 304, and a "
         "write fails with 412.",
         "schema": _TAGS,
     },

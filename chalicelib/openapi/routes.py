@@ -22,7 +22,7 @@ _SWAGGER = ("swagger_bundle.js", "swagger_style.css")
 _HTML = "text/html; charset=utf-8"
 _TYPES = {".html": _HTML, ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 _HEADERS = {
-    # No third-party content and no requests to other origins. Swagger UI needs inline styles.
+    # The policy allows no third-party content and no requests to other origins. Swagger UI needs inline styles.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",

@@ -133,7 +133,7 @@ def notes() -> dict[str, dict[str, Any]]:
 
 
 def notes_of(model: str) -> dict[str, Schema]:
-    """Return a model's notes as schema parts by member."""
+    """Return a model's notes as partial schemas, by member."""
     own = dict(notes().get(model, {}))
     inherited = notes_of(own.pop("like")) if "like" in own else {}
     return {**inherited, **{member: _part(note) for member, note in own.items()}}

@@ -22,7 +22,7 @@ _MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT, _MAX_ARGUMENTS = 100_000, 800, 1_0
 
 @signed_in("/agents")
 def list_agents(session: Session) -> Response:
-    """List the agents in the person's organisation. Operators list or search those in the workspace."""
+    """List the agents in the person's organisation. Operators list or search the workspace's agents."""
     query = {name: current_request.query_value(name) for name in ("q", "starred", "cursor")}
     page = _list(session, query)
     following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None

@@ -61,7 +61,7 @@ def download(session: Session) -> Response:
 
 
 def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document:
-    """Return the template variables for a report. Costs one request per agent, plus one for each further MB."""
+    """Return the template variables for a report. This costs one request per agent, plus one for each further MB."""
     query = periods.from_request()
     period, before = query.period, query.before
     hourly_counts = [*_read(session, _agents(titles, agent_id), query)]

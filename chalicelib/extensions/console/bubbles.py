@@ -33,7 +33,7 @@ class Bubble(NamedTuple):
 
 
 def bubbles_that_fit(messages: Iterable[Document]) -> list[Bubble]:
-    """Return the first messages that fit on a page, and at least one."""
+    """Return the first messages that fit on a page, but always at least one."""
     bubbles: list[Bubble] = []
     left = _MAX_BYTES
     for message in messages:

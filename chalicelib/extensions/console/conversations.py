@@ -115,7 +115,7 @@ def _page(
 
 
 def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, ConversationRow]:
-    """Return the agent and the conversation row. Costs one request. Raise NotFound."""
+    """Return the agent and the conversation row. This costs one request. Raise NotFound."""
     keys = [agents.key(session.workspace_id, agent_id), conversations.key(session.workspace_id, agent_id, convo_id)]
     agent, stored = storage.find_many(keys)
     row = conversations.unless_expired(stored)
@@ -142,7 +142,7 @@ def _fits(tags: list[str]) -> bool:
 def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     """Return the template variables for a transcript: metadata, the newest messages in order, and the page before them.
 
-    Costs one request, plus one for each further chunk. Raise NotFound.
+    This costs one request, plus one for each further chunk. Raise NotFound.
     """
     agent, row = find(session, agent_id, convo_id)
     newest = bubbles.bubbles_that_fit(islice(transcript.newest_messages(row), _before(), _before() + MAX_MESSAGES))
@@ -167,7 +167,7 @@ def _entity_tag(row: ConversationRow) -> str:
 
 
 def _indexed_tag(workspace_id: str, agent_id: str, created: str) -> str:
-    """Return a conversation's `_entity_tag` from the index, or an empty text if it is missing. Costs one request."""
+    """Return a conversation's `_entity_tag` from the index, or an empty text if there is none. Costs one request."""
     agent, condition = storage.join_key(workspace_id, agent_id), ConversationRow.created == created
     return "".join(map(_entity_tag, storage.query(ConversationRow, agent, condition, index="by_creation", limit=1)))
 

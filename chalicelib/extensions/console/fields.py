@@ -42,7 +42,7 @@ def fields_that_fit(fields: Sequence[Field], record: Document, max_bytes: int) -
 
 
 def values(fields: Sequence[Field], record: Document) -> dict[str, Any]:
-    """Return a record's field values by field name. Values are texts, or lists of texts for TEXTS."""
+    """Return a record's field values by field name. A value is a text, or a list of texts for the kind TEXTS."""
     return {field.path: _value(field, at(record, field.path)) for field in fields}
 
 

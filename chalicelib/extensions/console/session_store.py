@@ -81,14 +81,14 @@ def form_token(token: str) -> str:
 
 
 def count_attempt(workspace_id: str, email: str, address: str) -> None:
-    """Count a sign-in attempt before checking it. Costs one request per limit. Raise TooManyAttempts."""
+    """Count a sign-in attempt before checking it. This costs one request per limit. Raise TooManyAttempts."""
     name = email.strip().lower()
     _count(_row("email and address", workspace_id, name, address), MAX_ATTEMPTS)
     _count(_row("email", workspace_id, name), MAX_ATTEMPTS_ANYWHERE)
 
 
 def count_key_attempt(workspace_id: str, address: str) -> None:
-    """Count a sign-in attempt with a workspace key before checking it. Costs one request. Raise TooManyAttempts.
+    """Count a sign-in attempt with a workspace key before checking it. This costs one request. Raise TooManyAttempts.
 
     Keys cannot be guessed, so a limit across all addresses would only let a stranger lock out all operators.
     """
@@ -107,7 +107,7 @@ def check_failures(row: AttemptRow | None) -> None:
 
 
 def count_failure(address: str) -> None:
-    """Count a failed attempt from an address. Costs one request. Raise TooManyAttempts."""
+    """Count a failed attempt from an address. This costs one request. Raise TooManyAttempts."""
     _count(_failures(address), MAX_FAILURES)
 
 

@@ -46,7 +46,7 @@ def create_erasure() -> Response:
 @routes.route("/v3/erasures/{erasure_id}", methods=["GET"])
 @Operation(data="models.Erasure", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_erasure(erasure_id: str) -> Response:
-    """Read an erasure's progress and, once it is complete, its receipt. Neither identifies the person."""
+    """Read an erasure's progress and, once it is complete, its receipt. The response does not identify the person."""
     row = store.read(auth.caller().workspace_id, erasure_id)
     return etag.tagged(responses.success("Erasure retrieved successfully", _render(row)), row)
 

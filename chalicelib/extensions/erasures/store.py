@@ -41,7 +41,7 @@ class ErasureRow(DocumentRow):
 
     @property
     def erasure_id(self) -> str:
-        """The id of the erasure."""
+        """The erasure's id."""
         return storage.split_key(self.item)[1]
 
     @property
@@ -93,7 +93,7 @@ class Match(NamedTuple):
 
 
 def new(workspace_id: str, person: Document) -> ErasureRow:
-    """Stage an erasure of a person, `{userID?, email?, phone?}`. Costs one request.
+    """Stage an erasure of a person, `{userID?, email?, phone?}`. This costs one request.
 
     Raise LimitReached above `MAX_RUNNING`. Each running erasure holds a slot, so the limit is exact. The commit raises
     ConditionFailed if another erasure has taken the slot.
@@ -112,12 +112,12 @@ def new(workspace_id: str, person: Document) -> ErasureRow:
 
 
 def find(workspace_id: str, erasure_id: str) -> ErasureRow | None:
-    """Return an erasure, or None. Costs one request."""
+    """Return an erasure, or None. This costs one request."""
     return storage.find(ErasureRow, workspace_id, _item(erasure_id))
 
 
 def read(workspace_id: str, erasure_id: str) -> ErasureRow:
-    """Return an erasure. Costs one request. Raise NotFound."""
+    """Return an erasure. This costs one request. Raise NotFound."""
     return errors.require(find(workspace_id, erasure_id), "erasure")
 
 
@@ -143,7 +143,7 @@ def complete(row: ErasureRow, document: Document) -> None:
 
 
 def remember(row: ErasureRow, conversations: Iterable[Match]) -> None:
-    """Store these conversations as the person's. Storing them again has no effect."""
+    """Record that these conversations belong to the person. Recording them again has no effect."""
     matches = []
     for conversation in conversations:
         match = MatchRow(row.workspace, storage.join_key(_MATCH, row.erasure_id, conversation.created))
@@ -153,7 +153,7 @@ def remember(row: ErasureRow, conversations: Iterable[Match]) -> None:
 
 
 def list_conversations(row: ErasureRow) -> set[tuple[str, str]]:
-    """Return the agent id and conversation id of each conversation stored so far. Costs one request per MB."""
+    """Return the agent id and conversation id of each conversation stored so far. This costs one request per MB."""
     documents = (match.open() for match in list_matches(row))
     return {(document["agentId"], document["convoId"]) for document in documents}
 

@@ -125,7 +125,7 @@ def _agent_or_tool(image: Image) -> RecordState:
 
 def _client(image: Image) -> RecordState | None:
     if "document" not in image:
-        return None  # this row reserves an email
+        return None  # the row reserves an email address
     row = ClientRow.from_raw_data(image)
     return _state(row, "clients", row.client_id)
 

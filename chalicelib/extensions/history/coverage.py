@@ -1,4 +1,4 @@
-"""The time from which a stage's history contains every change.
+"""The time after which a stage's history contains every change.
 
 A stage can disable the history, delete its table, and enable it again. A record that was written in between has an
 author, but its version is missing. Therefore, a record's author does not prove that its version was stored.

@@ -41,9 +41,9 @@ class Change(WireModel):
 
 
 class Version(WireModel):
-    """A version of an agent or tool. `number` is the time of its write in Unix milliseconds. `at` is in ISO 8601.
+    """A version of an agent or tool. `number` is the time when the version was written, in Unix milliseconds.
 
-    `by` is null if the author is unknown.
+    `at` is in ISO 8601. `by` is null if the author is unknown.
     """
 
     number: int = Field(ge=0)

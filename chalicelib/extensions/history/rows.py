@@ -69,7 +69,7 @@ class HistoryRow(Row):
 
 
 class VersionRow(documents.SealedRow):
-    """A version: an agent's or tool's document as a change wrote it.
+    """A version: the document of an agent or tool after a change.
 
     List requests do not read versions, which keeps them cheap.
     """

@@ -25,13 +25,13 @@ def save(entries: Iterable[Entry]) -> None:
 def list_of_record(
     workspace_id: str, resource: str, record_id: str, span: tuple[str, str], limit: int
 ) -> Iterator[HistoryRow]:
-    """Yield up to `limit` changes to a record in a ULID range, newest first. Costs one request per MB."""
+    """Yield up to `limit` changes to a record in a ULID range, newest first. This costs one request per MB."""
     partition, condition = storage.join_key(workspace_id, resource, record_id), HistoryRow.change.between(*span)
     return storage.iterate(HistoryRow, partition, condition, limit=limit, newest_first=True, consistent=False)
 
 
 def list_of_workspace(workspace_id: str, span: tuple[str, str], limit: int) -> Iterator[HistoryRow]:
-    """Yield up to `limit` of a workspace's changes in a ULID range, newest first. Costs one request per MB."""
+    """Yield up to `limit` of a workspace's changes in a ULID range, newest first. This costs one request per MB."""
     condition = HistoryRow.change.between(*span)
     return storage.iterate(HistoryRow, workspace_id, condition, limit=limit, index="by_time", newest_first=True)
 

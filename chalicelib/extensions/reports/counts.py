@@ -85,7 +85,7 @@ def change_row(change: CountedChange) -> ChangeRow | None:
 
 
 def save_rows(changes: Iterable[ChangeRow]) -> None:
-    """Store change rows, and request a recount of their hours. Costs one request per 25 rows, plus the queue's."""
+    """Store change rows, and request a recount of their hours. This costs one request per 25 rows, plus the queue's."""
     rows = {row.keys: row for row in changes}
     storage.save_many([*rows.values()])
     agent_hours = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
@@ -115,7 +115,7 @@ def recount_all(workspace_id: str, agent_id: str) -> int:
 
 
 def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str | None) -> Iterator[HourlyCounts]:
-    """Yield the hourly counts from `start` until `end` (exclusive), in Unix seconds. Costs one request per MB."""
+    """Yield the hourly counts from `start` until `end` (exclusive), in Unix seconds. This costs one request per MB."""
     kind = _COUNTS if dimension is None else _GROUPS
     days = DayRow.period.between(_period(kind, clock.iso(start)[:10]), _period(kind, clock.iso(end - 1)[:10]))
     for row in storage.query(DayRow, storage.join_key(workspace_id, agent_id), days, consistent=False):
@@ -129,7 +129,7 @@ def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str 
 
 
 def read_days(workspace_id: str, agent_id: str, start: int, end: int) -> dict[int, list[int]]:
-    """Return the counts for each UTC day that has any, by the day's first second. Costs one request per MB."""
+    """Return the counts for each UTC day that has any, by the day's first second. This costs one request per MB."""
     days: dict[int, list[int]] = {}
     for hour in read(workspace_id, agent_id, start, end, None):
         hours.add(days.setdefault(hour.start - hour.start % _DAY_SECONDS, [0] * len(hours.NAMES)), hour.counts)

@@ -29,7 +29,7 @@ class TooManyAgents(errors.Conflict):
 def respond(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Response:
     """Return one report on all these agents, in the format that the request prefers.
 
-    Costs one request per agent, plus one for each further MB.
+    This costs one request per agent, plus one for each further MB.
     """
     data = build(read(workspace_id, agent_ids, query), query)
     if not report_query.prefers_csv():

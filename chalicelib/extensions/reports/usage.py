@@ -18,7 +18,7 @@ _INDEXES = [hours.NAMES.index(name) for name in NAMES]
 def examine(workspace_id: str, start: int, end: int, after: str | None, limit: int) -> Iterator[pages.Examined]:
     """Yield the daily usage of up to `limit` agents after the agent id `after`, from `start` until `end` (exclusive).
 
-    Counts that belong to no agent follow the last agent. Costs one request, plus one per agent.
+    Counts that belong to no agent follow the last agent. This costs one request, plus one per agent.
     """
     entries = agents.list_entries(workspace_id, after, limit + 1)
     owners = [entry.agent_id for entry in entries]

@@ -32,7 +32,7 @@ class AllowanceRow(storage.Row):
 
 
 def take(workspace_id: str) -> bool:
-    """Count an email before it is sent today. Return False if the limit is reached. Costs one request."""
+    """Count an email before it is sent today. Return False if the limit is reached. This costs one request."""
     end = clock.to_datetime((_today() + 2) * _DAY_SECONDS)
     actions = [AllowanceRow.mails.add(1), AllowanceRow.expires_at.set(end)]
     try:
@@ -48,14 +48,14 @@ def take(workspace_id: str) -> bool:
 
 
 def give_back(workspace_id: str) -> None:
-    """Return an unsent email's allowance, so that an SES outage does not use it up. Costs one request."""
+    """Return an unsent email's allowance, so that an SES outage does not use it up. This costs one request."""
     row = AllowanceRow(storage.join_key(workspace_id, _MAILS), str(_today()))
     with suppress(storage.ConditionFailed), storage.unit_of_work():
         storage.update(row, [AllowanceRow.mails.add(-1)], AllowanceRow.mails > 0)
 
 
 def is_used_up(workspace_id: str) -> bool:
-    """Return whether the workspace has used up today's allowance. Costs one request."""
+    """Return whether the workspace has used up today's allowance. This costs one request."""
     row = storage.find(AllowanceRow, storage.join_key(workspace_id, _MAILS), str(_today()))
     return bool(row and row.mails >= MAX_MAILS)
 

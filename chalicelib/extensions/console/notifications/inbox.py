@@ -71,7 +71,7 @@ def second_of(position: str) -> int:
 
 
 def titles(workspace_id: str, agent_ids: Collection[str]) -> dict[str, str]:
-    """Return agents' titles by id. An agent without a title has its id as title. Costs one request."""
+    """Return agents' titles by id. An agent without a title has its id as title. This costs one request."""
     ids = sorted(agent_ids)
     rows = find_many([agents.key(workspace_id, agent_id) for agent_id in ids])
     known = {one: row.open().get("title") for one, row in zip(ids, rows, strict=True) if agents.is_active(row)}

@@ -48,7 +48,7 @@ class NoticeRow(storage.VersionedRow):
 
 
 def find(workspace_id: str, client_id: str) -> NoticeRow | None:
-    """Return a client's row, or None. Costs one request."""
+    """Return a client's row, or None. This costs one request."""
     return storage.find(NoticeRow, storage.join_key(workspace_id, _NOTICES), client_id)
 
 

@@ -65,7 +65,7 @@ def _send(message: Notify, recipient: Recipient, row: NoticeRow | None) -> None:
         return
     content = mail.compose(workspace_id, recipient, waiting)
     if not allowance.take(workspace_id):
-        _log.warning("A workspace has used up its daily email allowance; an email is not sent: %s", workspace_id)
+        _log.warning("A workspace has used up its daily email allowance, so an email was not sent: %s", workspace_id)
         return
     claimed = notices.claim(row, workspace_id, recipient.client_id, listed_at)
     try:

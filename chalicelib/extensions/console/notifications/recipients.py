@@ -53,7 +53,7 @@ def list_page(workspace_id: str, agent_ids: Iterable[str], after: str) -> tuple[
 
 
 def find(workspace_id: str, client_id: str) -> Recipient | None:
-    """Return the recipient, or None if the client gets no emails. Costs at most two requests."""
+    """Return the recipient, or None if the client gets no emails. This costs at most two requests."""
     row = clients.find(workspace_id, client_id)
     return next(iter(_with_organisations(workspace_id, {client_id: row.open()} if row else {})), None)
 
@@ -61,7 +61,7 @@ def find(workspace_id: str, client_id: str) -> Recipient | None:
 def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
     """Return why a client who wants emails gets none, as the last part of a text key, or None.
 
-    Costs at most two requests.
+    This costs at most two requests.
     """
     if not preferences.by_email(client):
         return None

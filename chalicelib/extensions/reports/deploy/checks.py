@@ -8,7 +8,7 @@ from chalicelib.extensions.reports.queue import RecountHour
 from infra.verify import tour
 from infra.verify.visit import Visit
 
-# The function that stores the changes to count, by kind.
+# The function that processes each kind of record.
 _FUNCTIONS = {
     "conversations": "follow_conversations",
     "leads": "follow_leads",

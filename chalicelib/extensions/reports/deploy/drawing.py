@@ -89,7 +89,7 @@ def change(now: float, before: float) -> str:
 
 
 def show(content: RenderableType) -> None:
-    """Print a drawing to standard output. Characters that the output encoding lacks become `?`."""
+    """Print a drawing to standard output. Unsupported characters are printed as `?`."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     Console(width=width_of_terminal(), highlight=False).print(content)
