@@ -74,7 +74,7 @@ def _write_generated_modules(described: dict[str, Any], package: Path) -> None:
     (package / "version.py").write_text(f'"""The version."""\n\n__version__ = "{version}"\n', encoding="utf-8")
     codes = described["components"]["schemas"]["Error"]["properties"]["code"]["examples"]
     names = {code: "".join(word.capitalize() for word in code.split("_")) for code in codes}
-    lines = ['"""The errors of the service, by the `code` of their envelope."""', "", "from .api_error import ApiError"]
+    lines = ['"""The service errors, keyed by the `code` in their envelope."""', "", "from .api_error import ApiError"]
     for code, name in names.items():
         lines += ["", "", f"class {name}(ApiError):", f'    """The error with the code `{code}`."""']
     lines += ["", "", "BY_CODE: dict[str, type[ApiError]] = {"]

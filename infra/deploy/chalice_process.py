@@ -72,7 +72,7 @@ def run(project: Path, verb: str, stage: str, **variables: str) -> str:
             process.wait()
     if code:
         reason = _last_line(log) if code == 1 else f"exit code {code}."
-        raise click.ClickException(f"`chalice {verb}` failed: {reason} Run the command again; {log} has the details.")
+        raise click.ClickException(f"`chalice {verb}` failed: {reason} Run the command again; see {log} for details.")
     return _last_line(log)
 
 
@@ -126,7 +126,7 @@ def _handlers() -> dict[str, str]:
 
 
 def _sentence(error: Exception) -> str:
-    """Return the SDK error that Chalice has wrapped as one line of text."""
+    """Return the SDK error that Chalice has wrapped, as one line of text."""
     cause = error
     while original := getattr(cause, "original_error", None):
         cause = original

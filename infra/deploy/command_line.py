@@ -17,7 +17,7 @@ stage_option = click.option(
 
 @contextmanager
 def step(label: str) -> Iterator[None]:
-    """Print the duration of the block when it ends."""
+    """Print the block's duration when it ends."""
     started = time.monotonic()
     yield
     click.echo(f"  {label:<17} {time.monotonic() - started:6.1f} s")

@@ -37,7 +37,7 @@ def available_executions(awslambda: Any, current: Settings) -> int:
 
 
 def problem(settings: Settings, executions: int) -> str:
-    """Return an error if the API lacks executions or AWS would reject a reservation, otherwise an empty string."""
+    """Return an error if the API lacks executions or AWS would reject a reservation, or an empty string if not."""
     if executions < MINIMUM:
         return (
             f"The account has {executions} concurrent executions for this stage, which needs at least {MINIMUM}: "

@@ -32,7 +32,9 @@ def check(sdk: Sdk, name: str, stage_name: str, extensions: Collection[str], del
     off = disabled_extensions(sdk("cloudformation"), name, extensions)
     for extension in deleted:
         if extension not in off:
-            raise NotReady(f"Stage {stage_name} keeps the extension {extension}, or has none: omit --delete-data.")
+            raise NotReady(
+                f"Stage {stage_name} still has the extension {extension}, or never had it: omit --delete-data."
+            )
     for extension in off:
         if extension not in present():
             raise NotReady(
@@ -50,7 +52,7 @@ def check(sdk: Sdk, name: str, stage_name: str, extensions: Collection[str], del
 
 def _has_data(problem: str, extension: str, stage_name: str) -> str:
     if not extension:
-        return f"{problem}, and this version does not have it: deploy when its functions have processed its messages."
+        return f"{problem}, and this version does not have it: deploy after its messages have been processed."
     return (
         f'{problem}: list {extension} in "extensions" of stage {stage_name}, or delete its data with '
         f'`make deploy STAGE={stage_name} ARGS="--delete-data {extension}"`.'

@@ -19,7 +19,7 @@ def problems(settings: Settings, stage_name: str) -> Iterator[str]:
     for name in settings.get("extensions", ()):
         if name not in present():
             known = ", ".join(present()) or "an empty list, because there is none"
-            yield f"extensions of stage {stage_name} has {name!r}, which does not exist: use {known}."
+            yield f"extensions of stage {stage_name} contains {name!r}, which does not exist: use {known}."
 
 
 def describe_disabled(extensions: Collection[str]) -> list[str]:
@@ -27,7 +27,7 @@ def describe_disabled(extensions: Collection[str]) -> list[str]:
     base = idle_price.of_stage(extensions).dollars
     return [
         f"extension {name} is off: if enabled, it costs "
-        f"{idle_price.of_stage([*extensions, name]).dollars - base:.2f} dollars a month plus its use"
+        f"{idle_price.of_stage([*extensions, name]).dollars - base:.2f} dollars a month plus usage"
         for name in present()
         if name not in extensions
     ]

@@ -31,7 +31,7 @@ def choose(sdk: Callable[[str], Any], name: str, stage: str) -> int:
         first = parameters["StoredLayoutVersion"] if written > CURRENT else READABLE[min(READABLE)]
         known = " and ".join(map(str, READABLE))
         raise NotReady(
-            f"Stage {stage} has records of layout {written}, but version {__version__} reads only {known}: deploy "
+            f"Stage {stage} has records in layout {written}, but version {__version__} reads only {known}: deploy "
             f"version {first} {'or a later one instead' if written > CURRENT else 'first'}."
         )
     # The layout is never older than `written`: otherwise, a deployment would accept an earlier version that cannot read
@@ -47,7 +47,9 @@ def parameters(layout: int) -> dict[str, str]:
 def recorded(layout: int) -> dict[str, str]:
     """Return the stack parameters for a layout that functions write. Raise NotReady if this version cannot read it."""
     if layout not in READABLE:
-        raise NotReady(f"The functions write layout {layout}, which version {__version__} does not read: use theirs.")
+        raise NotReady(
+            f"The functions write layout {layout}, which version {__version__} does not read: use the deployed version."
+        )
     return parameters(layout)
 
 

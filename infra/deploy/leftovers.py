@@ -46,7 +46,7 @@ def roles(sdk: Sdk, stage: str, name: str, needed: Collection[Function]) -> dict
 
 
 def _functions_of_others(awslambda: Any, name: str, needed: Collection[Function]) -> list[dict[str, Any]]:
-    """Return all functions of the account that are not `needed`."""
+    """Return all functions in the account that are not `needed`."""
     own = {function.deployed_name(name) for function in needed}
     pages = awslambda.get_paginator("list_functions").paginate()
     return [one for page in pages for one in page["Functions"] if one["FunctionName"] not in own]

@@ -25,7 +25,7 @@ _POLL_SECONDS = 2.0
 def moment(dynamodb: Any, source: str, at: str, extensions: Collection[str] | None = None) -> datetime:
     """Return the time `at` (ISO 8601 with a time zone). For `latest`, return the latest second to restore to.
 
-    `source` is the stack name. Raise NotReady if a table of core or these extensions cannot be restored.
+    `source` is the stack name. Raise NotReady if a table of core or of these extensions cannot be restored.
     """
     windows = [
         dynamodb.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"][
@@ -55,7 +55,8 @@ def restore(
 ) -> Iterator[str]:
     """Restore every table of the stack `source` to a timestamp, under `target`'s names. Yield each finished table.
 
-    An interrupted restore can be rerun with the same timestamp. Raise NotReady if a target table has another origin.
+    An interrupted restore can be rerun with the same timestamp. Raise NotReady if a target table was not restored from
+    the same source and time.
     """
     pairs = [(name, f"{target}{name.removeprefix(source)}") for name, _ in _tables(source, extensions)]
     existing = list_names(dynamodb)

@@ -275,7 +275,7 @@ def _conflict(name: str) -> str:
 
 @contextmanager
 def _reported_conflicts(name: str) -> Iterator[None]:
-    """Report an operation that another process has started since the checks as a one-sentence error."""
+    """Report in one sentence that another process has started an operation since the checks."""
     try:
         yield
     except ClientError as error:

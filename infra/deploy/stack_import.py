@@ -24,7 +24,7 @@ ENCRYPTION = "EncryptionKey"
 
 
 def tables(dynamodb: Any, name: str, extensions: Collection[str] | None = None) -> dict[str, str]:
-    """Return the names of the stage's tables, keyed by logical id. Raise NotReady if one is missing.
+    """Return the names of the stage's tables, keyed by logical id. Raise NotReady if a table is missing.
 
     `name` is the stack name. A deployment would recreate a missing table without its records.
     """

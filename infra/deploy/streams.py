@@ -29,7 +29,7 @@ def current_streams(
         if not (current.get(stream_output(table)) and enabled and description.get("LatestStreamArn")):
             raise click.ClickException(
                 f"The table {name}-{table} has no stream, or the stack has no output {stream_output(table)}: its "
-                "changes would cause no webhooks. Compare the table with infra/template.yaml."
+                "changes would trigger no webhooks. Compare the table with infra/template.yaml."
             )
         current[stream_output(table)] = description["LatestStreamArn"]
     return current

@@ -1,7 +1,7 @@
 """The record that a stage has passed verification. Deployments start a verification if it is missing.
 
 The record is an item in the table `idempotency`, like the lock (`stage_lock`). It contains the API id. A stage that was
-destroyed and deployed again has another API, so it is verified again.
+destroyed and deployed again has a new API, so it is verified again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SES in the local run: each email becomes a file in the state folder's `mail`, which an email program can open.
+"""SES in the local run: each email is written to a file in the state's folder `mail`, which an email program can open.
 
 MiniStack's own SES requires verified senders, and loses headers. This handler supports only `SendRawEmail`.
 """

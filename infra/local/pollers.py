@@ -65,7 +65,7 @@ class Positions:
         return self._known.get(place, "")
 
     def advance(self, place: str, sequence_number: str) -> None:
-        """Save that every record up to this one has been processed."""
+        """Save the sequence number of the last processed record."""
         with self._lock:
             self._known[place] = sequence_number
             self._save()

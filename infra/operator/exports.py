@@ -73,7 +73,7 @@ def members(name: str) -> dict[str, Any]:
 def export(workspace_id: str, path: Path) -> int:
     """Write a workspace's export to a file, or continue the export; return the number of records.
 
-    Raise Conflict for another file.
+    Raise Conflict if the file is not an export of this workspace.
     """
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
         progress = _read_progress(file, _encode(header(workspace_id)))

@@ -25,7 +25,7 @@ from infra.operator import dead_letters
 from infra.operator.dead_letters import Letter
 from infra.operator.stream_ranges import Record, RecordsExpired, StreamUnavailable
 
-# Longer than any message takes. The messages of a killed command stay invisible for this time.
+# Longer than any message takes. A killed command's messages stay invisible for this time.
 _HELD_SECONDS = 900
 # Long polling queries all of the queue's servers. With short polling, a response may be empty although the queue has
 # messages.
@@ -96,7 +96,7 @@ def _replay(letter: Letter, replayed: set[tuple[str, str]]) -> tuple[str, str]:
     """
     function, number = letter.function, 0
     if (function.name, letter.record_id) in replayed:
-        return _LEFT, "the function has put this record on the queue again; its log group has the reason"
+        return _LEFT, "the function has returned this record to the queue; see its log group for the reason"
     try:
         for records in _batches(letter):
             _invoke(function, records)

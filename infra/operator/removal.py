@@ -29,8 +29,8 @@ from chalicelib.webhooks import endpoints, hosts, ledger
 from chalicelib.workspaces import store as workspaces
 from infra.operator import records
 
-# The timeout of the functions that fan out and deliver, plus the time for batching and counting the deliveries of the
-# stream. Later invocations find no endpoint and write nothing.
+# The timeout of the functions that fan out and deliver, plus the time in which the stream batches deliveries and its
+# function counts them. Later invocations find no endpoint and write nothing.
 _LAST_WEBHOOK_SECONDS = 60 + 60 + 10
 _BATCH = 100
 # Workspace kinds that cannot be deleted by their keys alone.

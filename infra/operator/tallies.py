@@ -28,7 +28,7 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
 
     Skip agents whose records cannot be read, print their ids, and exit with status 1.
 
-    Run this command after a restore without the tallies, or if the parameter `page` of a list returns the wrong page
+    Run this command after a restore without the tallies, or if a list's parameter `page` returns the wrong page
     although nothing has changed for two minutes. The command reads the index entry of every conversation, and can be
     interrupted and repeated at any time.
     """

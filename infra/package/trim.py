@@ -49,7 +49,7 @@ _EXCLUDED = (
     "annotated_types/test_cases.py", "botocore/stub.py", "botocore/crt/auth.py", "markupsafe/_speedups.c",
     "urllib3/contrib/emscripten/*", "urllib3/contrib/pyopenssl.py", "urllib3/contrib/socks.py",
 )  # fmt: skip
-# Packages that are collections of data: only these files of them ship, and the data of the services that are called.
+# Packages that are data collections: only these files ship, plus the data for the services that are called.
 _INCLUDED_ONLY = {
     "offapi": ("offapi/swagger_bundle.js", "offapi/swagger_style.css"),
     "botocore/data": (

@@ -40,7 +40,7 @@ class File(NamedTuple):
 def unpack_files(
     requirements: Sequence[Path], platform: str, lock: Path = LOCK, python: str = interpreters.VERSION
 ) -> Iterator[File]:
-    """Yield every file of the packages in these requirements files and of their dependencies. Raise BuildError."""
+    """Yield all files of the packages in these requirements files and their dependencies. Raise BuildError."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         _unpack(directory, requirements, platform, lock, python)

@@ -66,7 +66,7 @@ def test_a_failure_is_one_sentence_and_the_log_has_the_rest(project: Path) -> No
     assert failed.value.message == (
         "`chalice delete` failed: AWS cannot be reached: check the network, the region and AWS_ENDPOINT_URL. "
         '(Could not connect to the endpoint URL: "http://127.0.0.1:9/2015-03-31/functions/arn") Run the command again; '
-        f"{project}/chalice.log has the details."
+        f"see {project}/chalice.log for details."
     )
     assert "Traceback" in (project / "chalice.log").read_text()
 

@@ -104,13 +104,13 @@ def test_messages_are_data_also_while_they_are_delayed() -> None:
 def test_a_queue_that_a_version_does_not_have_must_be_empty() -> None:
     send("retired")
     assert refusal("moons") == (
-        "The queue cams-prod-retired is not empty, and this version does not have it: deploy when its functions have "
-        "processed its messages."
+        "The queue cams-prod-retired is not empty, and this version does not have it: deploy after its messages "
+        "have been processed."
     )
 
 
 def test_only_the_data_of_an_extension_that_is_switched_off_is_deleted() -> None:
-    assert refusal("tides").startswith("Stage prod keeps the extension tides, or has none: ")
+    assert refusal("tides").startswith("Stage prod still has the extension tides, or never had it: ")
 
 
 def test_an_extension_whose_folder_is_missing_cannot_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def test_a_stage_has_all_extensions_unless_it_lists_some() -> None:
     [
         (["moons"], None),
         ([], None),
-        (["suns"], "extensions of stage prod has 'suns', which does not exist: use moons, tides."),
+        (["suns"], "extensions of stage prod contains 'suns', which does not exist: use moons, tides."),
         ("moons", "extensions of stage prod has the wrong type: use a list of strings."),
         ([1], "extensions of stage prod has the wrong type: use a list of strings."),
     ],
@@ -47,8 +47,8 @@ def test_an_extension_that_is_off_is_listed_with_its_price(monkeypatch: pytest.M
     prices = {(): IdlePrice(1, 10, 20, 4), ("moons",): IdlePrice(2, 11, 22, 5)}
     monkeypatch.setattr(idle_price, "of_stage", lambda names: prices.get(tuple(names), prices[()]))
     assert extensions.describe_disabled(()) == [
-        "extension moons is off: if enabled, it costs 1.46 dollars a month plus its use",
-        "extension tides is off: if enabled, it costs 0.00 dollars a month plus its use",
+        "extension moons is off: if enabled, it costs 1.46 dollars a month plus usage",
+        "extension tides is off: if enabled, it costs 0.00 dollars a month plus usage",
     ]
 
 

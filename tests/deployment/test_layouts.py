@@ -79,13 +79,13 @@ def test_a_layout_that_the_tables_have_is_never_taken_back() -> None:
 def test_a_version_that_is_too_old_for_the_records_is_refused() -> None:
     for account in (Account("5", "1.3.0", "4,5"), Account("5", "1.3.0")):  # with functions, or with only tables
         assert refusal(account) == (
-            "Stage prod has records of layout 5, but version 1.2.0 reads only 3 and 4: deploy version 1.3.0 or a "
+            "Stage prod has records in layout 5, but version 1.2.0 reads only 3 and 4: deploy version 1.3.0 or a "
             "later one instead."
         )
 
 
 def test_a_version_that_skips_one_is_refused() -> None:
-    sentence = "Stage prod has records of layout 2, but version 1.2.0 reads only 3 and 4: deploy version 1.1.0 first."
+    sentence = "Stage prod has records in layout 2, but version 1.2.0 reads only 3 and 4: deploy version 1.1.0 first."
     assert refusal(Account("2", "1.0.0", "1,2")) == sentence
     assert refusal(Account("", "", None)) == sentence  # the functions' version did not record layouts
 

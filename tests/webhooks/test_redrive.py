@@ -79,8 +79,8 @@ def test_a_record_that_its_function_puts_on_the_queue_again_is_left(awslambda: L
     ran = replay()
     assert ran.exit_code == 1
     assert ran.stdout.splitlines()[-2].endswith(
-        "fan_out_agents  1 record  left: the function has put this record on the queue again; "
-        "its log group has the reason"
+        "fan_out_agents  1 record  left: the function has returned this record to the queue; "
+        "see its log group for the reason"
     )
     assert [one["SequenceNumber"] for one in waiting()] == [number(changes[0])]
     assert len(awslambda.events) == 1
