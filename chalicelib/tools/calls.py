@@ -1,7 +1,7 @@
 """Tool calls: the request that an agent sends to a tool's server, and tests of that request (docs/guide.md).
 
-A test result contains no secrets. Its request is built from the tool with masked secret members. Because the response
-may echo the request, each secret in the response is also masked.
+A test result contains no secrets. The returned request is built from the tool with masked secret members. Because the
+response may echo the request, each secret in the response is also masked.
 """
 
 import codecs
