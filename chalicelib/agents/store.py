@@ -27,7 +27,7 @@ _MAX_DISPLAY_NAME = 1_000
 _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
 # The member that contains the creation time in Unix seconds. It distinguishes successive agents with the same id.
 CREATED = "createdAtUNIX"
-# Summary members, and the maximum characters of each text, so that an index entry has about 1 KB.
+# Summary members, and the maximum characters of each text member. An index entry has about 1 KB.
 _SUMMARY = ("title", "description", "starred", "deployed")
 _MAX_SUMMARY_TEXT = 200
 # Agents per request when a page is read. The default page size is the same. An agent can have up to 390 KB.

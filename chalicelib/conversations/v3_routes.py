@@ -130,8 +130,9 @@ def assign_conversation(agent_id: str, convo_id: str) -> Response:
     """Assign a conversation to a client of the workspace, or return it to the agent with `null`.
 
     If the body contains no `state`, the state becomes `human-chatting`, or `ai-chatting` for `null`. A conversation
-    usually begins as `ai-chatting`. It becomes `requested_chat` when the user asks for a person, `human-chatting` when
-    it is assigned, and finally `ended_chat`. Transitions are not enforced, and any other string is accepted.
+    usually begins in the state `ai-chatting`. The state becomes `requested_chat` when the user asks for a person,
+    `human-chatting` when it is assigned, and finally `ended_chat`. Transitions are not enforced, and any other string
+    is accepted.
     """
     body: models.AssignmentIn = bodies.read()
     to, state = body.assign.to, body.assign.state or (_WITHOUT_PERSON if body.assign.to is None else _WITH_PERSON)

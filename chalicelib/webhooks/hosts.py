@@ -54,7 +54,7 @@ class Host(NamedTuple):
 
     @property
     def awaits_promotion(self) -> bool:
-        """Return whether a quick response changes the state. A quick host is promoted again after half of its time."""
+        """Return whether a quick response changes the state. A quick host waits for half of `QUICK_SECONDS`."""
         now = clock.seconds()
         return self.slow_until <= now and self.quick_until < now + retry_policy.QUICK_SECONDS // 2
 

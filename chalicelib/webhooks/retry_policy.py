@@ -1,4 +1,4 @@
-"""All numbers in the webhook retry policy. A test generates the table in docs/webhooks.md from them.
+"""The constants of the webhook retry policy. A test generates the table in docs/webhooks.md from them.
 
 A webhook is sent at most once (§6 rule 3): CAMS never repeats a POST, but a customer can request a redelivery. The
 queues retry work that fails before a delivery is claimed, such as a read during an outage. A deployment sets the queue

@@ -49,7 +49,7 @@ def by_mid(turns: Iterable[Document]) -> dict[str, Document]:
 
 
 def all_messages(turns: bytes) -> list[Document]:
-    """Return the messages in the JSON text of all turns, oldest first, in the form of `message_of_turn`."""
+    """Return all messages in the turns' JSON text, oldest first, as `message_of_turn` returns them."""
     return [message_of_turn(turn) for turn in json.loads(turns) if "messages" in turn]
 
 
@@ -61,9 +61,10 @@ def message_of_turn(turn: Document) -> Document:
 
 
 def newest_messages(parts: Iterable[bytes]) -> Iterator[Document]:
-    """Yield messages in the form of `message_of_turn`, newest first. `parts` are the turns' JSON text, last part first.
+    """Yield messages like `message_of_turn`, newest first.
 
-    Each part is read only when it is needed. A message that begins in a missing part is omitted.
+    `parts` are the turns' JSON text, last part first. Each part is read only when it is needed. A message that begins
+    in a missing part is omitted.
     """
     return (message_of_turn(turn) for turn in _newest_turns(parts) if "messages" in turn)
 
