@@ -88,7 +88,7 @@ def test_a_model_has_exactly_the_members_of_the_specification(resource: str) -> 
     missing, extra = expected.keys() - declared.keys(), declared.keys() - expected.keys()
     assert (missing, extra) == (set(), set())
     differing = {path: (declared[path], shape) for path, shape in expected.items() if declared[path] != shape}
-    assert differing == {}, "path: (the model's, the specification's)"
+    assert differing == {}, "each path has (the model's value, the specification's value)"
 
 
 @each_resource
@@ -154,7 +154,7 @@ def test_a_record_refuses_an_unknown_member(resource: str) -> None:
 
 
 def _has_members(member: Member) -> bool:
-    """Return whether the resource's table lists this member's inner members."""
+    """Return whether the resource's table lists the members inside this member."""
     below = (f"{member.path}.", f"{member.path}[].")
     return any(other.path.startswith(below) for other in members(member.resource))
 

@@ -31,7 +31,7 @@ def populated(engine: None) -> Stage:
 
 @pytest.fixture
 def stage(populated: Stage) -> Stage:
-    """Return the workspace in its state before the first test."""
+    """Restore the workspace to its state before the first test."""
     restore(populated.rows)
     return populated
 

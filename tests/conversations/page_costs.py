@@ -36,7 +36,7 @@ def tallied(times: list[int]) -> tuple[list[tuple[str, list[int]]], dict[str, li
 
 
 def worst_page(count: int, every: int) -> PageCost:
-    """Return the highest page cost in a list, of which every `every`th page is checked.
+    """Check every `every`th page of a list, and return the highest cost.
 
     Noon is eight times as busy as midnight.
     """

@@ -168,7 +168,7 @@ def test_a_deletion_that_fails_is_repeated_with_the_same_tag(api: Api) -> None:
 def test_a_deletion_that_is_overtaken_leaves_a_conversation_that_still_knows_its_messages(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch, pass_time: Callable[[int], None]
 ) -> None:
-    """An append commits before a deletion with `If-Match` does."""
+    """An append commits between the read and the commit of a deletion with `If-Match`."""
     grow(api, 20)
     real, tag = store.delete, api.post(STATE).headers["etag"]
 

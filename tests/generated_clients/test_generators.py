@@ -58,7 +58,7 @@ def new_key(run: Run) -> str:  # noqa: F811
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the OpenAPI document to a file in its own folder; return the file."""
+    """Write the OpenAPI document to a file in a new folder; return the file."""
     file = tmp_path_factory.mktemp("document") / "openapi.json"
     file.write_text(json.dumps(document()), encoding="utf-8")
     return file

@@ -22,10 +22,10 @@ from tests.http.replay_cases import (
     STATE,
     Case,
     World,
+    case_named,
     each_case,
     error_of,
     is_replay,
-    named,
     new_world,
     stored_records,
     turns,
@@ -59,8 +59,8 @@ def test_a_retried_view_answers_like_a_view_that_ran_once(
 def test_twenty_conflicts_are_a_409_and_the_caller_retries(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
     with new_world(monkeypatch) as world:
         with failing_commits(world, 20):
-            assert error_of(world.send(named("agent change"), KEY)) == (409, "STALE")
-        first = world.send(named("agent change"), KEY)
+            assert error_of(world.send(case_named("agent change"), KEY)) == (409, "STALE")
+        first = world.send(case_named("agent change"), KEY)
         assert (first.status, REPLAYED in first.headers) == (200, False)
 
 
@@ -93,9 +93,9 @@ def test_a_view_that_refuses_after_staging_writes_nothing(
     tables = stored()
     with monkeypatch.context() as patch:
         patch.setattr(etag, "tagged", refuse)
-        assert world.send(named("tool create"), key).status == getattr(error, "STATUS_CODE", 500)
+        assert world.send(case_named("tool create"), key).status == getattr(error, "STATUS_CODE", 500)
     assert stored() == tables
-    assert world.send(named("tool create"), key).status == 200
+    assert world.send(case_named("tool create"), key).status == 200
 
 
 def test_a_change_is_applied_to_the_write_that_came_first(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,11 +197,11 @@ def test_clearing_an_agent_s_key_revokes_any_number_of_logins(
     workspace_id = world.workspace.workspace_id
     assert len(credentials.list_active(workspace_id, tokens.AGENT, "support")) == logins
     assert world.agent_key.get("/v2/agents/support").status == 200
-    first = world.send(named("agent key clear"), KEY)
+    first = world.send(case_named("agent key clear"), KEY)
     assert first.status == 200
     assert credentials.list_active(workspace_id, tokens.AGENT, "support") == []
     auth.clear_cache()
     assert world.agent_key.get("/v2/agents/support").status == 401
     assert "SECRET_API_KEY" not in agents.read(workspace_id, "support").open()
-    assert is_replay(first, world.send(named("agent key clear"), KEY))
+    assert is_replay(first, world.send(case_named("agent key clear"), KEY))
     count_cases(states=logins)

@@ -1,4 +1,4 @@
-"""CSV files contain no cell that is a spreadsheet formula, whichever separator the reader's country uses."""
+"""No cell in a CSV file is a spreadsheet formula, whichever separator the reader's country uses."""
 
 import csv
 import io

@@ -24,12 +24,12 @@ from tests.http.replay_cases import (
     TABLE,
     Case,
     World,
+    case_named,
     each_case,
     each_case_without_a_write,
     each_commit,
     error_of,
     is_replay,
-    named,
     new_world,
     stored_records,
     turns,
@@ -39,7 +39,7 @@ from tests.operations import STATE
 from tests.selection import first_case
 from tests.webhooks import pipeline
 
-TOOL = named("tool create")
+TOOL = case_named("tool create")
 STATE_BEFORE = Case("state before", STATE, turns("Before"))
 MINUTE = 60 * 1000
 DAY = 24 * 60 * MINUTE
@@ -123,10 +123,10 @@ def test_a_response_is_stored_only_with_a_write(case: Case, world: World, count_
 @each_case_without_a_write
 def test_a_request_that_changes_nothing_does_not_use_up_its_key(case: Case, world: World) -> None:
     assert world.send(case, KEY).status == 200
-    first = world.send(named("lead create"), KEY)
+    first = world.send(case_named("lead create"), KEY)
     assert (first.status, REPLAYED in first.headers) == (200, False)
     assert error_of(world.send(case, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
-    assert is_replay(first, world.send(named("lead create"), KEY))
+    assert is_replay(first, world.send(case_named("lead create"), KEY))
 
 
 def test_other_methods_ignore_the_header(world: World) -> None:
@@ -165,10 +165,10 @@ def test_a_get_opens_no_unit_of_work(world: World, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("case_id", ["state replace, large", "state create, large"])
 def test_an_answer_of_any_size_is_stored(case_id: str, world: World, count_cases: CaseCounter) -> None:
-    first = world.send(named(case_id), KEY)
-    assert len(stored()[TABLE]) > 2, "the key and several chunks"
+    first = world.send(case_named(case_id), KEY)
+    assert len(stored()[TABLE]) > 2, "the key is not stored with several chunks"
     world.now += MINUTE
-    assert is_replay(first, world.send(named(case_id), KEY))
+    assert is_replay(first, world.send(case_named(case_id), KEY))
     count_cases(requests=2, states=1)
 
 
@@ -215,7 +215,7 @@ def test_a_refusal_by_a_limit_is_not_stored(world: World) -> None:
 
 
 def test_a_refusal_by_a_precondition_is_not_stored(world: World) -> None:
-    case = named("agent change")
+    case = case_named("agent change")
     assert error_of(world.send(case, KEY, If_Match='"another"')) == (412, "PRECONDITION_FAILED")
     first = world.send(case, KEY, If_Match=world.api.get("/v3/agents/support").headers["etag"])
     assert first.status == 200
@@ -283,5 +283,5 @@ def test_a_key_costs_a_look_up_and_a_part_of_the_commit(case_id: str, world: Wor
         if case_id != "agent change nothing":
             world.send(STATE_BEFORE, None)  # each request starts from the same state
         with metered() as meter:
-            assert world.send(named(case_id), key).status == 200
+            assert world.send(case_named(case_id), key).status == 200
         costs.check(operation, meter)

@@ -30,10 +30,10 @@ from tests.http.replay_cases import (
     TABLE,
     Case,
     World,
+    case_named,
     each_commit,
     error_of,
     is_replay,
-    named,
     new_world,
     stored_records,
 )
@@ -41,7 +41,7 @@ from tests.http.replay_cases import world as world
 from tests.operations import STATE
 from tests.selection import first_case
 
-TOOL = named("tool create")
+TOOL = case_named("tool create")
 THREADS = 8
 
 
@@ -115,7 +115,7 @@ def test_a_duplicate_that_finds_nothing_left_to_change_replays_the_first_respons
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The duplicate's view runs after the other commit, so it stages no write that the key's condition would reject."""
-    case = named("message add")
+    case = case_named("message add")
     first = world.send(case, KEY)
     assert REPLAYED not in world.send(case, "another").headers
     hide_stored_keys(monkeypatch)
@@ -127,7 +127,7 @@ def test_a_duplicate_that_finds_nothing_left_to_change_replays_the_first_respons
 @pytest.mark.parametrize(
     ("case", "headers"),
     [
-        (named("agent change"), {"If_Match": "tag"}),
+        (case_named("agent change"), {"If_Match": "tag"}),
         (Case("client", "POST /v2/clients/{client_id}", {"name": "N"}, {"client_id": "new"}), {"If_None_Match": "*"}),
     ],
     ids=["If-Match", "If-None-Match"],
@@ -155,11 +155,11 @@ def test_a_duplicate_that_commits_first_costs_no_second_run(
     def overtake() -> None:
         if not first:
             first.append(None)  # type: ignore[arg-type]
-            first[0] = world.send(named(case_id), KEY)
+            first[0] = world.send(case_named(case_id), KEY)
 
     with monkeypatch.context() as patch, counted() as requests:
         before_each_commit(patch, overtake)
-        again = world.send(named(case_id), KEY)
+        again = world.send(case_named(case_id), KEY)
     assert is_replay(first[0], again)
     assert requests["TransactWriteItems"] == 2
 
@@ -167,7 +167,7 @@ def test_a_duplicate_that_commits_first_costs_no_second_run(
 def test_a_key_taken_by_another_request_before_the_commit_is_refused(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    others_request = named("lead create")
+    others_request = case_named("lead create")
     sent: list[Answer] = []
 
     def overtake() -> None:
@@ -240,16 +240,16 @@ def test_a_write_that_the_sdk_retries_has_one_effect_and_one_answer(
             world.reseed()
             if lost:
                 with lose_first_answer(operation), counted() as requests:
-                    answer = world.send(named(case_id), key)
+                    answer = world.send(case_named(case_id), key)
                 assert requests[operation] == 2
             else:
-                answer = world.send(named(case_id), key)
+                answer = world.send(case_named(case_id), key)
             assert REPLAYED not in answer.headers
             found.append(
                 (answer.status, answer.text, answer.headers.get("etag"), list(map(len, stored_records().values())))
             )
             if key:
-                assert is_replay(answer, world.send(named(case_id), key))
+                assert is_replay(answer, world.send(case_named(case_id), key))
     assert found[0][0] == 200
     assert found[1] == found[0]
     count_cases(faults=1, states=1)
@@ -262,7 +262,7 @@ def test_a_write_that_the_sdk_retries_has_one_effect_and_one_answer(
 def test_each_attempt_to_commit_writes_the_pieces_of_a_long_answer_once(
     conflicts: int, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.send(named("state replace, large"), None)
+    world.send(case_named("state replace, large"), None)
     stage, others = idempotency.stage, list(range(conflicts))
 
     def overtaken(*arguments: Any) -> None:
@@ -271,12 +271,12 @@ def test_each_attempt_to_commit_writes_the_pieces_of_a_long_answer_once(
             world.send(Case("state", STATE, {"metadata": {"userPhone": str(others.pop())}}), None)
 
     monkeypatch.setattr(idempotency, "stage", overtaken)
-    first = world.send(named("state describe"), KEY)
+    first = world.send(case_named("state describe"), KEY)
     assert others == []
     pieces = attempts_of(stored()[TABLE])
     assert len(pieces) == conflicts + 1
     assert {len(one) for one in pieces} == {4}
-    assert is_replay(first, world.send(named("state describe"), KEY))
+    assert is_replay(first, world.send(case_named("state describe"), KEY))
 
 
 def test_a_refused_commit_costs_the_pieces_of_one_answer(world: World) -> None:

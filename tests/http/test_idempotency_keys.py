@@ -19,15 +19,15 @@ from tests.http.replay_cases import (
     TABLE,
     Case,
     World,
+    case_named,
     error_of,
     is_replay,
-    named,
 )
 from tests.http.replay_cases import world as world
 from tests.operations import STATE
 from tests.selection import first_case
 
-TOOL = named("tool create")
+TOOL = case_named("tool create")
 MINUTE = 60 * 1000
 DAY = 24 * 60 * MINUTE
 
@@ -70,7 +70,7 @@ def test_equal_keys_of_two_workspaces_are_independent(world: World, count_cases:
 
 @pytest.mark.parametrize("case_id", ["tool create", "state replace, large"])
 def test_an_answer_expires_after_a_day_even_before_ttl_deletes_it(case_id: str, world: World) -> None:
-    case = named(case_id)
+    case = case_named(case_id)
     first = world.send(case, KEY)
     world.now += DAY - 1_000
     assert is_replay(first, world.send(case, KEY))
@@ -84,10 +84,10 @@ def test_an_answer_expires_after_a_day_even_before_ttl_deletes_it(case_id: str, 
 def test_an_expired_key_can_be_reused_for_another_request(world: World) -> None:
     world.send(TOOL, KEY)
     world.now += DAY
-    first = world.send(named("lead create"), KEY)
+    first = world.send(case_named("lead create"), KEY)
     assert (first.status, REPLAYED in first.headers) == (200, False)
     assert error_of(world.send(TOOL, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
-    assert is_replay(first, world.send(named("lead create"), KEY))
+    assert is_replay(first, world.send(case_named("lead create"), KEY))
 
 
 @first_case
@@ -148,7 +148,7 @@ def test_the_table_contains_no_key_secret_or_body_in_clear_text(world: World) ->
 
 
 def test_a_key_and_its_chunks_expire_after_a_day(world: World) -> None:
-    world.send(named("state replace, large"), KEY)
+    world.send(case_named("state replace, large"), KEY)
     assert {int(item["expires_at"]["N"]) for item in stored()[TABLE]} == {(world.now + DAY) // 1000}
 
 

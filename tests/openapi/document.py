@@ -101,7 +101,7 @@ def path_value(parameter: Document, path: str = "") -> str:
 
 
 def resolved(node: Document) -> Document:
-    """Return the node that a reference points to, or the node itself."""
+    """Return the node that a reference points to, or the node itself if it is not a reference."""
     for step in node["$ref"].split("/")[1:] if "$ref" in node else ():
         node = document() if step == "components" else node
         node = node[step]

@@ -234,7 +234,7 @@ def test_the_document_and_the_service_agree_on_an_unknown_member(api: Api, agent
         answer = api.call(operation.method, operation.address(), {"unheard_of": 1})
         assert answer.status == (400 if is_refused else 200), operation.name
         accepting |= set() if is_refused else {operation.name}
-    assert accepting == {"save_agent"}, "only an agent without envelope keeps it"
+    assert accepting == {"save_agent"}, "only the v2 agent, which has no envelope, keeps unknown members"
 
 
 def test_read_only_members_are_marked_in_requests_and_answers() -> None:

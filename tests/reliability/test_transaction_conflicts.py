@@ -22,10 +22,10 @@ from tests.http.replay_cases import (
     REPLAYED,
     Case,
     World,
+    case_named,
     each_case,
     error_of,
     is_replay,
-    named,
     new_world,
     stored_records,
 )
@@ -129,11 +129,11 @@ def test_lasting_conflicts_are_a_503_and_change_nothing(
 ) -> None:
     tables = stored_records()
     with refusing(iter([conflict] * 12), *WRITES):
-        answer = world.send(named(case_id), key)
+        answer = world.send(case_named(case_id), key)
     assert error_of(answer) == (503, "UNAVAILABLE")
     assert int(answer.headers["retry-after"]) > 0
     assert stored_records() == tables
-    again = world.send(named(case_id), key)
+    again = world.send(case_named(case_id), key)
     assert (again.status, REPLAYED in again.headers) == (200, False)
     count_cases(faults=12, states=1)
 
@@ -147,14 +147,14 @@ def test_a_conflicting_deletion_is_retried(world: World, count_cases: CaseCounte
 
 
 def test_the_key_look_up_after_a_refusal_is_retried_after_conflicts(world: World, count_cases: CaseCounter) -> None:
-    first = world.send(named("tool create"), KEY)
+    first = world.send(case_named("tool create"), KEY)
     case = Case("unknown agent", "POST /v3/agents/{agent_id}/tools", {"tool": {"name": "x"}}, {"agent_id": "unknown"})
     with refusing(iter([conflict] * 3), "TransactGetItems") as seen:
         assert world.send(case, "another").status == 404
     assert len(seen) == 4
     with refusing(iter([conflict] * 12), "TransactGetItems"):
         assert error_of(world.send(case, "another")) == (503, "UNAVAILABLE")
-    assert is_replay(first, world.send(named("tool create"), KEY))
+    assert is_replay(first, world.send(case_named("tool create"), KEY))
     count_cases(faults=15, states=1)
 
 
@@ -164,7 +164,7 @@ def test_the_key_look_up_after_a_refusal_is_retried_after_conflicts(world: World
 @pytest.mark.parametrize("code", ["ThrottlingError", "ProvisionedThroughputExceeded"])
 def test_a_throttled_transaction_is_sent_again(code: str, world: World, count_cases: CaseCounter) -> None:
     with refusing(iter([lambda _: cancelled([code, NONE])]), "TransactWriteItems") as seen:
-        assert world.send(named("tool create"), KEY).status == 200
+        assert world.send(case_named("tool create"), KEY).status == 200
     assert len(seen) == 2
     count_cases(faults=1)
 
@@ -205,7 +205,7 @@ def test_the_first_failed_step_determines_the_answer(
 @pytest.mark.parametrize("codes", [[CONFLICT, NONE], [CONFLICT, FAILED]], ids=["alone", "with a failed condition"])
 def test_a_conflict_at_the_key_is_retried(codes: list[str], world: World, count_cases: CaseCounter) -> None:
     """Simulate a duplicate request that is being committed. The retry finds the stored response or commits."""
-    case = named("agent change")
+    case = case_named("agent change")
     with refusing(iter([lambda _: cancelled(codes)] * 2), "TransactWriteItems") as seen:
         first = world.send(case, KEY)
     assert (first.status, REPLAYED in first.headers) == (200, False)
@@ -218,7 +218,7 @@ def test_a_conflict_at_the_key_is_retried(codes: list[str], world: World, count_
 def test_a_cancellation_without_a_reason_is_a_503(codes: list[str], world: World, count_cases: CaseCounter) -> None:
     tables = stored_records()
     with refusing(iter([lambda _: cancelled(codes)]), "TransactWriteItems"):
-        assert error_of(world.send(named("tool create"), KEY)) == (503, "UNAVAILABLE")
+        assert error_of(world.send(case_named("tool create"), KEY)) == (503, "UNAVAILABLE")
     assert stored_records() == tables
     count_cases(faults=1, states=1)
 
@@ -233,7 +233,7 @@ def test_our_version_tag_in_a_conflict_means_that_the_write_succeeded(world: Wor
         return cancelled([FAILED, CONFLICT], with_tag)
 
     with refusing(iter([done]), "TransactWriteItems") as seen:
-        answer = world.send(named("tool create"), KEY)
+        answer = world.send(case_named("tool create"), KEY)
     assert (answer.status, len(seen)) == (200, 1)
     assert answer.headers["etag"].strip('"') == written[-1]["version_tag"]["S"]
     count_cases(faults=1, states=1)

@@ -251,7 +251,7 @@ class Certificates(NamedTuple):
 
 
 def certificates(directory: Path, host: str) -> Certificates:
-    """Create an authority, and each kind of leaf certificate for `host` and the loopback addresses."""
+    """Create an authority, and one leaf certificate of each kind for `host` and the loopback addresses."""
     authority, others = _name("CAMS tests"), _name("Another authority")
     key, other_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     root = _certificate(authority, key, authority, key, [], authority=True)

@@ -32,7 +32,7 @@ def row_classes() -> tuple[RowClass, ...]:
 
 
 def extension_of(row: RowClass) -> str:
-    """Return the extension of a row class, or an empty string for core."""
+    """Return the extension that a row class belongs to, or an empty string for core."""
     found = re.match(r"chalicelib\.extensions\.(\w+)", row.__module__)
     return found[1] if found else ""
 

@@ -60,4 +60,4 @@ def overtaken(name: str, act: Callable[[], object]) -> Iterator[None]:
 
         patch.setattr(endpoints, name, overtake)
         yield
-    assert did, "nothing was overtaken"
+    assert did, "the block neither saved nor deleted an endpoint"

@@ -38,7 +38,8 @@ class Step(NamedTuple):
 
 
 class Process:
-    """Runs invocations sequentially. Each plan names the step, and which of its occurrences, at which to crash."""
+    """Runs invocations sequentially. Each plan names a step, and how many times the process passes the step before it
+    crashes there."""
 
     def __init__(self) -> None:
         self.seen: Counter[Step] = Counter()

@@ -1,4 +1,5 @@
-"""Changes read from stream records: reading a record again returns the same events, and writes have distinct events."""
+"""Changes read from stream records: reading a record again returns the same events, and each write causes distinct
+events."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Every event of §6, from an API request through the table's stream to the payload."""
+"""Every event in §6, from the API request through the table's stream to the payload."""
 
 from typing import Any
 

@@ -134,7 +134,7 @@ def make_history(
         records += stream.read()
         if len(records) >= least:
             return records, labels[0]
-    raise AssertionError("never ends")
+    raise AssertionError("itertools.count() never ends")
 
 
 def shuffled(records: list[pipeline.Record], random_: random.Random) -> Iterator[list[pipeline.Record]]:

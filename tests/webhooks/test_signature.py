@@ -17,7 +17,8 @@ SIGNATURE = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def accepted(secret: str, headers: dict[str, str], body: bytes) -> bool:
-    """Return whether a signature is valid. The implementation follows the standard alone."""
+    """Return whether a signature is valid. The function uses only the published standard, and no code from the
+    service."""
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     key = base64.b64decode(secret[len("whsec_") :])
     expected = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()

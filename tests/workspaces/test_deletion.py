@@ -50,7 +50,7 @@ def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
     assert (receipt["event"], receipt["delivery"]) == (before["cams-events"], before["cams-deliveries"])
     assert receipt["credential"] == before["cams-credentials"]
     pipeline.fan_out(stream.read())
-    assert pipeline.drain() == 0, "a deletion made a webhook"
+    assert pipeline.drain() == 0, "the deletion sent a webhook"
     assert of(full.workspace_id) == {}
     assert "no such workspace" in run("delete", full.workspace_id, "--yes").stderr
 

@@ -28,7 +28,7 @@ def test_an_import_elsewhere_gives_an_equal_export(full: NewWorkspace, tmp_path:
     stream = pipeline.Stream()
     succeed("import", str(tmp_path / "one"))
     pipeline.fan_out(stream.read())
-    assert pipeline.drain() == 0, "an import made a webhook"
+    assert pipeline.drain() == 0, "the import sent a webhook"
     assert not of(full.workspace_id).keys() & {"cams-events", "cams-deliveries"}
     assert answer_to(full.workspace_key) == SUSPENDED
     succeed("export", full.workspace_id, str(tmp_path / "two"))

@@ -1,4 +1,4 @@
-"""The rows of every class are exported, and deleted with their owner, as their `storage.Lifecycle` declares."""
+"""Rows of every class are exported, and deleted with their owner, as the class's `storage.Lifecycle` declares."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Suspension: until a suspended workspace is resumed, its credentials are rejected, and commands issue none."""
+"""Suspension: until a suspended workspace is resumed, its credentials are rejected, and operators cannot issue any."""
 
 import json
 from typing import Any

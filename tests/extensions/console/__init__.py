@@ -1,1 +1,1 @@
-"""Tests of the console."""
+"""Tests of the console extension."""

@@ -37,7 +37,7 @@ class Browser:
             if html.unescape(address).endswith(action):
                 hidden = {name: html.unescape(value) for name, value in _HIDDEN.findall(content)}
                 forms.append((html.unescape(address).removeprefix(self.home), hidden))
-        assert forms, f"no form for {action}"
+        assert forms, f"the page contains no form for {action}"
         matching = [form for form in forms if form[1].get("action") and form[1]["action"] == fields.get("action")]
         path, hidden = (matching or forms)[0]
         return self.post(path, {**hidden, **fields})

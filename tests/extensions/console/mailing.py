@@ -111,7 +111,7 @@ class Mailing:
 
     @property
     def recipients(self) -> list[str]:
-        """The recipient of each email. moto also lists the recipients in the headers."""
+        """Each email's recipient. moto also lists the recipients in the headers."""
         return [one.destinations[0] for one in ses_backends["123456789012"]["eu-west-1"].sent_messages]
 
 

@@ -166,7 +166,7 @@ def test_of_two_processes_at_the_same_mail_one_sends_it(
     find_waiting, others = inbox.find_waiting, [text]
 
     def overtaken(*arguments: Any) -> Any:
-        """Run the other process after the first process reads and before it claims."""
+        """Run the other process between the first process's reads and its claim."""
         if others:
             mailing.invoke(others.pop())
         return find_waiting(*arguments)

@@ -1,4 +1,4 @@
-"""The search for waiting conversations: a flood for other agents hides no conversation, and each search ends."""
+"""The search for waiting conversations: requests for other agents hide no conversation, and each search ends."""
 
 import re
 from typing import Any

@@ -22,7 +22,7 @@ from tests.selection import first_case, one_of_each
 MB = 1_000_000
 # Maximum size of a Lambda response, as a JSON string.
 LAMBDA = 6 * 1024 * 1024
-# The characters that expand most in HTML, in JSON and in UTF-8.
+# The characters that expand most when encoded as HTML, JSON or UTF-8.
 GROWING = ("'", '"', "<", "é", "😀", "\n", "\x01", "a")
 STATE = "/agents/support/interact/{}/state"
 AGENT = "/console/{workspace}/agents/{agent_id}"

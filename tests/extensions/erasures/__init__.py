@@ -1,1 +1,1 @@
-"""Tests of the erasures."""
+"""Tests of the erasures extension."""

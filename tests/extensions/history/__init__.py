@@ -1,1 +1,1 @@
-"""Tests of the history."""
+"""Tests of the history extension."""

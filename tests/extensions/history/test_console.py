@@ -1,4 +1,4 @@
-"""Changes made by people who are signed in to the console."""
+"""The history of changes made by people who are signed in to the console."""
 
 import pytest
 

@@ -46,7 +46,7 @@ class Week:
         self._key_of: dict[str, str] = {}
 
     def do_something(self) -> None:
-        """Send a request of a random kind."""
+        """Send a randomly chosen kind of request."""
         self._number += 1
         kind = self.chance.choice([*self._records, "tokens", "rotation"])
         if kind == "tokens":

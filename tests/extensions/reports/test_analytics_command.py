@@ -1,4 +1,4 @@
-"""`infra.cams analytics` draws a fixed report, and shows the same figures as the API."""
+"""`infra.cams analytics` draws a fixed report correctly, and prints the same figures as the API."""
 
 import io
 import json
@@ -131,7 +131,7 @@ def scale(*starts: int, zone: str = "UTC") -> str:
 
 
 def test_dates_are_those_of_the_zone() -> None:
-    first = 1_774_566_000  # midnight of 27 March 2026 in Amsterdam
+    first = 1_774_566_000  # midnight on 27 March 2026 in Amsterdam
     days = (first, first + DAY, first + 2 * DAY, first + 3 * DAY - 3_600)  # the third day has 23 hours
     assert scale(*days, zone="Europe/Amsterdam") == "Each mark is a day, from 2026-03-27 to 2026-03-30."
     hours = "Each mark is an hour, from 2026-03-27 00:00 to 2026-03-27 01:00."

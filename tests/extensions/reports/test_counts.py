@@ -37,7 +37,7 @@ CHANNELS = {
     "country": ("NL", "DE", "BE", "FR", None),
     "browser": ("Firefox", "Safari", None),
     "platform": ("iOS", "Android", "other", None),
-    # Some hours contain more than the 20 values that are counted separately. Some values are more frequent than others.
+    # Some hours contain more values than the 20 that are counted separately. Some values are more frequent than others.
     "language": (*(f"{number:02}" for number in range(30) for _ in range(1 + 40 // (number + 1))), None),
 }
 ZONES = ("UTC", "Europe/Amsterdam", "America/New_York")

@@ -78,7 +78,7 @@ def test_the_environment_of_a_local_run_names_its_log(log: Path, monkeypatch: py
     log.unlink()
     with pytest.raises(click.ClickException, match="does not exist: start `make run`, or choose a file with --log"):
         usage._local_logs()
-    # For a deployed stage, the command reads no local log.
+    # For a deployed stage, the command does not read the local log.
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     assert usage._local_logs() == ()
 

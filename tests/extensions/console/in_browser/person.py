@@ -88,7 +88,7 @@ class Person:
         return wait.until(lambda driver: driver.find_elements(By.CSS_SELECTOR, selector), selector)[0]
 
     def text(self) -> str:
-        """Return the text of the page."""
+        """Return the page's text."""
         return self.find("body").text
 
     def sees(self, text: str, seconds: float = SECONDS) -> None:
