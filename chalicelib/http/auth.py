@@ -193,7 +193,7 @@ def _look_up(token_hash: str) -> _CachedCaller:
         raise errors.Unauthorized()
     if row.suspended:
         raise errors.WorkspaceSuspended()
-    # A cached credential expires at its own expiry at the latest.
+    # A cache entry expires no later than its credential.
     until = since + CACHE_SECONDS * 1000
     until = until if row.ends_at is None else min(until, row.ends_at * 1000)
     if row.issuer is not None:  # a visitor token, which becomes invalid with its issuer

@@ -16,8 +16,8 @@ def secret_members(model: type[WireModel]) -> set[str]:
 def without_secrets(model: type[WireModel], document: dict[str, Any]) -> dict[str, Any]:
     """Return `document` without secret members, at any depth.
 
-    Undeclared members may be secret, so they are removed. So is a member that is now declared as an object but that an
-    earlier release stored as another type.
+    Undeclared members may be secret, so they are removed. The same applies to a member that is now declared as an
+    object but that an earlier release stored as another type.
     """
     return _project(model, document, _not_secret)
 

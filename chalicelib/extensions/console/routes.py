@@ -16,7 +16,7 @@ from chalicelib.http import current_request
 routes = Blueprint(__name__)
 
 _FORM = ["application/x-www-form-urlencoded"]
-# The body that mail programs send (RFC 8058). The service ignores it.
+# The body that email programs send (RFC 8058), which the service ignores.
 _ONE_CLICK = [*_FORM, "multipart/form-data"]
 _AGENT = "/agents/{agent_id}"
 _VERSIONS = f"{_AGENT}/versions"

@@ -233,5 +233,5 @@ def test_an_agent_that_cannot_be_counted_does_not_stop_the_others(
     assert ran.exit_code == 1
     assert f"Skipped the agent another of workspace {workspace.workspace_id}: " in ran.stderr
     assert ran.stderr.endswith("Error: 1 could not be counted, because their records cannot be read.\n")
-    assert "of 1 agents" in ran.stdout
+    assert "for 1 agents" in ran.stdout
     assert totals(api) == NEW
