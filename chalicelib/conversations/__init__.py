@@ -5,7 +5,7 @@ Read the modules in this order:
 
 1. `models` defines the request and response bodies. `rows` defines the stored items.
 2. `state` computes the new state from the old state and a request. `new_messages` finds the messages that were never
-   received before. Both modules are pure functions.
+   received before. Both modules contain only pure functions.
 3. `transcript` stores turns: the newest in the conversation's own item, earlier turns in chunks. Start with `turns`.
 4. `store` writes the conversation with its turns in one transaction. `records` reads what a request needs.
 5. `routes`, `v3_routes` and `message_routes` are the HTTP routes. Start with `exchange_state` in `routes`, which reads,
