@@ -72,7 +72,7 @@ def hand_over() -> None:
 
 
 def require_stage(app: Chalice) -> None:
-    """Prepare the app for Chalice's command, or stop the command with an error. Call it after registration."""
+    """Prepare the app for Chalice's command, or stop the command with an error. Call it after all registrations."""
     context = click.get_current_context(silent=True)
     if context is None:
         if "CHALICE_WORKER" in os.environ:

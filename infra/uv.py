@@ -68,7 +68,7 @@ def variables(settings: Mapping[str, str], environment: Mapping[str, str]) -> di
         "UV_INSECURE_HOST": " ".join(lists["trusted-host"]),
         "UV_HTTP_TIMEOUT": settings.get("timeout") or settings.get("default-timeout"),
         "UV_KEYRING_PROVIDER": "subprocess" if settings.get("keyring-provider") == "subprocess" else "",
-        # These variables are not specific to uv. As in pip, pip's options take precedence over them.
+        # These variables are not specific to uv. pip's options take precedence over them, as in pip itself.
         "SSL_CERT_FILE": settings.get("cert"),
         "SSL_CLIENT_CERT": settings.get("client-cert"),
         **dict.fromkeys(("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY"), proxy),

@@ -63,7 +63,7 @@ class Talk(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The second after the last line."""
+        """The Unix second after the last line."""
         return self.lines[-1][0] + 1
 
 

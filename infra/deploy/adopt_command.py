@@ -41,7 +41,8 @@ def adopt(stage_name: str) -> None:
     for logical_id in template.key_ids(extensions):
         if logical_id not in arns:
             click.echo(
-                f"    The key {logical_id} no longer exists; the deployment creates another. Keep an old public key."
+                f"    The key {logical_id} no longer exists, so the deployment creates a new key. "
+                "If you have the old public key, keep it."
             )
     with stage_lock.hold(session.client, name, f"adopt --stage {stage_name}"):
         with step("settings"):  # tables that were restored from backups lack their settings

@@ -77,7 +77,7 @@ def run(project: Path, verb: str, stage: str, **variables: str) -> str:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the child and return its exit status. Keep writing to its lifeline until then."""
+    """Wait for the child and return its exit status. Keep writing to the child's lifeline while waiting."""
     end = cast("IO[bytes]", process.stdin).fileno()
     while True:
         try:

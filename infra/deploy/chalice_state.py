@@ -23,7 +23,7 @@ from infra.deploy.sdk_errors import unless_missing
 
 Sdk = Callable[[str], Any]
 Resource = dict[str, str]
-"""An entry in the file."""
+"""An entry in Chalice's record."""
 
 # API Gateway accepts five GetResources requests per account every two seconds. A page of 500 resources, the maximum,
 # contains the whole API; the default of 25 would require five requests.

@@ -73,7 +73,7 @@ def read(sdk: Sdk, name: str) -> DeployedSettings:
 
 
 def reservations(awslambda: Any, name: str) -> dict[str, dict[str, int]]:
-    """Return the deployed functions' reserved concurrency, in the form of `lambda_functions`."""
+    """Return the deployed functions' reserved concurrency, in the format of `lambda_functions`."""
     functions = {}
     for function in declared_functions():
         found = unless_missing(awslambda.get_function_concurrency, FunctionName=function.deployed_name(name))

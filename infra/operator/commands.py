@@ -80,7 +80,7 @@ def issue_key(workspace_id: str, name: str, expires_in: int | None, as_json: boo
 def list_keys(workspace_id: str, as_json: bool) -> None:
     """List the active keys, oldest first.
 
-    The time of last use is accurate to ten minutes.
+    The time of last use is accurate to within ten minutes.
     """
     _list(tokens.WORKSPACE, workspace_id, as_json)
 
@@ -144,7 +144,7 @@ def issue_token(
 def list_tokens(workspace_id: str, as_json: bool) -> None:
     """List the active tokens, oldest first.
 
-    The time of last use is accurate to ten minutes.
+    The time of last use is accurate to within ten minutes.
     """
     _list(tokens.ACCESS, workspace_id, as_json)
 
@@ -192,7 +192,7 @@ def agent_key() -> None:
 def list_agent_keys(workspace_id: str, as_json: bool) -> None:
     """List the active keys, oldest first.
 
-    A key with an expiry time has been rotated. The time of last use is accurate to ten minutes.
+    A key with an expiry time has been rotated. The time of last use is accurate to within ten minutes.
     """
     workspaces.read(workspace_id)
     rows = credentials.list_active(workspace_id, tokens.AGENT)

@@ -70,7 +70,7 @@ def _is_url(value: str) -> bool:
 
 
 ULID = Rule("a ULID whose time is not in the future", _is_ulid)
-# The id of a tool or lead (see `parent_scoped_ids`).
+# A tool or lead id (see `parent_scoped_ids`).
 CHILD_ID = "[0-9a-hjkmnp-tv-z]{11}" + ids.ULID.pattern
 ID = ids.IDENTIFIER.pattern
 IDENTIFIER = text(ids.IDENTIFIER_RULE, ID)

@@ -193,7 +193,7 @@ def _unstorable(line: Record) -> str | None:
             storage.encode_json(value)
         except (ValueError, RecursionError):
             path = name if name == "key" else f"record.{name}"
-            return f"{path} must have no NaN, no infinity, no half of a surrogate pair and no deep nesting"
+            return f"{path} must not contain NaN, infinity, a lone surrogate or deep nesting"
     return None
 
 

@@ -86,8 +86,8 @@ EDITS: list[tuple[str, str, Any, str]] = [
     ("client", "record", None, "record must be an object"),
     ("client", "record.version_tag", ..., "record.version_tag is missing"),
     ("client", "record.version_tag", "1", "record.version_tag must be a ULID"),
-    ("client", "record.document.title", float("nan"), "record.document must have no NaN"),
-    ("client", "record.document.title", "\ud800", "record.document must have no NaN, no infinity, no half"),
+    ("client", "record.document.title", float("nan"), "record.document must not contain NaN"),
+    ("client", "record.document.title", "\ud800", "record.document must not contain NaN, infinity, a lone"),
     (
         "client",
         "record.document.dashboardPassword",
