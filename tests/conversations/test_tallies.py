@@ -225,7 +225,7 @@ def test_the_operator_counts_everything_again(
     assert api.delete("/v3/agents/support/convos/gone").status == 200
     ran = CliRunner().invoke(cams, ["tallies", "recount"])
     assert ran.exit_code == 0, ran.output
-    assert "of 1 agents" in ran.output
+    assert "for 1 agents" in ran.output
     assert_exact()
 
 
