@@ -130,12 +130,12 @@ class _Recorder(threading.local):  # each thread sends one request at a time
         """Return how many bytes a query or scan read. Repeat a narrowed request without the narrowing parameters."""
         if not _NARROWING & self._sent.keys():
             return sum(map(size, answer["Items"]))
-        wanted = {name: value for name, value in self._sent.items() if name not in _NARROWING}
+        request = {name: value for name, value in self._sent.items() if name not in _NARROWING}
         for name in _SUBSTITUTES:
             used = self._sent.get("KeyConditionExpression", "")
-            wanted[name] = {one: value for one, value in wanted.get(name, {}).items() if one in used}
+            request[name] = {one: value for one, value in request.get(name, {}).items() if one in used}
         ask = self._engine.query if operation == "Query" else self._engine.scan
-        return sum(map(size, ask(**{name: value for name, value in wanted.items() if value != {}})["Items"]))
+        return sum(map(size, ask(**{name: value for name, value in request.items() if value != {}})["Items"]))
 
     def _written(self, operation: str) -> list[_Place]:
         """Return the items that a request writes, or that a transaction checks."""

@@ -134,13 +134,13 @@ def _answer(params: dict[str, Any], model: Any, context: dict[str, Any], **_: An
     return _parsed(HTTPStatus.OK, {}, {name: one for name, one in result.result.items() if name in known})
 
 
-def _with_binary_values(found: dict[str, Any]) -> dict[str, Any]:
-    if len(found) == 1:
-        if isinstance(found.get("B"), str):
-            return {"B": b64decode(found["B"])}
-        if isinstance(found.get("BS"), list):
-            return {"BS": [b64decode(one) for one in found["BS"]]}
-    return found
+def _with_binary_values(value: dict[str, Any]) -> dict[str, Any]:
+    if len(value) == 1:
+        if isinstance(value.get("B"), str):
+            return {"B": b64decode(value["B"])}
+        if isinstance(value.get("BS"), list):
+            return {"BS": [b64decode(one) for one in value["BS"]]}
+    return value
 
 
 def _error(model: Any, status: int, headers: Any, body: str | bytes) -> Any:

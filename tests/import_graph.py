@@ -36,13 +36,13 @@ def _names(package: Path) -> set[str]:
 @cache
 def imported_by(module: Path, package: Path = PACKAGE) -> set[str]:
     """Return the dotted names of the package modules that a module imports."""
-    known, found = _names(package), set()
+    known, imports = _names(package), set()
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == package.name:
             base = node.module.removeprefix(package.name).lstrip(".")
             inner = {f"{base}.{alias.name}".lstrip(".") for alias in node.names}
-            found |= (inner & known) or {base}
-    return found
+            imports |= (inner & known) or {base}
+    return imports
 
 
 def graph(package: Path = PACKAGE) -> Graph:

@@ -109,29 +109,29 @@ def agent_holds(api: Api, value: Any) -> int:
 def theme_holds(api: Api, value: Any) -> int:
     theme = {"primary": "#0af", "own": value}
     v2, v3 = "/v2/agents/support", "/v3/agents/support"
-    shown = [
+    themes = [
         api.post(v2, {"customThemeJSONString": theme}).data["customThemeJSONString"],
         json.loads(api.get(v3).data["customThemeJSONString"]),
         api.post(STATE).json["agentData"]["customThemeJSONString"],
     ]
     text = json.dumps(theme, indent=1)
-    shown.append(json.loads(api.patch(v3, {"agent": {"customThemeJSONString": text}}).data["customThemeJSONString"]))
-    shown.append(api.get(v2).json["customThemeJSONString"])
-    assert {canonical(one) for one in shown} == {canonical(theme)}
-    return len(shown)
+    themes.append(json.loads(api.patch(v3, {"agent": {"customThemeJSONString": text}}).data["customThemeJSONString"]))
+    themes.append(api.get(v2).json["customThemeJSONString"])
+    assert {canonical(one) for one in themes} == {canonical(theme)}
+    return len(themes)
 
 
 def tool_holds(api: Api, value: Any) -> int:
     fields = [{"id": "one", **dict.fromkeys(IN_FIELDS, value)}]
     made = api.post("/v3/agents/support/tools", {"tool": {"name": "x", "fields": fields}}).data
     path = f"/v3/tools/{made['id']}"
-    shown = [made, api.get(path).data, api.get("/v3/agents/support/tools").data[-1]]
+    tools = [made, api.get(path).data, api.get("/v3/agents/support/tools").data[-1]]
     again = [{"id": "one", **{name: [value] for name in IN_FIELDS}}]
     changed = api.patch(path, {"tool": {"fields": again}}).data
-    assert {canonical(one["fields"]) for one in shown} == {canonical(fields)}
+    assert {canonical(one["fields"]) for one in tools} == {canonical(fields)}
     assert is_equal(changed, {"fields": again})
     assert api.delete(path).status == 200
-    return (len(shown) + 1) * len(IN_FIELDS)
+    return (len(tools) + 1) * len(IN_FIELDS)
 
 
 def state_holds(api: Api, value: Any, mid: str, stream: Stream) -> int:

@@ -10,7 +10,7 @@ from tests.capacity import metered
 from tests.operation_cases import CASES, Service, path_of, service  # noqa: F401 - the fixture
 
 # Case in operation_cases -> the operation's name in the file.
-SHOWN = {
+DOCUMENTED = {
     "agent read": "read an agent",
     "agent save": "change an agent",
     "agent create": "create an agent",
@@ -85,12 +85,12 @@ def test_the_file_has_the_counted_costs(service: Service, monkeypatch: pytest.Mo
     milliseconds = clock.milliseconds
     monkeypatch.setattr(clock, "milliseconds", lambda: milliseconds() + 5_000)
     for case in CASES:
-        if case.id in SHOWN:
+        if case.id in DOCUMENTED:
             method, path = case.operation.split()[0], path_of(case, service)
             service.api.get("/v2/clients")
             with metered() as meter:
                 assert service.api.call(method, path, case.body).status == 200
-            costs.check(SHOWN[case.id], meter)
+            costs.check(DOCUMENTED[case.id], meter)
 
 
 def test_the_page_shows_the_costs_of_common_operations() -> None:

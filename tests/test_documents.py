@@ -27,11 +27,11 @@ _GENERATED = {"credentials.json", "build/prod", "build/prod/.chalice", "receiver
 @cache
 def paths() -> frozenset[str]:
     """Return all files and directories in the repository."""
-    found = set()
+    names = set()
     for directory, inner, files in os.walk(ROOT):
         inner[:] = [name for name in inner if name not in _UNTRACKED and not name.startswith(".venv")]
-        found |= {Path(directory, name).relative_to(ROOT).as_posix() for name in (*inner, *files)}
-    return frozenset(found)
+        names |= {Path(directory, name).relative_to(ROOT).as_posix() for name in (*inner, *files)}
+    return frozenset(names)
 
 
 def looks_like_a_path(text: str) -> bool:

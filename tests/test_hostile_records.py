@@ -101,12 +101,12 @@ def records(
 ) -> tuple[dict[str, list[Record]], dict[str, list[Record]]]:  # fmt: skip
     """Return two workspaces' stream records by table. Each workspace creates and changes every kind of record."""
     stream.read(*WATCHED)  # skip the records of the workspaces' creation
-    found = []
-    for one in (workspace, other_workspace):
-        api = Api(one.workspace_key)
+    records_of_each = []
+    for tenant in (workspace, other_workspace):
+        api = Api(tenant.workspace_key)
         api.post("/v3/webhooks", webhook_body(inbox.url(), *EVENTS))
         for mark in ("first", "second"):
-            populate({"Authorization": f"Bearer {one.workspace_key}"}, mark, {
+            populate({"Authorization": f"Bearer {tenant.workspace_key}"}, mark, {
                 "agent_id": "support", "user_id": "ann", "client_id": "ann", "org_id": "acme"
             })  # fmt: skip
         state = {"metadata": {"state": "requested_chat", "userBrowser": "Firefox", "origin": "web-chat"}}
@@ -115,8 +115,8 @@ def records(
         pipeline.fan_out(records)
         pipeline.drain()
         records += stream.read("deliveries")
-        found.append(records)
-    mine, others = ({table: _of_table(one, table) for table in WATCHED} for one in found)
+        records_of_each.append(records)
+    mine, others = ({table: _of_table(tenant, table) for table in WATCHED} for tenant in records_of_each)
     return mine, others
 
 
@@ -184,28 +184,28 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
 
 def _key_names(table: str) -> list[str]:
     described = storage.sdk_client("dynamodb").describe_table(TableName=storage.table(table))["Table"]
-    return [one["AttributeName"] for one in sorted(described["KeySchema"], key=lambda one: str(one["KeyType"]))]
+    return [one["AttributeName"] for one in sorted(described["KeySchema"], key=lambda key: str(key["KeyType"]))]
 
 
 def _changed(record: Record, path: tuple[str, ...], value: Any) -> Record:
-    one = copy.deepcopy(record)
-    parent = one["dynamodb"]
+    changed = copy.deepcopy(record)
+    parent = changed["dynamodb"]
     for name in path[:-1]:
         parent = parent[name]
     if value is ABSENT:
         parent.pop(path[-1], None)
     else:
         parent[path[-1]] = value
-    return one
+    return changed
 
 
 def distinct(records: list[Record]) -> list[Record]:
     """Return one record per combination of event name and attributes."""
-    found = {
+    records_by_form = {
         (one["eventName"], *sorted(one["dynamodb"].get("NewImage", {})), *sorted(one["dynamodb"].get("OldImage", {}))):
         one for one in records
     }  # fmt: skip
-    return [*found.values()]
+    return [*records_by_form.values()]
 
 
 @pytest.mark.long
@@ -283,18 +283,18 @@ def test_a_message_is_processed_beside_wrong_messages(
     }
     for name, (function, texts) in extensions.queue_functions(workspace.workspace_id, "support", "ann").items():
         good[name] = function, texts[-1]
-    reporting = {one.name for one in declared_functions() if one.queue and reports(one)}
+    reporting = {source.name for source in declared_functions() if source.queue and reports(source)}
     good = {name: pair for name, pair in good.items() if name in reporting}
     assert good.keys() == reporting
     for name, (function, text) in good.items():
-        queued = [{"messageId": str(number), "body": one} for number, one in enumerate((*TEXTS, text))]
-        failed = {one["itemIdentifier"] for one in function({"Records": queued}, None)["batchItemFailures"]}
+        queued = [{"messageId": str(number), "body": source} for number, source in enumerate((*TEXTS, text))]
+        failed = {source["itemIdentifier"] for source in function({"Records": queued}, None)["batchItemFailures"]}
         assert str(len(TEXTS)) not in failed, name
     assert len(inbox.posts) == 1
     # All other queue functions receive one message per invocation.
-    for one in app.event_sources:
-        if isinstance(one, SQSEventConfig) and one.name not in good:
-            assert one.batch_size == 1
+    for source in app.event_sources:
+        if isinstance(source, SQSEventConfig) and source.name not in good:
+            assert source.batch_size == 1
 
 
 def reports(function: Function) -> bool:

@@ -20,15 +20,15 @@ LOCKS = ROOT / "requirements"
 FILES = ["uv", "run", "dev", "engine", "bench"]
 
 
-def wanted(file: Path) -> list[Requirement]:
-    found = []
+def required(file: Path) -> list[Requirement]:
+    requirements = []
     for line in file.read_text(encoding="utf-8").splitlines():
         text = line.partition("#")[0].strip()
         if text.startswith("-r "):
-            found += wanted(file.parent / text[3:])
+            requirements += required(file.parent / text[3:])
         elif text:
-            found.append(Requirement(text))
-    return found
+            requirements.append(Requirement(text))
+    return requirements
 
 
 def locked(file: Path) -> dict[str, set[str]]:
@@ -41,13 +41,13 @@ def locked(file: Path) -> dict[str, set[str]]:
 
 def imported(source: Path) -> list[str]:
     """Return the modules that a source file imports by absolute name."""
-    found = []
+    modules = []
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            modules += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.append(node.module)
-    return found
+            modules.append(node.module)
+    return modules
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -56,7 +56,7 @@ def test_every_requirement_is_pinned_and_locked_at_that_version(name: str) -> No
     lock = locked(LOCKS / f"{name}.lock")
     # The service's environments also contain the extensions' requirements.
     files = extension_parts.requirements() if name in ("run", "dev", "bench") else []
-    for requirement in [one for file in (LOCKS / f"{name}.txt", *files) for one in wanted(file)]:
+    for requirement in [one for file in (LOCKS / f"{name}.txt", *files) for one in required(file)]:
         (pin,) = requirement.specifier
         assert pin.operator == "=="
         assert pin.version in lock[canonicalize_name(requirement.name)], requirement.name

@@ -147,7 +147,7 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
 ) -> None:
     pipeline.fan_out(records)
     held = [pipeline.take(name) for name in (queue.FAST, queue.SLOW)]
-    webhook_ids = {json.loads(body)[1] for one in held for body in one.bodies}
+    webhook_ids = {json.loads(body)[1] for delivery in held for body in delivery.bodies}
     agent = storage.join_key(workspace.workspace_id, CHOSEN["agent_id"])
     packed = [
         tasks.ResumeCascade(workspace.workspace_id, CHOSEN["agent_id"]),
@@ -165,11 +165,11 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
         FAULTS[fault](monkeypatch)
     raised = []
     for name, event_function in WATCHING.items():
-        own = [one for one in records if one["eventSourceARN"].split("/")[1] == storage.table(table_of(name))]
+        own = [record for record in records if record["eventSourceARN"].split("/")[1] == storage.table(table_of(name))]
         assert own, name
         raised.append(invoke(event_function, own))
-    for one in held:
-        raised.append(invoke(functions.deliver, one.records))
+    for delivery in held:
+        raised.append(invoke(functions.deliver, delivery.records))
     for message in queued:
         raised.append(invoke(functions.deliver_slow, [message]))
         raised.append(invoke(maintenance.maintain, [message]))

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 MODULES = [
     *(
         module
-        for folder in ("benchmarks", "chalicelib", "clients", "infra")
+        for folder in ("benchmarks", "chalicelib", "clients", "infra", "tests")
         for module in sorted((ROOT / folder).rglob("*.py"))
     ),
     ROOT / "app.py",
@@ -49,9 +49,12 @@ def vague_names(module: Path) -> Iterator[str]:
 
 def lasting(function: ast.FunctionDef) -> Iterator[str]:
     """Yield the function variables that are used over more than `MAX_LINES` lines, except in comprehensions."""
+    lines: dict[str, list[int]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name):
+            lines.setdefault(node.id, []).append(node.lineno)
     for name in {name.id for name in assigned(function)}:
-        lines = [one.lineno for one in ast.walk(function) if isinstance(one, ast.Name) and one.id == name]
-        if max(lines) - min(lines) > MAX_LINES:
+        if max(lines[name]) - min(lines[name]) > MAX_LINES:
             yield name
 
 

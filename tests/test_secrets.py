@@ -129,7 +129,7 @@ def test_no_error_contains_a_secret(observed: Observed, count_cases: CaseCounter
 
 def test_no_stored_byte_contains_a_secret(observed: Observed, count_cases: CaseCounter) -> None:
     forms = {form: name for name, secret in observed.secrets.items() for form in forms_of(secret.encode())}
-    found = [
+    leaks = [
         (table, name, forms[form])
         for table, items in observed.items.items()
         for item in items
@@ -138,7 +138,7 @@ def test_no_stored_byte_contains_a_secret(observed: Observed, count_cases: CaseC
         for form in forms
         if form in content
     ]
-    assert found == []
+    assert leaks == []
     count_cases(states=len(observed.secrets) * sum(map(len, observed.items.values())))
 
 

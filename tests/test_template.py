@@ -36,7 +36,7 @@ def test_the_template_declares_every_index_with_its_keys(described: dict[str, An
         for index in row._indexes.values():
             declared = {one["IndexName"]: one for one in described[row.Meta.table_name]["GlobalSecondaryIndexes"]}
             schema = index._get_schema()
-            keys = sorted(schema["key_schema"], key=lambda one: one["KeyType"])  # HASH before RANGE
+            keys = sorted(schema["key_schema"], key=lambda key: key["KeyType"])  # HASH before RANGE
             assert declared[index.Meta.index_name]["KeySchema"] == keys
             assert declared[index.Meta.index_name]["Projection"] == schema["projection"]
 

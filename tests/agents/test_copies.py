@@ -154,13 +154,13 @@ def template_of(api: Api, agent_id: str) -> Document:
 
 def canaries() -> tuple[Document, Document, set[str]]:
     """Return an agent and a tool with every member, and the set of their secret values and ids."""
-    found: set[str] = set()
+    texts: set[str] = set()
 
     def mark(resource: str, record: Document) -> Document:
         for member in members(resource):
             if (member.row.get("secret") or member.path in OWN_IDS[resource]) and member.path != "SECRET_API_KEY":
                 text = f"<canary of {resource} {member.path}>"
-                found.add(text)
+                texts.add(text)
                 *parents, name = member.path.split(".")
                 here = record
                 for parent in parents:
@@ -169,7 +169,7 @@ def canaries() -> tuple[Document, Document, set[str]]:
         return record
 
     tool = {**document("tool", 2, whole=True), "fields": [mark("tool_field", document("tool_field", 2, whole=True))]}
-    return mark("agent_v3", document("agent_v3", 2, whole=True)), mark("tool", tool), found
+    return mark("agent_v3", document("agent_v3", 2, whole=True)), mark("tool", tool), texts
 
 
 # Members that are not secret, but contain ids from this workspace or from an external account.
@@ -298,13 +298,13 @@ def test_a_template_leaves_out_unknown_members_and_says_so(api: Api) -> None:
 
 
 def test_an_import_keeps_unknown_members_and_takes_secrets(api: Api, agent_id: str) -> None:
-    given = {"newer": 1, "igAccessToken": "added", "SECRET_API_KEY": "own" * 11, "VF_PROJECT_ID": "ours"}
-    answer = api.post("/v3/agents/import", {"template": given})
-    assert answer.data.items() >= given.items()
+    members = {"newer": 1, "igAccessToken": "added", "SECRET_API_KEY": "own" * 11, "VF_PROJECT_ID": "ours"}
+    answer = api.post("/v3/agents/import", {"template": members})
+    assert answer.data.items() >= members.items()
     message = "is not a member of this object; it is stored as sent"
     assert answer.json["warnings"] == [{"path": "template.newer", "message": message}]
     strict = {**api._headers, "Content-Type": "application/json", "Prefer": "handling=strict"}
-    refused(api.call("POST", "/v3/agents/import", {"template": given}, strict), 400, "template.newer")
+    refused(api.call("POST", "/v3/agents/import", {"template": members}, strict), 400, "template.newer")
     taken = api.get(f"/v3/agents/{agent_id}").data["SECRET_API_KEY"]
     refused(api.post("/v3/agents/import", {"template": {"SECRET_API_KEY": taken}}), 409, code="KEY_TAKEN")
 

@@ -35,12 +35,12 @@ def test_both_forms_share_the_handoff_text_under_two_names(
     v2_name: str, v3_name: str, api: Api, agent_id: str, v3: Any
 ) -> None:
     api.post(f"/v2/agents/{agent_id}", {v2_name: "through v2"})
-    shown = api.get(f"/v3/agents/{agent_id}").data
-    assert (shown[v3_name], v2_name in shown) == ("through v2", False)
+    agent = api.get(f"/v3/agents/{agent_id}").data
+    assert (agent[v3_name], v2_name in agent) == ("through v2", False)
 
     v3({v3_name: "through v3"})
-    shown = api.get(f"/v2/agents/{agent_id}").json
-    assert (shown[v2_name], v3_name in shown) == ("through v3", False)
+    agent = api.get(f"/v2/agents/{agent_id}").json
+    assert (agent[v2_name], v3_name in agent) == ("through v3", False)
 
 
 def test_each_form_refuses_the_handoff_names_of_the_other(api: Api, agent_id: str) -> None:

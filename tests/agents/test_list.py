@@ -26,7 +26,7 @@ def any_agents(seed: int, number: int) -> dict[str, Document]:
     documents = {}
     for position in range(number):
         created = START + chance.randrange(100)
-        given = {
+        members = {
             "title": chance.choice(TITLES),
             "description": chance.choice(DESCRIPTIONS),
             "starred": chance.choice([None, True, False]),
@@ -35,7 +35,7 @@ def any_agents(seed: int, number: int) -> dict[str, Document]:
             "lastModified": START + 100 + position,
         }
         agent_id = "".join(chance.choices("aBz09~@", k=6))
-        documents[agent_id] = {name: value for name, value in given.items() if value is not None}
+        documents[agent_id] = {name: value for name, value in members.items() if value is not None}
     return documents
 
 

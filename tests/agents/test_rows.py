@@ -166,16 +166,16 @@ def test_a_page_stops_reading_when_the_answer_is_full(api: Api, monkeypatch: pyt
     ids = create_large(api, 30)
     monkeypatch.setattr(store, "_PORTION", 5)
     monkeypatch.setattr("chalicelib.http.responses.RESPONSE_LIMIT", 300_000)
-    shown: list[str] = []
+    listed_ids: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
         with metered() as meter:
             answer = api.get(f"/v3/agents?limit=100{cursor}")
-        shown += [one["id"] for one in answer.data]
+        listed_ids += [one["id"] for one in answer.data]
         assert 0 < meter.requests["BatchGetItem"] <= 2
         assert meter.reads < 60  # reading the complete list takes more than 100 requests
         cursor = f"&cursor={answer.json['nextCursor']}" if "nextCursor" in answer.json else None
-    assert shown == ids
+    assert listed_ids == ids
 
 
 def test_an_agent_that_the_index_still_lists_after_its_deletion_is_omitted(

@@ -112,19 +112,19 @@ def test_a_read_is_one_request_however_many_tools_there_are(api: Api, workspace:
 
 def test_tools_of_a_new_agent_are_created_with_it_in_one_request(api: Api) -> None:
     methods = ["POST", *[None] * 8]
-    given = [{"name": str(n), "fields": [{"key": "k"}], "method": method} for n, method in enumerate(methods)]
+    sent_tools = [{"name": str(n), "fields": [{"key": "k"}], "method": method} for n, method in enumerate(methods)]
     with metered() as meter:
-        made = api.post("/v3/agents", {"agent": {"title": "New", "tools": given}})
+        made = api.post("/v3/agents", {"agent": {"title": "New", "tools": sent_tools}})
     assert meter.requests == {"TransactWriteItems": 1}
-    shown = made.data["tools"]
-    assert [tool["name"] for tool in shown] == [one["name"] for one in given]
-    assert [tool.get("method") for tool in shown] == methods
-    assert all(tool["fields"][0]["id"] and tool["agentId"] == made.data["id"] for tool in shown)
+    tools = made.data["tools"]
+    assert [tool["name"] for tool in tools] == [one["name"] for one in sent_tools]
+    assert [tool.get("method") for tool in tools] == methods
+    assert all(tool["fields"][0]["id"] and tool["agentId"] == made.data["id"] for tool in tools)
     path = f"/v3/agents/{made.data['id']}"
     assert api.get(path).data == made.data
     assert api.get(path).headers["etag"] == made.headers["etag"]
-    assert api.get(f"{path}/tools").data == shown
-    assert api.get(f"/v3/tools/{shown[0]['id']}").data == shown[0]
+    assert api.get(f"{path}/tools").data == tools
+    assert api.get(f"/v3/tools/{tools[0]['id']}").data == tools[0]
 
 
 def test_an_agent_that_was_read_can_be_created_again_with_new_tools(api: Api) -> None:

@@ -168,7 +168,7 @@ def test_the_owner_of_an_agent_is_the_workspace(workspace: NewWorkspace, api: Ap
     """The v3 form always contains the owner, whoever created the agent; the v2 form never does (§2.4, §2.5)."""
     api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
     template = api.get("/v3/agents/support/template").data
-    shown = [
+    agents = [
         api.get("/v3/agents/support").data,
         api.patch("/v3/agents/support", {"agent": {"title": "Sales"}}).data,
         api.post("/v3/agents", {"agent": {"ownerID": "me"}}).data,
@@ -178,8 +178,8 @@ def test_the_owner_of_an_agent_is_the_workspace(workspace: NewWorkspace, api: Ap
         *api.get("/v3/agents?sort=lastModified").data,
         *api.get("/v3/orgs/acme/agents").data,
     ]
-    assert len(shown) == 14
-    assert {one["ownerID"] for one in shown} == {workspace.workspace_id}
+    assert len(agents) == 14
+    assert {one["ownerID"] for one in agents} == {workspace.workspace_id}
     assert "ownerID" not in api.get("/v2/agents/support").json.keys() | template.keys()
     refused(api.post("/v2/agents/support", {"ownerID": "me"}), 400, "ownerID")
 

@@ -30,13 +30,13 @@ def written(api: Api, stop_clock: StopClock) -> None:
 
 def read_ids(api: Api, query: str) -> list[str]:
     """Return the ids on all pages of a list."""
-    found, cursor = [], ""
+    records, cursor = [], ""
     while True:
         answer = api.get(f"{PATH}?{query}&cursor={cursor}")
-        found += [one["convoID"] for one in answer.data]
+        records += [one["convoID"] for one in answer.data]
         assert answer.json["hasMore"] is ("nextCursor" in answer.json)
         if not answer.json["hasMore"]:
-            return found
+            return records
         cursor = answer.json["nextCursor"]
 
 

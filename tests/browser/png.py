@@ -62,7 +62,7 @@ def _guess(kind: int, left: int, up: int, corner: int) -> int:
     """Return the value that a row's filter predicts for a byte."""
     if kind == 4:
         expected = left + up - corner
-        return min((left, up, corner), key=lambda one: abs(expected - one))
+        return min((left, up, corner), key=lambda value: abs(expected - value))
     return (0, left, up, (left + up) // 2)[kind]
 
 

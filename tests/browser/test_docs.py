@@ -130,5 +130,5 @@ def in_reading_order(operations: list[str]) -> list[tuple[int, str]]:
     writes = [(place, name) for place, name in enumerate(operations) if not name.startswith("GET")]
     deletions = [one for one in writes if one[1].startswith("DELETE")]
     # A webhook test creates the delivery that another operation repeats.
-    others = sorted(set(writes) - set(deletions), key=lambda one: ("{delivery_id}" in one[1], one))
+    others = sorted(set(writes) - set(deletions), key=lambda write: ("{delivery_id}" in write[1], write))
     return [*others, *reversed(deletions)]

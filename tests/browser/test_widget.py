@@ -207,7 +207,7 @@ def test_what_was_written_without_a_connection_is_sent_once(page: Chrome, web: B
     page.execute_cdp_cmd("Network.enable", {})
     page.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": True, **limits})
     write(page, "Second")
-    eventually(page, lambda one: bool(problem(one)), True)
+    eventually(page, lambda driver: bool(problem(driver)), True)
     write(page, "Third")
     page.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": False, **limits})
     eventually(page, lines, ["First", "Second", "Third"])
@@ -240,15 +240,15 @@ def test_a_page_cannot_read_answers_to_an_agent_key(page: Chrome, web: BackEnd, 
         answer.then(({status}) => done(status), ({name}) => done(name));
     """
     start = f"http://127.0.0.1:{run.port}/agents/support/interact/{web.conversation}"
-    asked = {
+    requests = {
         "visitor token": (f"{start}/state", web.start_session()["token"]),
         "unknown visitor token": (f"{start}/state", tokens.new(tokens.VISITOR)),
         "agent key": (f"{start}/state", web.agent_key),
         "workspace key": (f"{start}/state", run.credentials["workspace_key"]),
         "no visitor's route": (f"{start}/visitor-tokens", web.start_session()["token"]),
     }
-    found = {name: page.execute_async_script(send, *one) for name, one in asked.items()}
-    assert found == {
+    results = {name: page.execute_async_script(send, *one) for name, one in requests.items()}
+    assert results == {
         "visitor token": 200,
         "unknown visitor token": 401,
         "agent key": "TypeError",

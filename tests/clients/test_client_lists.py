@@ -14,13 +14,13 @@ from tests.listed_pages import flatten, read_pages
 
 @pytest.mark.parametrize("is_put", [True, False], ids=["v2", "v3"])
 def test_a_new_client_gets_an_id_and_owns_its_email(is_put: bool, workspace: NewWorkspace, api: Api) -> None:
-    given = {"name": "Ann", "email": "ann@x.test", "ID": "ignored"}
-    method, path, body = ("PUT", "/v2/clients", given) if is_put else ("POST", "/v3/clients", {"client": given})
+    members = {"name": "Ann", "email": "ann@x.test", "ID": "ignored"}
+    method, path, body = ("PUT", "/v2/clients", members) if is_put else ("POST", "/v3/clients", {"client": members})
     answer = api.call(method, path, body)
     assert answer.json["message"] == "Client created successfully"
     made = answer.data
     assert ULID.fullmatch(made["ID"])
-    assert made == {**given, "ID": made["ID"], "ownerID": workspace.workspace_id, "orgUsers": []}
+    assert made == {**members, "ID": made["ID"], "ownerID": workspace.workspace_id, "orgUsers": []}
     read = api.get(f"/v2/clients/{made['ID']}")
     assert (read.data, read.headers["etag"]) == (made, answer.headers["etag"])
 

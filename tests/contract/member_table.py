@@ -58,12 +58,12 @@ def expected_shapes(resource: str) -> dict[str, Shape]:
 
 def expected_secrets(resource: str) -> set[str]:
     """Return every secret path of the resource, including the members of an `of` resource."""
-    found = {member.path for member in members(resource) if member.row.get("secret")}
+    paths = {member.path for member in members(resource) if member.row.get("secret")}
     for member in members(resource):
         if "of" in member.row:
             below = member.path + "[]" * member.type.count("[]")
-            found |= {f"{below}.{path}" for path in expected_secrets(member.row["of"])}
-    return found
+            paths |= {f"{below}.{path}" for path in expected_secrets(member.row["of"])}
+    return paths
 
 
 def sample(member: Member, salt: int, *, whole: bool) -> Any:

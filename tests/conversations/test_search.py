@@ -61,7 +61,7 @@ def matching_conversations(conversations: list[Conversation], query: dict[str, A
     since, until = query.get("from", 0), query.get("to", START + 2 * YEAR)
     return [
         {"conversation": one.document, "messages": messages}
-        for one in sorted(conversations, key=lambda one: one.created, reverse=True)
+        for one in sorted(conversations, key=lambda conversation: conversation.created, reverse=True)
         if since <= one.second < until
         and one.created < (after or "~")
         and (messages := matching_messages(one, query["q"]))
@@ -91,7 +91,7 @@ def pages(api: Api, conversations: list[Conversation], query: dict[str, Any], af
             and one.second < query.get("to", START + 2 * YEAR)
         ]
         assert len(examined) <= search.MAX_EXAMINED
-        last = min(examined, key=lambda one: one.created, default=None)
+        last = min(examined, key=lambda conversation: conversation.created, default=None)
         assert sum(len(one.turns) for one in examined if one is not last) <= search._MAX_BYTES
         assert answer["searchedUntil"] == (ids.timestamp_of(end) // 1000 if end else query.get("from", 0))
         assert answer["hasMore"] == bool(end)

@@ -185,7 +185,7 @@ def test_all_pages_of_a_quiet_agent_have_every_conversation_once(
         assert api.delete(f"/v3/agents/support/convos/c{index}").status == 200
     pipeline.run()
     truth = [row.conversation.split("#")[2] for row in conversations()]
-    shown = []
+    listed_ids = []
     for page in count(1):
         with metered() as meter:
             answer = api.get(f"{LIST}?page={page}")
@@ -193,10 +193,10 @@ def test_all_pages_of_a_quiet_agent_have_every_conversation_once(
         assert meter.reads <= 12
         if not answer.data:
             break
-        shown += [one["ID"] for one in answer.data]
+        listed_ids += [one["ID"] for one in answer.data]
         following = api.get(f"{LIST}?cursor={answer.json['nextCursor']}").data if "nextCursor" in answer.json else []
         assert following == api.get(f"{LIST}?page={page + 1}").data
-    assert shown == truth
+    assert listed_ids == truth
 
 
 def test_pages_of_a_new_agent_are_right_before_its_tallies(

@@ -22,7 +22,7 @@ from tests.engine_requests import counted
 from tests.listed_pages import flatten, read_pages
 
 CONVOS = "/v3/agents/support/convos"
-STATE, ONE = "/agents/support/interact/ann/state", f"{CONVOS}/ann"
+STATE, CONVERSATION = "/agents/support/interact/ann/state", f"{CONVOS}/ann"
 # Values for every writable member.
 WRITABLE: dict[str, Any] = {
     "userID": "ann",
@@ -72,19 +72,19 @@ def test_a_conversation_is_created_with_all_its_metadata(api: Api, workspace: Ne
 
 def test_a_change_merges_replaces_tags_and_clears(api: Api, pass_time: PassTime) -> None:
     api.post(STATE, {"turns": [turn(0)], "metadata": {"userName": "Ann", "userPhone": "1", "tags": ["a", "b"]}})
-    before = api.get(ONE)
+    before = api.get(CONVERSATION)
     pass_time(7)
     change = {"conversation": {"title": "New", "tags": ["c"], "userPhone": None, **dict.fromkeys(READ_ONLY, None)}}
-    after = api.patch(ONE, change)
+    after = api.patch(CONVERSATION, change)
     expected = {**before.data["conversation"], "title": "New", "tags": ["c"]}
     expected["lastModified"] += 7
     del expected["userPhone"]
     assert after.data == expected
-    read = api.get(ONE)
+    read = api.get(CONVERSATION)
     assert read.data == {"conversation": expected, "messages": before.data["messages"]}
     assert read.headers["etag"] == after.headers["etag"] != before.headers["etag"]
     with counted() as requests:
-        again = api.patch(ONE, change)
+        again = api.patch(CONVERSATION, change)
     assert again.headers["etag"] == after.headers["etag"]
     assert requests == {"BatchGetItem": 1}
 
@@ -94,7 +94,7 @@ def test_a_change_of_a_long_conversation_reads_no_chunk_and_keeps_the_turns(api:
     api.post(STATE, {"turns": turns})
     before = api.post(STATE, {}).json["turns"]
     with counted() as requests:
-        assert api.patch(ONE, {"conversation": {"title": "New"}}).status == 200
+        assert api.patch(CONVERSATION, {"conversation": {"title": "New"}}).status == 200
     assert requests == {"BatchGetItem": 1, "PutItem": 1}
     assert api.post(STATE, {}).json["turns"] == before
 
@@ -128,19 +128,19 @@ def test_unknown_conversations_and_agents_are_not_found(api: Api) -> None:
 def test_an_assignment_sets_the_client_and_the_state(sent: Any, assigned: Any, state: str, api: Api) -> None:
     api.post("/v2/clients/bo", {"name": "Bo"})
     api.post(STATE, {"metadata": {"state": "requested_chat", "chatAssignedTo": "client-1", "userName": "Ann"}})
-    answer = api.post(f"{ONE}/assign", {"assign": sent})
+    answer = api.post(f"{CONVERSATION}/assign", {"assign": sent})
     assert (answer.data.get("chatAssignedTo"), answer.data["state"]) == (assigned, state)
     assert answer.data["userName"] == "Ann"
-    assert api.get(ONE).data["conversation"] == answer.data
+    assert api.get(CONVERSATION).data["conversation"] == answer.data
     waiting = [one["ID"] for one in api.get("/v3/convos?inbox=true").data]
     assert waiting == (["ann"] if state in store.WAITING_STATES else [])
 
 
 def test_an_unknown_client_is_not_found_and_changes_nothing(api: Api) -> None:
     api.post(STATE, {"metadata": {"state": "requested_chat"}})
-    before = api.get(ONE)
-    assert refused(api.post(f"{ONE}/assign", {"assign": {"to": "nobody"}}), 404) == "There is no such client."
-    assert api.get(ONE).text == before.text
+    before = api.get(CONVERSATION)
+    assert refused(api.post(f"{CONVERSATION}/assign", {"assign": {"to": "nobody"}}), 404) == "There is no such client."
+    assert api.get(CONVERSATION).text == before.text
 
 
 # ---- messages ------------------------------------------------------------------------------------
@@ -151,15 +151,15 @@ def test_messages_are_flat_and_have_the_sender_and_time_of_their_turn(api: Api) 
     bare = {"mid": "bare", "ts": None, "from": None}
     api.post(STATE, {"turns": [{"from": "human", "ts": 7, "messages": [own, bare]}, {"from": "bot", "note": "none"}]})
     expected = [{"mid": "bare", "ts": 7, "from": "human"}, own]
-    assert api.get(f"{ONE}/messages").data == expected
-    assert api.get(ONE).data["messages"] == expected
+    assert api.get(f"{CONVERSATION}/messages").data == expected
+    assert api.get(CONVERSATION).data["messages"] == expected
 
 
 def test_a_conversation_without_messages_has_an_empty_list(api: Api) -> None:
     api.post(STATE, {"metadata": {"userName": "Ann"}})
-    answer = api.get(f"{ONE}/messages").json
+    answer = api.get(f"{CONVERSATION}/messages").json
     assert (answer["data"], answer["hasMore"], "nextCursor" in answer) == ([], False, False)
-    assert api.get(ONE).data["messages"] == []
+    assert api.get(CONVERSATION).data["messages"] == []
     api.post(f"{CONVOS}", {"conversation": {"messagesNum": 9}})
     (made,) = (one for one in api.get(CONVOS).data if one["ID"] != "ann")
     assert api.get(f"{CONVOS}/{made['ID']}/messages").json["hasMore"] is False
@@ -172,7 +172,7 @@ def test_pages_of_messages_together_have_every_message_once(limit: int, api: Api
     texts = [chance.randbytes(chance.choice([5, 300, 4_500])).hex() for _ in range(150)]
     texts[75] = '"\\{[' * 40_000  # a message that is longer than a chunk and looks like JSON
     api.post(STATE, {"turns": [turn(number, text) for number, text in enumerate(texts)]})
-    messages = flatten(read_pages(api, f"{ONE}/messages", limit))
+    messages = flatten(read_pages(api, f"{CONVERSATION}/messages", limit))
     listed = [(one["mid"], one["item"]["text"]) for one in messages]
     assert listed == [(f"m{number}", text) for number, text in enumerate(texts)][::-1]
 
@@ -180,16 +180,16 @@ def test_pages_of_messages_together_have_every_message_once(limit: int, api: Api
 def test_a_cursor_stays_right_while_messages_are_appended(api: Api) -> None:
     turns = [turn(number) for number in range(9)]
     api.post(STATE, {"turns": turns[:6]})
-    first = api.get(f"{ONE}/messages?limit=2").json
+    first = api.get(f"{CONVERSATION}/messages?limit=2").json
     api.post(STATE, {"turns": turns})
-    second = api.get(f"{ONE}/messages?limit=100&cursor={first['nextCursor']}").json
+    second = api.get(f"{CONVERSATION}/messages?limit=100&cursor={first['nextCursor']}").json
     assert [one["mid"] for one in first["data"] + second["data"]] == ["m5", "m4", "m3", "m2", "m1", "m0"]
 
 
 def test_a_cursor_of_messages_is_a_position(api: Api) -> None:
     api.post(STATE, {"turns": [turn(0)]})
     for cursor in ("0", "x", "-1", "1.5", "01", "1" * 10):
-        answer = api.get(f"{ONE}/messages?cursor={cursor}")
+        answer = api.get(f"{CONVERSATION}/messages?cursor={cursor}")
         assert refused(answer, 400, "cursor") == "cursor must be the nextCursor of an earlier response."
 
 
@@ -197,7 +197,12 @@ def test_only_the_needed_chunks_are_read_one_at_a_time(api: Api) -> None:
     turns = [turn(number, random.Random(number).randbytes(5_000).hex()) for number in range(100)]
     api.post(STATE, {"turns": turns})
     costs = []
-    for path in (ONE, f"{ONE}/messages?limit=1", f"{ONE}/messages?limit=20", f"{ONE}/messages?limit=100"):
+    for path in (
+        CONVERSATION,
+        f"{CONVERSATION}/messages?limit=1",
+        f"{CONVERSATION}/messages?limit=20",
+        f"{CONVERSATION}/messages?limit=100",
+    ):
         with counted() as requests:
             assert api.get(path).status == 200
         assert requests.keys() == {"BatchGetItem"}
@@ -220,7 +225,7 @@ def test_a_chunk_that_is_replaced_meanwhile_is_read_again(api: Api, monkeypatch:
         return real(*arguments)
 
     monkeypatch.setattr(turns_, "_read_chunks", replace_first)
-    shown = api.get(f"{ONE}/messages?limit=100").data
+    shown = api.get(f"{CONVERSATION}/messages?limit=100").data
     assert {one["item"]["text"].split()[0] for one in shown} == {"New"}
     assert len(shown) == 40
 
@@ -230,7 +235,7 @@ def test_the_newest_messages_cost_the_same_for_any_transcript(api: Api) -> None:
     for count in (10, 2_000):
         api.post(STATE, {"turns": [turn(number, "word " * 20) for number in range(count)]})
         with metered() as used:
-            assert len(api.get(ONE).data["messages"]) == min(count, 20)
+            assert len(api.get(CONVERSATION).data["messages"]) == min(count, 20)
         costs.append(used.reads)
     assert costs[1] <= costs[0] + 4
 

@@ -55,14 +55,14 @@ def visitor_view(api: Api, agent_id: str) -> Any:
     return answer.json
 
 
-@pytest.mark.parametrize("model", PUBLIC, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("model", PUBLIC, ids=lambda model: model.__name__)
 def test_it_is_decided_of_every_member_whether_a_visitor_token_is_shown_it(model: type[WireModel]) -> None:
     public, private = PUBLIC[model].split(), PRIVATE[model].split()
     assert sorted([*public, *private]) == sorted(model.model_fields)
     assert marked(model, "x-public") == set(public)
 
 
-@pytest.mark.parametrize("model", PUBLIC, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("model", PUBLIC, ids=lambda model: model.__name__)
 def test_no_public_member_is_secret_and_every_object_inside_is_in_a_list(model: type[WireModel]) -> None:
     assert not marked(model, "x-public") & marked(model, "x-secret")
     assert set(projections.nested_models(model).values()) <= PUBLIC.keys()

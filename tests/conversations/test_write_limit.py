@@ -25,9 +25,9 @@ def index_units(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     def recorded(self: Any, table: str, old: capacity.Item, new: capacity.Item) -> Iterator[int]:
         described = self._described(table)
         for index in described.get("GlobalSecondaryIndexes", []):
-            one = {**described, "GlobalSecondaryIndexes": [index]}
+            described_index = {**described, "GlobalSecondaryIndexes": [index]}
             with monkeypatch.context() as patch:
-                patch.setattr(self, "_described", lambda _, one=one: one)
+                patch.setattr(self, "_described", lambda _, described=described_index: described)
                 units = [*entry(self, table, old, new)]
             key = f"{index['IndexName']} of {index['KeySchema'][0]['AttributeName']}"
             if units and table.endswith("-conversations"):

@@ -275,7 +275,7 @@ def test_an_access_token_is_warned_of_what_outlives_it(api: Api, workspace: NewW
     callers = {"workspace": api, "access": Api(workspace.access_token), "scoped": holder(api, *scopes.ALL)}
     caller = callers[kind]
     webhook = f"/v3/webhooks/{api.post('/v3/webhooks', webhook_body()).data['id']}"
-    found = {
+    warnings = {
         "agent": warned(caller.post("/v3/agents", {"agent": {}})),
         "client": warned(caller.post("/v3/clients", {"client": {"dashboardPassword": "correct horse"}})),
         "client without a password": warned(caller.post("/v3/clients", {"client": {"dashboardPassword": None}})),
@@ -291,4 +291,4 @@ def test_an_access_token_is_warned_of_what_outlives_it(api: Api, workspace: NewW
         "change": ["webhook"],
         "rotation": ["webhook.signingSecret"],
     }
-    assert found == ({one: [] for one in lasting} if kind == "workspace" else lasting)
+    assert warnings == ({one: [] for one in lasting} if kind == "workspace" else lasting)

@@ -89,10 +89,10 @@ def test_lists_of_agents_skip_tombstones_and_fill_their_pages(api: Api) -> None:
         api.post(f"/v2/agents/a{number:02}", {})
     for number in (0, 1, 2, 3, 4, 6, 7, 11):
         assert api.delete(f"/v3/agents/a{number:02}").status == 200
-    shown: list[list[str]] = []
+    pages: list[list[str]] = []
     cursor: str | None = ""
     while cursor is not None:
         answer = api.get(f"/v3/agents?limit=2{cursor}")
-        shown.append([one["id"] for one in answer.data])
+        pages.append([one["id"] for one in answer.data])
         cursor = f"&cursor={answer.json['nextCursor']}" if "nextCursor" in answer.json else None
-    assert shown == [["a05", "a08"], ["a09", "a10"]]
+    assert pages == [["a05", "a08"], ["a09", "a10"]]

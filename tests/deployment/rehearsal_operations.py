@@ -23,7 +23,9 @@ def call_every_operation(api: Gateway) -> int:
     }
     known, calls = ExampleValues(), 0
     names = [*EXAMPLES, *sorted(operations.keys() - EXAMPLES.keys())]
-    for name in sorted(names, key=lambda one: (one.startswith("delete_"), one == "delete_agent")):
+    for name in sorted(
+        names, key=lambda operation_id: (operation_id.startswith("delete_"), operation_id == "delete_agent")
+    ):
         method, path, description = operations[name]
         if "{number}" in path:  # versions are stored later by a stream function
             continue

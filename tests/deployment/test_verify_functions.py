@@ -45,7 +45,7 @@ def check_permissions(iam: Any) -> list[str]:
     return problems(functions.check_permissions(deployed(iam=iam, **{"lambda": Configured()})))
 
 
-first_function = pytest.mark.parametrize("function", declared_functions()[:1], ids=lambda one: one.name)
+first_function = pytest.mark.parametrize("function", declared_functions()[:1], ids=lambda function: function.name)
 
 
 @first_function

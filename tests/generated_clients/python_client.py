@@ -57,12 +57,12 @@ def pages() -> None:
     created, listed, read = asyncio.run(_create_and_list(1_000))
     assert len(created) == 1_000
     assert listed == Counter(created)
-    with Client(ADDRESS, KEY, event_hooks={"response": [lambda answer: requested.append(answer.url)]}) as client:
-        requested: list[httpx.URL] = []
+    with Client(ADDRESS, KEY, event_hooks={"response": [lambda answer: urls.append(answer.url)]}) as client:
+        urls: list[httpx.URL] = []
         assert Counter(lead.id for lead in iterate(list_leads.sync, client, "pages")) == listed
-        assert len(requested) == read == 10
+        assert len(urls) == read == 10
         assert len(list(iterate(list_leads.sync, client, "pages", limit=7))) == 1_000
-        assert len(requested) == 10 + 143
+        assert len(urls) == 10 + 143
         ndjson = models.ExportFormat.NDJSON
         exported = list(export(export_leads.sync_detailed, client, agent_id="pages", format_=ndjson))
         lines = "".join(exported).splitlines()

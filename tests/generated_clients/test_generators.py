@@ -132,7 +132,7 @@ def test_the_generated_typescript_client_compiles_and_runs_the_tour(
 def test_schemathesis_finds_nothing_in_a_run(run: Run, tmp_path: Path) -> None:  # noqa: F811
     """Schemathesis runs with its default settings, except that its cases are the same in every run."""
     headers = ("--header", f"Authorization: Bearer {new_key(run)}")
-    found = ran(
+    output = ran(
         *(
             SCRIPTS / "schemathesis",
             "--config-file",
@@ -145,5 +145,5 @@ def test_schemathesis_finds_nothing_in_a_run(run: Run, tmp_path: Path) -> None: 
         cwd=tmp_path,
         SCHEMATHESIS_HOOKS=str(HERE / "hooks.py"),
     )
-    assert re.search(r"(\d+) generated, \1 passed", re.sub(r", \d+ skipped", "", found)), found
-    assert "returned only 401/403" not in found, "the key was not accepted"
+    assert re.search(r"(\d+) generated, \1 passed", re.sub(r", \d+ skipped", "", output)), output
+    assert "returned only 401/403" not in output, "the key was not accepted"

@@ -34,15 +34,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of an environment that contains only the wheel and its locked dependencies."""
     folder = tmp_path_factory.mktemp("installed")
-    found = folder / "bin" / "python"
+    executable = folder / "bin" / "python"
     for line in (
         ("venv", "--clear", "--python", sys.executable, folder),
-        ("pip", "install", "--python", found, "--constraints", ROOT / "requirements/dev.lock", wheel),
+        ("pip", "install", "--python", executable, "--constraints", ROOT / "requirements/dev.lock", wheel),
     ):
         command, environment = uv.command(*map(str, line))
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-    return found
+    return executable
 
 
 def test_the_wheel_has_every_operation_and_needs_two_packages(wheel: Path) -> None:

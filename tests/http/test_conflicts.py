@@ -42,17 +42,17 @@ def test_a_retried_view_answers_like_a_view_that_ran_once(
     case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
     """19 commits fail. Every run gets the same random values, so the response differs if a run changes its input."""
-    found = []
+    results = []
     for conflicts in (0, 19):
         with new_world(monkeypatch) as world, failing_commits(world, conflicts):
             world.reseed()
             answer = world.send(case, KEY)
-            found.append(
+            results.append(
                 (answer.status, answer.text, answer.headers.get("etag"), list(map(len, stored_records().values())))
             )
             assert REPLAYED not in answer.headers
-    assert found[0][0] == 200
-    assert found[1] == found[0]
+    assert results[0][0] == 200
+    assert results[1] == results[0]
     count_cases(states=2, requests=2)
 
 

@@ -137,11 +137,11 @@ def test_a_view_that_refuses_after_its_duplicate_replays_the_duplicate_s_answer(
 ) -> None:
     """The precondition no longer holds after the duplicate's commit."""
     tag = world.api.get("/v3/agents/support").headers["etag"]
-    given = {name: tag if value == "tag" else value for name, value in headers.items()}
-    first = world.send(case, KEY, **given)
-    assert world.send(case, "another", **given).status == 412
+    sent_headers = {name: tag if value == "tag" else value for name, value in headers.items()}
+    first = world.send(case, KEY, **sent_headers)
+    assert world.send(case, "another", **sent_headers).status == 412
     hide_stored_keys(monkeypatch)
-    assert is_replay(first, world.send(case, KEY, **given))
+    assert is_replay(first, world.send(case, KEY, **sent_headers))
 
 
 @pytest.mark.parametrize("case_id", ["agent change", "client create", "state replace", "webhook create"])
@@ -234,7 +234,7 @@ def test_a_write_that_the_sdk_retries_has_one_effect_and_one_answer(
     count_cases: CaseCounter,
 ) -> None:
     """moto ignores transaction tokens, so a version tag identifies the applied write."""
-    found = []
+    results = []
     for lost in (False, True):
         with new_world(monkeypatch) as world:
             world.reseed()
@@ -245,13 +245,13 @@ def test_a_write_that_the_sdk_retries_has_one_effect_and_one_answer(
             else:
                 answer = world.send(case_named(case_id), key)
             assert REPLAYED not in answer.headers
-            found.append(
+            results.append(
                 (answer.status, answer.text, answer.headers.get("etag"), list(map(len, stored_records().values())))
             )
             if key:
                 assert is_replay(answer, world.send(case_named(case_id), key))
-    assert found[0][0] == 200
-    assert found[1] == found[0]
+    assert results[0][0] == 200
+    assert results[1] == results[0]
     count_cases(faults=1, states=1)
 
 

@@ -101,7 +101,7 @@ def test_errors_after_the_agent_was_read_contain_its_platform(api: Api, agent_id
     made = api.post("/agents/support/interact/ann/visitor-tokens", {"token": {}}).data
     headers = {**api._headers, "Content-Type": "application/json"}
     api.delete("/v3/agents/support/convos/ann")
-    found = {
+    platforms = {
         "the visitor's conversation is deleted": Api(made["token"]).post(STATE),
         "a precondition": api.call("POST", STATE, {"turns": []}, {**headers, "If-Match": '"x"'}),
         "a malformed precondition": api.call("POST", STATE, {"turns": []}, {**headers, "If-Match": "x"}),
@@ -109,9 +109,11 @@ def test_errors_after_the_agent_was_read_contain_its_platform(api: Api, agent_id
         "a duplicated id": api.post(STATE, {"turns": [{"messages": [{"mid": "a"}, {"mid": "a"}]}]}),
         "a large member": api.post(STATE, {"metadata": {"userName": "x" * 70_000}}),
     }
-    assert {name: answer.status for name, answer in found.items()} == dict(
-        zip(found, (404, 412, 400, 429, 400, 413), strict=True)
+    assert {name: answer.status for name, answer in platforms.items()} == dict(
+        zip(platforms, (404, 412, 400, 429, 400, 413), strict=True)
     )
-    assert {name: answer.json.get("platformName") for name, answer in found.items()} == dict.fromkeys(found, "vf")
+    assert {name: answer.json.get("platformName") for name, answer in platforms.items()} == dict.fromkeys(
+        platforms, "vf"
+    )
     for unread in (api.post(STATE, {"turns": 5}), api.post(STATE.replace("support", "no"), {})):
         assert "platformName" not in unread.json

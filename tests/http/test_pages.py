@@ -44,12 +44,12 @@ class PagedList(NamedTuple):
 
     def pages(self, limit: int) -> list[list[Any]]:
         """Return all pages; each page starts at the cursor of the previous page."""
-        found, cursor = [], ""
+        items, cursor = [], ""
         for _ in range(20):
             answer = self.get(f"?limit={limit}&cursor={cursor}")
-            found.append(answer.data)
+            items.append(answer.data)
             if "nextCursor" not in answer.json:
-                return found
+                return items
             cursor = answer.json["nextCursor"]
         raise AssertionError("the list does not end")
 

@@ -30,7 +30,7 @@ def leads(api: Api, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     """Create one lead per hour, alternating between the agents; return the lead names by agent, newest first."""
     now = [START]
     monkeypatch.setattr(clock, "milliseconds", lambda: now[0] * 1000)
-    found: dict[str, list[str]] = {agent_id: [] for agent_id in sorted(LEADS)}
+    ids: dict[str, list[str]] = {agent_id: [] for agent_id in sorted(LEADS)}
     for agent_id in LEADS:
         api.post(f"/v2/agents/{agent_id}", {"title": f"Agent {agent_id.upper()}"})
     for number in range(max(LEADS.values())):
@@ -39,8 +39,8 @@ def leads(api: Api, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
             name = f"{agent_id}{number}"
             members = {"name": name, "email": f"{name}@X.test", "phone": "+31 20 55"}
             assert api.post("/v3/leads", lead_body(agent_id, **members)).status == 200
-            found[agent_id].insert(0, name)
-    return found
+            ids[agent_id].insert(0, name)
+    return ids
 
 
 def found_leads(api: Api, limit: int = 2, **query: Any) -> list[str]:

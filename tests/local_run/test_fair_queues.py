@@ -51,9 +51,9 @@ def test_delayed_messages_are_not_in_flight_and_are_not_chosen() -> None:
 def test_the_engine_takes_only_the_chosen_messages() -> None:
     queue = {"name": "q", "messages": [*waiting("a", 20), *waiting("b", 1)]}
 
-    def collect(given: dict[str, Any], most: int, visibility: int) -> list[dict[str, Any]]:
-        assert (given["name"], visibility) == ("q", 30)
-        found: list[dict[str, Any]] = given["messages"][:most]
+    def collect(queue: dict[str, Any], most: int, visibility: int) -> list[dict[str, Any]]:
+        assert (queue["name"], visibility) == ("q", 30)
+        found: list[dict[str, Any]] = queue["messages"][:most]
         return found
 
     assert [one["id"] for one in in_turn(collect)(queue, 3, 30)] == ["a0", "b0", "a1"]

@@ -56,23 +56,23 @@ def test_an_existing_queue_is_updated_to_the_template(engine: None) -> None:
 
 
 def test_the_indexes_and_streams_that_an_earlier_version_did_not_have_are_added(engine: None) -> None:
-    dynamodb, wanted = boto3.client("dynamodb"), {}
+    dynamodb, expected = boto3.client("dynamodb"), {}
     for name in dynamodb.list_tables()["TableNames"]:
-        wanted[name] = dynamodb.describe_table(TableName=name)["Table"]
+        expected[name] = dynamodb.describe_table(TableName=name)["Table"]
         dynamodb.delete_table(TableName=name)
-        keys = {one["AttributeName"] for one in wanted[name]["KeySchema"]}
-        definitions = [one for one in wanted[name]["AttributeDefinitions"] if one["AttributeName"] in keys]
-        older = {"KeySchema": wanted[name]["KeySchema"], "AttributeDefinitions": definitions}
+        keys = {one["AttributeName"] for one in expected[name]["KeySchema"]}
+        definitions = [one for one in expected[name]["AttributeDefinitions"] if one["AttributeName"] in keys]
+        older = {"KeySchema": expected[name]["KeySchema"], "AttributeDefinitions": definitions}
         dynamodb.create_table(TableName=name, BillingMode="PAY_PER_REQUEST", **older)
 
     for _ in range(2):
         tables.create_missing(storage.sdk_client, settings.table_prefix())
 
-    for name, before in wanted.items():
+    for name, before in expected.items():
         found = dynamodb.describe_table(TableName=name)["Table"]
         assert indexes(found) == indexes(before)
         assert found.get("StreamSpecification") == before.get("StreamSpecification")
-    assert sum(map(len, map(indexes, wanted.values()))) > 4
+    assert sum(map(len, map(indexes, expected.values()))) > 4
 
 
 def indexes(table: Any) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def test_the_table_of_conflicts_follows_from_the_operations() -> None:
     }
     rows = [
         (f"`{one.code}`", str(one.__doc__).partition("\n")[0], f"`{one.__module__.replace('.', '/')}.py`")
-        for one in sorted(conflicts, key=lambda one: one.code)
+        for one in sorted(conflicts, key=lambda operation: operation.code)
     ]
     table = generated_docs.table(["`code`", "Cause", "Declared in"], rows)
     generated_docs.check("docs/decisions.md", "conflicts", table)
@@ -137,7 +137,7 @@ def operations_answering(
     """Return the operations for which `send` returns this status; assert that each response matches the document."""
     names = set()
     # Deletions run last, so that all records exist until then.
-    for name, operation in sorted(operations.items(), key=lambda one: one[0] in DELETIONS):
+    for name, operation in sorted(operations.items(), key=lambda operation: operation[0] in DELETIONS):
         answer = send(operation)
         if answer.status == status:
             names.add(name)
@@ -219,7 +219,7 @@ def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
         monkeypatch.setattr("chalicelib.extensions.reports.report.MAX_AGENTS", 0)
     monkeypatch.setattr(calls, "_METHODS", ())
     answering = operations_answering(
-        409, lambda one: stage.send(one, bodies.get(one.name), headers=headers.get(one.name))
+        409, lambda operation: stage.send(operation, bodies.get(operation.name), headers=headers.get(operation.name))
     )
     assert answering == CONFLICTING
 
@@ -228,17 +228,22 @@ def test_409_of_a_reused_key(stage: Stage) -> None:
     """The first request claims the key, so every other request conflicts."""
     key = {"Idempotency-Key": "one"}
     assert stage.send(OPERATIONS["exchange_state"], {}, headers=key, user_id="other").status == 200
-    assert operations_answering(409, lambda one: stage.send(one, headers=key)) | CONFLICTING == documented(409)
+    assert operations_answering(409, lambda operation: stage.send(operation, headers=key)) | CONFLICTING == documented(
+        409
+    )
 
 
 def test_412_is_returned_only_where_documented(stage: Stage) -> None:
     headers = {"If-Match": '"another"'}
-    assert operations_answering(412, lambda one: stage.send(one, headers=headers)) == documented(412)
+    assert operations_answering(412, lambda operation: stage.send(operation, headers=headers)) == documented(412)
 
 
 def test_413_of_a_body_is_returned_only_where_documented(stage: Stage) -> None:
     body = b'{"x":"%s"}' % (b"x" * 3_000_000)
-    assert operations_answering(413, lambda one: stage.send(one, body), WITH_BODY) == documented(413) & WITH_BODY.keys()
+    assert (
+        operations_answering(413, lambda operation: stage.send(operation, body), WITH_BODY)
+        == documented(413) & WITH_BODY.keys()
+    )
 
 
 def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +256,10 @@ def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypat
     extensions.populate(workspace_id, stage.known.substitute(VERSIONED), LONG[-160_000:])
     declaring = raising(errors.TooLarge)
     asked = WITH_BODY | {name: OPERATIONS[name] for name in declaring}
-    assert operations_answering(413, lambda one: stage.send(one, TOO_LARGE.get(one.name)), asked) == declaring
+    assert (
+        operations_answering(413, lambda operation: stage.send(operation, TOO_LARGE.get(operation.name)), asked)
+        == declaring
+    )
 
 
 def test_413_of_a_list_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,7 +280,9 @@ def test_429_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
     monkeypatch.setattr(endpoints, "MAX_ENDPOINTS", 0)
     extensions.call("reach_limits", monkeypatch)
     stage.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 0.5}})
-    answering = operations_answering(429, lambda one: stage.send(one, CHANGES.get(one.name), user_id="visitor-2"))
+    answering = operations_answering(
+        429, lambda operation: stage.send(operation, CHANGES.get(operation.name), user_id="visitor-2")
+    )
     assert answering == documented(429)
 
 

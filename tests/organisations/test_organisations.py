@@ -85,14 +85,14 @@ def test_any_other_layout_is_refused(layout: Any, api: Api) -> None:
 # lastModified
 
 
-@pytest.mark.parametrize("given", [0, 5, 1.5, NOW + 100])
+@pytest.mark.parametrize("last_modified", [0, 5, 1.5, NOW + 100])
 def test_a_sent_time_of_the_last_change_is_stored(
-    given: float, workspace: NewWorkspace, api: Api, stop_clock: StopClock
+    last_modified: float, workspace: NewWorkspace, api: Api, stop_clock: StopClock
 ) -> None:
     stop_clock(NOW)
-    save(api, lastModified=given)
-    assert canonical(stored_organisation(workspace)["lastModified"]) == canonical(given)
-    assert canonical(api.get("/v2/orgs/acme").data["lastModified"]) == canonical(given)
+    save(api, lastModified=last_modified)
+    assert canonical(stored_organisation(workspace)["lastModified"]) == canonical(last_modified)
+    assert canonical(api.get("/v2/orgs/acme").data["lastModified"]) == canonical(last_modified)
 
 
 @pytest.mark.parametrize("left_out", [{}, {"lastModified": None}], ids=["left out", "null"])

@@ -34,15 +34,15 @@ def test_ids_of_an_organisation_that_name_nothing_are_warned_of(
         owner.post(f"/v2/agents/{agent_id}", {})
     api.delete("/v3/agents/deleted")
     api.post("/v2/clients/ann", {})
-    given = {
+    members = {
         "name": "Acme",
         "widgetIDs": ["a", "gone", "deleted", "theirs", "", "a", "gone", "not an id", "a#a", "x" * 2_000],
         "adminIDs": ["ann", "a"],
     }
     calls = (
-        [("POST", "/v2/orgs/acme", given), ("PUT", "/v2/orgs", given)]
+        [("POST", "/v2/orgs/acme", members), ("PUT", "/v2/orgs", members)]
         if is_v2
-        else [("POST", "/v3/orgs", {"organisation": given})]
+        else [("POST", "/v3/orgs", {"organisation": members})]
     )
     for method, path, body in calls:
         prefix = "" if is_v2 else "organisation."
@@ -50,7 +50,7 @@ def test_ids_of_an_organisation_that_name_nothing_are_warned_of(
         paths = [f"widgetIDs.{number}" for number in (1, 2, 3, 4, 6, 7, 8, 9)] + ["adminIDs.1"]
         assert warned(answer) == [f"{prefix}{one}" for one in paths]
         assert "gone" not in json.dumps(answer.json["warnings"])
-    assert all(one["widgetIDs"] == given["widgetIDs"] for one in api.get("/v3/orgs").data)
+    assert all(one["widgetIDs"] == members["widgetIDs"] for one in api.get("/v3/orgs").data)
 
 
 @pytest.mark.parametrize(("method", "path", "prefix"), [

@@ -52,8 +52,8 @@ class Function:
         self.written: list[int] = []
         self.writes = 0
 
-    def read(self, one: Any) -> int:
-        return self._checked(int(one["dynamodb"]["SequenceNumber"]), not self._at_write)
+    def read(self, record: Any) -> int:
+        return self._checked(int(record["dynamodb"]["SequenceNumber"]), not self._at_write)
 
     def write(self, numbers: list[int]) -> None:
         self.writes += 1
@@ -71,11 +71,11 @@ class Function:
 
 def dead_letters() -> list[dict[str, Any]]:
     found = map(json.loads, pipeline.waiting(stream_batches.DEAD_LETTER))
-    return sorted(found, key=lambda one: int(one["SequenceNumber"]))
+    return sorted(found, key=lambda value: int(value["SequenceNumber"]))
 
 
 @pytest.mark.parametrize("at_write", [True, False])
-@pytest.mark.parametrize("error", OTHER_ERRORS, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("error", OTHER_ERRORS, ids=lambda value: type(value).__name__)
 def test_a_record_that_fails_becomes_a_dead_letter_and_all_others_are_written(
     engine: None, error: Exception, at_write: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,7 +104,7 @@ def test_a_record_that_fails_becomes_a_dead_letter_and_all_others_are_written(
 
 
 @pytest.mark.parametrize("at_write", [True, False])
-@pytest.mark.parametrize("error", OUTAGES, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("error", OUTAGES, ids=lambda value: type(value).__name__)
 def test_an_outage_is_raised_and_repeated_without_a_dead_letter(engine: None, error: Exception, at_write: bool) -> None:
     function = Function({0: ValueError(), 3: error}, at_write=at_write)
     records = [record(number) for number in range(8)]

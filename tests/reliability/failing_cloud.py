@@ -151,21 +151,21 @@ class Cloud:
     # After these faults, a part of the request has taken effect.
 
     def _in_part(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
-        left_over, found = _PARTS[operation]
-        wanted = json.loads(request.body)["RequestItems"]
+        left_over, responses = _PARTS[operation]
+        requested_items = json.loads(request.body)["RequestItems"]
         done: dict[str, Any] = {}
         rest: dict[str, Any] = {}
-        for table, asked in wanted.items():
-            items = asked["Keys"] if found else asked
+        for table, part_of_table in requested_items.items():
+            items = part_of_table["Keys"] if responses else part_of_table
             cut = self.chance.randint(0, len(items))
             for part, some in ((done, items[:cut]), (rest, items[cut:])):
                 if some:
-                    part[table] = {**asked, "Keys": some} if found else some
-        answer: dict[str, Any] = {found: {table: [] for table in wanted}} if found else {}
+                    part[table] = {**part_of_table, "Keys": some} if responses else some
+        answer: dict[str, Any] = {responses: {table: [] for table in requested_items}} if responses else {}
         if done:
             request.body = json.dumps({**json.loads(request.body), "RequestItems": done}).encode()
             served = json.loads(_processed(request)[2])
-            answer = {found: {**answer[found], **served[found]}} if found else {}
+            answer = {responses: {**answer[responses], **served[responses]}} if responses else {}
         return _answered(request, 200, json.dumps({**answer, left_over: rest}))
 
     def _taken_in_part(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:

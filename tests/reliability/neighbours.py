@@ -177,13 +177,13 @@ def _neighbour(run: Run, token: str, url: str, seconds: float) -> list[float]:
 
 def _delivered(run: Run, token: str, webhook_id: str, since: int) -> set[str]:
     """Return the ids of the events delivered to an endpoint since a time."""
-    found: set[str] = set()
+    event_ids: set[str] = set()
     path = cursor = f"/v3/webhooks/{webhook_id}/deliveries?limit=100"
     while True:
         answer = _ask(run, token, "GET", cursor)
-        found.update(one["eventId"] for one in answer["data"] if one["createdAt"] >= since)
+        event_ids.update(one["eventId"] for one in answer["data"] if one["createdAt"] >= since)
         if "nextCursor" not in answer:
-            return found
+            return event_ids
         cursor = f"{path}&cursor={answer['nextCursor']}"
 
 

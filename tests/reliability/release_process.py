@@ -18,19 +18,19 @@ from app import app
 from chalicelib import clock
 
 
-def answer(asked: dict[str, Any]) -> dict[str, Any]:
+def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Invoke a handler as Lambda does."""
-    if "sources" in asked:
+    if "sources" in request:
         sources = app.event_sources
         return {"returned": [[one.handler_string, _table(one), getattr(one, "queue", "")] for one in sources]}
-    if "seconds" in asked:
+    if "seconds" in request:
         milliseconds = clock.milliseconds
-        clock.milliseconds = lambda: milliseconds() + asked["seconds"] * 1000
+        clock.milliseconds = lambda: milliseconds() + request["seconds"] * 1000
         return {"returned": None}
-    module, _, name = asked["handler"].rpartition(".")
+    module, _, name = request["handler"].rpartition(".")
     context = SimpleNamespace(aws_request_id="1", function_name=name, memory_limit_in_mb=256)
     try:
-        return {"returned": getattr(importlib.import_module(module), name)(asked["event"], context)}
+        return {"returned": getattr(importlib.import_module(module), name)(request["event"], context)}
     except Exception as error:
         return {"raised": type(error).__name__}
 

@@ -63,9 +63,9 @@ class Release(Api):
         """Advance the release's clock."""
         self._ask({"seconds": seconds})
 
-    def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         answered: dict[str, Any] = json.loads(self._process.stdout.readline())
         return answered
@@ -153,11 +153,11 @@ class EventSources:
     def _messages(self, source: Source) -> Any:
         sqs = self._sdk("sqs")
         url = sqs.get_queue_url(QueueName=source.queue)["QueueUrl"]
-        found = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=1).get("Messages", [])
-        for message in found:
+        messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=1).get("Messages", [])
+        for message in messages:
             sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-        self._did["queue messages"] += len(found)
-        return lambda_events.from_messages(found, f"arn:aws:sqs:eu-west-1:0:{source.queue}") if found else None
+        self._did["queue messages"] += len(messages)
+        return lambda_events.from_messages(messages, f"arn:aws:sqs:eu-west-1:0:{source.queue}") if messages else None
 
 
 def main() -> None:

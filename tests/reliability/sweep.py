@@ -217,11 +217,11 @@ def _checks_of(case: Case) -> list[Callable[[World], Any]]:
 
 def agents_(world: World) -> Any:
     """Return every agent, and whether the agent's key is valid."""
-    found = world.api.get("/v3/agents").data
+    agents = world.api.get("/v3/agents").data
     alive = [
-        credential_rows.find_active(tokens.fingerprint(one.get("SECRET_API_KEY", ""))) is not None for one in found
+        credential_rows.find_active(tokens.fingerprint(one.get("SECRET_API_KEY", ""))) is not None for one in agents
     ]
-    return [found, alive]
+    return [agents, alive]
 
 
 def credentials(world: World) -> Any:
@@ -268,11 +268,11 @@ def analytics(world: World) -> Any:
 
 def clients(world: World) -> Any:
     """Return every client. Check that each client owns its email address."""
-    found = world.api.get("/v2/clients").data
-    rows = [(client_rows.new(world.workspace.workspace_id, one["ID"]), one.get("email")) for one in found]
+    records = world.api.get("/v2/clients").data
+    rows = [(client_rows.new(world.workspace.workspace_id, one["ID"]), one.get("email")) for one in records]
     owned = {(item["client_id"]["S"], item["owner"]["S"]) for item in _items("clients", "workspace", world, "emails")}
     assert owned == {(client_rows._claim(row.workspace, email), row.client_id) for row, email in rows if email}
-    return found
+    return records
 
 
 def organisations(world: World) -> Any:
@@ -338,14 +338,14 @@ def _got(world: World, path: str) -> Any:
 
 def _items(table: str, attribute: str, world: World, *parts: str) -> list[dict[str, Any]]:
     """Return a partition's stored items."""
-    found = storage.sdk_client("dynamodb").query(
+    answer = storage.sdk_client("dynamodb").query(
         TableName=storage.table(table),
         KeyConditionExpression="#key = :key",
         ExpressionAttributeNames={"#key": attribute},
         ExpressionAttributeValues={":key": {"S": storage.join_key(world.workspace.workspace_id, *parts)}},
         ConsistentRead=True,
     )
-    items: list[dict[str, Any]] = found["Items"]
+    items: list[dict[str, Any]] = answer["Items"]
     return items
 
 

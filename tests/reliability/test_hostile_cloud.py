@@ -149,28 +149,30 @@ class Sequence:
     def some_ids(self) -> dict[str, str]:
         """Return ids of existing records if possible. One id in ten is unknown."""
         one_of = self.chance.choice
-        found = dict(self.ids)
+        ids = dict(self.ids)
         for name in ("agent_id", "client_id", "org_id"):
-            found[name] = one_of(["one", "two"])
-        found["user_id"] = found["convo_id"] = one_of(["one", "two", "three"])
+            ids[name] = one_of(["one", "two"])
+        ids["user_id"] = ids["convo_id"] = one_of(["one", "two", "three"])
         tools = [one for item in items()["cams-agents"] if (one := item["item"]["S"]).startswith("tool#")]
-        found["tool_id"] = one_of(tools).removeprefix("tool#") if tools else found["tool_id"]
+        ids["tool_id"] = one_of(tools).removeprefix("tool#") if tools else ids["tool_id"]
         for name, table in (("lead_id", "cams-leads"), ("webhook_id", "cams-webhooks")):
             existing = [item[name]["S"] for item in items()[table] if "document" in item]
-            found[name] = one_of(existing) if existing else found[name]
-        existing = [item for item in items()["cams-deliveries"] if item["webhook"]["S"].endswith(found["webhook_id"])]
-        found["delivery_id"] = one_of(existing)["delivery_id"]["S"] if existing else found["delivery_id"]
+            ids[name] = one_of(existing) if existing else ids[name]
+        existing = [item for item in items()["cams-deliveries"] if item["webhook"]["S"].endswith(ids["webhook_id"])]
+        ids["delivery_id"] = one_of(existing)["delivery_id"]["S"] if existing else ids["delivery_id"]
         issued = [item["credential_id"]["S"] for item in items()["cams-credentials"] if item["kind"]["S"] == "access"]
-        found["token_id"] = one_of(issued) if issued else found["token_id"]
+        ids["token_id"] = one_of(issued) if issued else ids["token_id"]
         if self.chance.random() < 0.1:
-            found[one_of(list(found))] = "unknown"
-        return found
+            ids[one_of(list(ids))] = "unknown"
+        return ids
 
 
 def normalised(lines: list[str], known: set[str]) -> list[str]:
     """Return lines with placeholders for generated values, times, and the partition keys that depend on them."""
     return sorted(
-        TIME.sub("<time>", MADE.sub(lambda one: one[0] if one[0] in known else "<new>", PARTITION.sub("#<n>", line)))
+        TIME.sub(
+            "<time>", MADE.sub(lambda match: match[0] if match[0] in known else "<new>", PARTITION.sub("#<n>", line))
+        )
         for line in lines
     )
 

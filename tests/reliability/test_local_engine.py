@@ -57,13 +57,13 @@ def story(function: Callable[[Engine], Story]) -> Callable[[Engine], Story]:
 def test_an_engine_has_the_same_contents_after_its_end(end: str, tmp_path: Path) -> None:
     with running_engine(tmp_path) as engine:
         running = [begin(engine) for begin in STORIES]
-        for one in running:
-            next(one)
+        for story in running:
+            next(story)
         if end == "kill":
             kill(engine)
     while running:
         with running_engine(tmp_path) as engine:
-            running = [one for one in running if _continues(one, engine)]
+            running = [story for story in running if _continues(story, engine)]
             if end == "kill":
                 kill(engine)
 
@@ -194,14 +194,14 @@ def an_index_that_is_added_to_a_table_has_its_items(engine: Engine) -> Story:
     client(engine, "dynamodb").put_item(TableName="cams-idempotency", Item=item)
     tables.create_missing(partial(client, engine))
     engine = yield
-    (found,) = client(engine, "dynamodb").query(
+    (indexed,) = client(engine, "dynamodb").query(
         TableName="cams-idempotency",
         IndexName="by_workspace",
         KeyConditionExpression="#shard = :shard",
         ExpressionAttributeNames={"#shard": "shard"},
         ExpressionAttributeValues={":shard": {"S": "w#0"}},
     )["Items"]
-    assert found == {name: value for name, value in item.items() if name != "body"}
+    assert indexed == {name: value for name, value in item.items() if name != "body"}
 
 
 def test_a_ttl_deletion_is_permanent_and_has_a_stream_record(tmp_path: Path) -> None:

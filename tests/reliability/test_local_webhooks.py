@@ -198,13 +198,13 @@ def _outcomes(run: Run, webhook: str) -> dict[str, int]:
 
 
 def _deliveries(run: Run, webhook: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    deliveries: list[dict[str, Any]] = []
     answer = _answered(run, "GET", path := f"/v3/webhooks/{webhook}/deliveries?limit=100")
-    found += answer["data"]
+    deliveries += answer["data"]
     while cursor := answer.get("nextCursor"):
         answer = _answered(run, "GET", f"{path}&cursor={cursor}")
-        found += answer["data"]
-    return found
+        deliveries += answer["data"]
+    return deliveries
 
 
 def _payload(run: Run, webhook: str, delivery: dict[str, Any]) -> dict[str, Any]:

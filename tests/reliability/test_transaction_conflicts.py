@@ -88,21 +88,21 @@ def error(code: str) -> Request:
 def test_a_conflicting_write_is_retried_unchanged_until_it_succeeds(
     key: str | None, case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
-    found = []
+    results = []
     for conflicts in (0, 3):
         with new_world(monkeypatch) as world:
             world.reseed()
             with counted_refusals(conflicts, writes_of(case, key)) as seen:
                 answer = world.send(case, key)
-            found.append(
+            results.append(
                 (answer.status, untimed(answer), answer.headers.get("etag"), list(map(len, stored_records().values())))
             )
             if conflicts and seen:
                 (first, *again) = seen[: conflicts + 1]
                 assert again == [first] * conflicts, "the retry must be the same request with the same token"
                 count_cases(faults=conflicts, states=1)
-    assert found[0][0] == 200
-    assert found[1] == found[0]
+    assert results[0][0] == 200
+    assert results[1] == results[0]
 
 
 def untimed(answer: Answer) -> str:

@@ -23,7 +23,7 @@ MEMBERS = [
 ]  # fmt: skip
 
 # Kind of record -> the request that all writers send.
-WANTED: dict[str, tuple[str, str, Any]] = {
+REQUESTS: dict[str, tuple[str, str, Any]] = {
     "agent": ("PATCH", "/v3/agents/support", {"agent": {"title": THREAD}}),
     "state": ("POST", STATE, {"turns": [{"from": "human", "messages": [{"mid": THREAD}]}]}),
     "metadata": ("POST", "/agents/support/interact/bo/state", {"metadata": {"userName": THREAD}}),
@@ -47,14 +47,14 @@ def run_concurrently(served: Service, action: str, what: str) -> list[list[str]]
 
 @pytest.mark.guarantee("matched")
 def test_exactly_one_of_sixteen_writers_with_the_same_etag_saves(served: Service, count_cases: CaseCounter) -> None:
-    created = served.send(*WANTED.values())
-    requests = [(*one, answer.headers["etag"]) for one, answer in zip(WANTED.values(), created, strict=True)]
+    created = served.send(*REQUESTS.values())
+    requests = [(*one, answer.headers["etag"]) for one, answer in zip(REQUESTS.values(), created, strict=True)]
 
     printed = run_concurrently(served, "save", json.dumps(requests))
 
-    for name, lines in zip(WANTED, zip(*printed, strict=True), strict=True):
+    for name, lines in zip(REQUESTS, zip(*printed, strict=True), strict=True):
         assert Counter(" ".join(lines).split()) == {"200": 1, "412": PROCESSES * THREADS - 1}, name
-    count_cases(states=len(WANTED) * PROCESSES * THREADS)
+    count_cases(states=len(REQUESTS) * PROCESSES * THREADS)
 
 
 @pytest.mark.guarantee("matched")

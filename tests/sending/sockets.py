@@ -70,16 +70,16 @@ def private(public_only: None, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[Resolve], list[str]]:
     """Replace DNS with a function that maps a name to addresses. Return the list of names that are looked up."""
-    asked: list[str] = []
+    lookups: list[str] = []
     real = socket.getaddrinfo
 
     def use(resolve: Resolve) -> list[str]:
         def fake(host: str, port: int, **options: Any) -> list[Any]:
-            asked.append(host)
+            lookups.append(host)
             answers = (real(address, port, **options) for address in resolve(host))
             return [answer for each in answers for answer in each]
 
         monkeypatch.setattr(socket, "getaddrinfo", fake)
-        return asked
+        return lookups
 
     return use

@@ -33,34 +33,34 @@ def day(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_dns_answer_is_cached_for_a_second(
     later: int, asked_for: int, private: None, day: list[int], names: Callable[[Resolve], list[str]]
 ) -> None:
-    asked = names(lambda _: ["127.0.0.1"])
-    with receiver(receivers.acknowledges) as one:
+    lookups = names(lambda _: ["127.0.0.1"])
+    with receiver(receivers.acknowledges) as endpoint:
         for _ in range(2):
-            assert post_and_check(f"http://{HOST}:{one.port}/")[0].status == 200
+            assert post_and_check(f"http://{HOST}:{endpoint.port}/")[0].status == 200
             day[0] += later
-        assert one.connections == 2
-    assert len(asked) == asked_for
+        assert endpoint.connections == 2
+    assert len(lookups) == asked_for
 
 
 def test_a_cached_dns_answer_is_checked_for_each_delivery(
     private: None, day: list[int], names: Callable[[Resolve], list[str]], watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch.refuse = True
-    asked = names(lambda _: ["127.0.0.1"])
+    lookups = names(lambda _: ["127.0.0.1"])
     assert post_and_check(f"https://{HOST}/")[0].error == "Connection failed: connectionrefusederror."
     monkeypatch.delenv("CAMS_WEBHOOK_ALLOW_PRIVATE")
     assert post_and_check(f"https://{HOST}/")[0].error == "The host resolves to an address that is not public."
-    assert asked == [HOST]
+    assert lookups == [HOST]
     assert len(watch.connects) == 1
 
 
 def test_a_failed_lookup_is_not_cached(private: None, day: list[int], names: Callable[[Resolve], list[str]]) -> None:
     def unknown_at_first(_: str) -> list[str]:
-        if len(asked) == 1:
+        if len(lookups) == 1:
             raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
         return ["127.0.0.1"]
 
-    asked = names(unknown_at_first)
+    lookups = names(unknown_at_first)
     with receiver(receivers.acknowledges) as one:
         assert [post_and_check(f"http://{HOST}:{one.port}/")[0].status for _ in range(2)] == [None, 200]
 
@@ -142,11 +142,13 @@ def test_hanging_hosts_use_a_bounded_number_of_threads(private: None, stuck: lis
 
 
 def test_a_lookup_that_is_already_running_needs_no_free_slot(private: None, stuck: list[str]) -> None:
-    with receiver(receivers.acknowledges) as one, ThreadPoolExecutor(100) as pool:
+    with receiver(receivers.acknowledges) as endpoint, ThreadPoolExecutor(100) as pool:
         for number in range(lookups.MAX_LOOKUPS - 1):
             pool.submit(post_and_check, f"http://{number}.cams.test/")
         # The deadline is long, because a loaded machine starts the threads slowly. The other lookups hang longer.
-        slow = [pool.submit(post_and_check, f"http://slow.test:{one.port}/", BODY, 10 * DEADLINE) for _ in range(20)]
+        slow = [
+            pool.submit(post_and_check, f"http://slow.test:{endpoint.port}/", BODY, 10 * DEADLINE) for _ in range(20)
+        ]
         assert {each.result()[0].status for each in slow} == {200}
     assert stuck.count("slow.test") == 1
 
@@ -155,22 +157,22 @@ def test_running_out_of_threads_fails_only_that_delivery(private: None, monkeypa
     def none_left(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    with receiver(receivers.acknowledges) as one:
+    with receiver(receivers.acknowledges) as endpoint:
         with monkeypatch.context() as full:
             full.setattr(threading.Thread, "start", none_left)
             full.setattr(lookups, "_idle", 0)
-            assert post_and_check(one.url)[0].error == "DNS lookup failed: no thread is available."
-        assert post_and_check(one.url)[0].status == 200
+            assert post_and_check(endpoint.url)[0].error == "DNS lookup failed: no thread is available."
+        assert post_and_check(endpoint.url)[0].status == 200
 
 
 def test_a_free_slot_goes_to_a_waiting_lookup(private: None, names: Callable[[Resolve], list[str]]) -> None:
-    asked = names(lambda _: time.sleep(0.02) or ["127.0.0.1"])  # type: ignore[func-returns-value]
+    lookups = names(lambda _: time.sleep(0.02) or ["127.0.0.1"])  # type: ignore[func-returns-value]
     with receiver(receivers.acknowledges) as one, ThreadPoolExecutor(300) as pool:
         urls = [f"http://{number % 200}.cams.test:{one.port}/" for number in range(300)]
         outcomes = list(pool.map(partial(post, body=BODY, headers={}, deadline_seconds=10), urls))
     assert {outcome.status for outcome in outcomes} == {200}
     assert max(outcome.duration_ms for outcome in outcomes) < 2000
-    assert 200 <= len(asked) <= 300
+    assert 200 <= len(lookups) <= 300
 
 
 def test_a_slot_that_a_waiter_does_not_need_goes_to_the_next_one(

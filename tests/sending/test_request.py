@@ -15,12 +15,12 @@ pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 
 
 def test_a_delivery_is_exactly_this_request(private: None) -> None:
-    with receiver(receivers.acknowledges) as one:
-        outcome = post(f"{one.url}/a%20b?c=d", b'{"type":"t"}', {"webhook-id": "msg_1"}, 30)
+    with receiver(receivers.acknowledges) as endpoint:
+        outcome = post(f"{endpoint.url}/a%20b?c=d", b'{"type":"t"}', {"webhook-id": "msg_1"}, 30)
     assert outcome[:2] == (200, None)
-    assert one.requests[0].decode().split("\r\n") == [
+    assert endpoint.requests[0].decode().split("\r\n") == [
         "POST /hook/a%20b?c=d HTTP/1.1",
-        f"Host: {one.address}",
+        f"Host: {endpoint.address}",
         "Content-Type: application/json",
         "Content-Length: 12",
         "Connection: close",
@@ -29,7 +29,7 @@ def test_a_delivery_is_exactly_this_request(private: None) -> None:
         "",
         '{"type":"t"}',
     ]
-    assert one.connections == 1
+    assert endpoint.connections == 1
 
 
 INJECTIONS = {
@@ -69,17 +69,17 @@ def test_a_large_body_arrives_whole(secure: bool, private: None, trusted: None, 
 
 
 def test_cookies_are_not_kept(private: None) -> None:
-    with receiver(status(200, "Set-Cookie: a=b; Path=/")) as one:
+    with receiver(status(200, "Set-Cookie: a=b; Path=/")) as endpoint:
         for _ in range(2):
-            post_and_check(one.url)
-    assert len(one.requests) == 2
-    assert not any(b"cookie" in request.lower() for request in one.requests)
+            post_and_check(endpoint.url)
+    assert len(endpoint.requests) == 2
+    assert not any(b"cookie" in request.lower() for request in endpoint.requests)
 
 
 def test_proxies_of_the_environment_are_ignored(private: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    with receiver(receivers.acknowledges) as one, receiver(receivers.acknowledges) as proxy:
+    with receiver(receivers.acknowledges) as endpoint, receiver(receivers.acknowledges) as proxy:
         for name in ("http_proxy", "https_proxy", "all_proxy"):
             monkeypatch.setenv(name, f"http://{proxy.address}")
             monkeypatch.setenv(name.upper(), f"http://{proxy.address}")
-        outcome, _ = post_and_check(one.url)
-    assert (outcome.status, one.connections, proxy.connections) == (200, 1, 0)
+        outcome, _ = post_and_check(endpoint.url)
+    assert (outcome.status, endpoint.connections, proxy.connections) == (200, 1, 0)

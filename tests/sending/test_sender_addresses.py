@@ -70,10 +70,10 @@ def test_one_private_address_among_public_ones_blocks_the_host(
 def test_a_name_is_not_resolved_again_after_the_check(watch: Watch, names: Callable[[Resolve], list[str]]) -> None:
     watch.refuse = True  # no packet leaves this machine
     with receiver(receivers.acknowledges) as inside:
-        asked = names(lambda _: ["93.184.216.34"] if len(asked) == 1 else ["127.0.0.1"])
+        lookups = names(lambda _: ["93.184.216.34"] if len(lookups) == 1 else ["127.0.0.1"])
         outcome, _ = post_and_check(f"https://{HOST}:{inside.port}/")
     assert outcome.error is not None
     assert outcome.error.startswith("Connection failed")
-    assert asked == [HOST]
+    assert lookups == [HOST]
     assert watch.connects == [("93.184.216.34", inside.port)]
     assert inside.connections == 0

@@ -26,11 +26,11 @@ def test_a_certificate_of_a_trusted_authority_is_accepted(
     tls, indicated = certificates.server(), []
     tls.sni_callback = lambda _, name, __: indicated.append(name)
     names(lambda _: ["127.0.0.1"])
-    with receiver(receivers.acknowledges, tls=tls) as one:
-        outcome, _ = post_and_check(f"https://{HOST}:{one.port}/hook")
+    with receiver(receivers.acknowledges, tls=tls) as endpoint:
+        outcome, _ = post_and_check(f"https://{HOST}:{endpoint.port}/hook")
     assert outcome[:2] == (200, None)
     assert indicated == [HOST]
-    assert f"Host: {HOST}:{one.port}\r\n".encode() in one.requests[0]
+    assert f"Host: {HOST}:{endpoint.port}\r\n".encode() in endpoint.requests[0]
 
 
 def test_a_certificate_for_an_address_is_accepted(private: None, trusted: None, certificates: Certificates) -> None:
@@ -68,12 +68,12 @@ def test_the_authority_of_the_tests_is_not_trusted_by_default(private: None, cer
 def test_an_old_version_of_tls_is_refused(
     latest: ssl.TLSVersion, private: None, trusted: None, certificates: Certificates
 ) -> None:
-    with receiver(receivers.acknowledges, tls=certificates.server(latest=latest)) as one:
-        outcome, _ = post_and_check(one.url)
+    with receiver(receivers.acknowledges, tls=certificates.server(latest=latest)) as endpoint:
+        outcome, _ = post_and_check(endpoint.url)
     assert outcome.status is None
     assert outcome.error is not None
     assert outcome.error.startswith(FAILED)
-    assert one.requests == []
+    assert endpoint.requests == []
 
 
 BAD_TLS: dict[str, tuple[Behaviour, str]] = {

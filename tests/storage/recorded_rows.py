@@ -87,13 +87,16 @@ def read(api: Api, paths: Iterable[str]) -> dict[str, Any]:
     """Return the responses at these paths, the replayed responses, and the events from the stored items."""
     answers = {path: (api.post(path, {}) if "/interact/" in path else api.get(path)).json for path in paths}
     replays = {name: _digest(_keyed(api, name).text) for name in _KEYED}
-    happened: dict[str, list[Any]] = defaultdict(list)
+    events_by_type: dict[str, list[Any]] = defaultdict(list)
     for table in pipeline.WATCHED:
         for item in items()[storage.table(table)]:
             for event in pipeline.events_of([_inserted(table, item)]):
-                happened[event.type].append(event._asdict())
-    events = {type_: min(found, key=lambda one: str(one["id"])) for type_, found in happened.items()}
-    counts = {type_: len(found) for type_, found in happened.items()}
+                events_by_type[event.type].append(event._asdict())
+    events = {
+        type_: min(events_of_type, key=lambda event: str(event["id"]))
+        for type_, events_of_type in events_by_type.items()
+    }
+    counts = {type_: len(events_of_type) for type_, events_of_type in events_by_type.items()}
     return {"answers": _without_long(answers), "replays": replays, "events": events, "counts": counts}
 
 
@@ -171,6 +174,6 @@ def _texts(value: Any) -> Any:
     return [_texts(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _bytes(found: list[dict[str, dict[str, Any]]]) -> Iterator[dict[str, dict[str, Any]]]:
-    for item in found:
+def _bytes(values: list[dict[str, dict[str, Any]]]) -> Iterator[dict[str, dict[str, Any]]]:
+    for item in values:
         yield {name: {"B": base64.b64decode(value["B"])} if "B" in value else value for name, value in item.items()}

@@ -14,9 +14,9 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
-def last_request(one: Receiver) -> tuple[str, dict[str, str], str]:
+def last_request(endpoint: Receiver) -> tuple[str, dict[str, str], str]:
     """Return the request line, headers and body of the last request that the server received."""
-    head, _, body = one.requests[-1].decode().partition("\r\n\r\n")
+    head, _, body = endpoint.requests[-1].decode().partition("\r\n\r\n")
     line, *headers = head.split("\r\n")
     return line, dict(header.split(": ", 1) for header in headers), body
 

@@ -90,7 +90,7 @@ def test_a_request_without_time_left_makes_no_call(
 def test_a_call_leaves_time_for_the_commit_of_its_key(
     api: Api, create: Create, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: list[float] = []
+    timeouts: list[float] = []
     real = calls.build_request
 
     def slowly(*arguments: Any) -> Any:
@@ -98,10 +98,10 @@ def test_a_call_leaves_time_for_the_commit_of_its_key(
         return real(*arguments)
 
     def send(_: Any, __: Any, deadline: float) -> tuple[None, str, int]:
-        given.append(deadline)
+        timeouts.append(deadline)
         return None, "Connection timed out.", 8000
 
     monkeypatch.setattr(calls, "build_request", slowly)
     monkeypatch.setattr(calls.sender, "send", send)
     assert api.post(create(serverUrl="https://tools.cams.test/"), {"arguments": {}}).status == 200
-    assert given == [8.0]
+    assert timeouts == [8.0]

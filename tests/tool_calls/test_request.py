@@ -72,16 +72,16 @@ def test_a_call_is_exactly_this_request(
     create: Create,
     private: None,
 ) -> None:
-    with receiver(echo if body is not None else reads_any(receivers.OK)) as one:
-        answer = api.post(create(serverUrl=one.url, **members), {"arguments": ARGUMENTS})
-    got_line, got_headers, got_body = last_request(one)
-    own = {"Host": one.address, "Connection": "close", "User-Agent": "cams-tools"}
+    with receiver(echo if body is not None else reads_any(receivers.OK)) as endpoint:
+        answer = api.post(create(serverUrl=endpoint.url, **members), {"arguments": ARGUMENTS})
+    got_line, got_headers, got_body = last_request(endpoint)
+    own = {"Host": endpoint.address, "Connection": "close", "User-Agent": "cams-tools"}
     if body is not None:
         own |= {"Content-Type": "application/json", "Content-Length": str(len(got_body))}
     assert (got_line, got_headers) == (f"{line} HTTP/1.1", {**own, **headers})
     assert (json.loads(got_body) if got_body else None) == body
     shown = answer.data["request"]
-    assert (shown["method"], shown["url"]) == (line.split()[0], one.url + line.split()[1].removeprefix("/hook"))
+    assert (shown["method"], shown["url"]) == (line.split()[0], endpoint.url + line.split()[1].removeprefix("/hook"))
     assert shown["headers"].keys() == headers.keys()
     assert ("body" in shown) == (body is not None)
 
@@ -147,12 +147,12 @@ def test_a_read_only_token_calls_nothing(
 
 
 def test_nothing_is_stored(api: Api, create: Create, private: None) -> None:
-    with receiver(reads_any(receivers.OK)) as one:
-        path = create(serverUrl=one.url, disabled=True)
+    with receiver(reads_any(receivers.OK)) as endpoint:
+        path = create(serverUrl=endpoint.url, disabled=True)
         before = snapshot()
         assert api.post(path, {"arguments": {}}).status == 200
     assert snapshot() == before
-    assert one.connections == 1
+    assert endpoint.connections == 1
 
 
 def test_a_repeat_with_a_key_calls_again_and_stores_nothing(
@@ -163,11 +163,11 @@ def test_a_repeat_with_a_key_calls_again_and_stores_nothing(
         "Content-Type": "application/json",
         "Idempotency-Key": "once",
     }
-    with receiver(reads_any(receivers.OK)) as one:
-        path = create(serverUrl=one.url)
+    with receiver(reads_any(receivers.OK)) as endpoint:
+        path = create(serverUrl=endpoint.url)
         first, second = (api.call("POST", path, {"arguments": {}}, headers=headers) for _ in range(2))
     assert [answer.json["data"]["response"]["status"] for answer in (first, second)] == [200, 200]
-    assert one.connections == 2
+    assert endpoint.connections == 2
     assert stored()[storage.table("idempotency")] == []
 
 

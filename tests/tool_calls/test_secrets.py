@@ -25,21 +25,23 @@ def test_no_answer_has_a_secret_of_the_tool(
     private: None,
 ) -> None:
     fields = [field("header", "Authorization", value=KEY), field("query", "token", defaultValue=KEY)]
-    with receiver(echo) as one:
-        path = create(method="POST", serverUrl=one.url, serverUrlSecret=SECRET, fields=fields)
+    with receiver(echo) as endpoint:
+        path = create(method="POST", serverUrl=endpoint.url, serverUrlSecret=SECRET, fields=fields)
         for caller in (api, Api(workspace.access_token)):
             answer = caller.post(path, {"arguments": {"number": "1042"}})
             assert answer.data["request"] == {
                 "method": "POST",
-                "url": f"{one.url}?token=***",
+                "url": f"{endpoint.url}?token=***",
                 "headers": {"Authorization": "***", "X-Tool-Secret": "***"},
                 "body": '{"number":"1042"}',
             }
             assert answer.data["response"]["headers"]["x-echo"] == "***, ***"
             body = answer.data["response"]["body"]
             assert body.count("***") == 18
-            assert all(one not in answer.text for one in ("s3cret", "canary", "czNjcmV0", "Y2FuYXJ5", "QmVhcmVy"))
-    assert last_request(one)[1]["Authorization"] == KEY
+            assert all(
+                endpoint not in answer.text for endpoint in ("s3cret", "canary", "czNjcmV0", "Y2FuYXJ5", "QmVhcmVy")
+            )
+    assert last_request(endpoint)[1]["Authorization"] == KEY
 
 
 @pytest.mark.parametrize(
@@ -55,11 +57,11 @@ def test_a_token_that_is_not_shown_secrets_cannot_send_them_to_its_own_server(
 ) -> None:
     token = Api(api.post("/v3/tokens", {"token": {"name": "CI", "scopes": ["tools:write"]}}).data["token"])
     path = create(serverUrl="https://shop.example.com/", **members)
-    with receiver(reads_any(receivers.OK)) as one:
-        assert token.patch(path.removesuffix("/test"), {"tool": {"serverUrl": one.url}}).status == 200
+    with receiver(reads_any(receivers.OK)) as endpoint:
+        assert token.patch(path.removesuffix("/test"), {"tool": {"serverUrl": endpoint.url}}).status == 200
         message = refused(token.post(path, {"arguments": {}}), 403)
         assert message == "A test of a tool with secrets requires a credential that may read secrets."
-        assert one.connections == 0
+        assert endpoint.connections == 0
 
 
 def test_a_token_that_is_not_shown_secrets_tests_a_tool_without_any(api: Api, create: Create, private: None) -> None:
@@ -69,13 +71,13 @@ def test_a_token_that_is_not_shown_secrets_tests_a_tool_without_any(api: Api, cr
         assert token.post(path, {"arguments": {"number": 1}}).data["response"]["status"] == 200
 
 
-@pytest.mark.parametrize(("value", "shown"), [("s3cret-8", "***"), ("s3cret7", "s3cret7")])
+@pytest.mark.parametrize(("value", "body"), [("s3cret-8", "***"), ("s3cret7", "s3cret7")])
 def test_a_response_masks_field_values_of_eight_characters(
-    value: str, shown: str, api: Api, create: Create, private: None
+    value: str, body: str, api: Api, create: Create, private: None
 ) -> None:
     with receiver(reads_any(b"HTTP/1.1 200 OK\r\n\r\n" + value.encode())) as one:
         path = create(serverUrl=one.url, fields=[field("header", "X-Key", value=value)])
-        assert api.post(path, {"arguments": {}}).data["response"]["body"] == shown
+        assert api.post(path, {"arguments": {}}).data["response"]["body"] == body
 
 
 @first_case

@@ -24,11 +24,11 @@ MEMBERS = {"id", "url", "events", "enabled", "description", "createdAt"}
 
 def test_an_endpoint_is_returned_when_it_is_created_and_read(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW)
-    given = {"url": URL, "events": ["agent_deleted", "lead_captured"], "description": "Ours", "enabled": False}
-    answer = api.post("/v3/webhooks", {"webhook": given})
+    members = {"url": URL, "events": ["agent_deleted", "lead_captured"], "description": "Ours", "enabled": False}
+    answer = api.post("/v3/webhooks", {"webhook": members})
     made = answer.data
     assert answer.json["message"] == "Webhook created successfully"
-    assert made == {**given, "id": made["id"], "createdAt": NOW, "signingSecret": made["signingSecret"]}
+    assert made == {**members, "id": made["id"], "createdAt": NOW, "signingSecret": made["signingSecret"]}
     answer = api.get(f"/v3/webhooks/{made['id']}")
     assert (answer.json["message"], answer.data) == ("Webhook retrieved successfully", without_secret(made))
 

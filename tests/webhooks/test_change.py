@@ -86,11 +86,11 @@ def test_repeated_creations_and_deletions_within_one_second_are_different_events
     records = stream.read()
     for record in records:
         record["dynamodb"]["ApproximateCreationDateTime"] = float(SECOND)
-    happened = events_of(records)
-    assert len(happened) == 12
-    assert len({event.id for event in happened}) == 12
+    events = events_of(records)
+    assert len(events) == 12
+    assert len({event.id for event in events}) == 12
     # Receivers sort by time, so each change to a record has a later timestamp than the previous change.
-    assert [event.payload["createdAt"] - SECOND * 1000 for event in happened] == [0, 1, 2, 3] * 3
+    assert [event.payload["createdAt"] - SECOND * 1000 for event in events] == [0, 1, 2, 3] * 3
 
 
 def test_equal_changes_of_two_workspaces_are_two_events(

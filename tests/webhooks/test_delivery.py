@@ -140,14 +140,14 @@ def test_a_requested_delivery_ignores_the_settings_of_the_endpoint(stream: Strea
     drain()
     path = f"/v3/webhooks/{webhook['id']}"
     api.patch(path, {"webhook": {"enabled": False, "events": ["agent_created"]}})
-    asked = api.post(f"{path}/test").data
-    (first,) = [one for one in deliveries(api, webhook) if one["id"] != asked["id"]]
+    delivery = api.post(f"{path}/test").data
+    (first,) = [one for one in deliveries(api, webhook) if one["id"] != delivery["id"]]
     repeated = api.post(f"{path}/deliveries/{first['id']}/redeliver").data
     drain()
     assert {post.body["type"] for post in inbox.posts} == {"organisation_created", "webhook_test"}
     assert [post.id for post in inbox.posts].count(first["eventId"]) == 2
     assert sorted(statuses(api, webhook)) == ["delivered"] * 3
-    assert len({first["id"], asked["id"], repeated["id"]}) == 3
+    assert len({first["id"], delivery["id"], repeated["id"]}) == 3
 
 
 def test_a_delivery_whose_event_has_expired_is_expired(

@@ -34,7 +34,7 @@ def fill(
     webhook_id: str,
     count: int,
     failed: Sequence[int] = (),
-    wanted: Callable[[int, str], bool] = lambda *_: True,
+    accepts: Callable[[int, str], bool] = lambda *_: True,
     unknown: Sequence[int] = (),
 ) -> list[str]:
     """Store deliveries; return all ids, newest first.
@@ -44,7 +44,7 @@ def fill(
     random_, start, rows = random.Random(7), clock.milliseconds() - count - 120_000, []
     for number in range(count):
         event_id = ids.id_at(start + number, random_.getrandbits(80))
-        while not wanted(number, event_id):
+        while not accepts(number, event_id):
             event_id = ids.id_at(start + number, random_.getrandbits(80))
         row = ledger.new(workspace.workspace_id, webhook_id, event_id, "lead_captured", event_id)
         row.claim = row.version_tag = event_id
@@ -85,7 +85,9 @@ def test_listing_failed_deliveries_reads_only_those(api: Api, workspace: NewWork
 def test_a_page_of_frequent_deliveries_reads_each_partition_once(
     query: str, api: Api, workspace: NewWorkspace, webhook_id: str
 ) -> None:
-    newest_first = fill(workspace, webhook_id, 300, wanted=lambda number, one: partition(one) == number % 8)
+    newest_first = fill(
+        workspace, webhook_id, 300, accepts=lambda number, delivery_id: partition(delivery_id) == number % 8
+    )
     with metered() as meter:
         answer = api.get(f"/v3/webhooks/{webhook_id}/deliveries{query}")
     assert [one["id"] for one in answer.data] == newest_first[:20]
@@ -97,7 +99,11 @@ def test_a_page_of_a_rare_status_examines_at_most_a_thousand_deliveries(
     api: Api, workspace: NewWorkspace, webhook_id: str
 ) -> None:
     newest_first = fill(
-        workspace, webhook_id, 1_010, wanted=lambda number, one: partition(one) == number % 8, unknown=(0, 1_008)
+        workspace,
+        webhook_id,
+        1_010,
+        accepts=lambda number, delivery_id: partition(delivery_id) == number % 8,
+        unknown=(0, 1_008),
     )
     with metered() as meter:
         answer = api.get(f"/v3/webhooks/{webhook_id}/deliveries?status=unknown")
@@ -114,15 +120,19 @@ def test_the_pages_together_have_every_delivery_once(
     api: Api, workspace: NewWorkspace, webhook_id: str, partitions: int
 ) -> None:
     newest_first = fill(
-        workspace, webhook_id, 130, range(0, 130, 2), lambda number, one: partition(one) == number % partitions
+        workspace,
+        webhook_id,
+        130,
+        range(0, 130, 2),
+        lambda number, delivery_id: partition(delivery_id) == number % partitions,
     )
-    found = pages(api, webhook_id, "limit=50")
-    assert [len(page) for page in found] == [50, 50, 30]
-    assert [one for page in found for one in page] == newest_first
+    all_pages = pages(api, webhook_id, "limit=50")
+    assert [len(page) for page in all_pages] == [50, 50, 30]
+    assert [one for page in all_pages for one in page] == newest_first
     for status, expected in (("failed", newest_first[1::2]), ("delivered", newest_first[::2])):
-        found = pages(api, webhook_id, f"limit=20&status={status}")
-        assert [len(page) for page in found] == [20, 20, 20, 5]
-        assert [one for page in found for one in page] == expected
+        all_pages = pages(api, webhook_id, f"limit=20&status={status}")
+        assert [len(page) for page in all_pages] == [20, 20, 20, 5]
+        assert [one for page in all_pages for one in page] == expected
 
 
 def test_deliveries_are_spread_evenly() -> None:

@@ -163,7 +163,7 @@ class CrashingProcess(Process):
         """Run one invocation; return False if it crashed. Only steps that this kind of invocation has reached crash."""
         plan = None
         if may_crash and kind in self._known and self._random.random() < CRASH_RATE:
-            step = min(sorted(self._known[kind]), key=lambda one: self.crashes[one])
+            step = min(sorted(self._known[kind]), key=lambda step: self.crashes[step])
             plan = step, self._random.choice((0, 0, self._random.randrange(10)))
         if self._random.random() < COLD:
             clear_caches()

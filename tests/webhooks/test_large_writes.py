@@ -61,7 +61,7 @@ def test_a_large_write_becomes_messages_of_forty_events_in_bounded_invocations(
     set_limits(messages=100)
     webhook_ids = listen(workspace.workspace_id, ENDPOINTS)
     records = write(stream, api, 1_000)
-    happened = pipeline.events_of(records)
+    events = pipeline.events_of(records)
     messages: list[str] = []
     parts = []
     for batch in batches(records, 2):
@@ -70,7 +70,7 @@ def test_a_large_write_becomes_messages_of_forty_events_in_bounded_invocations(
         assert len(sent) <= 100
         messages += sent
         parts += pipeline.waiting(queues.MAINTENANCE)
-    assert {row["event_id"]["S"] for row in stored()["cams-events"]} == {one.id for one in happened}
+    assert {row["event_id"]["S"] for row in stored()["cams-events"]} == {one.id for one in events}
     for text in parts:
         maintain([as_record(text)])
         sent = pipeline.waiting(queue.FAST)
@@ -79,7 +79,7 @@ def test_a_large_write_becomes_messages_of_forty_events_in_bounded_invocations(
     assert parts
     assert pipeline.waiting(queues.MAINTENANCE) == []  # a continuation never enqueues another continuation
     assert len(messages) == 1_000 // 40 * ENDPOINTS
-    assert pairs(messages) == {(webhook_id, one.id): 1 for webhook_id in webhook_ids for one in happened}
+    assert pairs(messages) == {(webhook_id, one.id): 1 for webhook_id in webhook_ids for one in events}
 
 
 def test_a_continuation_has_event_ids_and_no_document(
@@ -200,11 +200,11 @@ def test_a_batch_comes_again_from_the_first_record_of_the_workspace_that_failed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     other = Api(other_workspace.workspace_key)
-    for one in (api, other):
+    for client in (api, other):
         webhook = {"url": inbox.url(), "events": ["organisation_created"]}
-        assert one.post("/v3/webhooks", {"webhook": webhook}).status == 200
+        assert client.post("/v3/webhooks", {"webhook": webhook}).status == 200
     makers = (api, api, other, api, other)
-    records = [organisation(stream, one, f"org-{number}") for number, one in enumerate(makers)]
+    records = [organisation(stream, client, f"org-{number}") for number, client in enumerate(makers)]
     list_with_hosts = endpoints.list_with_hosts
 
     def failing(workspace_id: str) -> Any:
@@ -218,7 +218,7 @@ def test_a_batch_comes_again_from_the_first_record_of_the_workspace_that_failed(
     monkeypatch.setattr(endpoints, "list_with_hosts", list_with_hosts)
     assert failures(records[2:]) == []
     pipeline.drain()
-    assert sorted(post.payload["organisationName"] for post in inbox.posts) == [f"org-{one}" for one in range(5)]
+    assert sorted(post.payload["organisationName"] for post in inbox.posts) == [f"org-{client}" for client in range(5)]
 
 
 def test_a_batch_comes_again_from_the_record_that_cannot_be_read_now(
@@ -230,10 +230,10 @@ def test_a_batch_comes_again_from_the_record_that_cannot_be_read_now(
     from_change = events.from_change
     reads = iter((False, True))
 
-    def failing(one: Any) -> Any:
+    def failing(record: Any) -> Any:
         if next(reads, False):
             raise errors.Unavailable
-        return from_change(one)
+        return from_change(record)
 
     monkeypatch.setattr(events, "from_change", failing)
     assert failures(records) == [{"itemIdentifier": records[1]["dynamodb"]["SequenceNumber"]}]

@@ -290,12 +290,12 @@ def test_messages_of_a_long_transcript_are_received_once_and_in_order(
     answer = api.post(STATE, {"turns": turns})
     assert answer.status == 200, answer.text[:300]
 
-    happened = events_of(stream.read())
-    assert [event.payload["messageContent"] for event in happened] == [text[:100_000] for text in texts]
-    times = [event.payload["createdAt"] for event in happened]
+    events = events_of(stream.read())
+    assert [event.payload["messageContent"] for event in events] == [text[:100_000] for text in texts]
+    times = [event.payload["createdAt"] for event in events]
     assert times == sorted(set(times))
-    assert len({event.id for event in happened}) == len(happened)
-    assert [event.id for event in happened] == sorted(event.id for event in happened)
+    assert len({event.id for event in events}) == len(events)
+    assert [event.id for event in events] == sorted(event.id for event in events)
 
     assert api.post(STATE, {"turns": turns}).status == 200
     assert events_of(stream.read()) == []

@@ -139,11 +139,11 @@ def test_a_host_is_demoted_while_it_still_hangs(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace, set_limits: SetLimits
 ) -> None:
     set_limits(slow_seconds=0.3)
-    answer, asked = threading.Event(), threading.Event()
+    answer, has_arrived = threading.Event(), threading.Event()
 
     def hangs(connection: socket.socket, where: Receiver) -> None:
         where.requests.append(read_request(connection))
-        asked.set()
+        has_arrived.set()
         answer.wait(20)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
@@ -153,7 +153,7 @@ def test_a_host_is_demoted_while_it_still_hangs(
         happen(stream, api)
         running = threading.Thread(target=pipeline.take().run)
         running.start()
-        assert asked.wait(10)
+        assert has_arrived.wait(10)
         for _ in range(200):
             if not state_of(workspace, slow).is_quick:
                 break

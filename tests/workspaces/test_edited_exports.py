@@ -297,8 +297,8 @@ def test_no_member_of_a_wrong_type_gives_a_traceback(full: NewWorkspace, tmp_pat
                 float("inf"),
                 "\ud800",
             ):
-                one = edited(line, member, value)
-                lines = [one, exported[0]] if kind == "workspace" else [settings_line, one]
+                export = edited(line, member, value)
+                lines = [export, exported[0]] if kind == "workspace" else [settings_line, export]
                 write_lines(path, [header, *lines, {"kind": "end", "records": 2}])
                 restore(empty)
                 clear_caches()
@@ -311,7 +311,7 @@ def test_no_member_of_a_wrong_type_gives_a_traceback(full: NewWorkspace, tmp_pat
                     assert ran.stderr.count("\n") == 1, what
                 else:
                     if kind == "agent":
-                        extensions.call("fill_agent", full.workspace_id, one["agent"])
+                        extensions.call("fill_agent", full.workspace_id, export["agent"])
                     recounted = CliRunner().invoke(cams, ["tallies", "recount", "--workspace", full.workspace_id])
                     has_hour = kind == "agent" and has("reports")
                     assert (recounted.exit_code, "and 1 other periods, for" in recounted.output) == (0, has_hour), what

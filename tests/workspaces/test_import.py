@@ -17,7 +17,7 @@ from tests.workspaces.workspace_rows import of
 
 def test_an_import_elsewhere_gives_an_equal_export(full: NewWorkspace, tmp_path: Path) -> None:
     api = Api(full.workspace_key)
-    shown = {
+    exports = {
         path: (api.get(path).json, api.get(path).headers.get("etag"))
         for path in ("/v2/agents/support", "/v3/agents/support-2", "/v2/clients", "/v2/agents/support/convos")
     }
@@ -35,7 +35,7 @@ def test_an_import_elsewhere_gives_an_equal_export(full: NewWorkspace, tmp_path:
     assert (tmp_path / "two").read_bytes() == before
     succeed("resume", full.workspace_id)
     clear_caches()
-    assert {path: (api.get(path).json, api.get(path).headers.get("etag")) for path in shown} == shown
+    assert {path: (api.get(path).json, api.get(path).headers.get("etag")) for path in exports} == exports
     assert {name: api.post(state.format(name), {}).text for name in states} == states
     # A change after the import causes an event for each subscribed endpoint.
     endpoints = [one for one in api.get("/v3/webhooks").data if "agent_updated" in one["events"]]

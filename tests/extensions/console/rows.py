@@ -107,15 +107,15 @@ class World(NamedTuple):
 
     def path(self, route: str) -> str:
         """Return a route's path, with the record ids of the organisation `acme`."""
-        return re.sub(r"{(\w+)}", lambda found: self.ids[found[1]], route)
+        return re.sub(r"{(\w+)}", lambda match: self.ids[match[1]], route)
 
     def browser(self, email: str) -> Browser:
         """Sign in as a client, or as an operator if the email is empty; return the browser."""
-        found = Browser(self.workspace.workspace_id)
-        found.start_session(
+        browser = Browser(self.workspace.workspace_id)
+        browser.start_session(
             **({"email": email, "password": PASSWORD} if email else {"key": self.workspace.workspace_key})
         )
-        return found
+        return browser
 
 
 def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:

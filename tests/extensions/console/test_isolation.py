@@ -32,7 +32,7 @@ class Place(NamedTuple):
     def path(self, workspace_id: str) -> str:
         """Return the route's address, with the ids of the records in `workspace_api`."""
         values = {"workspace": workspace_id, "agent_id": "support", "convo_id": "ann", "client_id": "bo", "name": "x"}
-        return re.sub(r"{(\w+)}", lambda found: values.get(found[1], "unknown"), self.route)
+        return re.sub(r"{(\w+)}", lambda match: values.get(match[1], "unknown"), self.route)
 
 
 PLACES = sorted(

@@ -47,7 +47,7 @@ def test_a_client_without_settings_gets_no_mail(mailing: Mailing, workspace_api:
         {"canAccess": []},
         {"canAccess": ["/leads"]},
     ],
-    ids=lambda one: json.dumps(one),
+    ids=lambda value: json.dumps(value),
 )
 def test_who_sees_nothing_or_has_no_address_gets_no_mail(
     change: dict[str, Any], mailing: Mailing, workspace_api: Api

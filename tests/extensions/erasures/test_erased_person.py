@@ -159,7 +159,7 @@ def test_a_person_is_found_nowhere_after_their_erasure(
     others, neighbour = items_of(other_workspace), of_neighbour()
     conversations = {f"conversations {one}" for one in ("conversation", "turns", "received", "mid")}
     assert kinds() == conversations | {"leads", "analytics", "events", "idempotency"}
-    found = erase(api, pass_time, **PERSON)
+    erasure = erase(api, pass_time, **PERSON)
     left = [
         one
         for one in decrypted_items.items()
@@ -167,11 +167,11 @@ def test_a_person_is_found_nowhere_after_their_erasure(
     ]
     assert [(one.table, one.keys, one.text[:300]) for one in left] == []
     assert [one for one in decrypted_items.messages() if marked(one[1])] == []
-    assert not marked(json.dumps(found))
+    assert not marked(json.dumps(erasure))
     # The person's data in the other workspace is kept, and so is the other person's data in this workspace.
     assert items_of(other_workspace) == others
     assert of_neighbour() == neighbour
-    counts = found["receipt"]["counts"]
+    counts = erasure["receipt"]["counts"]
     assert counts == {
         **dict.fromkeys(by_name(), 0),
         "conversations": 7,

@@ -23,11 +23,11 @@ def test_an_erasure_removes_the_versions_that_have_the_person(history: History, 
     api.patch("/v3/agents/support", {"agent": {"description": None}})
     api.post("/v2/clients/ann@x.test", {"name": "Ann", "email": "ann@x.test"})
     assert (len(history.versions("agents/support")), len(history.of("clients/ann@x.test"))) == (2, 1)
-    asked = api.post("/v3/erasures", {"erasure": {"email": "ANN@x.test"}}).data["id"]
+    erasure_id = api.post("/v3/erasures", {"erasure": {"email": "ANN@x.test"}}).data["id"]
     for _ in range(2):
         erasing.erase({"Records": take("erasures")}, None)
         pass_time(90)
-    receipt = api.get(f"/v3/erasures/{asked}").data["receipt"]
+    receipt = api.get(f"/v3/erasures/{erasure_id}").data["receipt"]
     assert receipt["counts"]["history"] == 2
     assert history.of("clients/ann@x.test") == []
     (left,) = history.versions("agents/support")

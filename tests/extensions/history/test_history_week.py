@@ -181,14 +181,14 @@ def _compare(
             pass_time(WEEK // number)
     records = stream.read(*TABLES)
     faults = _keep_all(records, week.chance, patch)
-    found = flatten(read_pages(api, "/v3/history", 100))
+    entries = flatten(read_pages(api, "/v3/history", 100))
     expected = [one if one.changed is not None else one._replace(changed=()) for one in week.expected]
-    assert Counter(map(_as_expected, found)) == Counter(expected)
-    assert [one["id"] for one in found] == sorted((one["id"] for one in found), reverse=True)
-    assert all(one["changed"] for one in found if one["operation"] == "create")
-    assert SECRET not in str(found)
-    assert len(found) >= number // 2
-    count_cases(faults=faults, states=len(found))
+    assert Counter(map(_as_expected, entries)) == Counter(expected)
+    assert [one["id"] for one in entries] == sorted((one["id"] for one in entries), reverse=True)
+    assert all(one["changed"] for one in entries if one["operation"] == "create")
+    assert SECRET not in str(entries)
+    assert len(entries) >= number // 2
+    count_cases(faults=faults, states=len(entries))
 
 
 def _as_expected(change: Record) -> ExpectedEntry:

@@ -94,7 +94,7 @@ def test_a_year_fits_eighty_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "before", "shown"),
+    ("now", "before", "printed"),
     [
         (99_999_999, 99_999_999, ("99,999,999", "±0%")),
         (99_999_999, 1_000_000, ("1,000,000", "+9900%")),
@@ -103,12 +103,12 @@ def test_a_year_fits_eighty_columns() -> None:
         (10**15, 10**15, ("1e+15", "±0%")),
     ],
 )
-def test_no_number_is_cut(now: int, before: int, shown: tuple[str, ...]) -> None:
+def test_no_number_is_cut(now: int, before: int, printed: tuple[str, ...]) -> None:
     """A truncated number would look like another, smaller number."""
     series = [entry(number * DAY, *[1] * 7) for number in range(31)]
     report = {"series": series, "totals": entry(0, *[now] * 7, averageSeconds=2_592_000)}
     text = draw({**report, "previous": entry(0, *[before] * 7)}, {"origin": [{"value": "x", **report}]})
-    assert "…" not in text and all(part in text for part in (*shown, "43200:00", "█" * 31))
+    assert "…" not in text and all(part in text for part in (*printed, "43200:00", "█" * 31))
 
 
 @pytest.mark.parametrize(("width", "has_trend"), [(80, True), (60, True), (56, True), (55, False), (47, False)])
@@ -159,10 +159,11 @@ def test_an_agent_without_counts_has_a_sentence_instead() -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "before", "shown"), [(0, 0, "–"), (3, 0, "new"), (0, 3, "-100%"), (1_001, 1_000, "±0%"), (20, 1, "+1900%")]
+    ("now", "before", "printed"),
+    [(0, 0, "–"), (3, 0, "new"), (0, 3, "-100%"), (1_001, 1_000, "±0%"), (20, 1, "+1900%")],
 )
-def test_a_change_is_in_per_cent(now: int, before: int, shown: str) -> None:
-    assert drawing.change(now, before) == shown
+def test_a_change_is_in_per_cent(now: int, before: int, printed: str) -> None:
+    assert drawing.change(now, before) == printed
 
 
 @pytest.fixture

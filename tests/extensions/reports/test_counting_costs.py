@@ -175,11 +175,11 @@ def changes_of_an_hour(agent: str, number: int, day: int) -> list[CountedChange]
 
 
 def cost_of_an_hour(
-    agent: str, pending: list[CountedChange], day: int, at: Callable[[int], None], wanted: list[str]
+    agent: str, pending: list[CountedChange], day: int, at: Callable[[int], None], recounts: list[str]
 ) -> Meter:
     """Return the cost of counting these changes on a day for which 12 hours are already counted.
 
-    `at` sets the clock to a number of seconds after `START`. The recount requests are appended to `wanted`.
+    `at` sets the clock to a number of seconds after `START`. The recount requests are appended to `recounts`.
     """
     start = START + day * 86_400
     for row in rows_of_day(agent, start, min(len(pending), SAMPLE), 12):
@@ -193,9 +193,9 @@ def cost_of_an_hour(
             for begin in range(0, len(due), 25):
                 counts.record_changes(due[begin : begin + 25])
             at(day * 86_400 + now + 900)
-            for text in dict.fromkeys(wanted):
+            for text in dict.fromkeys(recounts):
                 counts.recount(*messages.parse(text, [RecountHour]))
-            wanted.clear()
+            recounts.clear()
     return meter
 
 
@@ -203,14 +203,14 @@ def test_counting_costs_as_documented(
     workspace: NewWorkspace, fixed: Callable[[int], None], api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = storage.join_key(workspace.workspace_id, create_old_agent(api))
-    wanted: list[str] = []
-    monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))
+    recounts: list[str] = []
+    monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: recounts.extend(texts))
     for day, number in enumerate((1, 5, 20, 50, 100, 300, 1_000)):
-        meter = cost_of_an_hour(agent, changes_of_an_hour(agent, number, day), day, fixed, wanted)
+        meter = cost_of_an_hour(agent, changes_of_an_hour(agent, number, day), day, fixed, recounts)
         # The target is at most 1.2 write units per change if an hour contains at least a hundred changes.
         assert meter.writes / number <= 1.2 or number < 100
         if number in COUNTING_COSTS:
             check(COUNTING_COSTS[number], meter, number)
     times = (START + 7 * 86_400 + number * HOUR // DELIVERIES for number in range(DELIVERIES))
     sent = [CountedChange(agent, ids.id_at(time * 1000, time), {"deliveries": 1}, {}) for time in times]
-    check("count one of 300 deliveries of an hour", cost_of_an_hour(agent, sent, 7, fixed, wanted), DELIVERIES)
+    check("count one of 300 deliveries of an hour", cost_of_an_hour(agent, sent, 7, fixed, recounts), DELIVERIES)

@@ -151,13 +151,13 @@ def _recount(changes: Sequence[Raw], zone: str, interval: str) -> dict[int, Inte
         whole = local.replace(hour=0, minute=0, second=0) if interval == "day" else None
         return max(START, int(whole.timestamp()) if whole else second - second % HOUR)
 
-    found: dict[int, Counter[str]] = defaultdict(Counter)
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
     for second in range(START, END, HOUR):
-        found[start_of(second)].update()
+        counts[start_of(second)].update()
     of_hour = {second: start_of(second) for second in range(START, END, HOUR)}
     for one in changes:
-        found[of_hour[one.second - one.second % HOUR]].update(one.counts)
-    return {start: _interval_counts(one) for start, one in found.items()}
+        counts[of_hour[one.second - one.second % HOUR]].update(one.counts)
+    return {start: _interval_counts(one) for start, one in counts.items()}
 
 
 def _interval_counts(sums: Counter[str]) -> IntervalCounts:
@@ -170,12 +170,12 @@ def _by_value(changes: Sequence[Raw], dimension: str) -> dict[str, list[Raw]]:
     of_hours: dict[int, dict[str, list[Raw]]] = defaultdict(lambda: defaultdict(list))
     for one in changes:
         of_hours[one.second // HOUR][one.places.get(dimension) or "unknown"].append(one)
-    found: dict[str, list[Raw]] = defaultdict(list)
+    changes_by_value: dict[str, list[Raw]] = defaultdict(list)
     for values in of_hours.values():
         ranked = sorted(values, key=lambda value: (value == "other", -_size(values[value]), value))
         for place, value in enumerate(ranked):
-            found[value if place < 20 else "other"] += values[value]
-    return found
+            changes_by_value[value if place < 20 else "other"] += values[value]
+    return changes_by_value
 
 
 def _size(changes: Sequence[Raw]) -> int:
@@ -210,7 +210,7 @@ def _count(texts: list[str], chance: random.Random) -> None:
 
 
 def _inject(
-    patch: pytest.MonkeyPatch, chance: random.Random, faults: Counter[str], requested: Callable[[str], None]
+    patch: pytest.MonkeyPatch, chance: random.Random, faults: Counter[str], on_request: Callable[[str], None]
 ) -> None:
     """Make writes, requests and messages fail at random, with a probability of 1/60 at each point."""
 
@@ -233,7 +233,7 @@ def _inject(
         for text in texts:
             fail("before a message")
             if queue == QUEUE:
-                requested(text)
+                on_request(text)
         fail("after messages")
 
     def dispatched(*arguments: Any) -> Any:

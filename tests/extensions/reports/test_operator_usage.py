@@ -52,7 +52,7 @@ def run(*arguments: str) -> str:
 def test_requests_units_and_dollars_are_those_of_the_lines(workspace: NewWorkspace, log: Path) -> None:
     lines = [json.loads(line) for line in log.read_text("utf-8").splitlines() if workspace.workspace_id in line]
     assert len(lines) == 2
-    (found,) = json.loads(run("--log", str(log), "--json"))
+    (usage,) = json.loads(run("--log", str(log), "--json"))
     expected = {
         "workspace_id": workspace.workspace_id,
         **dict.fromkeys(("conversations", "messages", "interactions", "deliveries", "leads"), 0),
@@ -62,8 +62,8 @@ def test_requests_units_and_dollars_are_those_of_the_lines(workspace: NewWorkspa
         "write_units": sum(line["writeUnits"] for line in lines),
         "milliseconds": sum(line["durationMs"] for line in lines),
     }
-    dollars = float(found.pop("dollars"))
-    assert found == expected
+    dollars = float(usage.pop("dollars"))
+    assert usage == expected
     assert expected["write_units"] > 0
     units = prices.units(expected["read_units"], expected["write_units"])
     assert dollars == pytest.approx(units + prices.requests(2, expected["milliseconds"] / 1000), abs=1e-6)
@@ -128,13 +128,13 @@ class Insights:
     """A fake of Logs Insights that returns results on the third poll."""
 
     def __init__(self, status: str, rows: list[dict[str, str]]) -> None:
-        self.asked: dict[str, Any] = {}
+        self.query: dict[str, Any] = {}
         self._answers = [{"status": "Scheduled"}, {"status": "Running"}]
         results = [[{"field": name, "value": value} for name, value in row.items()] for row in rows]
         self._answers.append({"status": status, "results": results})
 
-    def start_query(self, **asked: Any) -> dict[str, str]:
-        self.asked = asked
+    def start_query(self, **query: Any) -> dict[str, str]:
+        self.query = query
         return {"queryId": "1"}
 
     def get_query_results(self, queryId: str) -> dict[str, Any]:  # noqa: N803 - the SDK's name
@@ -148,9 +148,9 @@ def test_the_lines_of_a_stage_are_added_up_by_logs_insights(monkeypatch: pytest.
     monkeypatch.setattr(storage, "sdk_client", lambda service: insights)
     found = request_lines.sum_stage(None, DAY, 2 * DAY)
     assert found == {"w": {"calls": 3, "requests": 4, "readUnits": 2.5, "writeUnits": 1, "durationMs": 70}}
-    assert insights.asked["logGroupName"] == "/aws/lambda/cams"
-    assert (insights.asked["startTime"], insights.asked["endTime"]) == (DAY, 2 * DAY - 1)
-    assert "sum(readUnits) as readUnits" in insights.asked["queryString"]
+    assert insights.query["logGroupName"] == "/aws/lambda/cams"
+    assert (insights.query["startTime"], insights.query["endTime"]) == (DAY, 2 * DAY - 1)
+    assert "sum(readUnits) as readUnits" in insights.query["queryString"]
 
 
 GOOD = (
@@ -199,7 +199,7 @@ def insights(monkeypatch: pytest.MonkeyPatch, no_pauses: None) -> Insights:
 def test_a_stage_has_a_log_group_of_its_own(insights: Insights, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "table_prefix", lambda: "cams-prod-")
     request_lines.sum_stage(None, 0, 1)
-    assert insights.asked["logGroupName"] == "/aws/lambda/cams-prod"
+    assert insights.query["logGroupName"] == "/aws/lambda/cams-prod"
 
 
 def test_a_period_beyond_the_log_is_named_in_a_sentence(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_a_period_beyond_the_log_is_named_in_a_sentence(engine: None, monkeypatc
 
 def test_a_workspace_is_asked_for_by_itself(insights: Insights) -> None:
     request_lines.sum_stage("01k", 0, 1)
-    assert ' and workspace = "01k" | stats' in insights.asked["queryString"]
+    assert ' and workspace = "01k" | stats' in insights.query["queryString"]
     with pytest.raises(click.BadParameter):
         request_lines.sum_stage('w" or 1 = 1 or "', 0, 1)
 

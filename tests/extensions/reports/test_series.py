@@ -27,9 +27,9 @@ def period(start: str, end: str, zone: str = "UTC") -> ReportPeriod:
     return ReportPeriod(local(start, zone), local(end, zone), ZoneInfo(zone))
 
 
-def lengths(one: ReportPeriod, interval: str) -> list[int]:
+def lengths(report_period: ReportPeriod, interval: str) -> list[int]:
     """Return each interval's length in hours."""
-    starts = [*one.intervals(interval), one.end]
+    starts = [*report_period.intervals(interval), report_period.end]
     return [(after - start) // HOUR for start, after in pairwise(starts)]
 
 
@@ -93,12 +93,12 @@ def test_a_month_of_any_zone_has_its_days_and_the_month_before(zone: str) -> Non
     """A period from midnight to midnight contains no hour of the previous day."""
     for month in range(1, 12):
         day, end = datetime(2026, month, 1), datetime(2026, month + 1, 1)
-        one = ReportPeriod.covering(local(day.isoformat(), zone), local(end.isoformat(), zone), ZoneInfo(zone))
-        assert len([*one.intervals("day")]) == (end - day).days
-        assert len([*one.intervals("month")]) == 1
+        whole_month = ReportPeriod.covering(local(day.isoformat(), zone), local(end.isoformat(), zone), ZoneInfo(zone))
+        assert len([*whole_month.intervals("day")]) == (end - day).days
+        assert len([*whole_month.intervals("month")]) == 1
         earlier = datetime(2026 - (month == 1), (month - 2) % 12 + 1, 1)
-        assert abs(one.before().start - local(earlier.isoformat(), zone)) <= HOUR // 2
-        assert one.before().end == one.start
+        assert abs(whole_month.before().start - local(earlier.isoformat(), zone)) <= HOUR // 2
+        assert whole_month.before().end == whole_month.start
 
 
 def test_other_edges_cover_all_that_was_asked_for() -> None:
@@ -135,36 +135,36 @@ def counts(**numbers: int) -> list[int]:
 
 
 def test_hours_are_added_to_their_interval_and_the_period_before() -> None:
-    one = period("2026-10-24", "2026-10-26", AMSTERDAM)
+    report_period = period("2026-10-24", "2026-10-26", AMSTERDAM)
     second = local("2026-10-25", AMSTERDAM)
-    found = [
-        HourlyCounts(one.start - HOUR, "", counts(messages=100)),
-        HourlyCounts(one.start, "", counts(messages=1, conversations=1, seconds=30)),
+    hours = [
+        HourlyCounts(report_period.start - HOUR, "", counts(messages=100)),
+        HourlyCounts(report_period.start, "", counts(messages=1, conversations=1, seconds=30)),
         HourlyCounts(second - HOUR, "", counts(messages=2, conversations=1, seconds=45)),
         HourlyCounts(second, "", counts(messages=4)),
-        HourlyCounts(one.end - HOUR, "", counts(messages=8)),
+        HourlyCounts(report_period.end - HOUR, "", counts(messages=8)),
     ]
-    assert series.build(one, one.before(), "day", found) == {
+    assert series.build(report_period, report_period.before(), "day", hours) == {
         "series": [
-            entry(one.start, messages=3, conversations=2, averageSeconds=38),
+            entry(report_period.start, messages=3, conversations=2, averageSeconds=38),
             entry(second, messages=12),
         ],
-        "totals": entry(one.start, messages=15, conversations=2, averageSeconds=38),
+        "totals": entry(report_period.start, messages=15, conversations=2, averageSeconds=38),
         "previous": entry(local("2026-10-22", AMSTERDAM), messages=100),
     }
 
 
 def test_agents_are_combined_into_one_count_of_each_hour_and_value() -> None:
-    one, other = counts(loads=1), counts(loads=2)
-    found = [
-        HourlyCounts(0, "NL", one),
-        HourlyCounts(0, "DE", one),
+    first, other = counts(loads=1), counts(loads=2)
+    combined = [
+        HourlyCounts(0, "NL", first),
+        HourlyCounts(0, "DE", first),
         HourlyCounts(0, "NL", other),
         HourlyCounts(HOUR, "NL", [5]),
     ]
-    expected = [(0, "DE", one), (0, "NL", counts(loads=3)), (HOUR, "NL", counts(loads=5))]
-    assert sorted(hours.combine(iter(found))) == [HourlyCounts(*each) for each in expected]
-    assert (one, other) == (counts(loads=1), counts(loads=2))
+    expected = [(0, "DE", first), (0, "NL", counts(loads=3)), (HOUR, "NL", counts(loads=5))]
+    assert sorted(hours.combine(iter(combined))) == [HourlyCounts(*each) for each in expected]
+    assert (first, other) == (counts(loads=1), counts(loads=2))
 
 
 def test_counts_of_an_earlier_release_are_shorter() -> None:
@@ -174,13 +174,13 @@ def test_counts_of_an_earlier_release_are_shorter() -> None:
 
 
 def test_groups_are_the_most_frequent_values_and_others() -> None:
-    one = period("2026-11-01", "2026-11-02")
-    found = [HourlyCounts(one.start, f"v{number:02}", counts(loads=number + 1)) for number in range(60)]
-    found += [
-        HourlyCounts(one.start, "other", counts(loads=1_000)),
-        HourlyCounts(one.start - HOUR, "v59", counts(loads=7)),
+    report_period = period("2026-11-01", "2026-11-02")
+    hours = [HourlyCounts(report_period.start, f"v{number:02}", counts(loads=number + 1)) for number in range(60)]
+    hours += [
+        HourlyCounts(report_period.start, "other", counts(loads=1_000)),
+        HourlyCounts(report_period.start - HOUR, "v59", counts(loads=7)),
     ]
-    groups = series.build_groups(one, one.before(), "day", found)
+    groups = series.build_groups(report_period, report_period.before(), "day", hours)
     assert [group["value"] for group in groups] == [*(f"v{number:02}" for number in range(10, 60)), "other"]
     assert groups[-1]["totals"]["loads"] == 1_000 + sum(range(1, 11))
     assert (groups[-2]["totals"]["loads"], groups[-2]["previous"]["loads"]) == (60, 7)

@@ -20,9 +20,9 @@ themes = st.sampled_from(
 )
 
 
-def members(**given: st.SearchStrategy[Any]) -> st.SearchStrategy[Document]:
+def members(**strategies: st.SearchStrategy[Any]) -> st.SearchStrategy[Document]:
     """Generate objects that contain some of these members. Values may be null."""
-    return st.fixed_dictionaries({}, optional={name: st.none() | one for name, one in given.items()})
+    return st.fixed_dictionaries({}, optional={name: st.none() | one for name, one in strategies.items()})
 
 
 _shared = {
@@ -83,9 +83,9 @@ def unknown_in_theme(change: Document) -> Document:
     return {"warnings": [{"path": "customThemeJSONString.own", "message": message}]} if is_there else {}
 
 
-def _is_listed(agent: Document, wanted: dict[str, str]) -> bool:
-    starred = wanted.get("starred", json.dumps(agent.get("starred", False))) == json.dumps(agent.get("starred", False))
-    return starred and wanted.get("q", "").casefold() in agent.get("title", "").casefold()[:200]
+def _is_listed(agent: Document, filters: dict[str, str]) -> bool:
+    starred = filters.get("starred", json.dumps(agent.get("starred", False))) == json.dumps(agent.get("starred", False))
+    return starred and filters.get("q", "").casefold() in agent.get("title", "").casefold()[:200]
 
 
 class AgentRules(Machine):
@@ -95,7 +95,7 @@ class AgentRules(Machine):
         """Return an agent id from either workspace, or an unknown id."""
         return str(self.known("agent", at, pick))
 
-    def shown(self, workspace: Workspace, agent_id: str, document: Document, caller: str) -> Document:
+    def rendered(self, workspace: Workspace, agent_id: str, document: Document, caller: str) -> Document:
         """Return an agent in the v3 form, as this caller receives it."""
         own = {"ID": agent_id, "id": agent_id, "ownerID": workspace.id}
         return visible({**own, **document}, "agent_v3", caller)
@@ -122,9 +122,9 @@ class AgentRules(Machine):
 
         def expected(workspace: Workspace) -> Expected:
             record.document = self.new_agent(merged({"agentPlatform": "vg"}, change))
-            shown = {"ID": MADE, "id": MADE, "ownerID": workspace.id, **record.document, "tools": []}
+            rendered = {"ID": MADE, "id": MADE, "ownerID": workspace.id, **record.document, "tools": []}
             lasting = self.lasting(at, caller, "agent.SECRET_API_KEY")
-            return Expected(success("Agent created successfully", shown, **lasting), record)
+            return Expected(success("Agent created successfully", rendered, **lasting), record)
 
         answer = self.ask("POST /v3/agents", at, caller, expected, {"agent": change})
         if answer.status == 200:
@@ -149,8 +149,8 @@ class AgentRules(Machine):
                 created = success("Agent created successfully", v2_form(made.document), **unknown_in_theme(change))
                 return Expected(created, made)
             self.saved(known, merged_v2(known.document, change))
-            shown = for_agent_key(v2_form(known.document), self.kind(self.workspace(at), caller, agent_id))
-            return Expected(success("Agent updated successfully", shown, **unknown_in_theme(change)), known)
+            rendered = for_agent_key(v2_form(known.document), self.kind(self.workspace(at), caller, agent_id))
+            return Expected(success("Agent updated successfully", rendered, **unknown_in_theme(change)), known)
 
         answer = self.ask(
             "POST /v2/agents/{agent_id}", at, caller, expected, change, condition, known, agent_id=agent_id
@@ -166,11 +166,11 @@ class AgentRules(Machine):
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("agent", agent_id)
             self.saved(record, merged(record.document, change))
-            shown = {
-                **self.shown(workspace, agent_id, record.document, "key"),
+            rendered = {
+                **self.rendered(workspace, agent_id, record.document, "key"),
                 "tools": self.tools_of(workspace, agent_id),
             }
-            return Expected(success("Agent updated successfully", shown), record)
+            return Expected(success("Agent updated successfully", rendered), record)
 
         self.ask(
             "PATCH /v3/agents/{agent_id}", at, caller, expected, {"agent": change}, condition, known, agent_id=agent_id
@@ -184,11 +184,11 @@ class AgentRules(Machine):
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("agent", agent_id)
             whole = {
-                **self.shown(workspace, agent_id, record.document, "key"),
+                **self.rendered(workspace, agent_id, record.document, "key"),
                 "tools": self.tools_of(workspace, agent_id),
             }
-            shown = visible(whole, "agent_v3", caller)
-            return Expected(success("Agent retrieved successfully", shown), record)
+            rendered = visible(whole, "agent_v3", caller)
+            return Expected(success("Agent retrieved successfully", rendered), record)
 
         if self.tools_of(self.workspace(at), agent_id) and condition in ("unless", "weak"):
             condition = None  # the ETag of an agent with tools has a second part, which the model does not compute
@@ -207,14 +207,14 @@ class AgentRules(Machine):
 
     @route("GET /v3/agents", limit=limits, query=st.sampled_from(_LISTS))
     def list_all(self, at: int, caller: str, limit: int, query: str) -> None:
-        wanted = dict(parse_qsl(query))
+        filters = dict(parse_qsl(query))
 
         def whole(workspace: Workspace) -> list[Document | None]:
             agents = {key: one.document for key, one in sorted(workspace.of("agent").items())}
-            if "sort" in wanted:
+            if "sort" in filters:
                 agents = dict(sorted(agents.items(), key=lambda item: -item[1]["lastModified"]))
             return [
-                self.shown(workspace, key, one, caller) if _is_listed(one, wanted) else None
+                self.rendered(workspace, key, one, caller) if _is_listed(one, filters) else None
                 for key, one in agents.items()
             ]
 
@@ -281,14 +281,14 @@ class AgentRules(Machine):
 
     # ---- tools ----
 
-    @route("POST /v3/agents/{agent_id}/tools", pick=picks, name=tool_names, given=tool_members)
-    def create_tool(self, at: int, caller: str, pick: int, name: str, given: Document) -> None:
+    @route("POST /v3/agents/{agent_id}/tools", pick=picks, name=tool_names, members=tool_members)
+    def create_tool(self, at: int, caller: str, pick: int, name: str, members: Document) -> None:
         agent_id, record = self.agent(at, pick), Record({})
 
         def expected(workspace: Workspace) -> Expected:
             now = clock.iso(self.seconds())
             record.document = {
-                **merged({"method": "GET"}, {"name": name, **given}),
+                **merged({"method": "GET"}, {"name": name, **members}),
                 "agentId": agent_id,
                 "userId": workspace.id,
                 "createdAt": now,
@@ -296,7 +296,7 @@ class AgentRules(Machine):
             }
             return Expected(success("Tool created successfully", {"id": MADE, **record.document}), record)
 
-        body = {"tool": {"name": name, **given}}
+        body = {"tool": {"name": name, **members}}
         answer = self.ask("POST /v3/agents/{agent_id}/tools", at, caller, expected, body, agent_id=agent_id)
         if answer.status == 200:
             self.workspace(at).of("tool")[answer.data["id"]] = record
@@ -319,13 +319,13 @@ class AgentRules(Machine):
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("tool", tool_id)
-            shown = visible({"id": tool_id, **record.document}, "tool", caller)
-            return Expected(success("Tool retrieved successfully", shown), record)
+            rendered = visible({"id": tool_id, **record.document}, "tool", caller)
+            return Expected(success("Tool retrieved successfully", rendered), record)
 
         self.ask("GET /v3/tools/{tool_id}", at, caller, expected, None, condition, known, tool_id=tool_id)
 
-    @route("PATCH /v3/tools/{tool_id}", pick=picks, given=tool_members, condition=conditions)
-    def change_tool(self, at: int, caller: str, pick: int, given: Document, condition: str | None) -> None:
+    @route("PATCH /v3/tools/{tool_id}", pick=picks, members=tool_members, condition=conditions)
+    def change_tool(self, at: int, caller: str, pick: int, members: Document, condition: str | None) -> None:
         tool_id = self.known("tool", at, pick)
         known = self.workspace(at).of("tool").get(tool_id)
 
@@ -333,11 +333,11 @@ class AgentRules(Machine):
             record = workspace.get("tool", tool_id)
             # Compare documents, because the tag of a copied tool is not known yet.
             before = record.document
-            if record.save(merged(before, given)).document is not before:
+            if record.save(merged(before, members)).document is not before:
                 record.document["updatedAt"] = clock.iso(self.seconds())
             return Expected(success("Tool updated successfully", {"id": tool_id, **record.document}), record)
 
-        body = {"tool": given}
+        body = {"tool": members}
         self.ask("PATCH /v3/tools/{tool_id}", at, caller, expected, body, condition, known, tool_id=tool_id)
 
     @route("DELETE /v3/tools/{tool_id}", pick=picks, condition=conditions)

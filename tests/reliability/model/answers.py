@@ -70,21 +70,21 @@ def assert_equal(answer: Answer, status: int, body: Any, where: str) -> None:
     assert difference is None, f"{where}: {difference}"
 
 
-def _differences(expected: Any, shown: Any, place: str) -> Any:
+def _differences(expected: Any, actual: Any, place: str) -> Any:
     if expected is MADE:
-        if not (isinstance(shown, str) and shown):
-            yield f"{place} is {shown!r}, where a generated text is expected"
-    elif isinstance(expected, dict) and isinstance(shown, dict):
-        for name in sorted({*expected, *shown}):
-            if name not in shown or name not in expected:
-                yield f"{place}.{name} is {'missing' if name in expected else 'unexpected'}: {shown.get(name)!r}"
+        if not (isinstance(actual, str) and actual):
+            yield f"{place} is {actual!r}, where a generated text is expected"
+    elif isinstance(expected, dict) and isinstance(actual, dict):
+        for name in sorted({*expected, *actual}):
+            if name not in actual or name not in expected:
+                yield f"{place}.{name} is {'missing' if name in expected else 'unexpected'}: {actual.get(name)!r}"
             else:
-                yield from _differences(expected[name], shown[name], f"{place}.{name}")
-    elif isinstance(expected, list) and isinstance(shown, list) and len(expected) == len(shown):
-        for index, (one, other) in enumerate(zip(expected, shown, strict=True)):
+                yield from _differences(expected[name], actual[name], f"{place}.{name}")
+    elif isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        for index, (one, other) in enumerate(zip(expected, actual, strict=True)):
             yield from _differences(one, other, f"{place}.{index}")
-    elif canonical(_plain(expected)) != canonical(shown):
-        yield f"{place} is {canonical(shown)[:200]}, expected {canonical(_plain(expected))[:200]}"
+    elif canonical(_plain(expected)) != canonical(actual):
+        yield f"{place} is {canonical(actual)[:200]}, expected {canonical(_plain(expected))[:200]}"
 
 
 def _plain(value: Any) -> Any:

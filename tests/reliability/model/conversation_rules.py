@@ -72,22 +72,22 @@ class ConversationRules(CopyRules):
         """Return a conversation, or None if it does not exist."""
         return self.workspace(at).of("conversation").get((agent_id, user_id))
 
-    @route("POST /v3/agents/{agent_id}/convos", pick=picks, given=members(title=texts, userID=texts, ts=_times))
-    def create_conversation(self, at: int, caller: str, pick: int, given: Document) -> None:
-        self.make_conversation(at, caller, self.agent(at, pick), given)
+    @route("POST /v3/agents/{agent_id}/convos", pick=picks, content=members(title=texts, userID=texts, ts=_times))
+    def create_conversation(self, at: int, caller: str, pick: int, content: Document) -> None:
+        self.make_conversation(at, caller, self.agent(at, pick), content)
 
-    def make_conversation(self, at: int, caller: str, agent_id: str, given: Document) -> None:
+    def make_conversation(self, at: int, caller: str, agent_id: str, content: Document) -> None:
         """Create a conversation in the service and in the model."""
         record = Record({})
 
         def expected(_: Workspace) -> Expected:
             now = self.seconds()
             counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
-            record.document = {"metadata": {**counts, **forms.merged({}, given)}, "turns": []}
-            created = {"id": MADE, "title": given.get("title"), "createdAt": clock.iso(now)}
+            record.document = {"metadata": {**counts, **forms.merged({}, content)}, "turns": []}
+            created = {"id": MADE, "title": content.get("title"), "createdAt": clock.iso(now)}
             return Expected(success("Conversation created successfully", created), record)
 
-        body = {"conversation": given}
+        body = {"conversation": content}
         answer = self.ask("POST /v3/agents/{agent_id}/convos", at, caller, expected, body, agent_id=agent_id)
         if answer.status == 200:
             made = answer.data["id"]
@@ -155,7 +155,7 @@ class ConversationRules(CopyRules):
             LIST,
             at,
             caller,
-            lambda one: self.listed(one, agent_id, (page - 1) * 20),
+            lambda workspace: self.listed(workspace, agent_id, (page - 1) * 20),
             query=f"?page={page}",
             agent_id=agent_id,
         )
@@ -163,7 +163,7 @@ class ConversationRules(CopyRules):
     @route(LIST, pick=picks)
     def list_to_the_end(self, at: int, caller: str, pick: int) -> None:
         agent_id, start = self.agent(at, pick), 0
-        answer = self.ask(LIST, at, caller, lambda one: self.listed(one, agent_id, 0), agent_id=agent_id)
+        answer = self.ask(LIST, at, caller, lambda workspace: self.listed(workspace, agent_id, 0), agent_id=agent_id)
         while answer.status == 200 and "nextCursor" in answer.json:
             start += 20
             behind = f"?cursor={answer.json['nextCursor']}"
@@ -212,22 +212,22 @@ class ConversationRules(CopyRules):
         pick=picks,
         convo_id=users,
         kind=st.sampled_from(["load", "convo"]),
-        given=_records,
+        content=_records,
         condition=conditions,
     )
     def write_analytics(
-        self, at: int, caller: str, pick: int, convo_id: str, kind: str, given: Document, condition: str | None
+        self, at: int, caller: str, pick: int, convo_id: str, kind: str, content: Document, condition: str | None
     ) -> None:
         agent_id = self.agent(at, pick)
         known = self.workspace(at).of("analytics record").get((agent_id, convo_id))
         record = known or Record({})
 
         def expected(workspace: Workspace) -> Expected:
-            record.document[kind], record.tag = forms.merged({"record": kind}, given), None
+            record.document[kind], record.tag = forms.merged({"record": kind}, content), None
             workspace.of("analytics record")[agent_id, convo_id] = record
             return Expected(success("Analytics added successfully"), record)
 
-        body = {"record": kind, **given}
+        body = {"record": kind, **content}
         self.ask(
             f"POST {ANALYTICS}", at, caller, expected, body, condition, known, agent_id=agent_id, convo_id=convo_id
         )

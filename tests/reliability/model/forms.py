@@ -54,13 +54,13 @@ def merged_v2(document: Document, change: Document) -> Document:
 
 def v2_form(document: Document) -> Document:
     """Return an agent's v2 form, which has fewer members, two renamed members, and the theme as an object."""
-    shown = {name: value for name, value in document.items() if name in V2 and name not in ("agentPlatform", THEME)}
-    shown |= {name: document[other] for name, other in RENAMED.items() if other in document}
+    form = {name: value for name, value in document.items() if name in V2 and name not in ("agentPlatform", THEME)}
+    form |= {name: document[other] for name, other in RENAMED.items() if other in document}
     if document.get("agentPlatform") in ("vg", "vf"):
-        shown["agentPlatform"] = document["agentPlatform"]
+        form["agentPlatform"] = document["agentPlatform"]
     if THEME in document:
-        shown[THEME] = json.loads(document[THEME])
-    return shown
+        form[THEME] = json.loads(document[THEME])
+    return form
 
 
 def visible(record: Document, resource: str, kind: str) -> Document:
@@ -93,17 +93,17 @@ Ids = dict[tuple[str, int], str]
 
 def answer_turns(turns: list[Document], now: int, ids: Ids) -> list[Document]:
     """Return one turn per message. The turn's time is that of the message, else of the sent turn, else of the write."""
-    shown = []
+    answer = []
     equal_messages: Counter[str] = Counter()
     for turn in turns:
         rest = {name: value for name, value in turn.items() if name != "messages"}
         rest["ts"] = now if rest.get("ts") is None else rest["ts"]
         for message in turn.get("messages") or []:
             whole = {**message, "mid": message.get("mid") or generated_id(turn, message, equal_messages, ids)}
-            shown.append({**rest, "messages": whole, "ts": rest["ts"] if message.get("ts") is None else message["ts"]})
+            answer.append({**rest, "messages": whole, "ts": rest["ts"] if message.get("ts") is None else message["ts"]})
         if not turn.get("messages"):
-            shown.append(rest)
-    return shown
+            answer.append(rest)
+    return answer
 
 
 def generated_id(turn: Document, message: Document, equal_messages: Counter[str], ids: Ids) -> Any:
@@ -113,11 +113,11 @@ def generated_id(turn: Document, message: Document, equal_messages: Counter[str]
     return ids.get((says, equal_messages[says]), MADE)
 
 
-def learn_ids(turns: list[Document], shown: list[Document], ids: Ids) -> None:
+def learn_ids(turns: list[Document], answer: list[Document], ids: Ids) -> None:
     """Store the ids that a response contains for these turns' messages."""
     equal_messages: Counter[str] = Counter()
     given = [(turn, message) for turn in turns for message in turn.get("messages") or []]
-    answered = [turn["messages"]["mid"] for turn in shown if "messages" in turn]
+    answered = [turn["messages"]["mid"] for turn in answer if "messages" in turn]
     for (turn, message), mid in zip(given, answered, strict=True):
         if not message.get("mid"):
             says = canonical([turn.get("from"), message])

@@ -12,7 +12,7 @@ from tests.reliability.model.answers import Document, Expected, Record, success
 from tests.reliability.model.conversation_rules import ConversationRules
 from tests.reliability.model.machine import Workspace, conditions, picks, route
 
-LIST, ONE = "/v3/agents/{agent_id}/convos", "/v3/agents/{agent_id}/convos/{convo_id}"
+LIST, CONVERSATION = "/v3/agents/{agent_id}/convos", "/v3/agents/{agent_id}/convos/{convo_id}"
 _WAITING = ("requested_chat", "human-chatting")
 _TAIL = 96_000  # maximum bytes of JSON in a conversation's item
 
@@ -44,7 +44,7 @@ class InboxRules(ConversationRules):
     def list_of_all(self, at: int, caller: str, limit: int) -> None:
         self.bounded("GET /v3/convos", at, caller, limit, waiting, "&inbox=true", _LISTED)
 
-    @route(f"GET {ONE}/messages", pick=picks, limit=limits)
+    @route(f"GET {CONVERSATION}/messages", pick=picks, limit=limits)
     def list_messages(self, at: int, caller: str, pick: int, limit: int) -> None:
         agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
 
@@ -52,9 +52,11 @@ class InboxRules(ConversationRules):
             return flat(workspace.get("conversation", (agent_id, convo_id)).document["turns"])
 
         message = "Messages retrieved successfully"
-        self.bounded(f"GET {ONE}/messages", at, caller, limit, whole, "", message, agent_id=agent_id, convo_id=convo_id)
+        self.bounded(
+            f"GET {CONVERSATION}/messages", at, caller, limit, whole, "", message, agent_id=agent_id, convo_id=convo_id
+        )
 
-    @route(f"GET {ONE}", pick=picks, condition=conditions)
+    @route(f"GET {CONVERSATION}", pick=picks, condition=conditions)
     def read_conversation(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
         known = self.state_record(at, agent_id, convo_id)
@@ -69,25 +71,25 @@ class InboxRules(ConversationRules):
             return Expected(success("Conversation retrieved successfully", data), record)
 
         self.ask(
-            f"GET {ONE}", at, caller, expected, None, condition, known, agent_id=agent_id, convo_id=convo_id
+            f"GET {CONVERSATION}", at, caller, expected, None, condition, known, agent_id=agent_id, convo_id=convo_id
         )  # fmt: skip
 
-    @route(f"PATCH {ONE}", pick=picks, given=_changes, condition=conditions)
-    def change_conversation(self, at: int, caller: str, pick: int, given: Document, condition: str | None) -> None:
+    @route(f"PATCH {CONVERSATION}", pick=picks, content=_changes, condition=conditions)
+    def change_conversation(self, at: int, caller: str, pick: int, content: Document, condition: str | None) -> None:
         agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
         known = self.state_record(at, agent_id, convo_id)
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("conversation", (agent_id, convo_id))
-            self.describe(record, given)
+            self.describe(record, content)
             return Expected(success("Conversation updated successfully", rendered(agent_id, record)), record)
 
-        body = {"conversation": given}
+        body = {"conversation": content}
         self.ask(
-            f"PATCH {ONE}", at, caller, expected, body, condition, known, agent_id=agent_id, convo_id=convo_id
+            f"PATCH {CONVERSATION}", at, caller, expected, body, condition, known, agent_id=agent_id, convo_id=convo_id
         )  # fmt: skip
 
-    @route(f"POST {ONE}/assign", pick=picks, to=st.sampled_from([None, None, "x1", "x2", "x3"]))
+    @route(f"POST {CONVERSATION}/assign", pick=picks, to=st.sampled_from([None, None, "x1", "x2", "x3"]))
     def assign_conversation(self, at: int, caller: str, pick: int, to: str | None) -> None:
         agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
 
@@ -99,12 +101,12 @@ class InboxRules(ConversationRules):
             return Expected(success("Conversation assigned successfully", rendered(agent_id, record)), record)
 
         body = {"assign": {"to": to}}
-        self.ask(f"POST {ONE}/assign", at, caller, expected, body, agent_id=agent_id, convo_id=convo_id)
+        self.ask(f"POST {CONVERSATION}/assign", at, caller, expected, body, agent_id=agent_id, convo_id=convo_id)
 
-    def describe(self, record: Record, given: Document) -> None:
+    def describe(self, record: Record, change: Document) -> None:
         """Change a conversation's metadata in the model."""
         before = record.document["metadata"]
-        after = forms.merged(before, given)
+        after = forms.merged(before, change)
         if canonical(after) != canonical(before):
             now = self.seconds()
             metadata = {"ts": now, **after, "lastModified": now}
@@ -119,7 +121,7 @@ def newest(workspace: Workspace) -> list[Document]:
 def waiting(workspace: Workspace) -> list[Document]:
     """Return the conversations that wait for a person, ordered by their latest activity, newest first."""
     found = [one for one in newest(workspace) if one.get("state") in _WAITING]
-    return sorted(found, key=lambda one: -one["lastModified"])
+    return sorted(found, key=lambda conversation: -conversation["lastModified"])
 
 
 def rendered(agent_id: str, record: Record) -> Document:
@@ -129,9 +131,9 @@ def rendered(agent_id: str, record: Record) -> Document:
 
 def flat(turns: list[Document]) -> list[Document]:
     """Return the messages in these turns, newest first. A message without a sender or time gets the turn's value."""
-    found = []
+    messages = []
     for turn in turns:
         if "messages" in turn:
             own = {name: one for name, one in turn["messages"].items() if one is not None or name not in ("from", "ts")}
-            found.append({**{name: turn[name] for name in ("from", "ts") if turn.get(name) is not None}, **own})
-    return found[::-1]
+            messages.append({**{name: turn[name] for name in ("from", "ts") if turn.get(name) is not None}, **own})
+    return messages[::-1]

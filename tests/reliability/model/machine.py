@@ -85,12 +85,12 @@ class Machine(RuleBasedStateMachine):
         clear()
         drop_history()
         self.workspaces = [Workspace("One"), Workspace("Two")]
-        for one in self.workspaces:
+        for workspace in self.workspaces:
             self.now += 1000
-            made = Api(one.key).post("/v3/tokens", {"token": {"name": "read only", "readOnly": True}}).data
-            one.read_only = made["token"]
-            listed = Api(one.key).get("/v3/tokens").data
-            one.kinds["token"] = {token["id"]: Record(token) for token in listed}
+            made = Api(workspace.key).post("/v3/tokens", {"token": {"name": "read only", "readOnly": True}}).data
+            workspace.read_only = made["token"]
+            listed = Api(workspace.key).get("/v3/tokens").data
+            workspace.kinds["token"] = {token["id"]: Record(token) for token in listed}
 
     def teardown(self) -> None:
         """Restore the clock."""
@@ -132,25 +132,25 @@ class Machine(RuleBasedStateMachine):
         headers |= {"Content-Type": "application/json"} if body is not None else {}
         condition = None if record is not None and record.tag is None else condition
         headers |= _condition(condition, record)
-        status, wanted, of = 200, None, None
+        status, body_expected, of = 200, None, None
         try:
             self._authorize(workspace, name, caller, ids)
             if "agent_id" in ids and not name.endswith("/agents/{agent_id}"):
                 workspace.get("agent", ids["agent_id"])
             if condition:
                 self._check(condition, record, method)
-            wanted, of, status = expected(workspace)
+            body_expected, of, status = expected(workspace)
         except Refused as refused:
-            status, wanted = refused.status, refused.body()
+            status, body_expected = refused.status, refused.body()
             if name.endswith("/state"):
                 agent = workspace.of("agent").get(ids["agent_id"])
-                wanted |= {"appError": wanted["message"]}
+                body_expected |= {"appError": body_expected["message"]}
                 if agent is not None and status not in (401, 403):
-                    wanted |= {"platformName": platform(agent.document)}
+                    body_expected |= {"platformName": platform(agent.document)}
         except NotModified:
-            status, wanted, of = 304, "", record
+            status, body_expected, of = 304, "", record
         answer = Api().call(method, path.format(**ids) + query, body, headers)
-        assert_equal(answer, status, wanted, f"{name} {ids} {query} by {caller}, {condition}, {str(body)[:300]}")
+        assert_equal(answer, status, body_expected, f"{name} {ids} {query} by {caller}, {condition}, {str(body)[:300]}")
         self._check_tag(answer, of, name)
         Machine.compared += 1
         return answer
@@ -205,14 +205,14 @@ class Machine(RuleBasedStateMachine):
             raise Refused(412, _RULED_OUT)
 
     def _check_tag(self, answer: Answer, record: Record | None, name: str) -> None:
-        shown = answer.headers.get("etag")
+        tag = answer.headers.get("etag")
         if record is None:
-            assert shown is None, f"{name}: the response has an ETag, but there is no record"
+            assert tag is None, f"{name}: the response has an ETag, but there is no record"
             return
-        assert shown, f"{name}: no ETag"
-        shown = re.sub(r'\.[0-9a-f]{16}"$', '"', shown)  # remove the part for the tools in an agent's response
-        assert record.tag in (None, shown), f"{name}: the ETag differs from that of the record's last save"
-        record.tag = shown
+        assert tag, f"{name}: no ETag"
+        tag = re.sub(r'\.[0-9a-f]{16}"$', '"', tag)  # remove the part for the tools in an agent's response
+        assert record.tag in (None, tag), f"{name}: the ETag differs from that of the record's last save"
+        record.tag = tag
 
 
 class NotModified(Exception):

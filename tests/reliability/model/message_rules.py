@@ -4,25 +4,25 @@ from hypothesis import strategies as st
 
 from tests.reliability.model import forms
 from tests.reliability.model.answers import Document, Expected, Record, missing, success
-from tests.reliability.model.inbox_rules import ONE, InboxRules, flat
+from tests.reliability.model.inbox_rules import CONVERSATION, InboxRules, flat
 from tests.reliability.model.machine import Workspace, conditions, picks, route
 
-_MESSAGES, _MESSAGE = f"{ONE}/messages", f"{ONE}/messages/{{message_id}}"
+_MESSAGES, _MESSAGE = f"{CONVERSATION}/messages", f"{CONVERSATION}/messages/{{message_id}}"
 _mids = st.sampled_from(["m1", "m2", "m3", "m4", "m5"])
 _items = st.sampled_from([{"text": "Hello"}, {"text": "Again"}, {}])
-_given = st.lists(
+_messages = st.lists(
     st.fixed_dictionaries({"from": st.sampled_from(["human", "bot"]), "item": _items, "mid": _mids}),
     min_size=1,
     max_size=3,
-    unique_by=lambda one: str(one["mid"]),
+    unique_by=lambda message: str(message["mid"]),
 )
 
 
 class MessageRules(InboxRules):
     """Rules for message operations. Rules in other modules read the results."""
 
-    @route(f"POST {_MESSAGES}", pick=picks, given=_given, condition=conditions)
-    def add(self, at: int, caller: str, pick: int, given: list[Document], condition: str | None) -> None:
+    @route(f"POST {_MESSAGES}", pick=picks, content=_messages, condition=conditions)
+    def add(self, at: int, caller: str, pick: int, content: list[Document], condition: str | None) -> None:
         agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
         known = self.state_record(at, agent_id, convo_id)
 
@@ -30,31 +30,31 @@ class MessageRules(InboxRules):
             record = workspace.get("conversation", (agent_id, convo_id))
             before = record.document["turns"]
             stored = {turn["messages"]["mid"]: turn for turn in before if "messages" in turn}
-            asked = forms.answer_turns(_turns(given), self.seconds(), workspace.ids)
+            asked = forms.answer_turns(_turns(content), self.seconds(), workspace.ids)
             new = [turn for turn in asked if turn["messages"]["mid"] not in stored]
             self.keep(workspace, agent_id, record, [*before, *new] if new else before)
             shown = [flat([stored.get(turn["messages"]["mid"], turn)])[0] for turn in asked]
             return Expected(success("Messages added successfully", shown), record)
 
         self.ask(
-            f"POST {_MESSAGES}", at, caller, expected, {"messages": given}, condition, known,
+            f"POST {_MESSAGES}", at, caller, expected, {"messages": content}, condition, known,
             agent_id=agent_id, convo_id=convo_id,
         )  # fmt: skip
 
-    @route(f"PATCH {_MESSAGES}", pick=picks, given=_given, condition=conditions)
-    def replace(self, at: int, caller: str, pick: int, given: list[Document], condition: str | None) -> None:
+    @route(f"PATCH {_MESSAGES}", pick=picks, content=_messages, condition=conditions)
+    def replace(self, at: int, caller: str, pick: int, content: list[Document], condition: str | None) -> None:
         agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
         known = self.state_record(at, agent_id, convo_id)
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("conversation", (agent_id, convo_id))
-            turns = forms.answer_turns(_turns(given), self.seconds(), workspace.ids)
+            turns = forms.answer_turns(_turns(content), self.seconds(), workspace.ids)
             self.keep(workspace, agent_id, record, turns)
             shown = flat(record.document["turns"])[::-1]
             return Expected(success("Messages replaced successfully", shown), record)
 
         self.ask(
-            f"PATCH {_MESSAGES}", at, caller, expected, {"messages": given}, condition, known,
+            f"PATCH {_MESSAGES}", at, caller, expected, {"messages": content}, condition, known,
             agent_id=agent_id, convo_id=convo_id,
         )  # fmt: skip
 
@@ -105,8 +105,8 @@ class MessageRules(InboxRules):
         record.document, record.tag = {"metadata": metadata, "turns": turns, "received": received}, None
 
 
-def _turns(given: list[Document]) -> list[Document]:
-    return [{"from": one["from"], "messages": [one]} for one in given]
+def _turns(content: list[Document]) -> list[Document]:
+    return [{"from": one["from"], "messages": [one]} for one in content]
 
 
 def _find(turns: list[Document], mid: str) -> int:

@@ -57,18 +57,18 @@ class PeopleRules(MessageRules):
 
         self.ask("GET /v2/clients/{client_id}", at, caller, expected, None, condition, known, client_id=client_id)
 
-    @route("POST /v2/clients/{client_id}", client_id=names, given=_clients, condition=conditions)
-    def save_client(self, at: int, caller: str, client_id: str, given: Document, condition: str | None) -> None:
+    @route("POST /v2/clients/{client_id}", client_id=names, content=_clients, condition=conditions)
+    def save_client(self, at: int, caller: str, client_id: str, content: Document, condition: str | None) -> None:
         known = self.workspace(at).of("client").get(client_id)
 
         def expected(workspace: Workspace) -> Expected:
             record = known or Record({})
-            after = merged(record.document, given)
+            after = merged(record.document, content)
             self.require_free_email(workspace, Record(after), client_id)
             workspace.of("client")[client_id] = record.save(after)
-            return Expected(success("Client updated successfully", **missing_of_client(workspace, given)), record)
+            return Expected(success("Client updated successfully", **missing_of_client(workspace, content)), record)
 
-        self.ask("POST /v2/clients/{client_id}", at, caller, expected, given, condition, known, client_id=client_id)
+        self.ask("POST /v2/clients/{client_id}", at, caller, expected, content, condition, known, client_id=client_id)
 
     @route("GET /v3/clients", limit=limits, words=st.sampled_from(["", "B@X"]))
     def search_clients(self, at: int, caller: str, limit: int, words: str) -> None:
@@ -87,23 +87,23 @@ class PeopleRules(MessageRules):
 
         self.ask("GET /v3/clients", at, caller, expected, None, None, None, f"?limit=100&q={words}")
 
-    @route("POST /v3/clients", given=_clients)
-    def create_client(self, at: int, caller: str, given: Document) -> None:
-        self.create_client_by("POST /v3/clients", at, caller, given, {"client": given})
+    @route("POST /v3/clients", content=_clients)
+    def create_client(self, at: int, caller: str, content: Document) -> None:
+        self.create_client_by("POST /v3/clients", at, caller, content, {"client": content})
 
-    @route("PUT /v2/clients", given=_clients)
-    def put_client(self, at: int, caller: str, given: Document) -> None:
-        self.create_client_by("PUT /v2/clients", at, caller, given, given)
+    @route("PUT /v2/clients", content=_clients)
+    def put_client(self, at: int, caller: str, content: Document) -> None:
+        self.create_client_by("PUT /v2/clients", at, caller, content, content)
 
-    def create_client_by(self, name: str, at: int, caller: str, given: Document, body: Document) -> None:
+    def create_client_by(self, name: str, at: int, caller: str, content: Document, body: Document) -> None:
         """Create a client with a generated id."""
-        path = "" if body is given else "client."
-        record = Record(merged({}, given))
+        path = "" if body is content else "client."
+        record = Record(merged({}, content))
 
         def expected(workspace: Workspace) -> Expected:
             self.require_free_email(workspace, record)
-            missing = missing_of_client(workspace, given, path).get("warnings", [])
-            lasting = self.lasting(at, caller, f"{path}dashboardPassword") if given.get("dashboardPassword") else {}
+            missing = missing_of_client(workspace, content, path).get("warnings", [])
+            lasting = self.lasting(at, caller, f"{path}dashboardPassword") if content.get("dashboardPassword") else {}
             warnings = [*missing, *lasting.get("warnings", [])]
             shown = self.client(workspace, MADE, record)
             said = {"warnings": warnings} if warnings else {}
@@ -158,22 +158,22 @@ class PeopleRules(MessageRules):
 
         self.ask("GET /v2/orgs/{org_id}", at, caller, expected, None, condition, known, org_id=org_id)
 
-    @route("POST /v2/orgs/{org_id}", org_id=names, name=texts, given=_organisations, condition=conditions)
+    @route("POST /v2/orgs/{org_id}", org_id=names, name=texts, content=_organisations, condition=conditions)
     def save_organisation(
-        self, at: int, caller: str, org_id: str, name: str, given: Document, condition: str | None
+        self, at: int, caller: str, org_id: str, name: str, content: Document, condition: str | None
     ) -> None:
         known = self.workspace(at).of("organisation").get(org_id)
 
         def expected(workspace: Workspace) -> Expected:
             record = known or Record({})
             before = record.document.get("lastModified")
-            workspace.of("organisation")[org_id] = record.save(merged(record.document, {"name": name, **given}))
+            workspace.of("organisation")[org_id] = record.save(merged(record.document, {"name": name, **content}))
             if record.tag is None and record.document.get("lastModified") in (None, before):
                 record.document["lastModified"] = self.seconds()
-            warnings = missing_of_organisation(workspace, given)
+            warnings = missing_of_organisation(workspace, content)
             return Expected(success("Organization updated successfully", **warnings), record)
 
-        body = {"name": name, **given}
+        body = {"name": name, **content}
         self.ask("POST /v2/orgs/{org_id}", at, caller, expected, body, condition, known, org_id=org_id)
 
     @route("GET /v3/orgs", limit=limits)
@@ -207,31 +207,31 @@ class PeopleRules(MessageRules):
             known = workspace.of("agent")
             named = workspace.get("organisation", org_id).document.get("widgetIDs", ())
             found = [
-                self.shown(workspace, key, known[key].document, caller) for key in sorted({*named}) if key in known
+                self.rendered(workspace, key, known[key].document, caller) for key in sorted({*named}) if key in known
             ]
             return Expected(success("Agents retrieved successfully", found, hasMore=False))
 
         self.ask("GET /v3/orgs/{org_id}/agents", at, caller, expected, org_id=org_id)
 
-    @route("POST /v3/orgs", name=texts, given=_organisations)
-    def create_organisation(self, at: int, caller: str, name: str, given: Document) -> None:
-        body = {"name": name, **given}
+    @route("POST /v3/orgs", name=texts, content=_organisations)
+    def create_organisation(self, at: int, caller: str, name: str, content: Document) -> None:
+        body = {"name": name, **content}
         self.create_organisation_by("POST /v3/orgs", at, caller, body, {"organisation": body})
 
-    @route("PUT /v2/orgs", name=texts, given=_organisations)
-    def put_organisation(self, at: int, caller: str, name: str, given: Document) -> None:
-        body = {"name": name, **given}
+    @route("PUT /v2/orgs", name=texts, content=_organisations)
+    def put_organisation(self, at: int, caller: str, name: str, content: Document) -> None:
+        body = {"name": name, **content}
         self.create_organisation_by("PUT /v2/orgs", at, caller, body, body)
 
-    def create_organisation_by(self, route: str, at: int, caller: str, given: Document, body: Document) -> None:
+    def create_organisation_by(self, route: str, at: int, caller: str, content: Document, body: Document) -> None:
         """Create an organisation with a generated id."""
-        path = "" if body is given else "organisation."
+        path = "" if body is content else "organisation."
         record = Record({})
 
         def expected(workspace: Workspace) -> Expected:
-            record.document = {"lastModified": self.seconds(), **merged({}, given)}
+            record.document = {"lastModified": self.seconds(), **merged({}, content)}
             shown = {"ID": MADE, "userId": workspace.id, **record.document}
-            warnings = missing_of_organisation(workspace, given, path)
+            warnings = missing_of_organisation(workspace, content, path)
             return Expected(success("Organization created successfully", shown, **warnings), record)
 
         answer = self.ask(route, at, caller, expected, body)
@@ -247,15 +247,15 @@ class PeopleRules(MessageRules):
         self.delete_record("DELETE /v2/orgs/{org_id}", at, caller, "organisation", org_id, condition, org_id=org_id)
 
 
-def missing_of_client(workspace: Workspace, given: Document, path: str = "") -> Document:
+def missing_of_client(workspace: Workspace, content: Document, path: str = "") -> Document:
     """Return the warnings for a client that refers to a missing organisation."""
-    ids = {f"{path}orgId": given["orgId"]} if given.get("orgId") is not None else {}
+    ids = {f"{path}orgId": content["orgId"]} if content.get("orgId") is not None else {}
     return _missing(ids, "organisation", workspace.of("organisation"))
 
 
-def missing_of_organisation(workspace: Workspace, given: Document, path: str = "") -> Document:
+def missing_of_organisation(workspace: Workspace, content: Document, path: str = "") -> Document:
     """Return the warnings for an organisation that refers to missing agents."""
-    ids = {f"{path}widgetIDs.{number}": one for number, one in enumerate(given.get("widgetIDs") or ())}
+    ids = {f"{path}widgetIDs.{number}": one for number, one in enumerate(content.get("widgetIDs") or ())}
     return _missing(ids, "agent", workspace.of("agent"))
 
 

@@ -10,10 +10,10 @@ from tests.reliability.model.forms import merged
 from tests.reliability.model.machine import Workspace, conditions, picks, route
 from tests.reliability.model.workspace_rules import WorkspaceRules
 
-ONE = "/v3/webhooks/{webhook_id}"
-DELIVERIES = f"{ONE}/deliveries"
+WEBHOOK = "/v3/webhooks/{webhook_id}"
+DELIVERIES = f"{WEBHOOK}/deliveries"
 _types = st.lists(st.sampled_from(["agent_created", "lead_captured", "webhook_test"]), min_size=1, max_size=4)
-_given = {"url": st.sampled_from(["https://example.com/a", "https://example.com/b"]), "events": _types}
+_required = {"url": st.sampled_from(["https://example.com/a", "https://example.com/b"]), "events": _types}
 _more = {"enabled": st.booleans(), "description": st.sampled_from([None, "", "x" * 1000])}
 PAYLOAD = "A test of this webhook endpoint."
 
@@ -38,18 +38,18 @@ class WebhookRules(WorkspaceRules):
         webhook_id = self.known("webhook", at, pick)
         return webhook_id, self.workspace(at).of("webhook").get(webhook_id)
 
-    @route("POST /v3/webhooks", given=st.fixed_dictionaries(_given, optional=_more))
-    def create_webhook(self, at: int, caller: str, given: Document) -> None:
+    @route("POST /v3/webhooks", content=st.fixed_dictionaries(_required, optional=_more))
+    def create_webhook(self, at: int, caller: str, content: Document) -> None:
         record = Record({})
 
         def expected(_: Workspace) -> Expected:
-            kept = {"enabled": True, **given, "events": list(dict.fromkeys(given["events"])), "createdAt": self.now}
+            kept = {"enabled": True, **content, "events": list(dict.fromkeys(content["events"])), "createdAt": self.now}
             record.document = {"description": None, **kept}
             shown = {"id": MADE, "signingSecret": MADE, **record.document}
             lasting = self.lasting(at, caller, "webhook", "webhook.signingSecret")
             return Expected(success("Webhook created successfully", shown, **lasting), record)
 
-        answer = self.ask("POST /v3/webhooks", at, caller, expected, {"webhook": given})
+        answer = self.ask("POST /v3/webhooks", at, caller, expected, {"webhook": content})
         if answer.status == 200:
             self.workspace(at).of("webhook")[answer.data["id"]] = record
 
@@ -61,7 +61,7 @@ class WebhookRules(WorkspaceRules):
 
         self.ask("GET /v3/webhooks", at, caller, expected)
 
-    @route(f"GET {ONE}", pick=picks, condition=conditions)
+    @route(f"GET {WEBHOOK}", pick=picks, condition=conditions)
     def read_webhook(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         webhook_id, known = self.hook(at, pick)
 
@@ -69,25 +69,30 @@ class WebhookRules(WorkspaceRules):
             record = workspace.get("webhook", webhook_id)
             return Expected(success("Webhook retrieved successfully", {"id": webhook_id, **record.document}), record)
 
-        self.ask(f"GET {ONE}", at, caller, expected, None, condition, known, webhook_id=webhook_id)
+        self.ask(f"GET {WEBHOOK}", at, caller, expected, None, condition, known, webhook_id=webhook_id)
 
     @route(
-        f"PATCH {ONE}", pick=picks, given=st.fixed_dictionaries({}, optional={**_given, **_more}), condition=conditions
+        f"PATCH {WEBHOOK}",
+        pick=picks,
+        content=st.fixed_dictionaries({}, optional={**_required, **_more}),
+        condition=conditions,
     )
-    def change_webhook(self, at: int, caller: str, pick: int, given: Document, condition: str | None) -> None:
+    def change_webhook(self, at: int, caller: str, pick: int, content: Document, condition: str | None) -> None:
         webhook_id, known = self.hook(at, pick)
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("webhook", webhook_id)
-            after = {"description": None, **merged(record.document, given)}
+            after = {"description": None, **merged(record.document, content)}
             record.save({**after, "events": list(dict.fromkeys(after["events"]))})
             shown = {"id": webhook_id, **record.document}
             lasting = self.lasting(at, caller, "webhook")
             return Expected(success("Webhook updated successfully", shown, **lasting), record)
 
-        self.ask(f"PATCH {ONE}", at, caller, expected, {"webhook": given}, condition, known, webhook_id=webhook_id)
+        self.ask(
+            f"PATCH {WEBHOOK}", at, caller, expected, {"webhook": content}, condition, known, webhook_id=webhook_id
+        )
 
-    @route(f"POST {ONE}/rotate", pick=picks, condition=conditions)
+    @route(f"POST {WEBHOOK}/rotate", pick=picks, condition=conditions)
     def rotate_webhook(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         webhook_id, known = self.hook(at, pick)
 
@@ -98,19 +103,19 @@ class WebhookRules(WorkspaceRules):
             lasting = self.lasting(at, caller, "webhook.signingSecret")
             return Expected(success("Webhook secret rotated successfully", shown, **lasting), record)
 
-        self.ask(f"POST {ONE}/rotate", at, caller, expected, None, condition, known, webhook_id=webhook_id)
+        self.ask(f"POST {WEBHOOK}/rotate", at, caller, expected, None, condition, known, webhook_id=webhook_id)
 
-    @route(f"DELETE {ONE}", pick=picks, condition=conditions)
+    @route(f"DELETE {WEBHOOK}", pick=picks, condition=conditions)
     def delete_webhook(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         webhook_id, _ = self.hook(at, pick)
-        self.delete_record(f"DELETE {ONE}", at, caller, "webhook", webhook_id, condition, webhook_id=webhook_id)
+        self.delete_record(f"DELETE {WEBHOOK}", at, caller, "webhook", webhook_id, condition, webhook_id=webhook_id)
 
     # ---- deliveries ----
 
-    @route(f"POST {ONE}/test", pick=picks)
+    @route(f"POST {WEBHOOK}/test", pick=picks)
     def send_test(self, at: int, caller: str, pick: int) -> None:
         webhook_id, _ = self.hook(at, pick)
-        self.queue(f"POST {ONE}/test", at, caller, "Webhook test", None, webhook_id=webhook_id)
+        self.queue(f"POST {WEBHOOK}/test", at, caller, "Webhook test", None, webhook_id=webhook_id)
 
     @route(f"POST {DELIVERIES}/{{delivery_id}}/redeliver", pick=picks)
     def redeliver(self, at: int, caller: str, pick: int) -> None:

@@ -27,17 +27,17 @@ class WorkspaceRules(PeopleRules):
 
     # ---- leads ----
 
-    @route("POST /v3/leads", pick=picks, given=_leads)
-    def create_lead(self, at: int, caller: str, pick: int, given: Document) -> None:
+    @route("POST /v3/leads", pick=picks, content=_leads)
+    def create_lead(self, at: int, caller: str, pick: int, content: Document) -> None:
         agent_id, record = self.agent(at, pick), Record({})
 
         def expected(workspace: Workspace) -> Expected:
             title = workspace.get("agent", agent_id).document.get("title")
-            kept = {"channel": "web-chat", **merged({}, given), "agentId": agent_id, "createdAt": self.now}
+            kept = {"channel": "web-chat", **merged({}, content), "agentId": agent_id, "createdAt": self.now}
             record.document = {**kept, **({"agentName": title} if title else {})}
             return Expected(success("Lead created successfully", {"id": MADE, **record.document}), record)
 
-        answer = self.ask("POST /v3/leads", at, caller, expected, {"lead": {"agentId": agent_id, **given}})
+        answer = self.ask("POST /v3/leads", at, caller, expected, {"lead": {"agentId": agent_id, **content}})
         if answer.status == 200:
             self.workspace(at).of("lead")[answer.data["id"]] = record
 
@@ -62,17 +62,17 @@ class WorkspaceRules(PeopleRules):
 
         self.ask("GET /v3/leads", at, caller, expected, query="?limit=100")
 
-    @route("PATCH /v3/leads/{lead_id}", pick=picks, given=_leads, condition=conditions)
-    def change_lead(self, at: int, caller: str, pick: int, given: Document, condition: str | None) -> None:
+    @route("PATCH /v3/leads/{lead_id}", pick=picks, content=_leads, condition=conditions)
+    def change_lead(self, at: int, caller: str, pick: int, content: Document, condition: str | None) -> None:
         lead_id = self.known("lead", at, pick)
         known = self.workspace(at).of("lead").get(lead_id)
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("lead", lead_id)
-            record.save({"channel": "web-chat", **merged(record.document, given)})
+            record.save({"channel": "web-chat", **merged(record.document, content)})
             return Expected(success("Lead updated successfully", {"id": lead_id, **record.document}), record)
 
-        body = {"lead": given}
+        body = {"lead": content}
         self.ask("PATCH /v3/leads/{lead_id}", at, caller, expected, body, condition, known, lead_id=lead_id)
 
     @route("GET /v3/agents/{agent_id}/leads", pick=picks, limit=limits)
@@ -101,14 +101,14 @@ class WorkspaceRules(PeopleRules):
 
         self.ask("GET /v3/workspace", at, caller, expected, None, condition, self.workspace(at).record)
 
-    @route("PATCH /v3/workspace", given=_workspaces, condition=conditions)
-    def change_workspace(self, at: int, caller: str, given: Document, condition: str | None) -> None:
+    @route("PATCH /v3/workspace", content=_workspaces, condition=conditions)
+    def change_workspace(self, at: int, caller: str, content: Document, condition: str | None) -> None:
         def expected(workspace: Workspace) -> Expected:
-            record = workspace.record.save(merged(workspace.record.document, given))
+            record = workspace.record.save(merged(workspace.record.document, content))
             shown = {"id": workspace.id, **record.document}
             return Expected(success("Workspace updated successfully", shown), record)
 
-        body, known = {"workspace": given}, self.workspace(at).record
+        body, known = {"workspace": content}, self.workspace(at).record
         self.ask("PATCH /v3/workspace", at, caller, expected, body, condition, known)
 
     @route(
@@ -119,7 +119,7 @@ class WorkspaceRules(PeopleRules):
     )
     def issue_token(self, at: int, caller: str, name: str, lifetime: int | None, read_only: bool) -> None:
         def expected(_: Workspace) -> Expected:
-            shown = {
+            token = {
                 "id": MADE,
                 "name": name,
                 "readOnly": read_only,
@@ -129,7 +129,7 @@ class WorkspaceRules(PeopleRules):
                 "lastUsedAt": None,
                 **({"scopes": _READ_SCOPES} if read_only else {}),
             }
-            return Expected(success("Token created successfully", shown))
+            return Expected(success("Token created successfully", token))
 
         given = {"name": name, "expiresInSeconds": lifetime, "readOnly": read_only}
         answer = self.ask("POST /v3/tokens", at, caller, expected, {"token": given})
@@ -166,14 +166,14 @@ class WorkspaceRules(PeopleRules):
         def expected(workspace: Workspace) -> Expected:
             now = self.seconds()
             ends = min(now + (overlap or DAY), workspace.key_ends)
-            shown = {
+            key = {
                 "id": MADE,
                 "key": MADE,
                 "expiresAt": clock.iso(now + YEAR),
                 "createdAt": clock.iso(now),
                 "previousKeyExpiresAt": clock.iso(ends),
             }
-            return Expected(success("Key rotated successfully", shown))
+            return Expected(success("Key rotated successfully", key))
 
         body: Any = None if overlap is None else {"overlapSeconds": overlap}
         answer = self.ask("POST /v3/workspace/key/rotate", at, caller, expected, body)
