@@ -1,4 +1,4 @@
-"""Functions that count the service's requests to its engine, reject them, or lose the responses.
+"""Functions that count or reject the service's requests to its engine, or drop the responses.
 
 The functions hook into the SDK's clients, beneath CAMS and PynamoDB. They therefore also count unintended requests, and
 injected errors take the same path as real errors.

@@ -1,4 +1,4 @@
-"""Step: deployments are killed at ever later steps, and each is continued from another clone."""
+"""Step: kill deployments at successively later steps, and continue each from another clone."""
 
 import os
 import re
@@ -118,7 +118,7 @@ def _deploy_and_kill(here: cloud.Cloud, project: Path, kill: _Kill) -> None:
 
 
 def _is_running(project: Path) -> bool:
-    """Return whether the command line of any process, such as Chalice, contains the project's path."""
+    """Return whether a process, such as Chalice, has the project's path in its command line."""
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     return f"{project}/" in listed.stdout
 

@@ -1,4 +1,4 @@
-"""Of two concurrent commands on a stage, the second stops unless the first has been killed."""
+"""The second of two concurrent commands on a stage stops unless the first has been killed."""
 
 import subprocess
 import sys
