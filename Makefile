@@ -47,8 +47,9 @@ demo: install-run
 	@exec .venv/bin/python -m infra.demo --state "$(STATE)" $(ARGS)
 
 # Run two workers, because more workers slow down tests that start and kill processes on small machines. All tests in a
-# module run in the same worker, so that module fixtures are set up only once.
-PYTEST := .venv/bin/python -m pytest -n 2 --dist loadscope
+# module run in the same worker, so that module fixtures are set up only once. The last option keeps
+# the order of tests/selection.py.
+PYTEST := .venv/bin/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
 
 # Test each behaviour once (tests/selection.py).
 test: install

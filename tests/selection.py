@@ -49,7 +49,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # runs before pytest deselects tests by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases that `make test` does not run."""
+    """Mark the cases that `make test` does not run, and start with the longest modules.
+
+    If a worker started a test on the local engine last, the other worker would be idle at the end.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("engine") is None)
     tests = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.Function) and not any(item.iter_markers("long")):

@@ -78,3 +78,12 @@ def test_the_last_line_summarises_the_run(counts: tuple[int, ...], left: int, li
         summary_line(dict(zip(("passed", "failed", "error", "skipped"), counts, strict=True)), left, 140.2, 289.9)
         == line
     )
+
+
+def test_modules_on_the_local_engine_run_first(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    on_engine = "import pytest\npytestmark = pytest.mark.engine\ndef test_engine(): pass"
+    pytester.makepyfile(test_a="def test_quick(): pass", test_b=on_engine)
+    pytester.makeini("[pytest]\nmarkers = engine\n")
+    ran = pytester.runpytest_inprocess("-v", "-p", "tests.selection")
+    ran.stdout.fnmatch_lines(["*test_engine PASSED*", "*test_quick PASSED*"])
