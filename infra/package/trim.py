@@ -15,21 +15,21 @@ from infra.package.wheels import File
 
 
 class Service(NamedTuple):
-    """An AWS service that functions call: its name in the endpoint list, and the operations that ship.
-
-    All operations ship if `operations` is empty.
-    """
+    """An AWS service that functions call: its name in the endpoint list, and the operations that ship."""
 
     endpoint: str
-    operations: tuple[str, ...] = ()
+    operations: tuple[str, ...]
 
 
 # Services that core calls, keyed by their folder in the SDK's data.
 _CORE = {
-    "dynamodb": Service("dynamodb"),
+    "dynamodb": Service("dynamodb", (
+        "BatchGetItem", "BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "TransactGetItems",
+        "TransactWriteItems", "UpdateItem",
+    )),
     "kms": Service("kms", ("Decrypt",)),
     "sqs": Service("sqs", ("GetQueueUrl", "SendMessageBatch")),
-}
+}  # fmt: skip
 
 # Large modules that the functions never import. `*` also matches slashes.
 _EXCLUDED = (
@@ -105,10 +105,9 @@ def _shrink(file: File, used: Mapping[str, Service]) -> File:
 
 def _keep_used_operations(path: str, model: dict[str, Any], used: Mapping[str, Service]) -> dict[str, Any]:
     """Drop a service model's unused operations, and the shapes that only unused operations need."""
-    names = used[path.split("/")[2]].operations if path.endswith("/service-2.json.gz") else ()
-    if not names:
+    if not path.endswith("/service-2.json.gz"):
         return model
-    operations = {name: model["operations"][name] for name in names}
+    operations = {name: model["operations"][name] for name in used[path.split("/")[2]].operations}
     return {**model, "operations": operations, "shapes": _shapes_of([operations], model["shapes"])}
 
 
