@@ -47,8 +47,15 @@ _EXCLUDED = (
     "tzdata/zoneinfo/*.tab", "tzdata/zoneinfo/*.zi", "tzdata/zoneinfo/leapseconds",  # `zoneinfo` reads compiled zones
     "pydantic/v1/*", "pydantic/mypy.py", "pydantic/experimental/*", "pydantic/color.py",
     "annotated_types/test_cases.py", "botocore/stub.py", "botocore/crt/auth.py", "markupsafe/_speedups.c",
+    "botocore/docs/bcdoc/*", "botocore/docs/[!_du]*.py",
     "urllib3/contrib/emscripten/*", "urllib3/contrib/pyopenssl.py", "urllib3/contrib/socks.py",
 )  # fmt: skip
+# Modules that the SDK imports for features that the functions never use: HTTP/2 and the text of `help()`.
+_REPLACED = {
+    "botocore/docs/__init__.py": b"",
+    "botocore/docs/docstring.py": b"ClientMethodDocstring = PaginatorDocstring = WaiterDocstring = lambda **_: None",
+    "urllib3/http2/__init__.py": b"",  # imports `importlib.metadata`
+}
 # Packages that are data collections: only these files ship, plus the data for the services that are called.
 _INCLUDED_ONLY = {
     "offapi": ("offapi/swagger_bundle.js", "offapi/swagger_style.css"),
@@ -92,6 +99,8 @@ def _ships(path: str, used: Mapping[str, Service]) -> bool:
 
 
 def _shrink(file: File, used: Mapping[str, Service]) -> File:
+    if file.path in _REPLACED:
+        return File(file.path, _REPLACED[file.path])
     if file.path == "botocore/data/endpoints.json":
         return File(file.path, _json(_keep_used_services(json.loads(file.content), used)))
     if file.path.startswith("botocore/data/") and file.path.endswith(".json.gz"):

@@ -89,7 +89,7 @@ def test_only_the_sdk_data_of_the_used_services_ships(package: Package) -> None:
 def test_trimming_changes_no_operation_of_a_service(package: Package, service: str) -> None:
     stock, shipped = Loader(), _loader(package)
     original, trimmed = (ServiceModel(one.load_service_model(service, "service-2")) for one in (stock, shipped))
-    kept = list(trim.services()[service].operations or original.operation_names)
+    kept = list(trim.services()[service].operations)
     assert trimmed.operation_names == kept
     for name in kept:
         expected, operation = original.operation_model(name), trimmed.operation_model(name)
@@ -150,6 +150,12 @@ def test_reading_an_agent_loads_no_wire_models(package: Package) -> None:
     first, *_, last = package.runs["serving"].after_each
     assert not [name for name in first["modules"] if name.partition(".")[0] in {"pydantic", "pydantic_core"}]
     assert "pydantic" in last["modules"]
+
+
+def test_reading_an_agent_imports_no_help_texts_or_package_metadata_for_the_sdk(package: Package) -> None:
+    first, *_ = package.runs["serving"].after_each
+    unused = {"importlib.metadata", "botocore.docs.bcdoc", "botocore.docs.service"}
+    assert sorted(unused & {*first["modules"]}) == []
 
 
 def test_the_openapi_document_is_imported_on_demand(package: Package) -> None:
