@@ -12,13 +12,15 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Collection
 from pathlib import Path
+from types import ModuleType
 
 import chalice.app
 
 from infra import extension_parts
-from infra.package import bytecode, interpreters, trim, wheels
+from infra.package import bytecode, expressions, interpreters, trim, wheels
 from infra.package.wheels import BuildError as BuildError
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +29,11 @@ _GUARD = "chalice_guard.py"
 _VENDOR = "vendor"
 # Digest of the inputs for `vendor`, so that a later build can keep its packages.
 _VENDOR_KEY = "vendor.sha256"
+# `chalicelib` imports this module.
+_EXPRESSIONS = "compiled_expressions.py"
+_LIST_EXPRESSIONS = (
+    "import re, sys; sys.path += sys.argv[1:]; import app; print(sorted((key[1:] for key in re._cache), key=repr))"
+)
 _STAGED = ("app.py", _GUARD, "chalicelib", "requirements.txt")
 # 1980-01-01, the earliest timestamp that a zip file can store. A fixed timestamp makes builds reproducible.
 _MODIFIED_AT = 315_619_200
@@ -76,7 +83,8 @@ def _add_packages(
     """Add the packages, unless an earlier build has the same: unpacking and compiling take several seconds."""
     vendor, path = directory / _VENDOR, directory / _VENDOR_KEY
     requirements, services = extension_parts.requirements(extensions), trim.services(extensions)
-    key = _vendor_key(requirements, platform, python, str(interpreter), repr(services))
+    patterns = _list_expressions()
+    key = _vendor_key(requirements, platform, python, str(interpreter), repr(services), patterns)
     if path.exists() and path.read_text(encoding="utf-8") == key:
         return
     _clear(directory, (_VENDOR_KEY, _VENDOR))
@@ -85,8 +93,20 @@ def _add_packages(
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.content)
     if interpreter:
+        (vendor / _EXPRESSIONS).write_text(_run(interpreter, expressions, patterns), "utf-8")
         _compile(interpreter, replaced=[vendor], beside=[])
     path.write_text(key, encoding="utf-8")
+
+
+def _list_expressions() -> str:
+    """Return the patterns and flags of the regular expressions that the application compiles during its import."""
+    line = [sys.executable, "-I", "-S", "-c", _LIST_EXPRESSIONS, str(ROOT), *sys.path]
+    ran = subprocess.run(
+        line, env={**os.environ, "AWS_DEFAULT_REGION": "us-east-1"}, stdout=subprocess.PIPE, text=True, check=False
+    )
+    if ran.returncode:
+        raise BuildError("The application cannot be imported; see the lines above.")
+    return ran.stdout
 
 
 def _vendor_key(requirements: list[Path], *parts: str) -> str:
@@ -122,9 +142,16 @@ def _compile_application(directory: Path, interpreter: str, replaced: list[Path]
 
 def _compile(interpreter: str, replaced: list[Path], beside: list[tuple[Path, Path]]) -> None:
     job = {"replaced": [str(one) for one in replaced], "beside": [(str(one), str(path)) for one, path in beside]}
-    line = [interpreter, "-I", inspect.getfile(bytecode)]
-    if subprocess.run(line, input=json.dumps(job), text=True, check=False).returncode:
+    _run(interpreter, bytecode, json.dumps(job))
+
+
+def _run(interpreter: str, module: ModuleType, text: str) -> str:
+    """Run a module as a program that reads this text. Return what it prints."""
+    line = [interpreter, "-I", inspect.getfile(module)]
+    ran = subprocess.run(line, input=text, stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False)
+    if ran.returncode:
         raise BuildError("A module does not compile; see the lines above.")
+    return ran.stdout
 
 
 def _normalize(path: Path) -> None:

@@ -8,6 +8,7 @@ the package. The interpreter's audit events report the files that the process op
 
 import gc
 import json
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +19,7 @@ sys.path.insert(0, PACKAGE)
 
 opened: set[str] = set()
 compiled: set[str] = set()
+expressions: set[str] = set()
 
 
 def audit(event: str, arguments: tuple[Any, ...]) -> None:
@@ -50,12 +52,22 @@ def state() -> dict[str, Any]:
     gc.unfreeze()  # `app` freezes the objects that exist after its import
     clients = [type(one).__name__ for one in gc.get_objects() if isinstance(one, base)]
     return {
+        "expressions": sorted(expressions),
         "modules": sorted(sys.modules),
         "clients": {name: clients.count(name) for name in clients},
         "compiled": sorted(compiled),
     }
 
 
+def note_expression(pattern: Any, flags: int = 0) -> Any:
+    """Record and compile a regular expression."""
+    expressions.add(repr(pattern))
+    return compile_expression(pattern, flags)
+
+
+compile_expression = re._compiler.compile  # type: ignore[attr-defined]
+re._compiler.compile = note_expression  # type: ignore[attr-defined]
+re.purge()
 sys.addaudithook(audit)
 module = import_module(MODULE)
 at_start = state()

@@ -123,6 +123,13 @@ def test_no_function_compiles_a_module_at_run_time(package: Package) -> None:
         assert run.after_each[-1]["compiled"] == [], name
 
 
+def test_no_function_compiles_a_regular_expression_while_it_is_imported(package: Package) -> None:
+    # The package omits docstrings, so `dataclasses` composes those of three classes with this expression.
+    of_docstrings = {repr(r"[\w\.]+")}
+    for name, run in package.runs.items():
+        assert {*run.at_start["expressions"]} <= of_docstrings, name
+
+
 def test_every_function_creates_one_database_client(package: Package) -> None:
     for name, run in package.runs.items():
         assert run.after_each[-1]["clients"]["DynamoDB"] == 1, name
