@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from infra.package import build, wheels
+from infra.package import build, trim, wheels
 from infra.package.__main__ import build_zip
 from infra.package.wheels import File
 
@@ -61,7 +61,8 @@ def installed(names: Sequence[str], select: Callable[[Iterator[File]], Iterator[
     `select` chooses the files of the packages.
     """
     versions = sorted(f"{package.name} {package.version}" for package in importlib.metadata.distributions())
-    text = "\n".join([sys.version, *names, select.__name__, *versions])
+    source = Path(trim.__file__).read_text("utf-8")
+    text = "\n".join([sys.version, *names, select.__name__, source, *versions])
     place = _CACHE / hashlib.sha256(text.encode()).hexdigest()[:16]
     if not place.exists():
         _CACHE.mkdir(parents=True, exist_ok=True)
