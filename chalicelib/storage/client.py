@@ -25,6 +25,8 @@ for _name in ("pynamodb", "botocore"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
 _session = Session(include_builtin_handlers=False)
+# The SDK compares each new event name with 65 former names of services, which CAMS does not use.
+_session.get_component("event_emitter")._event_aliases = {}
 _session_lock = threading.Lock()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from botocore.handlers import BUILTIN_HANDLERS
 from botocore.session import Session
@@ -32,6 +34,17 @@ def test_handlers_are_registered_once() -> None:
     assert len(handlers) == len(set(handlers)) == 1
 
 
+def test_event_names_are_not_compared_with_former_names_of_services() -> None:
+    event = "before-call.logs.CreateLogGroup"
+    assert _emitter(Session())._alias_event_name(event) != event
+    assert _emitter(client._session)._alias_event_name(event) == event
+
+
+def _emitter(session: Session) -> Any:
+    return session.get_component("event_emitter")
+
+
 def _handlers(session: Session, event: str) -> list[object]:
     """Return the handlers that an event calls, in order."""
-    return list(session.get_component("event_emitter")._emitter._handlers.prefix_search(event))
+    emitter = _emitter(session)
+    return list(emitter._emitter._handlers.prefix_search(emitter._alias_event_name(event)))
