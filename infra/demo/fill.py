@@ -14,7 +14,7 @@ _SECONDS = plan.DAYS * 24 * 60 * 60
 
 
 class Service(Protocol):
-    """The API of a workspace."""
+    """A workspace's API."""
 
     workspace_id: str
 

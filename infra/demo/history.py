@@ -1,7 +1,7 @@
-"""Write planned visits and their counts into the stores, with their planned times.
+"""Write planned visits and their counts into the stores, dated as planned.
 
 The service counts each record at its write time, so requests made today cannot create 90 days of history. As in an
-import, each record is written with ids and version tags of its own time, and triggers no webhooks. The stream
+import, each record gets ids and version tags that match its planned time, and triggers no webhooks. The stream
 functions' code counts each day. Rewriting the same plan changes nothing.
 """
 

@@ -16,11 +16,11 @@ _HOUR = 3_600
 _DAY = 24 * _HOUR
 # Seconds from the start of the last planned hour to the end of the plan, so that no visit is in the current hour.
 _QUIET = 3 * _HOUR
-# By the hour of UTC.
+# Indexed by UTC hour.
 _CLOCK = (2, 1, 1, 1, 2, 4, 9, 18, 34, 48, 54, 50, 40, 44, 52, 54, 50, 42, 36, 38, 40, 30, 16, 7)
-_WEEK = (100, 96, 92, 95, 104, 62, 54)  # from Monday on
+_WEEK = (100, 96, 92, 95, 104, 62, 54)  # starting on Monday
 _VISITS = 2.6  # per conversation
-_LOADS = (70, 22, 8)  # the weights of no, one and two further page loads
+_LOADS = (70, 22, 8)  # the weights for zero, one and two more page loads
 _AGAIN = (20_000, 40 * 60 * 1_000)  # milliseconds later
 _LEADS, _HANDOFFS, _ENDED = 0.12, 0.07, 0.8
 # The newest handoffs are still open: they are waiting for a person, or a person has taken over.
@@ -30,7 +30,7 @@ _WAITING, _WITH_PERSON = 8, 6
 class Visit(NamedTuple):
     """An agent's visitor, who arrives at `at` (Unix milliseconds). `ident` contains 80 random bits for ids.
 
-    `again` contains the times of the visitor's further page loads.
+    `again` contains the times of the visitor's later page loads.
     """
 
     agent: str

@@ -1,4 +1,4 @@
 """Deployment to an AWS account: `chalice deploy --stage prod`, `chalice delete --stage prod`.
 
-`functions` declares the permissions and the event source of each function; `infra/template.yaml` declares the rest.
+`functions` declares each function's permissions and event source; `infra/template.yaml` declares the rest.
 """

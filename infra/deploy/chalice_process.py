@@ -49,9 +49,9 @@ def prepare_deletion(stage: str) -> Path:
 def run(project: Path, verb: str, stage: str, **variables: str) -> str:
     """Run `chalice deploy` or `chalice delete` in a project; return the last line of its output.
 
-    `variables` extend the child's environment. `deploy` requires `CAMS_PACKAGES_BUCKET` and `CAMS_PYTHON_VERSION`, and
-    its last output line is the summary from `FunctionUpdates.apply`. The complete output is written to `chalice.log` in
-    the project. Raise ClickException with Chalice's error.
+    `variables` are added to the child's environment. `deploy` requires `CAMS_PACKAGES_BUCKET` and
+    `CAMS_PYTHON_VERSION`, and its last output line is the summary from `FunctionUpdates.apply`. The complete output is
+    written to `chalice.log` in the project. Raise ClickException with Chalice's error.
     """
     log = project / _LOG
     command = [sys.executable, "-m", __name__, "--project-dir", str(project), verb, "--stage", stage]

@@ -50,9 +50,9 @@ _READABLE = (
 
 @dataclass(frozen=True)
 class DeployedSettings:
-    """The settings of the deployed stage, in the form of `.chalice/config.json`.
+    """The settings of the deployed stage, in the same form as `.chalice/config.json`.
 
-    `current` contains the settings of the functions and the API; it is empty if the stage has no functions. `own`
+    `current` contains the functions' and the API's settings; it is empty if the stage has no functions. `own`
     contains the operator's settings, which a deployment keeps. For a restored stage, `origin` is the stack that `own`
     comes from.
     """
@@ -63,7 +63,7 @@ class DeployedSettings:
 
 
 def read(sdk: Sdk, name: str) -> DeployedSettings:
-    """Return the deployed settings of the stage whose stack is `name`, such as `cams-prod`."""
+    """Return the deployed settings of the stage with the stack `name`, such as `cams-prod`."""
     current = _current(sdk, name)
     own = _own(sdk, name, current)
     if current or own:
@@ -73,7 +73,7 @@ def read(sdk: Sdk, name: str) -> DeployedSettings:
 
 
 def reservations(awslambda: Any, name: str) -> dict[str, dict[str, int]]:
-    """Return the deployed functions' reserved concurrency, in the format of `lambda_functions`."""
+    """Return the deployed functions' reserved concurrency, in the same format as `lambda_functions`."""
     functions = {}
     for function in declared_functions():
         found = unless_missing(awslambda.get_function_concurrency, FunctionName=function.deployed_name(name))
@@ -173,7 +173,7 @@ def _flat(settings: Settings, keep_null: bool = False) -> dict[tuple[str, ...], 
 
 
 def _current(sdk: Sdk, name: str) -> dict[str, Any]:
-    """Return the settings of the functions and the API, or an empty object if the API function does not exist."""
+    """Return the functions' and the API's settings, or an empty object if the API function does not exist."""
     configuration = unless_missing(sdk("lambda").get_function_configuration, FunctionName=name)
     if not configuration:
         return {}

@@ -1,4 +1,4 @@
-"""Custom domains of an API. Operators map the domains (docs/operate.md), which outlive the stage."""
+"""Custom domains for an API. Operators map the domains (docs/operate.md). A domain outlives the stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removal of a disabled extension's data: its tables, queues, keys and rows.
+"""Removes a disabled extension's data: its tables, queues, keys and rows.
 
 `ROWS` in an extension's `deploy/data.py` declares its rows in core's tables. A deployment fails if it would orphan
 data, because erasures would no longer reach that data. The deployment deletes the data if the operator requests it.

@@ -20,8 +20,8 @@ from infra.deploy.functions import declared_functions
 from infra.deploy.stage import Settings
 
 _THROTTLE = ("rate", "burst")
-# AWS limits: the default request rate of an account (lower in some regions), the limit of a rate-based rule, and the
-# concurrency of a queue.
+# AWS limits: an account's default request rate (lower in some regions), a rate-based rule's limit, and a queue's
+# concurrency.
 _THROTTLES = range(1, 10_000 + 1)
 _REQUESTS = range(10, 2_000_000_000 + 1)
 _CONCURRENCIES = range(2, 1_000 + 1)

@@ -1,4 +1,4 @@
-"""The stack's log groups and alarms, generated from the function table. docs/operate.md explains them.
+"""The stack's log groups and alarms, generated from the function table and explained in docs/operate.md.
 
 Only service failures raise an alarm. A workspace's failing receiver raises no alarm: its failures appear in a metric
 and in the delivery lists. In names, `${Name}` is the template parameter with the stack name.

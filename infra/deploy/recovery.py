@@ -74,7 +74,7 @@ def restore(
 
 
 def apply_settings(dynamodb: Any, target: str, extensions: Collection[str] | None = None) -> None:
-    """Set what restored tables lack: streams, TTL, point-in-time recovery and deletion protection."""
+    """Apply the settings that restored tables lack: streams, TTL, point-in-time recovery and deletion protection."""
     for name, properties in _tables(target, extensions):
         table = dynamodb.describe_table(TableName=name)["Table"]
         changes: list[dict[str, Any]] = []

@@ -26,7 +26,7 @@ RUNTIMES = {
     "3.13": Runtime(date(2029, 6, 30), date(2029, 7, 31), date(2029, 8, 31)),
     "3.14": Runtime(date(2029, 6, 30), date(2029, 7, 31), date(2029, 8, 31)),
 }
-# No version is supported for longer. Support for 3.14 ends on the same day, and fewer machines have Python 3.14 to
+# No version is supported longer. Support for 3.14 ends on the same day, and fewer machines have Python 3.14 to
 # compile the package.
 DEFAULT = "3.13"
 _DAYS_TO_WARN = 365

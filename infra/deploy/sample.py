@@ -25,7 +25,7 @@ from infra.tables import declared, table_name
 
 # Number of scan segments per table. Segments divide the keys by their hash, so no single partition fills the sample.
 _SEGMENTS = 10
-# Each segment is read until this number of its records has a sealed attribute, up to this number of pages of 1 MB.
+# Each segment is read until this many of its records have a sealed attribute, or for at most this many 1 MB pages.
 _RECORDS, _PAGES = 20, 8
 # The keyring's wrapped keys, and the pieces of long sealed responses.
 _NOT_SEALED = ("wrapped", "piece")

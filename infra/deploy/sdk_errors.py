@@ -66,7 +66,7 @@ def ignore(*codes: str) -> Iterator[None]:
 
 
 def unless_missing(call: Callable[..., dict[str, Any]], **arguments: str) -> dict[str, Any] | None:
-    """Return the response of a call, or None if the resource does not exist."""
+    """Return a call's response, or None if the resource does not exist."""
     with ignore(*MISSING):
         return call(**arguments)
     return None

@@ -19,7 +19,7 @@ from botocore.exceptions import ClientError, WaiterError
 from chalicelib.extensions import present
 from infra.deploy import sdk_errors, template
 
-# CloudFormation itself times out earlier.
+# CloudFormation itself times out first.
 _TIMEOUT_SECONDS = 3600
 _FIRST_POLL_SECONDS = 0.1
 _LONGEST_POLL_SECONDS = 2.0

@@ -113,7 +113,7 @@ def _tagged_keys(kms: Any, name: str, logical_id: str) -> Iterator[str]:
     tags_of_stack = {("aws:cloudformation:stack-name", name), ("aws:cloudformation:logical-id", logical_id)}
     for page in kms.get_paginator("list_keys").paginate():
         for key in page["Keys"]:
-            with ignore("AccessDeniedException"):  # keys with other owners, such as AWS managed keys
+            with ignore("AccessDeniedException"):  # keys that have other owners, such as AWS managed keys
                 tags = kms.list_resource_tags(KeyId=key["KeyId"])["Tags"]
                 if tags_of_stack <= {(tag["TagKey"], tag["TagValue"]) for tag in tags}:
                     yield key["KeyId"]

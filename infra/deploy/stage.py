@@ -22,7 +22,7 @@ from infra.deploy.policies import Outputs, policy, stream_output
 ROOT = Path(__file__).resolve().parents[2]
 CHALICE_DIRECTORY = ROOT / ".chalice"
 Settings = Mapping[str, Any]
-"""The settings of one stage, in the form of `.chalice/config.json`."""
+"""The settings of one stage, in the same form as `.chalice/config.json`."""
 RESERVED = "reserved_concurrency"
 """Chalice's setting for reserved concurrency."""
 

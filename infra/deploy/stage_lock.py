@@ -130,7 +130,7 @@ def _renew(dynamodb: Any, lock: dict[str, Any], owner: str, ended: threading.Eve
             continue  # an outage, or the table is being deleted
         if not renewed and not ended.is_set():
             # Chalice runs in a child process, which exits together with this process.
-            sys.stderr.write("Error: Another command has taken over, because this one did not answer for a while.\n")
+            sys.stderr.write("Error: Another command has taken over, because this command did not renew its lock.\n")
             os._exit(1)
 
 

@@ -1,4 +1,4 @@
-"""The record that a stage has passed verification. Deployments start a verification if it is missing.
+"""A record that a stage has passed verification. If it is missing, a deployment starts a verification.
 
 The record is an item in the table `idempotency`, like the lock (`stage_lock`). It contains the API id. A stage that was
 destroyed and deployed again has a new API, so it is verified again.
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def is_recorded(dynamodb: Any, name: str, api_id: str) -> bool:
-    """Return whether the stage with the stack `name` and this API has passed verification."""
+    """Return whether the stage with this stack name and API has passed verification."""
     item = dynamodb.get_item(TableName=_table(name), Key=_key(name), ConsistentRead=True).get("Item", {})
     return bool(item.get("api") == {"S": api_id})
 

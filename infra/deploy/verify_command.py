@@ -28,7 +28,7 @@ def verify(stage_name: str, only: tuple[str, ...], url: str | None, patience: st
 
 
 def start(session: Session, stage_name: str, *options: str) -> None:
-    """Replace this process with the checks, so that the command has their exit code and handling of Ctrl-C.
+    """Replace this process with the checks, so that the command exits with their status and handles Ctrl-C as they do.
 
     Raise ClickException if the stage is not deployed.
     """

@@ -27,7 +27,7 @@ _SECONDS_TO_ANSWER = 30
 
 
 class Credentials(NamedTuple):
-    """The workspace's credentials, with their names from `credentials.json`."""
+    """The workspace's credentials, named as in `credentials.json`."""
 
     workspace_id: str
     workspace_key: str

@@ -169,7 +169,7 @@ class Persistence:
                 yield Row(_ENTRY, f"{service}.{store}", repr(scoped), (*place, value))
 
     def _entries(self, service: str) -> Iterator[tuple[tuple[str, str, Scoped], Any]]:
-        """Yield the place and value of each entry in a service's stores, without content that has its own rows."""
+        """Yield the place and value of each entry in a service's stores, except content stored in separate rows."""
         module = self._modules[service]
         for store, value in vars(module).items():
             if not isinstance(value, module.AccountRegionScopedDict) or store in _STORES_WITHOUT_ENTRIES:

@@ -28,8 +28,8 @@ Sdk = Callable[[str], Any]
 
 # Concurrent invocations of functions that take one message at a time. Such functions do not wait for receivers.
 _SLOTS_FOR_WORK = 2
-_MAX_MESSAGES = 10  # the limit of ReceiveMessage
-_MAX_RECORDS = 1_000  # the limit of GetRecords, which also returns at most 1 MB
+_MAX_MESSAGES = 10  # ReceiveMessage's limit
+_MAX_RECORDS = 1_000  # GetRecords' limit; it also returns at most 1 MB
 _MAX_PAGES = 6  # Lambda passes at most 6 MB to a function
 # Delayed messages and messages in a failed batch become visible without a new row.
 _SECONDS_BETWEEN_RECEIVES = 1.0
@@ -227,7 +227,7 @@ class QueuePoller:
 
 
 def stream_table(source: DynamoDBEventConfig) -> str:
-    """Return the table in this event source's name.
+    """Return the table that this event source is named after.
 
     A deployment passes the stream in CAMS_STREAM_<TABLE>, which must exist when the app is imported. The local run
     creates its tables only after that import.

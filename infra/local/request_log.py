@@ -24,7 +24,7 @@ _MOST_BYTES = 100_000_000
 
 
 def hide_values() -> None:
-    """Replace methods of the server's classes in this process. A running server changes immediately."""
+    """Replace methods of the server's classes in this process. The change also applies to a running server."""
     ChaliceRequestHandler._send_error_response = _answer_unknown_route  # type: ignore[method-assign,assignment]
     ChaliceRequestHandler.log_request = _log_route
     ChaliceRequestHandler.log_error = _log_no_message

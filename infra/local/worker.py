@@ -86,7 +86,7 @@ def main() -> None:
     deadline = time.monotonic() + _SECONDS_TO_FINISH
     for queue in queues:
         queue.finish(deadline)
-    # A normal exit would wait for threads with unresponsive receivers.
+    # A normal exit would wait for threads blocked on unresponsive receivers.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""Stream messages on the dead-letter queue, and the positions of their records in the streams.
+"""Stream messages on the dead-letter queue, and their records' positions in the streams.
 
 Lambda sends a message for each batch that it has given up on. The message contains the batch's position in the stream,
 not its records. A function sends a message for each record that it cannot process (`chalicelib.queues.stream_batches`).

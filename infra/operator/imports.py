@@ -1,4 +1,4 @@
-"""Imports of workspaces from files that `exports` wrote. Imports are idempotent: each line is an absolute write.
+"""Workspace imports from files that `exports` wrote. Imports are idempotent: each line is an absolute write.
 
 An import sends no webhooks. An imported conversation has no new messages, and an imported endpoint receives no events
 about changes before its import (`endpoints.existed_at`), because the other records keep the version tags of their last

@@ -22,7 +22,7 @@ from chalicelib.workspaces.store import WorkspaceRow
 _AGENTS = 100
 
 
-# In export order. Endpoints come last (see `imports`). Chunks are exported as part of their conversation.
+# In export order. Endpoints are last (see `imports`). Chunks are exported as part of their conversation.
 KINDS: dict[str, type[storage.Row]] = {
     row.lifecycle.export: row
     for row in (

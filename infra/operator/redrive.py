@@ -30,7 +30,7 @@ _HELD_SECONDS = 900
 # Long polling queries all of the queue's servers. With short polling, a response may be empty although the queue has
 # messages.
 _WAIT_SECONDS = 1
-_MAX_MESSAGES = 10  # the limit of a request
+_MAX_MESSAGES = 10  # a request's limit
 _MAX_EVENT_BYTES = 5_000_000  # Lambda accepts 6 MB
 _LAMBDA = Config(read_timeout=90, retries={"mode": "standard", "total_max_attempts": 3})  # functions take at most 60 s
 _REPLAYED, _EXPIRED, _LEFT, _OTHERS = "replayed", "expired", "left", "others"

@@ -108,7 +108,7 @@ def parse(raw: bytes) -> Any:
 
 
 def find_problem(line: Any, number: int, before: Record) -> str | None:
-    """Return the problem of a line that follows the line `before`, or None. Only the second line is the workspace.
+    """Return the problem with a line that follows the line `before`, or None. Only the second line is the workspace.
 
     Without this check, a file could write records of another kind, or write to an existing workspace.
     """
@@ -129,7 +129,7 @@ def find_problem(line: Any, number: int, before: Record) -> str | None:
 
 @cache
 def _shape(name: str) -> Shape:
-    """Return the shape of a kind's lines."""
+    """Return the shape of the lines for a kind."""
     members = ClosedObject(_MEMBERS[name] if name == "conversation" else _of_row(name) | _MEMBERS.get(name, {}))
     agent = {"agent": rules.IDENTIFIER} if records.is_of_agent(name) else {}
     return ClosedObject({"kind": rules.ANY_TEXT, **agent, "key": _key(name), "record": members})

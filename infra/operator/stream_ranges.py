@@ -1,4 +1,4 @@
-"""Reread stream records in the form in which Lambda passes them to a function."""
+"""Reread stream records in the form that Lambda passes to a function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chalicelib import clock, storage
 from infra import lambda_events
 
 Record = dict[str, Any]
-_MAX_RECORDS = 1_000  # the limit of GetRecords
+_MAX_RECORDS = 1_000  # GetRecords' limit
 # A page may be empty although records follow, and an open shard has no last page.
 _MAX_EMPTY_PAGES = 10
 # At most two processes should read a shard at once, and Lambda polls each shard four times per second and function.
@@ -22,11 +22,11 @@ _TRIM_HORIZON = {"ShardIteratorType": "TRIM_HORIZON"}
 
 
 class RecordsExpired(Exception):
-    """The stream no longer has all of the records, because it keeps records for 24 hours."""
+    """The stream no longer contains all of the records, because it keeps records for 24 hours."""
 
 
 class StreamUnavailable(Exception):
-    """The stream may still have the records, but has not returned them. The message contains the reason."""
+    """The stream may still contain the records, but has not returned them. The message contains the reason."""
 
 
 class _NoRecords(StreamUnavailable):
@@ -34,10 +34,10 @@ class _NoRecords(StreamUnavailable):
 
 
 def read_range(stream_arn: str, shard: str, first: str, last: str) -> Iterator[Record]:
-    """Yield a shard's records from one sequence number to another, in order.
+    """Yield a shard's records between two sequence numbers, in order.
 
-    If the stream no longer has all records, yield the remaining records and then raise RecordsExpired. Raise
-    StreamUnavailable if the records cannot be read at present.
+    If the stream no longer contains all records, yield the remaining records and then raise RecordsExpired. Raise
+    StreamUnavailable if the records cannot currently be read.
     """
     streams = storage.sdk_client("dynamodbstreams")
     start = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "SequenceNumber": first}
@@ -62,7 +62,7 @@ def read_range(stream_arn: str, shard: str, first: str, last: str) -> Iterator[R
 
 
 def read_one(stream_arn: str, number: str) -> Iterator[Record]:
-    """Yield the record with a sequence number. Raise RecordsExpired if the stream no longer has it.
+    """Yield the record at a sequence number. Raise RecordsExpired if the stream no longer contains it.
 
     Raise StreamUnavailable if a shard that may contain the record has not returned it.
     """

@@ -15,7 +15,7 @@ _AGENTS = 100
 
 @click.group()
 def tallies() -> None:
-    """Count the conversations of each quarter hour."""
+    """Count the conversations created in each quarter-hour."""
 
 
 @tallies.command("recount")
@@ -55,7 +55,7 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
 
 
 def _recount(workspace_id: str, agent_id: str) -> tuple[int, int]:
-    """Recount an agent. Return the number of its quarter hours, and the number of periods that extensions count.
+    """Recount an agent. Return the number of its quarter-hours, and the number of periods that extensions count.
 
     Without an agent id, recount the records that belong to no agent.
     """

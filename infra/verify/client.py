@@ -1,4 +1,4 @@
-"""The HTTP client that the checks use, with at most one credential."""
+"""The checks' HTTP client, which sends at most one credential."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TIMEOUT_SECONDS = 40
 
 
 class Response(NamedTuple):
-    """A response with any status. `body` is the JSON body or None; header names are in lower case."""
+    """A response with any status. `body` is the JSON body or None; header names are lowercase."""
 
     status: int
     headers: dict[str, str]

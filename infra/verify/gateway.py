@@ -11,7 +11,7 @@ from infra.deploy import concurrency, deployed_settings, gateway_responses
 from infra.verify.client import Client
 from infra.verify.deployment import Deployment
 
-# Method, path, status and error code of requests without a credential.
+# The method, path, status and error code of requests without a credential.
 _ERRORS = (
     ("GET", "/v2/agents/unknown", 401, "UNAUTHORIZED"),
     ("GET", "/nowhere", 404, "NOT_FOUND"),

@@ -13,7 +13,7 @@ TEXTS = ("You help.", "Hello", "bo@example.com", "Acme", "lead@example.com")
 
 
 class Step(NamedTuple):
-    """A request with the expected status and error code of its response.
+    """A request, and the expected status and error code of its response.
 
     In a header, `{etag}` is the ETag from the last GET response.
     """

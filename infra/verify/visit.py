@@ -162,7 +162,7 @@ def check_webhooks(visit: Visit) -> Iterator[str]:
     if outcomes:
         test = outcomes.get("webhook_test") or next(iter(outcomes.values()))
         answer = test.get("responseStatus") or test.get("error")
-        yield Note(f"the API, as the receiver, answered the webhook with: {answer}")
+        yield Note(f"the API, as the receiver, responded to the webhook with: {answer}")
 
 
 def check_tallies(visit: Visit) -> Iterator[str]:
@@ -183,7 +183,7 @@ def check_queue_functions(visit: Visit) -> Iterator[str]:
 
 
 def check_cascade(visit: Visit) -> Iterator[str]:
-    """Check that deleting the agent deletes the agent's records."""
+    """Check that deleting the agent also deletes its records."""
     response = visit.client.send("DELETE", f"/v3/agents/{tour.AGENT}")
     if response.status != 200:
         yield f"DELETE /v3/agents/{tour.AGENT} returned {response.status}: {response.body}."

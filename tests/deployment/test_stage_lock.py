@@ -176,7 +176,7 @@ with stage_lock.hold(lambda *_, **__: Client(), "cams-dev", "deploy"):
     ran = subprocess.run([sys.executable, "-c", code], cwd=children.ROOT, capture_output=True, text=True, timeout=25)
     assert (ran.returncode, ran.stderr) == (
         1,
-        "Error: Another command has taken over, because this one did not answer for a while.\n",
+        "Error: Another command has taken over, because this command did not renew its lock.\n",
     )
 
 
