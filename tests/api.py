@@ -10,7 +10,7 @@ from app import app
 
 
 class Answer(NamedTuple):
-    """A response: its status, its JSON body, its headers by lower-case name, and its raw body."""
+    """A response: its status, its JSON body, its headers keyed by lowercase name, and its raw body."""
 
     status: int
     json: Any
@@ -26,7 +26,7 @@ class Answer(NamedTuple):
 
 
 class Api:
-    """An API client with one credential or none."""
+    """An API client with at most one credential."""
 
     def __init__(self, token: str | None = None) -> None:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}

@@ -43,7 +43,7 @@ _lock = threading.Lock()
 
 @dataclass
 class Meter:
-    """The requests by operation, the read units and the write units."""
+    """The number of requests by operation, the read units, and the write units."""
 
     requests: Counter[str] = field(default_factory=Counter)
     reads: float = 0

@@ -23,7 +23,7 @@ Item = dict[str, dict[str, Any]]
 
 
 class DecryptedItem(NamedTuple):
-    """An item with its table name without the prefix, its keys, and all its attributes as one text."""
+    """An item: its table name without the prefix, its keys, and all its attributes as one text."""
 
     table: str
     keys: list[str]
@@ -69,7 +69,7 @@ def _open(table: str, keys: list[str], name: str, sealed: bytes, item: Item) -> 
 
 
 def _open_pieces(keys: list[str]) -> str:
-    """Return the stored response body that a piece belongs to, joined from all pieces of the write."""
+    """Return the stored response body that a piece belongs to, joined from all pieces of the same write."""
     writing = storage.split_key(keys[1])[0]
     rows = storage.query(stored_responses.PieceRow, keys[0], stored_responses.PieceRow.part.startswith(f"{writing}#"))
     sealed = b"".join(row.piece for row in rows)

@@ -75,7 +75,7 @@ class _Tree(NamedTuple):
 
 
 def main() -> None:
-    """Run the tests of each copy. Exit with 1 if a test fails."""
+    """Run the tests in each copy. Exit with status 1 if a test fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", choices=(_NONE, *present()), help="test one copy with only this extension")
     parser.add_argument("--without", choices=(_EACH, *present()), help="test one copy without this extension")

@@ -1,6 +1,6 @@
-"""The fast path of the tests, which bypasses parts of moto and the SDK.
+"""The tests' fast path, which bypasses parts of moto and the SDK.
 
-Most tests use this path, which halves the suite's run time. `make test-long` runs all tests without the fast path
+Most tests use this path. It halves the suite's run time. `make test-long` runs all tests without the fast path
 (`pytest --plain-moto`), and `tests/contract` never uses it. The fast path bypasses:
 
 1. **HTTP.** A handler of botocore's `before-call` event passes DynamoDB's data operations to moto's `DynamoHandler`.
@@ -188,7 +188,7 @@ _cloud = mock_aws()
 
 @contextmanager
 def kept_engine() -> Iterator[None]:
-    """Run the process's engine inside the block. The engine keeps the contents from the previous block."""
+    """Run the process's engine inside the block. The engine keeps the previous block's contents."""
     _cloud.start(reset=False)
     if not tables():
         create_resources()
@@ -210,7 +210,7 @@ _saved: dict[str, _Saved] = {}
 
 
 def restore_or_create(name: str, make: Callable[[], T]) -> tuple[T, bool]:
-    """Return the result of `make`, and whether it was restored from an earlier call.
+    """Return `make`'s result, and whether the result was restored from an earlier call.
 
     The result is restored only if the tables and items are the same as before the first call. Caches are not restored.
     """

@@ -1,4 +1,4 @@
-"""Helper that passes stream records to the functions that follow the stream."""
+"""A helper that passes stream records to the functions that follow the stream."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from chalicelib import followers
 
 
 def follow(table: str, records: Sequence[Any]) -> None:
-    """Invoke the function that follows a table with a batch. Ignore tables that no enabled function follows."""
+    """Pass a batch to the function that follows a table. Ignore tables that no enabled function follows."""
     entry_point = getattr(followers, f"follow_{table}", None)
     if entry_point:
         entry_point({"Records": [*records]}, None)

@@ -30,7 +30,7 @@ COUNTED = {
 }
 BROKEN = "broken guarantees"
 
-# Guarantee -> its text in the first column of the page's table, in order.
+# Guarantee -> its text in the first column of the page's table, in the same order as the page.
 GUARANTEES = {
     "whole": "A write is applied completely or not at all, wherever the process stops",
     "repeated": "A `POST`, `PUT` or `PATCH` with an `Idempotency-Key` takes effect once",
@@ -52,7 +52,7 @@ GUARANTEES = {
 
 
 class CaseCounter(Protocol):
-    """A function that adds to the case counts of the test's guarantees."""
+    """A function that adds to the case counts for the test's guarantees."""
 
     def __call__(self, *, faults: int = 0, states: int = 0, requests: int = 0, tenants: int = 0) -> None: ...
 

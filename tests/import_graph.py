@@ -1,9 +1,9 @@
-"""The import graph of `chalicelib`, with one node per package or extension.
+"""The import graph of `chalicelib`, which has one node per package or extension.
 
 `python -m tests.import_graph` prints the size of the graph and its upward edges.
 
-Imports inside functions and under `TYPE_CHECKING` count. An upward edge closes a cycle. In any order of layers, at
-least one edge of a cycle leads from a lower layer to a higher layer.
+Imports inside functions and under `TYPE_CHECKING` count. An upward edge closes a cycle. However the layers are ordered,
+at least one edge of a cycle leads from a lower layer to a higher layer.
 """
 
 import ast

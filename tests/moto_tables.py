@@ -1,4 +1,4 @@
-"""Direct access to moto's tables, with which tests check and restore stored rows."""
+"""Direct access to moto's tables, which tests use to check and restore stored rows."""
 
 import pickle
 from typing import Any

@@ -1,4 +1,4 @@
-"""The operations that the tests of costs and permissions send: each in a situation, with the requests that it sends.
+"""The operations that the cost and permission tests send: each in a situation, and the requests that it sends.
 
 The populated workspace has a record for each case. Extensions and `contract/routes.json` contribute cases.
 """
@@ -61,7 +61,7 @@ def large(seed: int) -> dict[str, Any]:
 
 
 CASES = [
-    # The cases of extensions come first, while the workspace has only four agents.
+    # The extensions' cases are first, while the workspace has only four agents.
     *(Case(*one) for one in support.listed("COSTS")),
     # Agents
     Case("agent read", "GET /v3/agents/{agent_id}", {QUERY: 1}),
@@ -254,7 +254,7 @@ CASES += [Case(name, name, one["requests"], body_of(name)) for name, one in ROUT
 
 
 class Service(NamedTuple):
-    """An API client for a populated workspace, and the path values of the workspace's records."""
+    """An API client for a populated workspace, and the path values for the workspace's records."""
 
     api: Api
     values: dict[str, str]

@@ -1,4 +1,4 @@
-"""All API operations with valid bodies and path values, from `contract/routes.json`.
+"""All API operations from `contract/routes.json`, with valid bodies and path values.
 
 Tests use this module to send every operation or to create a record of any kind. A new operation needs a change here
 only if its path contains a new parameter or a new resource (`_RESOURCES`).
@@ -68,7 +68,7 @@ for _name in ("POST /v2/clients/{client_id}", "PUT /v2/clients", "POST /v3/clien
 for _name in ("POST /v2/orgs/{org_id}", "PUT /v2/orgs", "POST /v3/orgs"):
     CREATED_WHEN_NAMED[_name] = {"org_id", "agent_id", "client_id"}
 
-# Resources that scopes name. The resource of a v3 operation is the last of these in its path.
+# Resources that scopes name. A v3 operation's resource is the last of these in its path.
 _RESOURCES = {
     "agents": "agents",
     "tools": "tools",

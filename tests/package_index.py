@@ -1,4 +1,4 @@
-"""A directory of wheels that pip and uv use as their only index, so that tests need no network."""
+"""A directory of wheels that pip and uv use as their only index, so that tests need no network access."""
 
 import hashlib
 import os

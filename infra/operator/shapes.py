@@ -87,7 +87,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
         "version_tag": rules.ULID,
         "metadata": {
             "ID": rules.ANY_TEXT,
-            # Any number, because an earlier version stored the caller's value unchecked; see `_dependent`.
+            # Any number, because an earlier version did not validate the caller's value; see `_dependent`.
             "messagesNum": rules.NUMBER,
             "interactionsNum": rules.COUNT,
             "lastModified": rules.SECONDS,

@@ -22,7 +22,7 @@ FIFTY = 50
 
 
 def whole_agent(api: Api, tools: int = FIFTY) -> Document:
-    """Create an agent with every member that refers to complete copies of these tools; return the agent as read."""
+    """Create an agent that has every member and refers to complete copies of these tools; return the agent as read."""
     made = api.post(
         "/v3/agents", {"agent": {**document("agent_v3", 2, whole=True), "SECRET_API_KEY": "own" * 11, "tools": []}}
     )

@@ -1,6 +1,6 @@
 """A list page costs the same for any number of agents in the workspace.
 
-A cost consists of the number of requests and the read units that DynamoDB's published rules give.
+A cost consists of the number of requests and the read units, which are computed by DynamoDB's published rules.
 """
 
 import pytest
@@ -30,7 +30,7 @@ PAGES = {
 
 
 def fill(workspace_id: str, number: int) -> None:
-    """Store agents with one lead each in the service's own layout, with many rows per request."""
+    """Store agents with one lead each in the service's own layout, many rows per request."""
     for start in range(0, number, 1_000):
         numbers = range(start, min(start + 1_000, number))
         storage.save_many([agent_row(workspace_id, one) for one in numbers])

@@ -137,7 +137,7 @@ def test_other_text_is_refused_by_rule(api: Api, agent_id: str, text: str) -> No
 
 
 def test_a_text_of_an_earlier_version_can_be_sent_back(api: Api, workspace: NewWorkspace, agent_id: str) -> None:
-    """Earlier versions stored any text as a key. Such a key authenticates nothing, but a client may send it back."""
+    """Earlier versions accepted any text as a key. Such a key authenticates nothing, but a client may send it back."""
     store_without_credential(workspace, "hunter2")
     assert [write(api, "hunter2").status for write in (v2_write, v3_write)] == [200, 200]
     assert v2_write(api, "k" * 32).status == 200

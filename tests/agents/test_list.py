@@ -40,7 +40,7 @@ def any_agents(seed: int, number: int) -> dict[str, Document]:
 
 
 def fill(workspace: NewWorkspace, agents: dict[str, Document]) -> None:
-    """Store agents in the service's own layout, with many rows per request."""
+    """Store agents in the service's own layout, many rows per request."""
     made = []
     for agent_id, document in agents.items():
         key = rows.keys(workspace.workspace_id, agent_id)

@@ -187,7 +187,7 @@ def test_the_owner_of_an_agent_is_the_workspace(workspace: NewWorkspace, api: Ap
 def test_the_owner_that_an_earlier_version_stored_is_not_shown(
     workspace: NewWorkspace, api: Api, agent_id: str
 ) -> None:
-    """Earlier versions stored any `ownerID` that a caller sent."""
+    """Earlier versions accepted any `ownerID` that a caller sent."""
     with storage.unit_of_work():
         row = row_of(workspace)
         row.seal({**row.open(), "ownerID": "me", "title": 'An "ownerID"'})

@@ -14,7 +14,7 @@ from tests.selection import one_of_each, zip_cycled
 
 
 def each_once(values: dict[str, Any]) -> Any:
-    """Parametrise a test so that each operation with a body, and each named value, occurs once."""
+    """Parametrise a test so that each operation that takes a body, and each named value, occurs once."""
     pairs = zip_cycled(WITH_BODY, values.items())
     cases = [pytest.param(operation, value, id=f"{operation.name} {name}") for operation, (name, value) in pairs]
     return pytest.mark.parametrize(("operation", "value"), cases)

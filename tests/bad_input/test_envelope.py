@@ -1,4 +1,4 @@
-"""All errors share one envelope, whether a credential, route, method, limit, the engine or a bug causes them."""
+"""All errors share one envelope, whether they are caused by a credential, route, method, limit, the engine or a bug."""
 
 from typing import Any
 

@@ -29,7 +29,7 @@ def operations_with(name: str) -> list[Operation]:
 
 
 def each_once(name: str, values: list[str]) -> Any:
-    """Parametrise a test with each operation that has the query parameter, and each value."""
+    """Parametrise a test with each operation that takes the query parameter, and each value."""
     pairs = zip_cycled(operations_with(name), values)
     cases = [pytest.param(operation, value, id=f"{operation.name} {value[:10]}") for operation, value in pairs]
     return pytest.mark.parametrize(("operation", "value"), cases)

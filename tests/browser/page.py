@@ -1,4 +1,4 @@
-"""The documentation page, operated with clicks and keys as by a reader."""
+"""The documentation page, operated by clicks and keystrokes, as a reader would."""
 
 import json
 import time

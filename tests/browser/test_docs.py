@@ -16,7 +16,7 @@ from tests.reliability.runs import Run
 from tests.selection import whole
 
 SIZES = [(1400, 1000), (390, 844)]
-# Path parameter -> the operation from whose response a reader copies the id.
+# Path parameter -> the operation whose response contains the id that a reader copies.
 CREATED_BY = {
     "POST /v3/agents/{agent_id}/tools": "tool_id",
     "POST /v3/leads": "lead_id",

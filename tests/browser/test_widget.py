@@ -1,4 +1,4 @@
-"""The chat widget, with the code from docs/widget.md, runs in Chromium on a different origin than the service."""
+"""The chat widget from docs/widget.md runs in Chromium on a different origin than the service."""
 
 import hashlib
 import json
@@ -109,7 +109,7 @@ def browser() -> Iterator[Chrome]:
 
 @pytest.fixture
 def page(web: BackEnd, browser: Chrome, request: pytest.FixtureRequest) -> Iterator[Chrome]:
-    """Open the widget as a new visitor with a new conversation."""
+    """Open the widget as a new visitor who starts a new conversation."""
     web.conversation, web.token = hashlib.sha256(request.node.name.encode()).hexdigest()[:12], ""
     browser.get(web.url)
     yield browser
@@ -216,7 +216,7 @@ def test_what_was_written_without_a_connection_is_sent_once(page: Chrome, web: B
 
 
 def test_an_answer_that_was_lost_adds_no_message_twice(page: Chrome, web: BackEnd) -> None:
-    # Lose the first response to new messages after the service has stored the messages.
+    # Drop the first response to new messages after the service has stored the messages.
     page.execute_script("""
         const real = window.fetch;
         window.fetch = async (url, options) => {

@@ -1,4 +1,4 @@
-"""Lists of clients, and clients with generated ids."""
+"""Lists of clients, and clients whose ids are generated."""
 
 from urllib.parse import urlencode
 

@@ -154,7 +154,7 @@ def test_a_record_refuses_an_unknown_member(resource: str) -> None:
 
 
 def _has_members(member: Member) -> bool:
-    """Return whether the resource's table lists the members inside this member."""
+    """Return whether the resource's table lists this member's own members."""
     below = (f"{member.path}.", f"{member.path}[].")
     return any(other.path.startswith(below) for other in members(member.resource))
 

@@ -46,7 +46,7 @@ def test_a_route_of_the_specification_and_no_other_names_its_section() -> None:
 def variable_conflicts(paths: Iterable[str]) -> set[frozenset[str]]:
     """Return each set of different variable names at one path position, because API Gateway rejects them.
 
-    Two paths share a prefix if its fixed segments are equal; its variable names do not matter.
+    Two paths share a prefix if the prefix's fixed segments are equal; variable names do not matter.
     """
     names: dict[tuple[str, ...], set[str]] = {}
     for path in paths:

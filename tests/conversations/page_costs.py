@@ -1,4 +1,4 @@
-"""Tallies of simulated conversation lists, and the cost of using them to jump to a page."""
+"""Tallies for simulated conversation lists, and the cost of using them to jump to a page."""
 
 import math
 import random
@@ -25,7 +25,7 @@ class PageCost(NamedTuple):
 
 
 def tallied(times: list[int]) -> tuple[list[tuple[str, list[int]]], dict[str, list[int]]]:
-    """Return the tallies of all months (newest first) and of all days for these creation times."""
+    """Return the tallies for all months (newest first) and for all days, given these creation times."""
     days: dict[str, list[int]] = defaultdict(lambda: [0] * page_position.QUARTERS)
     months: dict[str, list[int]] = defaultdict(lambda: [0] * 31)
     for time in times:

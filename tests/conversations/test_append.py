@@ -86,7 +86,7 @@ def test_a_repeated_message_is_found_wherever_it_is_stored(api: Api) -> None:
     assert mids(api) == expected
 
 
-# ---- rejected requests, and changes of single messages -----------------------------------------------------
+# ---- rejected requests, and changes to single messages -----------------------------------------------------
 
 
 def test_a_message_is_changed_in_place_and_is_not_new(api: Api) -> None:

@@ -1,4 +1,4 @@
-"""A stream record's counted change is computed once for all followers of a batch."""
+"""A stream record's counted change is computed only once per batch, for all followers."""
 
 from copy import deepcopy
 

@@ -58,7 +58,7 @@ def test_a_valid_number_of_messages_is_stored(number: Any, api: Api) -> None:
 def test_a_stored_number_of_messages_of_a_new_conversation_is_harmless(
     number: Any, api: Api, workspace: NewWorkspace
 ) -> None:
-    """An earlier version stored any number as `messagesNum`."""
+    """An earlier version accepted any number as `messagesNum`."""
     created = api.post("/v3/agents/support/convos", {"conversation": {}}).data["id"]
     with storage.unit_of_work():
         row: Any = storage.find(*store.key(workspace.workspace_id, "support", created)[:3])

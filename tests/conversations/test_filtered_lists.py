@@ -80,7 +80,7 @@ def any_conversation(chance: random.Random, number: int) -> Conversation:
 
 
 def fill(workspace: NewWorkspace, conversations: list[Conversation]) -> None:
-    """Store the conversations in the service's own layout, with many rows per request.
+    """Store the conversations in the service's own layout, many rows per request.
 
     They are stored in order of creation, because moto sorts the whole table for each index query.
     """

@@ -1,4 +1,4 @@
-"""The inbox: the conversations that wait for a person, and the attributes that add them to a sparse index."""
+"""The inbox: the conversations that are waiting for a person, and the attributes that add them to a sparse index."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def row_of(workspace: NewWorkspace, conversation_id: str = "ann") -> Any:
     return storage.find(*store.key(workspace.workspace_id, "support", conversation_id)[:3])
 
 
-# ---- attributes of a row ------------------------------------------------------------------------------
+# ---- row attributes -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("state", ["requested_chat", "human-chatting"])

@@ -1,4 +1,4 @@
-"""An agent's limits on interactions and messages, whichever route writes the messages."""
+"""An agent's limits on interactions and messages apply whichever route writes the messages."""
 
 from typing import Any
 

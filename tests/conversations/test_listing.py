@@ -23,7 +23,7 @@ LIST = "/v2/agents/support/convos"
 def agent(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Create the agent `support`.
 
-    Advance the clock at each reading, because ULIDs from one millisecond are not ordered.
+    Advance the clock at each reading, because ULIDs from the same millisecond are unordered.
     """
     moments = count(clock.milliseconds())
     monkeypatch.setattr(clock, "milliseconds", lambda: next(moments))

@@ -77,7 +77,7 @@ def test_a_change_in_the_middle_of_a_long_conversation_rewrites_only_the_later_c
 @pytest.mark.parametrize("step", [200_000, 25_000, 2_000_000])
 @first_case
 def test_a_growing_conversation_never_has_more_items_than_a_transaction(workspace: NewWorkspace, step: int) -> None:
-    """A single transaction of at most 100 items deletes a conversation. 2 MiB of turns may take 5.5 MB of storage."""
+    """A single transaction of at most 100 items deletes a conversation. 2 MiB of turns may take up 5.5 MB."""
     row = store.ConversationRow(storage.join_key(workspace.workspace_id, "support", "user-1"))
     text = os.urandom(3_000_000).hex().encode()
     for end in range(step, len(text) + 1, step):
@@ -138,7 +138,7 @@ def test_a_reader_never_combines_chunks_of_two_writes(
 def test_a_stale_chunk_is_read_again_with_strong_consistency(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An eventually consistent read may miss the last write, whether that write created or replaced the chunk."""
+    """An eventually consistent read may miss the last write, whether it created or replaced the chunk."""
     seen = []
 
     def stale_read(keys: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Many conversations of one agent: concurrent creation, competing writers, and costs as for a few conversations."""
+"""An agent with many conversations: concurrent creation, competing writers, and costs that stay the same."""
 
 import random
 import threading

@@ -168,7 +168,7 @@ def test_a_deletion_that_fails_is_repeated_with_the_same_tag(api: Api) -> None:
 def test_a_deletion_that_is_overtaken_leaves_a_conversation_that_still_knows_its_messages(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch, pass_time: Callable[[int], None]
 ) -> None:
-    """An append commits between the read and the commit of a deletion with `If-Match`."""
+    """An append commits after a deletion with `If-Match` has read the conversation, but before the deletion commits."""
     grow(api, 20)
     real, tag = store.delete, api.post(STATE).headers["etag"]
 
@@ -247,7 +247,7 @@ def test_the_conversation_that_replaces_an_expired_one_deletes_its_index(
 def test_the_removal_of_an_expired_conversation_spares_the_index_of_the_next_one(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch, pass_time: Callable[[int], None]
 ) -> None:
-    """The queue message arrives between the write of the new index items and the commit."""
+    """The queue message arrives after the new index items are written, but before the commit."""
     grow(api, 20)
     real, key = transcript.extend_index, storage.join_key(workspace.workspace_id, "support", "ann")
     with storage.unit_of_work():

@@ -1,4 +1,4 @@
-"""Retention: a conversation and all its parts expire a configured number of days after its last change."""
+"""Retention: a conversation and all its parts expire a configured number of days after the last change."""
 
 from itertools import count
 from typing import Any
@@ -45,7 +45,7 @@ def expiries() -> dict[str, int | None]:
 
 
 def set_days(api: Api, days: int | None, pass_time: PassTime) -> None:
-    """Set the workspace's retention days, and apply them to existing conversations."""
+    """Set the workspace's retention period, and apply it to existing conversations."""
     assert api.patch("/v3/workspace", {"workspace": {"retentionDays": days}}).status == 200
     apply(pass_time)
 
@@ -172,7 +172,7 @@ def test_tallies_follow_a_conversation_that_replaces_an_expired_one(
 
 
 def count_changed(stream: pipeline.Stream) -> None:
-    """Recount the conversations in each quarter hour that the stream records name."""
+    """Recount the conversations in each quarter-hour that the stream records name."""
     reported = ("INSERT", "REMOVE")  # the function's event filter drops other changes
     changes = [one for one in stream.read("conversations") if one["eventName"] in reported]
     follow("conversations", changes)
@@ -198,7 +198,7 @@ def test_the_days_of_the_workspace_are_known_for_a_minute(
     assert workspaces.retention_days(workspace.workspace_id) == 5
 
 
-# ---- a change -------------------------------------------------------------------------------------
+# ---- changed settings -----------------------------------------------------------------------------
 
 
 def test_a_change_reaches_what_exists_and_null_takes_it_back(

@@ -42,7 +42,7 @@ def any_searched(chance: random.Random, number: int, messages: int) -> Conversat
 
 
 def fill_long(workspace: NewWorkspace, conversations: list[Conversation]) -> None:
-    """Store conversations whose transcripts have chunks."""
+    """Store conversations whose transcripts are stored in chunks."""
     for conversation in conversations:
         with storage.unit_of_work():
             state = State(conversation.metadata, conversation.turns)
@@ -78,7 +78,7 @@ def pages(api: Api, conversations: list[Conversation], query: dict[str, Any], af
             answer = api.get(f"{PATH}?{urlencode({**query, **cursor})}").json
         assert used.requests["GetItem"] <= 1
         assert used.requests["Query"] <= 1
-        # The search sends one request per 20 conversations, plus one for each conversation above 96 KB.
+        # The search sends one request per 20 conversations, plus one for each conversation larger than 96 KB.
         assert used.requests["BatchGetItem"] <= 10 + 4_000_000 // 96_000 + 1
         # An eventually consistent read costs one unit per 8 KB. A request reads the index and at most 4 MB of
         # transcripts, plus the rest of 20 rows and of the last transcript. Rounding up costs half a unit per row.
@@ -134,7 +134,7 @@ def test_a_search_equals_the_model(api: Api, workspace: NewWorkspace, monkeypatc
 @pytest.mark.long
 @pytest.mark.usefixtures("agent_id")
 def test_a_search_in_20000_conversations_equals_the_model(api: Api, workspace: NewWorkspace) -> None:
-    """A search for the rare text reads every page. Twelve conversations have chunks."""
+    """A search for the rare text reads every page. Twelve conversations are stored in chunks."""
     chance = random.Random(2)
     conversations = [any_searched(chance, number, messages=chance.randrange(1, 9)) for number in range(MANY)]
     long = [any_searched(chance, MANY + number, messages=chance.randrange(2_000, 8_000)) for number in range(LONG)]

@@ -74,7 +74,7 @@ def test_compressible_metadata_is_limited_by_its_json(api: Api) -> None:
 
 
 def test_any_number_of_new_messages_fits_the_transaction(api: Api) -> None:
-    """A quotation mark takes two bytes in JSON, and each long message is stored as a separate item."""
+    """A quotation mark takes up two bytes in JSON, and each long message is stored as a separate item."""
     noise = (os.urandom(600).hex() for _ in count())
     sent = turns(*(message(f"m{number}", item={"x": next(noise) + '"' * 12_300}) for number in range(80)))
     assert api.post(STATE, {"turns": sent}).status == 200

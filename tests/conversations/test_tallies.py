@@ -1,4 +1,4 @@
-"""Tallies: conversation counts per quarter hour, which are recounted after each change."""
+"""Tallies: conversation counts per quarter-hour, which are recounted after each change."""
 
 import json
 import random
@@ -35,7 +35,7 @@ SetClock = Callable[[int], None]
 
 
 class Pipeline:
-    """The stream of conversations, the two functions, and the queue between them."""
+    """The conversation stream, the two functions, and the queue between them."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.stream, self.requests = Stream("conversations"), list[str]()
@@ -76,7 +76,7 @@ def pipeline(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 def at(monkeypatch: pytest.MonkeyPatch) -> SetClock:
     """Return a function that sets the clock.
 
-    The clock advances by a millisecond at each reading, because ULIDs from the same millisecond are not ordered.
+    The clock advances by a millisecond at each reading, because ULIDs from the same millisecond are unordered.
     """
 
     def move(milliseconds: int) -> None:
@@ -98,7 +98,7 @@ def conversations() -> list[ConversationRow]:
 
 
 def rows() -> dict[str, list[int]]:
-    """Return all month and day tallies by key, without the key's prefix."""
+    """Return all month and day tallies, keyed by the row key without its prefix."""
     found = storage.scan(tallies.TallyRow, tallies.TallyRow.counts.exists())
     return {row.period: row.tallies() for row in found}
 
@@ -121,7 +121,7 @@ def assert_exact() -> None:
 
 
 def fill(workspace: NewWorkspace, at: SetClock, number: int, days: int = 40) -> None:
-    """Store conversations in the service's own layout, with many rows per request."""
+    """Store conversations in the service's own layout, many rows per request."""
     chance, rows = random.Random(number), []
     with storage.unit_of_work() as unit:
         for index, time in enumerate(sorted(START + chance.randrange(days * DAY) for _ in range(number))):

@@ -1,4 +1,4 @@
-"""Transcript search, and transcript exports over HTTP, in pages, and with the operator's command."""
+"""Transcript search, and transcript exports over HTTP, in pages, and by the operator's command."""
 
 import csv
 import io

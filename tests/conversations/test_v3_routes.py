@@ -167,7 +167,7 @@ def test_a_conversation_without_messages_has_an_empty_list(api: Api) -> None:
 
 @pytest.mark.parametrize("limit", [7, 100])
 def test_pages_of_messages_together_have_every_message_once(limit: int, api: Api) -> None:
-    """Messages of up to 9 KB hardly compress, so the transcript has several chunks."""
+    """Messages of up to 9 KB hardly compress, so the transcript is split into several chunks."""
     chance = random.Random(limit)
     texts = [chance.randbytes(chance.choice([5, 300, 4_500])).hex() for _ in range(150)]
     texts[75] = '"\\{[' * 40_000  # a message that is longer than a chunk and looks like JSON
@@ -240,7 +240,7 @@ def test_the_newest_messages_cost_the_same_for_any_transcript(api: Api) -> None:
     assert costs[1] <= costs[0] + 4
 
 
-# ---- the text of the turns from its end ----------------------------------------------------------
+# ---- reading turns backwards ---------------------------------------------------------------------
 
 _STRINGS = [
     "",

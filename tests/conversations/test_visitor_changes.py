@@ -18,7 +18,7 @@ TIMES = ("ts", "firstMessageTS", "lastMessageTS", "lastModified")
 
 @pytest.fixture
 def holder(api: Api, agent_id: str) -> Api:
-    """Return a caller with a visitor token whose conversation does not exist yet."""
+    """Return a caller that has a visitor token for a conversation that does not exist yet."""
     return Api(api.post("/agents/support/interact/ann/visitor-tokens", {"token": {}}).data["token"])
 
 

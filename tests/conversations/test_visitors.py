@@ -1,4 +1,4 @@
-"""Visitor tokens: the routes that accept them, the actions that revoke them, and requests from pages of other origins.
+"""Visitor tokens: the routes that accept them, the actions that revoke them, and requests from pages on other origins.
 
 `test_isolation` sends every operation with a visitor token, and `test_secret_members` searches responses for secrets.
 """
@@ -100,7 +100,7 @@ def test_any_number_of_tokens_adds_nothing_to_the_partition_of_the_workspace(api
     assert items()["cams-workspaces"] == before
 
 
-# ---- the routes that a token opens --------------------------------------------------------------------------------
+# ---- routes that accept a token -----------------------------------------------------------------------------------
 
 
 def test_a_visitor_names_itself(api: Api, conversation: str) -> None:
@@ -203,7 +203,7 @@ def test_a_look_costs_what_it_costs_a_server(api: Api, agent_id: str) -> None:
     assert costs == [look | find, look, look | {"GetItem": 2}, look | find | {"UpdateItem": 1}, look | find]
 
 
-# ---- the actions that end a token ---------------------------------------------------------------------------------
+# ---- actions that revoke a token ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["issued after it", "issued before it"])
@@ -345,7 +345,7 @@ def test_a_visitor_sends_no_idempotency_key(api: Api, conversation: str, body: d
     assert stored() == before
 
 
-# ---- pages of other origins -----------------------------------------------------------------------
+# ---- pages on other origins -----------------------------------------------------------------------
 
 ORIGIN = "access-control-allow-origin"
 

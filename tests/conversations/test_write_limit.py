@@ -1,4 +1,4 @@
-"""One agent's write limit in docs/operate.md: the index units per write, and the response to throttled writes."""
+"""The write limit per agent in docs/operate.md: the index units per write, and the response to throttled writes."""
 
 from collections.abc import Iterator
 from random import Random

@@ -31,7 +31,7 @@ def items() -> list[dict[str, Any]]:
 
 
 def long_turns(size: int, seed: str = "") -> list[dict[str, Any]]:
-    """Return turns whose JSON takes exactly `size` bytes, most of which are incompressible."""
+    """Return turns whose JSON is exactly `size` bytes long and mostly incompressible."""
     sent = turns(*(message(f"{seed}{number}", text=os.urandom(400).hex()) for number in range(size // 1000)))
     sent[0]["messages"][0]["fill"] = ""
     sent[0]["messages"][0]["fill"] = "x" * (size - len(encode_json(sent)))

@@ -1,4 +1,4 @@
-"""Rotation of the workspace key over HTTP, and the overlap of both keys (§5)."""
+"""Rotating the workspace key over HTTP, and the overlap during which both keys work (§5)."""
 
 from typing import Any
 

@@ -39,7 +39,7 @@ def holder(api: Api, *granted: str, **members: Any) -> Api:
     return Api(issue(api, *granted, **members)["token"])
 
 
-# ---- operations that scopes open -----------------------------------------------------------------------------
+# ---- operations that scopes permit ---------------------------------------------------------------------------
 
 
 class Stage:
@@ -258,7 +258,7 @@ def test_a_token_is_not_shown_stored_members_that_are_not_declared(
     assert api.get(AGENT).data["future"] == "s1"
 
 
-# ---- warnings of access that outlives a token ------------------------------------------------------------
+# ---- warnings about access that outlives a token ---------------------------------------------------------
 
 LASTING = "remains in effect after this access token expires"
 

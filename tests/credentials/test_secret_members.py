@@ -164,7 +164,7 @@ def by_record(members: list[str]) -> str:
 
 
 def cell(observed: Observed, member: str, credential: str) -> str:
-    """Return `shown`, `hidden`, or `-` if no operation that could show the member accepts the credential."""
+    """Return `shown`, `hidden`, or `-` if the credential is accepted by no operation that could show the member."""
     could = observed.shows[member]["workspace key"] & observed.opened[credential]
     did = observed.shows[member][credential]
     if credential == "webhook receiver":

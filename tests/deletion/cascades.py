@@ -1,4 +1,4 @@
-"""Helpers for deletion tests: read stored items, create an agent with every kind of record, and run the cascade."""
+"""Helpers for deletion tests: read stored items, create an agent that owns every kind of record, and run cascades."""
 
 import os
 from typing import Any

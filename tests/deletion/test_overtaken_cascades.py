@@ -1,4 +1,4 @@
-"""If another cascade overtakes a cascade, the overtaken cascade deletes no records of a new agent with the same id."""
+"""If a cascade is overtaken by another cascade, it deletes no records of a new agent with the same id."""
 
 from itertools import count
 from typing import Any
@@ -85,7 +85,7 @@ def test_a_cascade_that_another_one_overtakes_deletes_nothing_of_a_new_agent(
 def test_a_cascade_that_is_overtaken_before_a_deletion_deletes_nothing_of_a_new_agent(
     check: int, api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run pauses between its check of the tombstone and the deletion of a batch."""
+    """The run pauses after it checks the tombstone and before it deletes a batch."""
     fill(api, conversations=2)
     interrupt_deletion(api, monkeypatch)
     pass_time(90)

@@ -1,1 +1,1 @@
-"""Deployment tests, which are unit tests and a rehearsal in an emulated cloud account."""
+"""Deployment tests: unit tests, and a rehearsal in an emulated cloud account."""

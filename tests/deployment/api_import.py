@@ -1,4 +1,4 @@
-"""ImportRestApi and PutRestApi, with which Chalice sends the whole API as one document that the emulator ignores.
+"""ImportRestApi and PutRestApi, in which Chalice sends the whole API as one document. The emulator ignores it.
 
 This module runs inside the emulator (`tests.deployment.emulator`) on the interpreter of `.venv-engine`.
 """

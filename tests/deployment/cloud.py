@@ -1,4 +1,4 @@
-"""An empty account for the rehearsal, which is an emulator that enforces IAM, and a copy of the project.
+"""An empty account for the rehearsal, emulated with IAM enforcement, and a copy of the project.
 
 The rehearsal uses a copy of the project, because deployments write into the project (`.chalice`).
 """
@@ -132,7 +132,7 @@ def _emulator(directory: Path, port: int) -> Iterator[None]:
         "MINISTACK_REGION": REGION,
         "TMPDIR": str(temporary),
     }
-    # The emulator has a separate process session, so that the functions, which are child processes, stop with it.
+    # The emulator runs in a separate process session, so that its child processes, the functions, stop with it.
     with (directory / "emulator.log").open("wb") as log:
         process = subprocess.Popen(
             [children.ENGINE_PYTHON, "-m", "tests.deployment.emulator"],

@@ -1,4 +1,4 @@
-"""The user that runs the rehearsal's commands with the permissions of the deployer's policy."""
+"""The user that runs the rehearsal's commands with the permissions in the deployer's policy."""
 
 from __future__ import annotations
 

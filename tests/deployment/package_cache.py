@@ -1,4 +1,4 @@
-"""Unpacks each package only once in the emulator, because all functions of a deployment share a package.
+"""Unpacks each package only once in the emulator, because all functions in a deployment share a package.
 
 This module runs inside the emulator (`tests.deployment.emulator`) on the interpreter of `.venv-engine`.
 """

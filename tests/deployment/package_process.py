@@ -31,7 +31,7 @@ def audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 class Context:
-    """The context object of an invocation."""
+    """An invocation's context object."""
 
     function_name = MODULE
     function_version = "1"

@@ -9,7 +9,7 @@ from tests.deployment.rehearsal import Failed
 
 
 class Response(NamedTuple):
-    """A response with any status. Header names are lower-case."""
+    """A response with any status. Header names are lowercase."""
 
     status: int
     headers: dict[str, str]
@@ -17,7 +17,7 @@ class Response(NamedTuple):
 
 
 class Gateway:
-    """A client of the deployed API with one credential or none."""
+    """A client for the deployed API, with at most one credential."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
         self.address, self.token = address, token

@@ -1,4 +1,4 @@
-"""Step: requests through a custom domain have another host, and a path without the stage.
+"""Step: requests through a custom domain contain a different host, and a path without the stage.
 
 Console pages are not compared, because the emulator, unlike AWS, adds the stage to the path in their events.
 tests/http/test_custom_domain.py contains real AWS events.

@@ -18,7 +18,7 @@ _STEP = re.compile(r"  (\S.*?) +\d+\.\d s$")
 
 
 class _Kill(NamedTuple):
-    """When to kill a deployment: after this step's output line, as soon as `enough` holds for the account."""
+    """When to kill a deployment: after it prints this step, as soon as `enough` returns true for the account."""
 
     step: str
     number: signal.Signals = signal.SIGKILL
@@ -34,7 +34,7 @@ def _has_api(here: cloud.Cloud) -> bool:
     return bool(here.sdk("apigateway").get_rest_apis()["items"])
 
 
-# Only one step after the functions is killed, because each such step takes a complete deployment.
+# Deployments are killed at only one step after the functions, because each such step takes a complete deployment.
 _KILLS = (
     _Kill("checks"),
     _Kill("new stack", is_group=True),

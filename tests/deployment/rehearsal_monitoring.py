@@ -1,4 +1,4 @@
-"""Step: check a deployed stage's alarms, its subscription, and the problems that `check` reports."""
+"""Step: check a deployed stage's alarms, its subscription, and the problems that the function `check` reports."""
 
 from infra.deploy import template
 from tests.deployment import cloud
@@ -11,7 +11,7 @@ _CHECK = "from infra.deploy import self_check; print(*self_check.check({}, None)
 def check_monitoring(here: cloud.Cloud) -> int:
     """Check the monitoring while a mapping is temporarily disabled; return the number of alarms.
 
-    The emulator's functions lack the SDK, so the check runs in a separate process with the deployed function's
+    The emulator's functions lack the SDK, so the check runs in a separate process that has the deployed function's
     variables.
     """
     alarms = {one["AlarmName"] for one in here.sdk("cloudwatch").describe_alarms()["MetricAlarms"]}

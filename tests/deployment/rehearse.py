@@ -42,7 +42,7 @@ from tests.deployment.rehearsal_verify import BREAKS, check_failures
 
 
 def main() -> None:
-    """Run the rehearsal. Exit with 1 and a message at the first failure."""
+    """Run the rehearsal. At the first failure, print a message and exit with status 1."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--break", dest="broken", choices=BREAKS, help="break this part on purpose")
     parser.add_argument("--keep", action="store_true", help="keep the directory that contains the logs")

@@ -1,6 +1,6 @@
-"""Records which permissions the functions use, that is, which permissions IAM would check for their SDK calls.
+"""Records the permissions that the functions use, that is, those that IAM would check for their SDK calls.
 
-Calls outside invocations, which the test itself makes, are not recorded.
+Calls that the test itself makes, outside invocations, are not recorded.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ MODULES = [import_module(name) for name in {one.handler_string.rpartition(".")[0
 
 
 class Right(NamedTuple):
-    """A permission that a function uses or has, which is an action on a resource (named without the prefix)."""
+    """A permission that a function uses or has: an action on a resource (named without the prefix)."""
 
     function: str
     action: str

@@ -33,7 +33,7 @@ from tests.test_log_values import WATCHING
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
 
-OF_QUARTER = 3  # members of a request that counts a quarter of an hour
+OF_QUARTER = 3  # members of a request that counts a quarter-hour
 
 
 def every_operation(service: Service) -> None:
@@ -49,7 +49,7 @@ def every_operation(service: Service) -> None:
 
 
 def a_request_is_repeated(service: Service) -> None:
-    """Repeat requests with an idempotency key, with a small and a chunked response. Throttle first attempts."""
+    """Repeat requests that have an idempotency key and a small or chunked response. Throttle their first attempts."""
     paths = {"/v3/agents/support/tools": {"tool": {"name": "Keyed"}}, "/agents/support/interact/keyed/state": large(4)}
     for key, (path, body) in enumerate(paths.items()):
         headers = {**service.api._headers, "Content-Type": "application/json", "Idempotency-Key": f"rights-{key}"}
@@ -78,7 +78,7 @@ def a_whole_agent_is_deleted(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_whole_agent_is_purged(patch: pytest.MonkeyPatch) -> None:
-    """Let the request's process die immediately, so that the cascade needs two function invocations."""
+    """Make the request's process die immediately, so that the cascade needs two function invocations."""
     api = Api(workspaces.create("Purged").workspace_key)
     cascade_messages()
     fill_with_keys(api)
@@ -100,7 +100,7 @@ def a_whole_agent_is_purged(patch: pytest.MonkeyPatch) -> None:
 
 
 def fill_with_keys(api: Api) -> None:
-    """Create an agent with every kind of record, one replaced key, and one rejected key."""
+    """Create an agent that owns every kind of record, one replaced key, and one rejected key."""
     first = api.post("/v2/agents/support", {"title": "Support"}).data["SECRET_API_KEY"]
     assert api.post("/v2/agents/support", {"SECRET_API_KEY": None}).status == 200
     for _ in range(2):
@@ -130,7 +130,7 @@ def conversations_are_counted(patch: pytest.MonkeyPatch) -> None:
     api.post("/v2/clients/ann", {})
     assert api.post(f"/v3/agents/support/convos/{convo_id}/assign", {"assign": {"to": "ann"}}).status == 200
     assert len(api.get("/v3/convos?inbox=true").data) == 1
-    for _ in range(2):  # completes a chunk, whose messages get index items
+    for _ in range(2):  # completes a chunk, so its messages get index items
         long = {"messages": [{"item": {"text": "x" * 1_000}} for _ in range(50)]}
         assert api.post(f"/v3/agents/support/convos/{convo_id}/messages", long).status == 200
     assert api.delete(f"/v3/agents/support/convos/{convo_id}").status == 200
@@ -147,7 +147,7 @@ def _count(workspace_id: str, stream: pipeline.Stream) -> None:
 
 
 def conversations_expire(patch: pytest.MonkeyPatch) -> None:
-    """Change a retention period, and let DynamoDB delete a conversation without its chunks."""
+    """Change a retention period, and make DynamoDB delete a conversation but not its chunks."""
     new, stream = workspaces.create("Expiring"), pipeline.Stream()
     api = Api(new.workspace_key)
     assert api.post("/v2/agents/support", {}).status == 200

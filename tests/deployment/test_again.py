@@ -64,6 +64,6 @@ def test_a_failed_stack_is_completed_and_a_replaced_stream_followed(tmp_path: Pa
 def test_the_rehearsal_fails_if_something_is_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str, reason: str
 ) -> None:
-    monkeypatch.setenv("CAMS_VERIFY_PATIENCE", "20")  # seconds, because waiting repairs nothing
+    monkeypatch.setenv("CAMS_VERIFY_PATIENCE", "20")  # a few seconds, because waiting repairs nothing
     with pytest.raises(Failed, match=reason):
         rehearse.rehearse(tmp_path, broken)

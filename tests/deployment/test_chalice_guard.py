@@ -1,4 +1,4 @@
-"""Each Chalice command works, is handed over to `infra.deploy`, or fails with one sentence. The tests run processes."""
+"""Each Chalice command works, is handed over to `infra.deploy`, or fails with a one-sentence error."""
 
 import ast
 import compileall
@@ -196,7 +196,7 @@ def test_a_built_project_is_deployed_by_infra_deploy_only(tmp_path: Path) -> Non
     sentence = f"{built} is not a complete checkout of CAMS: run `chalice deploy` in one."
     assert (ran.returncode, ran.stderr) == (1, f"Error: {sentence}\n")
     ran = chalice(built, "deploy", CAMS_DEPLOYER="1", **_NOWHERE)
-    assert "Could not connect to the endpoint URL" in ran.stderr  # the error of Chalice itself
+    assert "Could not connect to the endpoint URL" in ran.stderr  # Chalice's own error
 
 
 def test_a_user_with_an_older_python_can_hand_over() -> None:

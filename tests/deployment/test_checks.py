@@ -1,4 +1,4 @@
-"""Before a deployment, each failed check prints one sentence that tells the operator what to do."""
+"""Before a deployment, each failed check prints a one-sentence error that tells the operator what to do."""
 
 import json
 import sys
@@ -193,7 +193,7 @@ def test_an_account_that_is_too_small_is_refused_before_anything_is_created(monk
 
 
 def test_a_new_stack_is_created_with_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check that settings survive if the deployment is interrupted before it first updates the stack."""
+    """Check that settings survive if the deployment is interrupted before its first stack update."""
     settings = {"lambda_architecture": "arm64", "alarms_email": "ops@example.com", "monthly_budget": 9}
     (stage.CHALICE_DIRECTORY / "config.json").write_text(json.dumps({"stages": {"prod": settings}}))
     parameters: list[dict[str, str]] = []

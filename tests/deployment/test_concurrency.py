@@ -19,8 +19,8 @@ QUEUES = (
     "notify_people",
 )
 FUNCTIONS = {function.name for function in declared_functions()}
-# The account's concurrent executions -> the maximum of each queue in the order above, the reservations of the first two
-# functions, the throttle, and the parallelization factor of the conversation stream.
+# The account's concurrent executions -> each queue's maximum in the order above, the first two functions' reservations,
+# the throttle, and the conversation stream's parallelization factor.
 SIZES = {
     10: ((2, 2, 2, 2, 2, 2), {}, 10, 1),
     50: ((10, 2, 2, 2, 2, 2), {}, 50, 1),
@@ -150,7 +150,7 @@ def test_a_small_account_is_warned(executions: int, warned: bool) -> None:
 
 # ---- throttled messages -----------------------------------------------------------------------------
 
-# Hanging receivers block invocations until the function times out. The other queues also have work.
+# Hanging receivers block invocations until the function times out. The other queues also contain work.
 LOADS = {
     "deliver": throttling.Load(2_000, 60),
     "deliver_slow": throttling.Load(2_000, 60),

@@ -30,7 +30,7 @@ class Meta:
 
 
 class Account:
-    """A fake of all SDK clients for an account with one deployed stage, `prod`."""
+    """A fake for all SDK clients of an account that contains one deployed stage, `prod`."""
 
     meta = Meta()
 

@@ -37,7 +37,7 @@ each_set = pytest.mark.parametrize(
     [(), *({*present()} - {name} for name in present())],
     ids=["no extension", *(f"without {name}" for name in present())],
 )
-# An index that only the command `infra.cams workspace delete` reads.
+# An index that is read only by the command `infra.cams workspace delete`.
 _INDEX_OF_THE_OPERATOR = "idempotency/index/by_workspace"
 _KEY = "vendor.sha256"
 each_extension = pytest.mark.parametrize("name", present())

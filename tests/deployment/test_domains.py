@@ -65,7 +65,7 @@ def test_a_domain_without_mappings_is_not_refused() -> None:
     pages = {"get_domain_names": {"items": [{"domainName": "cams.example.com"}]}, "get_base_path_mappings": {}}
 
     class Gateway:
-        """A fake client whose responses lack `items`, as API Gateway's do for a domain without mappings."""
+        """A fake client whose responses lack `items`, like API Gateway's responses for a domain without mappings."""
 
         def get_paginator(self, operation: str) -> Any:
             return SimpleNamespace(paginate=lambda **_: [pages[operation]])

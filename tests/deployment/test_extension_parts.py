@@ -1,4 +1,4 @@
-"""Extensions add functions, permissions, alarms and resources to core's."""
+"""Extensions add functions, permissions, alarms and resources to those of core."""
 
 import json
 from pathlib import Path

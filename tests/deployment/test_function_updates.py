@@ -50,7 +50,7 @@ def role() -> Iterator[str]:
 
 
 class Deployment:
-    """A deployment with Chalice's client, which records all calls that change functions."""
+    """A deployment that uses Chalice's client and records all calls that change functions."""
 
     def __init__(self, role: str) -> None:
         session = boto3.Session()

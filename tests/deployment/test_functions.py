@@ -143,7 +143,7 @@ WITHOUT_PARTS = {
 
 
 def test_lambda_reads_the_failures_that_a_function_reports() -> None:
-    """Check the setting without which Lambda treats reported failures as successes, and messages are lost."""
+    """Check the setting that makes Lambda retry reported failures. Without it, messages are lost."""
     reporting = {one.name for one in declared_functions() if "FunctionResponseTypes" in one.mapping_settings}
     assert reporting == {one.name for one in app.event_sources} - WITHOUT_PARTS
 

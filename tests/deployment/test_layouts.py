@@ -19,7 +19,7 @@ def version(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Account:
-    """A fake account with a stage, which has the stack's recorded values and the layouts that each function reads."""
+    """A fake account that contains a stage: the stack's recorded values, and the layouts that each function reads."""
 
     def __init__(self, written: str = "", since: str = "", *readable: str | None) -> None:
         names = [one.deployed_name("cams-prod") for one in declared_functions()]

@@ -158,7 +158,7 @@ def test_valid_settings_have_no_problem(settings: dict[str, Any]) -> None:
 
 
 def test_settings_without_a_function_have_no_effect() -> None:
-    """Check settings for a function of an older version or a disabled extension, about which a deployment warns."""
+    """Check that a deployment warns about settings for a function from an older version or a disabled extension."""
     assert list(limits.problems(reserving("retired", "5"), "prod")) == []
     settings = {"lambda_functions": {"deliver": {}, "retired": {}}}
     assert limits.unknown_functions(settings, declared_functions()) == ["retired"]

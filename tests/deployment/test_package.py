@@ -1,4 +1,4 @@
-"""The deployment package, which is the zip file that Chalice uploads, runs in an interpreter without other packages.
+"""The deployment package (the zip file that Chalice uploads) runs in an interpreter without other packages.
 
 The functions run on the local engine. The tests compare the files that the functions import and open with the package.
 """
@@ -26,7 +26,7 @@ from tests.selection import whole
 
 pytestmark = [pytest.mark.engine, whole]
 
-# The compiled libraries of cryptography and pydantic take 6.4 MB, the documentation page 0.5 MB, and the time zones for
+# cryptography's and pydantic's compiled libraries take up 6.4 MB, the documentation page 0.5 MB, and the time zones for
 # reports 0.25 MB. The console may add 0.5 MB, and notifications 40 KB.
 MAX_BYTES = 10_100_000 + 500_000 + 40_000
 

@@ -1,4 +1,4 @@
-"""The restore of a stage, including the restore point, foreign tables, an interrupted restore, and a shared key."""
+"""Restoring a stage: the restore point, foreign tables, an interrupted restore, and a shared key."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

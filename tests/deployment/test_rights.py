@@ -60,7 +60,7 @@ def granted(function: Function) -> set[Right]:
 
 
 def used_by_lambda(function: Function) -> set[Right]:
-    """Return the permissions that Lambda itself uses through the function's role for logs and the event source."""
+    """Return the permissions that Lambda itself uses through the function's role, for logs and the event source."""
     log = f"log-group:/aws/lambda/{function.deployed_name(NAME)}:*".replace(f"{NAME}-", "")
     uses = {log: ["logs:CreateLogStream", "logs:PutLogEvents"]}
     if function.queue:

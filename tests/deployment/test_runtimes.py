@@ -1,4 +1,4 @@
-"""The functions' Python version, including its support dates, its selection, and the package for each version."""
+"""The functions' Python version: its support dates, its selection, and the package for each version."""
 
 import json
 import platform

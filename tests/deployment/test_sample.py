@@ -1,4 +1,4 @@
-"""The sample that a restore decrypts contains each table and record kind, wherever the records are in the table."""
+"""The sample that a restore decrypts covers each table and record kind, wherever the records are in the table."""
 
 from collections.abc import Callable
 from typing import Any

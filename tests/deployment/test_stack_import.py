@@ -1,4 +1,4 @@
-"""The import of a deleted stack's tables and keys follows CloudFormation's documented rules and finds each key."""
+"""Importing a deleted stack's tables and keys follows CloudFormation's documented rules and finds each key."""
 
 import json
 import re
@@ -30,7 +30,7 @@ _ROLE = f"{NAME}-erase"
 
 
 class CloudFormation:
-    """A fake account without the stack, which stores the change set. `owners` maps keys to the ids of their stacks.
+    """A fake account without the stack. It stores the change set. `owners` maps keys to the ids of their stacks.
 
     `failure` is the reason why the change set fails. `statuses` are the statuses of stacks and of their resources.
     """

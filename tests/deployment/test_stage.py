@@ -15,7 +15,7 @@ OWN: dict[str, Any] = {"environment_variables": {"OPERATORS": "1"}}
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the directory with the operator's settings, which are `OWN` for the stage `prod`."""
+    """Return a directory that contains the operator's settings: `OWN` for the stage `prod`."""
     monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
     configure(tmp_path, OWN)
     return tmp_path

@@ -22,7 +22,7 @@ TABLE = "cams-dev-idempotency"
 
 @pytest.fixture
 def dynamodb() -> Iterator[Any]:
-    """Return a client for an account with the table of stage `dev`."""
+    """Return a client for an account that contains the stage `dev`'s table."""
     with mock_aws():
         (properties,) = [
             one for one in declared("AWS::DynamoDB::Table") if one["TableName"]["Fn::Sub"] == "${Name}-idempotency"
@@ -57,7 +57,7 @@ def test_the_second_command_stops_and_names_the_first(dynamodb: Any, monkeypatch
     first, _, last = failed.value.message.partition(" (process ")
     assert first == "Another command is changing cams-dev: `deploy --stage dev` of ann on laptop"
     assert last.endswith("UTC). Wait until it has finished, then repeat.")
-    assert time.monotonic() - started < 30  # the second command watches the lock at most until the next renewal
+    assert time.monotonic() - started < 30  # the second command watches the lock until the next renewal at most
     assert items(dynamodb) == []
 
 

@@ -1,4 +1,4 @@
-"""The deletion of a stage's data is complete, limited to the stage, and repeatable after an interruption."""
+"""Deleting a stage's data is complete, limited to the stage, and repeatable after an interruption."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from infra.deploy.commands import deployment
 
 @pytest.fixture
 def key(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Return a stage's key in an account with the tables of two stages."""
+    """Return a stage's key in an account that contains two stages' tables."""
     with mock_aws():
         for prefix in ("cams-prod-", "cams-test-"):
             tables.create_missing(boto3.client, prefix)

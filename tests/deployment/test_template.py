@@ -38,7 +38,7 @@ def test_cloudformation_can_update_a_stack_of_the_last_release() -> None:
 
 
 class Client:
-    """A fake CloudFormation client with one stack, which has these parameters. The client stores the last template."""
+    """A fake CloudFormation client for one stack with these parameters. The client stores the last template."""
 
     def __init__(self, **parameters: str) -> None:
         self.parameters = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]

@@ -58,7 +58,7 @@ def test_every_function_is_invoked() -> None:
         name for each in (visit, *checks) for name in re.findall(r'\.invoke\("(\w+)"', Path(each.__file__).read_text())
     }
     caused = {*visit._EVENTS.values(), *(name for each in checks for name in getattr(each, "_FUNCTIONS", {}).values())}
-    # Exceptions are the API, and the function to which `deliver` passes deliveries for new hosts.
+    # The exceptions are the API, and the function that `deliver` passes deliveries for new hosts to.
     assert invoked | caused | {API, "deliver_slow"} == {one.name for one in declared_functions()}
 
 

@@ -23,7 +23,7 @@ class Load(NamedTuple):
 
 @dataclass
 class Outcome:
-    """The message count by outcome, and the longest wait of a received batch in seconds."""
+    """The message count by outcome, and the longest time that a received batch waited, in seconds."""
 
     handled: int = 0
     dead: int = 0

@@ -1,4 +1,4 @@
-"""Step: a version with an additional stored layout is deployed in two steps.
+"""Step: a version that adds a stored layout is deployed in two steps.
 
 All functions in this module raise AssertionError if a check fails.
 """
@@ -30,7 +30,7 @@ def check_written(here: cloud.Cloud, name: str, layout: int) -> None:
 
 
 def check_refusal(here: cloud.Cloud, stage: str) -> None:
-    """Check that the earlier version, which cannot read the records, is rejected by a deployment."""
+    """Check that a deployment rejects the earlier version, because that version cannot read the records."""
     (here.project / _LAYOUTS).write_text((children.ROOT / _LAYOUTS).read_text())
     done = here.run("-m", "infra.deploy", "deploy", "--stage", stage)
     assert f"deploy version {_VERSION} or a later one" in done.stderr, f"An earlier version was deployed: {done.stdout}"

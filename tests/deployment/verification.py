@@ -1,4 +1,4 @@
-"""A deployed stage with fake clients, for tests of `make verify`."""
+"""A deployed stage behind fake clients, for tests of `make verify`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

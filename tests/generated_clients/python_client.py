@@ -1,4 +1,4 @@
-"""A customer's program that uses the installed Python client with a run of the service.
+"""A customer's program that uses the installed Python client against a run of the service.
 
     python python_client.py <function> <address>
 
@@ -71,7 +71,7 @@ def pages() -> None:
 
 
 async def _create_and_list(number: int) -> tuple[set[object], Counter[object], int]:
-    """Create and list leads; return the created ids, the listed ids with their counts, and the number of pages."""
+    """Create and list leads; return the created ids, how often each id is listed, and the number of pages."""
     requested: list[httpx.URL] = []
 
     async def note(answer: httpx.Response) -> None:

@@ -1,4 +1,4 @@
-"""The Python client as a customer gets it: the wheel is installed in a new environment and used with a local run."""
+"""The Python client as a customer gets it: the wheel is installed in a new environment and used against a local run."""
 
 import email
 import re

@@ -1,4 +1,4 @@
-"""The README tour with the client that openapi-python-client generates.
+"""The README tour, taken with the client that openapi-python-client generates.
 
     PYTHONPATH=<the generated package> python tour.py <address>
 

@@ -113,7 +113,7 @@ SAVES = {
 }
 # These requests always write, because `ANALYTICS` does not read the record, and `ROTATE` creates a new secret.
 ALWAYS_WRITES = {ANALYTICS, ROTATE}
-# The operations that create a record with an id that the caller chooses.
+# The operations that create a record whose id the caller chooses.
 CREATED_AT_ID = {
     "agent": "POST /v2/agents/{agent_id}",
     "conversation": STATE,
@@ -123,9 +123,9 @@ CREATED_AT_ID = {
 }
 READS = {f"{name}, {path}": (name, path) for name, one in RECORDS.items() for path in one.reads if path != STATE}
 DELETES = {name: one for name, one in RECORDS.items() if one.deleted_by}
-# The read operations with an id in the path. A workspace always exists.
+# The read operations whose path contains an id. A workspace always exists.
 ADDRESSED_READS = {name: one for name, one in READS.items() if one[0] != "workspace"}
-# A message has its conversation's ETag, so a request for a missing message returns 404.
+# A message shares its conversation's ETag, so a request for a missing message returns 404.
 ADDRESSED_SAVES = {name: one for name, one in SAVES.items() if name not in ("workspace", "message")}
 
 each_save = pytest.mark.parametrize("save", SAVES.values(), ids=SAVES)

@@ -1,4 +1,4 @@
-"""The most expensive request of each kind, with its CPU time and its memory beyond that of an idle process.
+"""The most expensive request of each kind, its CPU time, and its memory beyond that of an idle process.
 
 `python -m tests.http.costliest_requests` prints the table; `tests/http/test_bounded_work.py` checks the limits.
 """
@@ -60,7 +60,7 @@ def filled(unit: str, start: str = '{"turns":[', end: str = "]}", size: int = TI
 
 
 def turns(text: str, size: int) -> bytes:
-    """Return a body of about this size with turns whose messages contain 200 characters each."""
+    """Return a body of about this size whose turns contain messages of 200 characters each."""
     message = '{"from":"human","messages":[{"type":"text","item":{"text":"%s"}}]}'
     count = size // len(message % "") // 5
     return f'{{"turns":[{",".join([message % (text * 200)[:200]] * count)}]}}'.encode()

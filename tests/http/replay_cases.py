@@ -128,8 +128,8 @@ CASES += [
     if one["method"] in idempotency.METHODS and name not in {case.operation for case in (*CASES, *NO_WRITE)}
 ]
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-# One case for each kind of commit: a put, an update, a deletion of another row, rows that lock each other, a message to
-# a queue, and responses in several pieces. `test_idempotency_crashes.py` runs every operation.
+# One case for each kind of commit: a put, an update, deleting another row, rows that lock each other, a message to a
+# queue, and responses in several pieces. `test_idempotency_crashes.py` runs every operation.
 EACH_COMMIT = (
     *("tool create", "analytics write", "agent key clear", "client save, another email", "webhook test"),
     *("webhook create", "state replace, large", "message add, long"),

@@ -81,7 +81,7 @@ def test_a_credential_is_cached_for_thirty_seconds(api: Api, pass_time: PassTime
 def test_the_cache_time_starts_at_the_look_up_of_the_credential(
     api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Recording the use may take a long time, and the credential may be revoked meanwhile."""
+    """Recording the use may take a long time, and the credential may be revoked in the meantime."""
     made = issue(api)
     note = credentials._record_use
 

@@ -1,4 +1,4 @@
-"""CORS: a page of another origin may not call the service unless a stage allows its origin to use agent keys.
+"""CORS: a page on another origin may not call the service unless the stage allows that origin to use agent keys.
 
 The visitor token routes accept preflight requests from any page. `test_visitors` tests which pages may read the
 responses.

@@ -16,7 +16,7 @@ from tests.selection import whole
 ROOT = Path(__file__).parents[2]
 SEPARATORS = ",;\t"
 FORMULAS = tuple("=+-@\t\r")
-# A visitor's text with every character sequence that could begin a cell.
+# A visitor's text that contains every character sequence that could begin a cell.
 HOSTILE = '=1;=2\t=3,=4\n=5\r\n=6 "=7" ;"=8 \t\t=9 ; -10 +11;@12;\r;'
 # Agents and conversations may have ids that begin with these characters.
 AGENT = "=1,=2,@3"

@@ -10,7 +10,7 @@ from app import app
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 
-# The path before the route: with a custom domain, with its base path, and with the gateway's own address.
+# The path before the route: on a custom domain, under the domain's base path, and at the gateway's own address.
 PREFIXES = ["", "/support", "/support/v1", "/prod"]
 HOST = "cams.host.example"
 PASSWORD = "a long enough password"

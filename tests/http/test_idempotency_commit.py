@@ -1,7 +1,7 @@
 """Commits of keyed requests: concurrent duplicates, lost responses and unknown outcomes.
 
 One conditional request to the database writes the view's changes, the key and the response. These tests interrupt a
-request between the key look-up, the view and the commit.
+request after the key lookup and after the view, before it commits.
 """
 
 import threading
@@ -61,7 +61,7 @@ def atomic(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def hide_stored_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide stored keys from the look-up before the view, which is eventually consistent."""
+    """Hide stored keys from the eventually consistent lookup before the view."""
     monkeypatch.setattr(idempotency, "find", lambda key: None)
 
 
@@ -204,7 +204,7 @@ def test_a_key_that_expires_before_the_commit_can_be_reused(world: World, monkey
     monkeypatch.undo()
 
 
-# ---- lost responses of the database -----------------------------------------------------------------
+# ---- lost responses from the database ---------------------------------------------------------------
 
 LOST = [
     ("tool create", None, "PutItem"),

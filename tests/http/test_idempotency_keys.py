@@ -1,4 +1,4 @@
-"""The scope, lifetime and stored items of an `Idempotency-Key`."""
+"""An `Idempotency-Key`'s scope, lifetime and stored items."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A keyed request sends its queue message after the commit, and so does every replay.
+"""A keyed request sends its queue message after the commit, as does every replay.
 
 The message is posted at most once.
 """

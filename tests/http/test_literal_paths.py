@@ -1,4 +1,4 @@
-"""Ids that equal a literal word in another route. Methods that the literal route lacks reach the view for the id."""
+"""Ids that equal a literal word in another route. If the literal route lacks a method, the id's view is called."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def collisions() -> Iterator[tuple[str, str]]:
 
 
 def with_id(literal: str, path: str) -> str:
-    """Return `path` with the word from `literal` as an id, and with ordinary ids for the other variables."""
+    """Return `path` with the word from `literal` as an id, and ordinary ids for the other variables."""
     pairs = zip(literal.split("/"), path.split("/"), strict=True)
     return "/".join(own if own == word else "no-word" for word, own in pairs)
 

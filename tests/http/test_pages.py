@@ -20,13 +20,13 @@ CLIENTS, ORGS, TOOLS = "/v2/clients", "/v2/orgs", "/v3/agents/support/tools"
 
 
 class PagedList(NamedTuple):
-    """A list, with methods that create and delete its records."""
+    """A list, and methods that create and delete its records."""
 
     api: Api
     path: str
 
     def create(self, number: int, text: str = "") -> None:
-        """Create a record. Records that are created in the order of their numbers are listed in that order."""
+        """Create a record. Records that are created in the same order as their numbers are listed in that order."""
         if self.path == CLIENTS:
             answer = self.api.post(f"{CLIENTS}/c{number:03}", {"name": text})
         elif self.path == ORGS:
@@ -101,7 +101,7 @@ def test_a_cursor_stays_valid_during_creations_and_deletions(listed: PagedList) 
 
 def test_a_list_that_exceeds_an_answer_is_refused_unless_paged(listed: PagedList) -> None:
     for number in range(6):
-        listed.create(number, '"' * 300_000)  # four bytes each in the response
+        listed.create(number, '"' * 300_000)  # each takes up four bytes in the response
     assert refused(listed.get(), 413) == "The response is too large; request it in pages with limit."
     pages = listed.pages(100)
     assert [len(page) for page in pages] == [4, 2]

@@ -1,6 +1,6 @@
-"""Preconditions if another writer saves between the check and the save, and the cost of preconditions.
+"""Preconditions if another writer saves after the check and before the save, and what preconditions cost.
 
-`tests/reliability/test_two_writers.py` tests sixteen concurrent writers on an engine with real concurrency.
+`tests/reliability/test_two_writers.py` tests sixteen concurrent writers on an engine that is truly concurrent.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.guarantee("matched")
 
 @pytest.fixture
 def before_save(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """Run an action once, between the check of the preconditions and the save of the record."""
+    """Run an action once, after the preconditions are checked and before the record is saved."""
     monkeypatch.setattr(clock, "sleep", lambda duration: None)
     checked = etag.check_preconditions
 

@@ -222,7 +222,7 @@ def test_if_none_match_does_not_create_an_existing_record_again(
     assert service.send(save.operation, new, save.second, If_None_Match="*").status == 412
 
 
-# All reads compare tags with the same code, so each read is tested with only one form of the header.
+# All reads share the code that compares tags, so each read is tested with only one form of the header.
 @pytest.mark.parametrize(("read", "form"), zip_cycled(READS.values(), ["{}", "W/{}", '"x", {}', "*"]))
 @one_of_each(lambda form: form)
 def test_a_read_returns_304_only_with_the_current_etag(form: str, read: tuple[str, str], service: Service) -> None:

@@ -1,4 +1,4 @@
-"""Leads over HTTP: members, authorization, the list of an agent's leads, and deletion with the agent."""
+"""Leads over HTTP: members, authorization, the list of an agent's leads, and deletion together with the agent."""
 
 from typing import Any, get_args
 
@@ -232,7 +232,7 @@ def test_an_agent_recreated_with_the_same_id_has_no_leads(api: Api, agent_id: st
     old = capture(api)
     api.delete("/v3/agents/support")
     pass_time(90)
-    api.delete("/v3/agents/support")  # runs the cascade's second run
+    api.delete("/v3/agents/support")  # completes the cascade's second run
     api.post("/v2/agents/support", {"title": "Support"})
     assert list_leads(api) == []
     new = capture(api)

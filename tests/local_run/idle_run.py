@@ -1,4 +1,4 @@
-"""Measures the CPU time of an idle local run, in total and per process, as a share of one core.
+"""Measures an idle local run's CPU time, in total and per process, as a share of one core.
 
 On Linux, `python -m tests.local_run.idle_run` starts a run in an empty directory and measures for a minute.
 `tests/reliability/test_local_worker.py` counts the requests of an idle worker.

@@ -80,7 +80,7 @@ def indexes(table: Any) -> dict[str, Any]:
 
 
 def test_tables_that_match_the_template_are_not_changed(engine: None) -> None:
-    """Check for changes, with which each start of the local run would rewrite its data file."""
+    """Check that nothing changes, because each start of the local run would otherwise rewrite its data file."""
     calls: list[str] = []
     dynamodb = boto3.client("dynamodb")
     dynamodb.meta.events.register("before-call.dynamodb", lambda model, **_: calls.append(model.name))
@@ -89,7 +89,7 @@ def test_tables_that_match_the_template_are_not_changed(engine: None) -> None:
 
 
 def test_queues_that_match_the_template_are_not_changed(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check for changes, with which each start of the local run would rewrite its data file."""
+    """Check that nothing changes, because each start of the local run would otherwise rewrite its data file."""
     calls = []
     sqs = boto3.client("sqs")
     sqs.meta.events.register("before-call.sqs", lambda model, **_: calls.append(model.name))

@@ -17,7 +17,7 @@ Document = dict[str, Any]
 
 
 class Operation(NamedTuple):
-    """An operation of the document, with its references resolved one level deep."""
+    """An operation in the document, with references resolved one level deep."""
 
     name: str
     method: str
@@ -28,7 +28,7 @@ class Operation(NamedTuple):
 
     @property
     def route(self) -> str:
-        """Return the method and path in the form of `contract/routes.json`."""
+        """Return the method and path in the same form as `contract/routes.json`."""
         return f"{self.method} {self.path}"
 
     @property
@@ -45,7 +45,7 @@ class Operation(NamedTuple):
 
     @property
     def answer(self) -> Document:
-        """Return the schema and examples of a response that is not a file."""
+        """Return the schema and examples for a response that is not a file."""
         found: Document = self.description["responses"]["200"]["content"]["application/json"]
         return found
 

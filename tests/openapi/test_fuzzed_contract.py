@@ -30,7 +30,7 @@ pytestmark = pytest.mark.guarantee("contract")
 FEW, MANY = 10, 1_000
 # Maximum number of boundary cases per operation. Agent operations have thousands of boundary cases.
 EDGES = 0.7
-# Rules that a schema cannot express, by the rejected member: ids in one list are distinct, a cursor comes from an
+# Rules that a schema cannot express, keyed by the rejected member: ids in one list are distinct, a cursor comes from an
 # earlier response, and a template reference names one of the template's tools. A report's period and number of
 # intervals are bounded, and its time zone exists.
 BEYOND_SCHEMAS = re.compile(

@@ -44,7 +44,7 @@ def loads(html: str) -> set[str]:
 
 
 def links(html: str) -> set[str]:
-    """Return the addresses of the links that a reader can follow."""
+    """Return the targets of the links that a reader can follow."""
     return set(re.findall(r'<a href="([^"]*)"', html))
 
 

@@ -12,7 +12,7 @@ def _credential_id(workspace: NewWorkspace, kind: str) -> str:
 
 
 class Credential:
-    """An existing credential with its noun in commands, its id, its token, and a path that the token can read."""
+    """An existing credential: its noun in commands, its id, its token, and a path that the token can read."""
 
     def __init__(self, noun: str, workspace: NewWorkspace) -> None:
         self.noun = noun

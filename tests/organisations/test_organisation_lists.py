@@ -1,4 +1,4 @@
-"""Lists of organisations and of their agents and clients, and organisations with generated ids."""
+"""Lists of organisations, lists of their agents and clients, and organisations whose ids are generated."""
 
 import pytest
 

@@ -150,7 +150,7 @@ def test_a_change_is_applied_to_the_write_that_came_first(
     assert stored_organisation(workspace).items() >= {"canSelfEdit": True, "adminIDs": ["ours"]}.items()
 
 
-# Unknown, or of another workspace
+# Unknown, or in another workspace
 
 
 def test_an_unknown_organisation_is_not_found(api: Api) -> None:

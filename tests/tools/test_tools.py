@@ -290,7 +290,7 @@ def test_the_tools_of_an_unknown_agent_are_not_found(api: Api) -> None:
     assert refused(api.get("/v3/agents/unknown/tools"), 404) == "There is no such agent."
 
 
-# Unknown, or of another workspace
+# Unknown, or in another workspace
 
 
 @pytest.mark.parametrize("tool_id", ["x", "0123456789a", "0123456789aunknown"])

@@ -23,7 +23,7 @@ NAME = "cams-fan_out_agents"
 
 
 class Lambda:
-    """A fake of Lambda that runs `fan_out_agents` in this process. A test can replace `answer`."""
+    """A fake Lambda client that runs `fan_out_agents` in this process. A test can replace `answer`."""
 
     def __init__(self) -> None:
         self.name = NAME

@@ -1,4 +1,4 @@
-"""Fixtures with an organisation whose people sign in and receive email."""
+"""Fixtures for an organisation whose people sign in and receive email."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def forgotten_sessions() -> None:
 
 @pytest.fixture
 def workspace_api(workspace: NewWorkspace) -> Api:
-    """Create an organisation with one agent and one client; return the API with the workspace key."""
+    """Create an organisation that has one agent and one client; return an API client that uses the workspace key."""
     api = Api(workspace.workspace_key)
     _, is_old = restore_or_create("organisation", lambda: _create_organisation(api))
     if is_old:
@@ -45,6 +45,6 @@ def browser(workspace: NewWorkspace, workspace_api: Api) -> Browser:
 
 @pytest.fixture
 def mailing(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Mailing:
-    """Return the email pipeline, with a client who has enabled notifications."""
+    """Return the email pipeline for a client who has enabled notifications."""
     assert workspace_api.post("/v2/clients/bo", settings()).status == 200
     return Mailing(monkeypatch, pass_time)

@@ -1,4 +1,4 @@
-"""Notifications as in the cloud: the stream, the queue with its delays, and the emails that SES accepts."""
+"""Notifications as in the cloud: the stream, the queue and its delays, and the emails that SES accepts."""
 
 import email
 from collections.abc import Sequence
@@ -106,7 +106,7 @@ class Mailing:
 
     @property
     def raw_mails(self) -> list[str]:
-        """The emails in the form that SES receives."""
+        """The emails as SES receives them."""
         return [one.raw_data for one in ses_backends["123456789012"]["eu-west-1"].sent_messages]
 
     @property

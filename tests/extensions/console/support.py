@@ -39,7 +39,7 @@ def run_functions() -> None:
 
 
 def _notify_people(patch: pytest.MonkeyPatch) -> None:
-    """Request a person in two conversations, the first of which has metadata that is too long for the index."""
+    """Request a person in two conversations. The first conversation's metadata is too long for the index."""
     patch.setenv("CAMS_MAIL_SENDER", "cams@example.com")
     patch.setenv("CAMS_CONSOLE_URL", "https://example.com/console")
     storage.sdk_client("ses", attempts=1).verify_email_identity(EmailAddress="cams@example.com")
@@ -61,7 +61,7 @@ def _notify_people(patch: pytest.MonkeyPatch) -> None:
 
 
 def _change_a_person() -> None:
-    """Change a person in a commit that requires the administrator's rights to be unchanged."""
+    """Change a person in a commit that fails if the administrator's rights have changed."""
     new = workspaces.create("Console")
     api, browser = Api(new.workspace_key), Browser(new.workspace_id)
     administrator = {"email": "bo@acme.test", "dashboardPassword": "correct horse", "isOrgAdmin": True}

@@ -71,7 +71,7 @@ def test_who_may_use_a_route_sees_its_records_or_changes_something(world: World)
     assert not wrong
 
 
-# Other people, who send a valid form with the secret from their own session, and the routes that they may use.
+# Other people, and the routes that they may use. They send a valid form that contains their own session's secret.
 PEOPLE = {
     "a person of the organisation": ("pat@acme.test", PERSON),
     "an administrator": ("ada@acme.test", ADMIN),
@@ -218,7 +218,7 @@ def test_a_forged_form_is_refused(
 
 
 def _count(world: World) -> list[int]:
-    """Return how many records exist of the kinds that a repeated form could add twice."""
+    """Return the number of records of the kinds that a repeated form could add twice."""
     hook = world.ids["webhook_id"]
     lists = ("/v3/clients", "/v3/tokens", f"/v3/webhooks/{hook}/deliveries", "/v3/agents/support/convos/ann/messages")
     return [len(world.api.get(f"{path}?limit=100").data) for path in lists]

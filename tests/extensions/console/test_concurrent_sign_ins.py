@@ -1,4 +1,4 @@
-"""Two service processes count sign-in attempts on an engine with real concurrency."""
+"""Two service processes count sign-in attempts on an engine that is truly concurrent."""
 
 import time
 from collections import Counter

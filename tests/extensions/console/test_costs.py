@@ -1,4 +1,4 @@
-"""The cost of each console page, and the maximum size of the overview."""
+"""Each console page's cost, and the overview's maximum size."""
 
 import html
 

@@ -1,4 +1,4 @@
-"""The settings of a stage that sends email: a deployment rejects settings that would prevent sending."""
+"""Settings for a stage that sends email: a deployment rejects settings that would prevent sending."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The content of an email about a waiting conversation, the target of its link, and the stored rows."""
+"""An email about a waiting conversation: its content, its link's target, and the stored rows."""
 
 import html as html_parser
 import re

@@ -19,7 +19,7 @@ from tests.api import Api
 from tests.extensions.console.mailing import Crash, Mailing, request_person, take_over, text_of
 from tests.selection import whole
 
-# Index of the call that sends the email, among all calls for one notification.
+# The index, among all calls for one notification, of the call that sends the email.
 SEND = 10
 
 

@@ -1,4 +1,4 @@
-"""The explanations on console pages for emails that do not arrive."""
+"""The console's explanations for emails that do not arrive."""
 
 import re
 from typing import Any

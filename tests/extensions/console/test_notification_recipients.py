@@ -1,4 +1,4 @@
-"""The recipients of an email about a waiting conversation depend on settings, address, organisation and rights."""
+"""Who receives an email about a waiting conversation depends on settings, address, organisation and rights."""
 
 import json
 import re

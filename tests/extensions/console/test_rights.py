@@ -1,4 +1,4 @@
-"""The rights that console forms require to change a person, and the limits of an agent."""
+"""The rights that console forms require for changing a person or an agent's limits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ SUPERIOR = {
     "dashboardPassword": "the password of Top",
     "isOrgAdmin": True,
 }
-# The content of the superior's form, and each change to the form.
+# The superior's form, and each change to the form.
 FORM = {"name": "Top", "email": "top@acme.test", "isOrgAdmin": "on"}
 CHANGES: dict[str, dict[str, str]] = {
     "nothing": {},

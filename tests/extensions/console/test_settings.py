@@ -21,7 +21,7 @@ OWN = {"name": "Acme Travel", "squarePhotoURL": "", "preferredLanguage": "", "da
 
 @pytest.fixture
 def admin(browser: Browser, workspace_api: Api) -> Browser:
-    """Return the browser of an administrator who may edit their organisation; another organisation also exists."""
+    """Return the browser of an administrator who may edit their organisation. Another organisation also exists."""
     workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "canSelfEdit": True})
     workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     workspace_api.post("/v2/clients/kim", {"orgId": "acme", "name": "Kim", "dashboardPassword": CANARY})

@@ -1,4 +1,4 @@
-"""Limits on sign-in attempts: the attempts that share a counter, and the cost of an attempt."""
+"""Limits on sign-in attempts: which attempts share a counter, and what an attempt costs."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -195,7 +195,7 @@ def test_known_and_unknown_emails_cost_the_same_in_a_new_process(browser: Browse
 
 
 def test_what_still_costs_more_with_a_known_email(browser: Browser, workspace_api: Api) -> None:
-    """A client above 4 KB costs more, and so does a client that is encrypted with an older data key."""
+    """A client larger than 4 KB costs more, as does a client that is encrypted with an older data key."""
     workspace_api.post("/v2/clients/bo", {"name": "".join(map(chr, range(0x4E00, 0x4E00 + 15_000)))})
     with metered() as meter:
         assert browser.sign_in("bo@acme.test", "wrong").status == 401

@@ -128,7 +128,7 @@ def test_a_conversation_opens_whatever_a_visitor_wrote(
 
 
 def forms(world: World, at: Route, row: Row, owner: Browser) -> list[bytes | None]:
-    """Forms that are too large, or that a page shows again because another save came first or a rule is violated."""
+    """Forms that are too large, or that a page shows again because another save was first or a rule is violated."""
     if at[0] == "GET":
         return [None]
     form = fields(world, at[1], row, owner)

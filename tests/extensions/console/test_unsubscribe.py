@@ -1,4 +1,4 @@
-"""The unsubscribe link in an email: its question, its effect, and the rejection of forged links."""
+"""The unsubscribe link in an email: its question, its effect, and how forged links are rejected."""
 
 import base64
 import re

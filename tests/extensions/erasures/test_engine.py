@@ -1,4 +1,4 @@
-"""An erasure on the local engine, which implements transactions, scans and indexes differently than moto does."""
+"""An erasure on the local engine, whose transactions, scans and indexes differ from moto's."""
 
 import pytest
 

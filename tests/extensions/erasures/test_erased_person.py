@@ -50,10 +50,10 @@ def with_key(api: Api, path: str, body: Any, key: str, method: str = "POST") -> 
 
 
 def plant(api: Api, user: str, email: str, phone: str, words: str) -> None:
-    """Store all the data that a workspace can hold about a person, with two agents."""
+    """Store all the data that a workspace with two agents can contain about a person."""
     for agent in ("support", "sales"):
         assert api.post(f"/v2/agents/{agent}", {"title": agent}).status == 200
-    # A long conversation under the person's id. It has chunks, and separate items for received messages.
+    # A long conversation whose id is the person's. It is stored in chunks, with separate items for received messages.
     long = [{"from": "human", "messages": [message(f"{words} {number} {NOISE[number * 500 : number * 500 + 500]}")]}
             for number in range(600)]  # fmt: skip
     with_key(api, f"/agents/support/interact/{user}/state", {"turns": long}, f"long {user}")
@@ -79,7 +79,7 @@ def plant(api: Api, user: str, email: str, phone: str, words: str) -> None:
     with_key(api, f"/v3/agents/sales/convos/{other}/assign", assigned, f"assigned {user}")
     named = {"conversation": {"userPhone": phone, "title": words}}
     with_key(api, "/v3/agents/sales/convos", named, f"created {user}")
-    # Conversations with other ids, each with the person's data in a different metadata member.
+    # Conversations with other ids, each of which contains the person's data in a different metadata member.
     for name, value in (("userID", user), ("userEmail", email), ("userPhone", phone)):
         body = {**state_body(words), "metadata": {name: value}}
         with_key(api, f"/agents/sales/interact/{name}-of-{words[-4:]}-{len(value)}/state", body, f"{name} {user}")
@@ -116,7 +116,7 @@ def refuse(connection: socket.socket, where: Any) -> None:
 
 @pytest.fixture
 def planted(api: Api, other_workspace: NewWorkspace, stream: pipeline.Stream, inbox: pipeline.Inbox) -> None:
-    """Store the person in two workspaces and a neighbour in one, with delivered, failed and queued webhooks."""
+    """Store the person in two workspaces and a neighbour in one, and webhooks that were delivered, failed or queued."""
     with pipeline.inbox(refuse) as failing:
         for one in (inbox, failing):
             assert api.post("/v3/webhooks", webhook_body(one.url(), *events.TYPES)).status == 200

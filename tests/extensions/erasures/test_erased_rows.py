@@ -22,7 +22,7 @@ def store_person(api: Api, workspace_id: str) -> None:
     added = {"messages": [{**message("Hello"), "from": "human"}]}
     assert api.post("/agents/support/interact/zara/messages", added).status == 200
     headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "never-committed"}
-    with refuse_operation("TransactWriteItems", "ThrottlingException"):  # leaves a stored response in pieces
+    with refuse_operation("TransactWriteItems", "ThrottlingException"):  # leaves a stored response behind
         assert api.call("POST", "/agents/support/interact/zara/state", large(5), headers).status == 503
 
 

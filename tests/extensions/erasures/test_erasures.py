@@ -1,6 +1,6 @@
 """Erasures over HTTP: which records belong to the person, and how many erasures may run at the same time.
 
-`test_erased_person` shows that none of the person's data remains.
+`test_erased_person` proves that none of the person's data remains.
 """
 
 from typing import Any

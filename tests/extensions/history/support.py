@@ -18,7 +18,7 @@ NUMBER = "1795000000000"
 _NEVER = 4_000_000_000
 
 CHOSEN = {"number": NUMBER}
-# How many times the examples change a record before they read its version. Each change is one millisecond later.
+# How often the examples change a record before they read its version. The changes are one millisecond apart.
 _CHANGES = {"agents": 2, "tools": 1}
 PATH_VALUES = {"number": lambda path: NOW * 1000 + _CHANGES[path.split("/")[2]]}
 _RESTORE = "POST /v3/{}/versions/{{number}}/restore"

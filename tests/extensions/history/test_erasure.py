@@ -59,7 +59,7 @@ def test_an_erasure_removes_the_changes_of_a_member_with_the_name_of_the_person(
 ) -> None:
     """A newer client may use an email address as a member name.
 
-    Credential names are kept, to identify who made a change.
+    Credential names are kept to identify who made a change.
     """
     pass_time(0)
     token = api.post("/v3/tokens", {"token": {"name": "ann@x.test", "scopes": ["agents:write"]}}).data["token"]

@@ -1,4 +1,4 @@
-"""The history of a random week. Its stream batches are redelivered, shuffled, bisected and interrupted."""
+"""The history of a random week whose stream batches are redelivered, shuffled, bisected and interrupted."""
 
 import random
 from collections import Counter
@@ -138,7 +138,7 @@ _NEW: dict[str, Any] = {
     "orgs": {"name": SECRET},
     "webhooks": {"url": "https://example.com/", "events": ["lead_captured"]},
 }
-# Resources that are created and deleted with v3, and saved with v2.
+# Resources that are created and deleted through v3, and saved through v2.
 _OF_V2 = ("clients", "orgs")
 # An ordinary member and a secret member of each resource.
 _CHANGED = {

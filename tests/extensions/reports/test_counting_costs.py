@@ -42,7 +42,7 @@ SAMPLE = 200
 
 
 def changes(chance: random.Random, number: int, start: int, agent: str) -> list[CountedChange]:
-    """Return page loads from one hour, with 60 countries, 30 languages, 5 browsers, 6 platforms and 4 channels."""
+    """Return one hour's page loads from 60 countries, 30 languages, 5 browsers, 6 platforms and 4 channels."""
     kinds = {"country": 60, "language": 30, "browser": 5, "platform": 6, "origin": 4}
     return [
         CountedChange(
@@ -111,7 +111,7 @@ def store_worst_days(workspace_id: str) -> None:
 
 
 def rows_of_day(agent: str, start: int, number: int, until: int) -> list[DayRow]:
-    """Return the rows for a day whose first `until` hours are counted, with `number` changes per hour."""
+    """Return the rows for a day whose first `until` hours are counted, at `number` changes per hour."""
     by_hour, groups = {}, {name: {} for name in hours.DIMENSIONS}
     for hour in range(until):
         sums = hours.add_up(

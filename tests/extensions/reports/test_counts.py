@@ -212,7 +212,7 @@ def _count(texts: list[str], chance: random.Random) -> None:
 def _inject(
     patch: pytest.MonkeyPatch, chance: random.Random, faults: Counter[str], on_request: Callable[[str], None]
 ) -> None:
-    """Make writes, requests and messages fail at random, with a probability of 1/60 at each point."""
+    """Make writes, requests and messages fail randomly, with a probability of 1/60 at each point."""
 
     def fail(place: str, share: float = 1 / 60) -> None:
         if chance.random() < share:
@@ -275,7 +275,7 @@ def _lead(workspace_id: str, number: int, tag: str, second: int, places: Places)
 
 
 def _conversation(workspace_id: str, number: int, tag: str, second: int, places: Places) -> Raw:
-    """Return a new conversation, or an existing one with more messages and a new length. Both request a person."""
+    """Return a new conversation, or an existing one that has become longer. Both request a person."""
 
     def row(state: str, totals: Totals, length: int) -> store.ConversationRow:
         row = store.ConversationRow(storage.join_key(workspace_id, "support", f"c{number}"), version_tag=tag)

@@ -125,7 +125,7 @@ def test_a_table_has_every_workspace(workspace: NewWorkspace, log: Path) -> None
 
 
 class Insights:
-    """A fake of Logs Insights that returns results on the third poll."""
+    """A fake Logs Insights client that returns results on the third poll."""
 
     def __init__(self, status: str, rows: list[dict[str, str]]) -> None:
         self.query: dict[str, Any] = {}

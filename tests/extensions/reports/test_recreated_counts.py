@@ -1,4 +1,4 @@
-"""The counts of an agent that reuses a deleted agent's id. Changes that are older than the agent are not counted."""
+"""The counts for an agent that reuses a deleted agent's id. Changes that are older than the agent are not counted."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from tests.extensions.reports.test_reports import REPORT, STATE, Pipeline, count
 from tests.followers import follow
 
 NEW = counts_with(conversations=1, messages=2, interactions=1, leads=1, loads=1, newVisitors=1, averageSeconds=0)
-# How many seconds the id stays unused: it is reused within the same hour as the deletion, or later.
+# How many seconds the id stays unused: it is reused in the hour of the deletion, or later.
 FREE = [0, 2 * SECONDS]
 
 

@@ -337,7 +337,7 @@ def operate(*command: str) -> None:
 def test_a_change_costs_at_most_1_2_write_units(
     workspace: NewWorkspace, api: Api, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Count 300 page loads from one hour, with 20 countries and 3 browsers, every 15 minutes."""
+    """Count 300 page loads from one hour, 20 countries and 3 browsers, every 15 minutes."""
     agent = storage.join_key(workspace.workspace_id, create_old_agent(api, "sales"))
     start = clock.seconds() // 3_600 * 3_600
     changes = [

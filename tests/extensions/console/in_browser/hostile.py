@@ -1,4 +1,4 @@
-"""Hostile records of visitors, agents and clients: their texts would run as scripts if a page did not escape them."""
+"""Hostile visitor, agent and client records: their texts would run as scripts if a page did not escape them."""
 
 from random import Random
 from typing import Any

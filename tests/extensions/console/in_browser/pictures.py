@@ -1,4 +1,4 @@
-"""Takes the screenshots in docs/console.md, which show the console with `make demo` data, as the demo's client sees it.
+"""Takes the screenshots in docs/console.md. They show `make demo` data in the console, as the demo's client sees it.
 
 .venv/bin/python -m tests.extensions.console.in_browser.pictures
 """
