@@ -12,7 +12,7 @@ gc.disable()
 
 import sys
 
-# This never runs in Lambda. It must precede the imports of packages that the user's Chalice may lack.
+# This never runs in Lambda. It must precede imports of packages that the user's Chalice may be missing.
 if "chalice.cli" in sys.modules:
     import chalice_guard
 
@@ -44,7 +44,7 @@ from chalicelib.workspaces.routes import routes as workspaces
 
 app = Service(app_name="cams")
 
-# The outermost middleware comes first. `envelope` wraps errors from all inner middleware in the error envelope.
+# Middleware is listed outermost first. `envelope` wraps errors from all inner middleware in the error envelope.
 for middleware in (
     telemetry.log_request,
     caching.forbid_storing,

@@ -1,4 +1,4 @@
-"""The only source of time; tests replace it."""
+"""The only source of time, which tests patch."""
 
 import time
 from datetime import datetime, timezone
@@ -26,7 +26,7 @@ def to_datetime(unix_seconds: int) -> datetime:
 
 
 def iso(unix_seconds: int) -> str:
-    """Return `unix_seconds` in ISO 8601 and UTC, the format of tools and created conversations (§2.2, §2.11)."""
+    """Return `unix_seconds` in ISO 8601 and UTC, the format that tools and created conversations use (§2.2, §2.11)."""
     return to_datetime(unix_seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -44,5 +44,5 @@ def start_of_day(date: str) -> int:
 
 
 def sleep(duration: float) -> None:
-    """Pause for `duration` seconds. Retry tests replace this function, so that they do not wait."""
+    """Pause for `duration` seconds. Tests of retries patch this function so that they do not wait."""
     time.sleep(duration)

@@ -1,4 +1,4 @@
-"""Identifiers and secrets: the only source of random ids and secrets; tests replace it.
+"""Identifiers and secrets: the only source of random ids and secrets, which tests patch.
 
 The service generates lower-case ULIDs: 26 characters in Crockford's base 32, which encode 48 time bits and 80 random
 bits. ULIDs sort by creation time (https://github.com/ulid/spec).
@@ -16,7 +16,7 @@ IDENTIFIER = re.compile(r"[A-Za-z0-9._~@:+=,|-]{1,128}")
 DOT_SEGMENTS = (".", "..")
 IDENTIFIER_RULE = "1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 
-# A sealed identifier in base64url. The longest identifier takes 218 characters.
+# A sealed identifier in base64url. The longest identifier takes up 218 characters when sealed.
 SEALED_ID = re.compile(r"[A-Za-z0-9_-]{1,300}")
 SEALED_ID_RULE = "1 to 300 of the characters A-Z a-z 0-9 _ -"
 

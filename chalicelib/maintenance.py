@@ -1,6 +1,6 @@
 """The Lambda entry point that processes the `maintenance` queue and runs core's background tasks (`queues.tasks`).
 
-The queue is fair: while one workspace has many tasks, other workspaces' tasks come first. A task runs for a few
+The queue is fair: while one workspace has many tasks, other workspaces' tasks take precedence. A task runs for a few
 seconds, then queues the rest of its work as a new task. Therefore, a workspace with a million records to delete does
 not delay other workspaces.
 
@@ -35,7 +35,7 @@ def _recount(task: tasks.RecountQuarter, _: float) -> None:
     listing.recount(workspace_id, agent_id, Quarter(task.day, task.number))
 
 
-# The handlers, in the order in which a batch runs them. Tasks that never continue in a new task come first.
+# The handlers, in the order in which a batch runs them. Tasks that never queue a follow-up task run first.
 _HANDLERS: Mapping[type[tasks.Task], Callable[[Any, float], None]] = {
     tasks.RecountQuarter: _recount,
     tasks.ContinueFanOut: fan_out.resume,

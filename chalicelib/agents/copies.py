@@ -24,7 +24,7 @@ _AGENT_KEY = "SECRET_API_KEY"
 
 
 def open_all(rows: Sequence[DocumentRow]) -> list[Document]:
-    """Return the documents of these rows. Raise TooLarge if their uncompressed JSON exceeds 6 MB."""
+    """Return these rows' documents. Raise TooLarge if their uncompressed JSON exceeds 6 MB."""
     documents, size = [], 0
     for row in rows:
         text = row.text()
@@ -44,7 +44,7 @@ class Copy(NamedTuple):
 
 
 def read_with_all_tools(workspace_id: str, agent_id: str) -> store.AgentAndTools:
-    """Return the agent and all tools, if one transaction can create them.
+    """Return an agent and all of its tools, provided that one transaction can create them.
 
     This costs one request per MB, up to 4 MB. Raise NotFound if the agent does not exist, and TooLarge if there are
     more than 96 tools or 4 MB.
@@ -60,7 +60,7 @@ def read_with_all_tools(workspace_id: str, agent_id: str) -> store.AgentAndTools
 
 
 def clone(workspace_id: str, source: store.AgentAndTools) -> Copy:
-    """Stage a copy of an agent and its tools. The copy has all members, including secrets, and a new agent key."""
+    """Stage a copy of an agent and its tools. Only the agent key is new; other secrets are copied."""
     agent = store.require_agent(source.agent)
     agent_id = ids.new_id()
     agent_document, *tool_documents = open_all([agent, *source.tools])
@@ -87,7 +87,7 @@ def with_references(document: Document, translate: Callable[[str, str], str | No
 def _while_small(
     further: Iterable[tools.ToolRow], agent: store.AgentRow, read: list[tools.ToolRow]
 ) -> Iterator[tools.ToolRow]:
-    """Yield the `further` tools of an agent. Raise TooLarge if the agent and its tools do not fit into one transaction.
+    """Yield an agent's `further` tools. Raise TooLarge if the agent and its tools do not fit into one transaction.
 
     The size includes the tools in `read`.
     """
@@ -107,7 +107,7 @@ def _translated(document: Document, name: str, path: str, translate: Callable[[s
 
 
 def _with_agent_id(agent_id: str, before: str, tool: Document) -> Document:
-    """Return the tool with the agent id `before` replaced by `agent_id` in each field."""
+    """Return the tool after replacing the agent id `before` with `agent_id` in each field."""
     if not tool.get("fields"):
         return tool
     new_id = {"agentId": agent_id}

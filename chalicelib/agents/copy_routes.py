@@ -20,7 +20,7 @@ routes = Blueprint(__name__)
 
 _OMITTED = "is unknown to the service and may be secret, so the template omits it"
 _MAX_WARNINGS = 20
-# Maximum bytes, and maximum values, that an import request body contains in addition to its template.
+# Maximum bytes and values that an import request body may contain in addition to its template.
 _AROUND = 100
 
 
@@ -41,7 +41,7 @@ def clone_agent(agent_id: str) -> Response:
 @routes.route("/v3/agents/{agent_id}/template", methods=["GET"])
 @Operation(data="record.Template", warns=True, raises=(errors.NotFound, errors.TooLarge))
 def read_template(agent_id: str) -> Response:
-    """Read an agent and its tools without secrets and ids, for `POST /v3/agents/import`.
+    """Read an agent and its tools without secrets or ids, for `POST /v3/agents/import`.
 
     The template refers to a tool by its position in `tools`, such as `tools.0`. Members that are unknown to the service
     may be secret, so they are omitted. If the credential can read secrets, `warnings` lists the omitted members. The

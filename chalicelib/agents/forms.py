@@ -1,4 +1,4 @@
-"""The v2 and v3 forms of an agent. Changes in either form are merged into the stored document.
+"""An agent's v2 and v3 forms. Changes in either form are merged into the stored document.
 
 The document is stored in the v3 form. The v2 form is a projection: it has fewer members, renames two, and represents
 the theme as an object instead of JSON text (§2.4, §2.5). A write in one form keeps the members that exist only in the
@@ -17,7 +17,7 @@ from chalicelib.http.wire import read_only_members
 
 Document = dict[str, Any]
 
-# Members with a different name in v2, as a map from v2 names to stored names.
+# Members that v2 names differently: a map from v2 names to stored names.
 _RENAMED = {"UIhandoffdescription": "UIhandoffTitle", "UIhandoffSubdescription": "UIhandoffSubtitle"}
 _PLATFORMS = ("vf", "vg")
 _V2, _V3 = frozenset(AgentV2.model_fields), frozenset(AgentV3.model_fields)
@@ -28,7 +28,7 @@ _V2_ONLY, _V3_ONLY = _V2 - _V3, _V3 - _V2
 def merge_v3(document: Document, change: AgentV3, path: str = "agent") -> Document:
     """Merge a v3 change into `document`: merge objects, replace lists, merge `nodes` by id, and clear null members.
 
-    Raise Invalid for a v2-only member, or a duplicate node. `path` is the path of the change in the body.
+    Raise Invalid for a v2-only member, or a duplicate node. `path` is the change's path in the body.
     """
     for name in change.model_fields_set & _V2_ONLY:
         raise errors.Invalid.member(f"{path}.{name}", f"is a member of the v2 form; use {_RENAMED[name]}")
@@ -78,7 +78,7 @@ def _theme(text: str | None) -> Document | None:
 
 
 def _theme_text(theme: Document, stored: str | None) -> str:
-    """Return the JSON text of a theme. An unchanged theme keeps its stored text, so v3 clients see no change."""
+    """Return a theme as JSON text. An unchanged theme keeps its stored text, so v3 clients see no change."""
     if stored is not None and json.dumps(theme, sort_keys=True) == json.dumps(_theme(stored), sort_keys=True):
         return stored
     return json.dumps(theme, ensure_ascii=False, separators=(",", ":"))
@@ -87,7 +87,7 @@ def _theme_text(theme: Document, stored: str | None) -> str:
 def _merge_nodes(stored: list[Document], changes: list[Node], path: str) -> list[Document]:
     """Return the stored nodes in order, merged with the changes by id, followed by the new nodes.
 
-    A node with a missing or empty id is new, and receives an id. Raise Invalid for a duplicate id.
+    A node whose id is missing or empty is new, and is assigned an id. Raise Invalid for a duplicate id.
     """
     nodes = {node["id"]: node for node in stored}
     seen: set[str] = set()

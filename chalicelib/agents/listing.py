@@ -1,6 +1,6 @@
 """Lists a workspace's agents, ordered by id or by last change.
 
-Filters use the summaries in the indexes, which have about 1 KB each. Documents are read only for the agents that match.
+Filters use the summaries in the indexes, about 1 KB each. Documents are read only for the agents that match.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from chalicelib.agents.rows import AgentRow
 from chalicelib.http import current_request, pages, parameters
 
 NAMES = ("q", "starred", "deployed", "sort")
-# The values of `sort`. An index sorts by unencrypted attributes, so the list cannot be sorted by encrypted members.
+# The values that `sort` accepts. Indexes sort by unencrypted attributes, so sorting by encrypted members is impossible.
 ORDERS = ("lastModified",)
 _SEARCHED = ("title", "description")
 # Index entries per query. The first query reads only one page.
@@ -21,9 +21,9 @@ PORTION = 100
 
 
 class AgentQuery(NamedTuple):
-    """The filters, order and cursor of an agent list. `text` is case-folded.
+    """An agent list's filters, order and cursor. `text` is case-folded.
 
-    `cursor` is the last agent id of the previous page, or its last version tag if `is_by_change`.
+    `cursor` is the last agent id on the previous page, or its last version tag if `is_by_change`.
     """
 
     flags: dict[str, bool]
@@ -77,7 +77,7 @@ def examine(workspace_id: str, query: AgentQuery, limit: int) -> Iterator[pages.
 
 
 def _up_to_match(entries: list[AgentRow], query: AgentQuery, number: int) -> list[tuple[AgentRow, bool]]:
-    """Return the entries up to the match with this number, each with a flag that is true for a match."""
+    """Return the entries up to match number `number`, each paired with whether the entry matches."""
     matches = []
     for entry in entries:
         is_match = query.match(entry)

@@ -1,4 +1,4 @@
-"""`nodes` and `nodesSettings` of an agent record: the conversation flow as a graph (§2.4)."""
+"""An agent record's `nodes` and `nodesSettings`: the conversation flow as a graph (§2.4)."""
 
 from chalicelib.http.wire import Open, OpenWire, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts
 
@@ -19,14 +19,14 @@ class ChildNode(OpenWire):
 
 
 class AutoRerouter(OpenWire):
-    """The `autoRerouter` member of a node."""
+    """A node's `autoRerouter` member."""
 
     enabled: OptionalFlag = None
     level: OptionalNumber = None
 
 
 class NodeKnowledgeBase(OpenWire):
-    """The `kb` member of a node."""
+    """A node's `kb` member."""
 
     enabled: OptionalFlag = None
     maxChunks: OptionalNumber = None
@@ -35,13 +35,13 @@ class NodeKnowledgeBase(OpenWire):
 
 
 class ConditionData(OpenWire):
-    """The `conditionData` member of a node."""
+    """A node's `conditionData` member."""
 
     condition: OptionalText = None
 
 
 class PreStart(OpenWire):
-    """The `preStart` member of a node."""
+    """A node's `preStart` member."""
 
     url: OptionalText = None
     enabled: OptionalFlag = None
@@ -94,7 +94,7 @@ class StopSpeakPlan(OpenWire):
 
 
 class NodesSettings(OpenWire):
-    """The `nodesSettings` member of an agent."""
+    """An agent's `nodesSettings` member."""
 
     appendBeforePrompt: OptionalText = None
     routerLLmOptions: ModelOptions | None = None

@@ -1,4 +1,4 @@
-"""The nested configuration objects of an agent record (§2.4, "Nested objects")."""
+"""An agent record's nested configuration objects (§2.4, "Nested objects")."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ from chalicelib.workspaces.models import MAX_RETENTION_DAYS
 
 
 class KnowledgeBaseModel(OpenWire):
-    """The `vg_kb_llm` member of an agent."""
+    """An agent's `vg_kb_llm` member."""
 
     searchMethod: OptionalText = None
     searchPrompt: OptionalText = None
@@ -30,33 +30,33 @@ class KnowledgeBaseModel(OpenWire):
 
 
 class PhotoappOptions(OpenWire):
-    """The `photoappOptions` member of an agent."""
+    """An agent's `photoappOptions` member."""
 
     pageId: OptionalOwnId = None
     accessToken: OptionalSecret = None
 
 
 class Flowtool(OpenWire):
-    """The `flowtool` member of an agent."""
+    """An agent's `flowtool` member."""
 
     webhookUrl: OptionalText = None
     webhookSecret: OptionalSecret = None
 
 
 class VfSettings(OpenWire):
-    """The `vfSettings` member of an agent."""
+    """An agent's `vfSettings` member."""
 
     enableIgnoreUrlPaths: OptionalFlag = None
 
 
 class VfConfig(OpenWire):
-    """The `vfConfig` member of an agent."""
+    """An agent's `vfConfig` member."""
 
     alwaysEnableCardButtons: OptionalFlag = None
 
 
 class VoiceplatformConfig(OpenWire):
-    """The `voiceplatformConfig` member of an agent."""
+    """An agent's `voiceplatformConfig` member."""
 
     syncKbOnSave: OptionalFlag = None
     PUBLIC_API_KEY: OptionalSecret = None
@@ -71,7 +71,7 @@ class VoiceplatformConfig(OpenWire):
 
 
 class VgOptions(OpenWire):
-    """The `vgOptions` member of an agent."""
+    """An agent's `vgOptions` member."""
 
     isLlmStudio: OptionalFlag = None
     showSources: OptionalFlag = None
@@ -82,7 +82,7 @@ class VgOptions(OpenWire):
 
 
 class UiVoice(OpenWire):
-    """The `ui.voice` member of an agent."""
+    """An agent's `ui.voice` member."""
 
     question: OptionalText = None
     continueBtnLabel: OptionalText = None
@@ -90,7 +90,7 @@ class UiVoice(OpenWire):
 
 
 class Ui(OpenWire):
-    """The `ui` member of an agent."""
+    """An agent's `ui` member."""
 
     bgImageVisible: OptionalFlag = None
     widgetType: OptionalText = None
@@ -99,7 +99,7 @@ class Ui(OpenWire):
 
 
 class Internal(OpenWire):
-    """The `internal` member of an agent."""
+    """An agent's `internal` member."""
 
     accountCreationConfig: OptionalText = None
     websocketServer: OptionalText = None
@@ -108,7 +108,7 @@ class Internal(OpenWire):
 
 
 class Community(OpenWire):
-    """The `community` member of an agent."""
+    """An agent's `community` member."""
 
     channelIds: OptionalOwnIds = None
     webhookUrls: Annotated[OptionalTexts, SECRET] = None  # anyone with the URL can post
@@ -123,27 +123,27 @@ class Limits(OpenWire):
 
 
 class Retention(OpenWire):
-    """The `retention` member of an agent: how long conversations are kept after their last activity."""
+    """An agent's `retention` member: how long conversations are kept after their last activity."""
 
     days: Annotated[int, Field(ge=1, le=MAX_RETENTION_DAYS), INTEGRAL_FLOAT_AS_INT] | None = None
 
 
 class Advanced(OpenWire):
-    """The `advanced` member of an agent."""
+    """An agent's `advanced` member."""
 
     serverUrl: OptionalText = None
     serverUrlSecret: OptionalSecret = None
 
 
 class FallbackSettings(OpenWire):
-    """The `fallbackSettings` member of an agent."""
+    """An agent's `fallbackSettings` member."""
 
     model: OptionalText = None
     creditThreshold: OptionalNumber = None
 
 
 class Marketplace(OpenWire):
-    """The `marketplace` member of an agent."""
+    """An agent's `marketplace` member."""
 
     enabled: OptionalFlag = None
     priceUSD: OptionalNumber = None

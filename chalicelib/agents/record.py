@@ -1,4 +1,4 @@
-"""The members of the agent record in the v2 and v3 forms. `forms` converts between the forms (§2.4, §2.5)."""
+"""The agent record's members in the v2 and v3 forms. `forms` converts between the forms (§2.4, §2.5)."""
 
 from typing import Annotated, Any
 
@@ -33,7 +33,7 @@ from chalicelib.tools.models import NewTool, Tool, ToolName
 
 
 class SharedMembers(OpenWire):
-    """Members with the same name and type in both forms."""
+    """Members that have the same name and type in both forms."""
 
     title: PublicText = None
     description: PublicText = None
@@ -225,7 +225,7 @@ class TemplateTool(Tool):
 
 
 class Template(AgentV3):
-    """An agent and its `tools`, without secrets and ids.
+    """An agent and its `tools`, without secrets or ids.
 
     `assignedToolsIds` and a node's `toolsIds` refer to a tool by its position in `tools`: `tools.0` is the first.
     """

@@ -31,13 +31,13 @@ def with_tools(
     whole_agent: store.AgentAndTools,
     warnings: Sequence[errors.MemberIssue] = (),
 ) -> Response:
-    """Return a response with an agent in the v3 form: the members in the JSON text `text`, and the agent's tools."""
+    """Return a response that contains an agent in the v3 form: the members in the JSON `text`, and its tools."""
     agent = json_text.with_members(_service_members(auth.caller().workspace_id, row.agent_id), _without_owner(text))
     tool_texts = (json_text.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in whole_agent.tools)
     complete = json_text.with_list(agent, "tools", tool_texts) if whole_agent.is_complete else None
     if complete is None:
         message += _WITHOUT_TOOLS
-    others = whole_agent.tools if complete else [row]  # a response without tools has a different ETag
+    others = whole_agent.tools if complete else [row]  # responses without tools have a different ETag
     return etag.tagged(json_text.success(message, complete or agent, warnings), row, others)
 
 
@@ -53,7 +53,7 @@ def v3_form(workspace_id: str, agent_id: str, document: Document) -> Document:
 
 
 def visible(document: Document) -> Document:
-    """Return the members of an agent's document that the caller may see."""
+    """Return those members of an agent's document that the caller may see."""
     return privileges.visible(document, lambda: record.AgentV3)
 
 

@@ -46,9 +46,9 @@ def read_agent(agent_id: str) -> Response:
 def list_agents() -> Response:
     """List the workspace's agents that match all filters, in the v3 form, ordered by id.
 
-    With `sort=lastModified`, the most recently changed agent comes first. `q` searches the title and the first 200
-    characters of the description. A request examines up to 500 agents, so a page may be short or empty. As long as
-    `hasMore` is true, continue with `nextCursor` as `cursor`. New and changed agents may take a second to appear.
+    `sort=lastModified` lists the most recently changed agents first. `q` searches the title and the first 200
+    characters of the description. A request examines up to 500 agents, so a page may be short or empty. While `hasMore`
+    is true, pass `nextCursor` as `cursor` to continue. New and changed agents may take a second to appear.
     """
     limit, query = parameters.limit(), listing.AgentQuery.from_request()
     agents = listing.examine(auth.caller().workspace_id, query, limit)
@@ -112,8 +112,8 @@ def change_agent(agent_id: str) -> Response:
 def list_organisation_agents(org_id: str) -> Response:
     """List the agents in an organisation's `widgetIDs`, in the v3 form, ordered by id.
 
-    Ids of missing agents are skipped. A request examines up to 500 ids, so a page may be short or empty. As long as
-    `hasMore` is true, continue with `nextCursor` as `cursor`. Changes may take a second to appear in the list.
+    Ids of missing agents are skipped. A request examines up to 500 ids, so a page may be short or empty. While
+    `hasMore` is true, pass `nextCursor` as `cursor` to continue. Changes may take a second to appear in the list.
     """
     limit, after, workspace_id = parameters.limit(), parameters.cursor() or "", auth.caller().workspace_id
     members = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
@@ -164,10 +164,10 @@ def save_agent(agent_id: str) -> Response:
 
 
 def _without_unusable_key(row: store.AgentRow, before: Document, key: str | None) -> Document:
-    """Return `before`, but without its agent key if the workspace key sends this key back and it has no credential.
+    """Return `before`. Omit its agent key if the workspace key sends that key back and it has no credential.
 
     Earlier versions stored keys without a credential. If such a key is omitted from `before`, the save stages its
-    credential. This costs one request, but only if `key`, the key in the change, equals the stored key.
+    credential. If `key`, the key in the change, equals the stored key, this costs one request.
     """
     is_sent_back = bool(key) and key == before.get(privileges.AGENT_KEY) and auth.caller().kind == tokens.WORKSPACE
     if not is_sent_back or not tokens.is_agent_key(key or "") or store.find_key(row, key):

@@ -1,4 +1,4 @@
-"""Items of the agents table. An agent and its tools share a partition, so one query reads them together.
+"""Items in the agents table. An agent and its tools share a partition, so one query reads them together.
 
 The partition key has a prefix that is derived from the agent's id (`parent_scoped_ids`). Two agents in a workspace may
 have the same prefix, so readers compare the agent id, which every item contains. An agent sorts before its tools.
@@ -17,7 +17,7 @@ _AGENT = "agent"
 
 
 class AgentsByWorkspace(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-call]
-    """An index of a workspace's agents by id. Its rows have no document, so they must never be saved."""
+    """An index of a workspace's agents by id. Its rows contain no document, so they must never be saved."""
 
     class Meta:
         index_name = "by_workspace"
@@ -76,7 +76,7 @@ class AgentRow(storage.AuthoredRow, storage.DocumentRow):
 
 
 class AgentOrToolRow(storage.Row):
-    """Any item in the table. A query with this class returns each item as an `AgentRow` or a `ToolRow`."""
+    """Any item in the table. Queries that use this class return each item as an `AgentRow` or a `ToolRow`."""
 
     class Meta:
         table_name = storage.table("agents")

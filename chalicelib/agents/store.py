@@ -22,15 +22,15 @@ from chalicelib.storage import Document, json_equal
 from chalicelib.tools.store import ToolRow
 from chalicelib.workspaces import store as workspaces
 
-# Maximum characters of a title that is copied into other records.
+# Maximum characters of a title when it is copied into other records.
 _MAX_DISPLAY_NAME = 1_000
 _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
 # The member that contains the creation time in Unix seconds. It distinguishes successive agents with the same id.
 CREATED = "createdAtUNIX"
-# Summary members, and the maximum characters of each text member. An index entry has about 1 KB.
+# Summary members, and the maximum characters of each text member. An index entry takes up about 1 KB.
 _SUMMARY = ("title", "description", "starred", "deployed")
 _MAX_SUMMARY_TEXT = 200
-# Agents per request when a page is read. The default page size is the same. An agent can have up to 390 KB.
+# Agents per request when a page is read, which equals the default page size. An agent takes up to 390 KB.
 _PORTION = 20
 # A transaction has at most 100 items, and deleting a credential needs three.
 _CREDENTIALS_PER_TRANSACTION = 30
@@ -125,7 +125,7 @@ def key(workspace_id: str, agent_id: str) -> storage.Key:
 
 
 def row_for_key(workspace_id: str, agent_id: str) -> AgentRow:
-    """Return a row with an agent's key, for `read_entries`."""
+    """Return a row that contains only an agent's key, for `read_entries`."""
     return AgentRow(*rows.keys(workspace_id, agent_id), agent_id=agent_id)
 
 
@@ -152,7 +152,7 @@ def summary_of(entry: AgentRow) -> Document:
 
 
 def read_entries(entries: Iterable[AgentRow]) -> Iterator[tuple[str, AgentRow | None]]:
-    """Yield the position of each entry with its agent, or with None if the agent has been deleted.
+    """Yield each entry's position together with its agent, or with None if the agent has been deleted.
 
     Each request reads 20 agents, and is sent only when the first of them is needed, so stopping early saves requests.
     The reads are eventually consistent, like the index.

@@ -1,4 +1,4 @@
-"""Templates: an agent and its tools without secrets and ids, for use in another workspace.
+"""Templates: an agent and its tools without secrets or ids, for use in another workspace.
 
 A template refers to a tool by its position in `tools`, such as `tools.0`. It omits references to other agents' tools.
 """
@@ -30,7 +30,7 @@ def of(agent: Document, tool_documents: list[Document], tool_ids: list[str]) -> 
 
 
 def omitted(agent: Document) -> Iterator[Location]:
-    """Yield the locations of unknown members. They may be secret, so a template omits them."""
+    """Yield the locations of unknown members. They may be secret, so templates omit them."""
     return projections.find_undeclared(AgentV3, agent)
 
 
@@ -57,7 +57,7 @@ def create(workspace_id: str, document: Document, template: Template) -> copies.
 
 
 def _with_name(tool: Document) -> Document:
-    """Return the tool with a name. An earlier version stored tools with blank names, which imports reject."""
+    """Return the tool, and name it if its name is blank, as in an earlier version. Imports reject blank names."""
     return tool if (tool.get("name") or "").strip() else {**tool, "name": _NAME}
 
 

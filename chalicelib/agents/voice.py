@@ -1,4 +1,4 @@
-"""`voiceConfig` of an agent record: speech recognition, speech synthesis and calls (§2.4)."""
+"""An agent record's `voiceConfig`: speech recognition, speech synthesis and calls (§2.4)."""
 
 from chalicelib.http.wire import (
     Open,
@@ -145,7 +145,7 @@ class CallConfig(OpenWire):
 
 
 class VoiceConfig(OpenWire):
-    """The `voiceConfig` member of an agent."""
+    """An agent's `voiceConfig` member."""
 
     transcriber: Transcriber | None = None
     speechGen: SpeechGeneration | None = None

@@ -1,4 +1,4 @@
-"""Wire models of analytics records (§2.8)."""
+"""Wire models for analytics records (§2.8)."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ AnalyticsKind = TypeAliasType("AnalyticsKind", Literal["load", "convo"])
 
 
 class AnalyticsRecord(WireModel):
-    """A page load (`load`) or the metadata of a conversation (`convo`)."""
+    """A page load (`load`) or a conversation's metadata (`convo`)."""
 
     record: AnalyticsKind
     userID: OptionalText = None

@@ -1,4 +1,4 @@
-"""Routes that list and delete an agent's analytics records by the time of their last write."""
+"""Routes that list and delete an agent's analytics records by last write time."""
 
 from typing import TYPE_CHECKING
 
@@ -28,8 +28,8 @@ def list_analytics(agent_id: str) -> Response:
     Each entry contains a conversation's page load record (`load`) and conversation record (`convo`) as they were
     written. The period applies to `lastModified`, the time of the last write.
 
-    A request examines up to 500 conversations, so a page may be short or empty. As long as `hasMore` is true, continue
-    with `nextCursor` as `cursor`.
+    A request examines up to 500 conversations, so a page may be short or empty. While `hasMore` is true, pass
+    `nextCursor` as `cursor` to continue.
     """
     workspace_id, time_range = auth.caller().workspace_id, records.TimeRange.from_request(*_V2)
     agents.read_eventually(workspace_id, agent_id)
@@ -42,10 +42,10 @@ def list_analytics(agent_id: str) -> Response:
     data="models.DeletedAnalytics", query=("cursor", *_V2), requires=_V2, bounded=True, raises=(errors.NotFound,)
 )
 def delete_analytics(agent_id: str) -> Response:
-    """Delete the analytics records of an agent that were last written in a period.
+    """Delete an agent's analytics records that were last written in a period.
 
-    A request examines up to 500 conversations, and deletes the records of up to 100 of them in one transaction. As long
-    as `hasMore` is true, continue with `nextCursor` as `cursor`. After an interruption, restart without a cursor.
+    A request examines up to 500 conversations, and deletes the records of up to 100 of them in one transaction. While
+    `hasMore` is true, pass `nextCursor` as `cursor` to continue. After an interruption, restart without a cursor.
     Report counts do not change.
     """
     return _delete(agent_id, records.TimeRange.required_from_request(*_V2))
@@ -56,7 +56,7 @@ def delete_analytics(agent_id: str) -> Response:
     data="models.DeletedAnalytics", query=("cursor", *_V3), requires=_V3, bounded=True, raises=(errors.NotFound,)
 )
 def delete_analytics_v3(agent_id: str) -> Response:
-    """Delete the analytics records of an agent that were last written in a period, as `DELETE /v2/…` does."""
+    """Delete an agent's analytics records that were last written in a period, as `DELETE /v2/…` does."""
     return _delete(agent_id, records.TimeRange.required_from_request(*_V3))
 
 

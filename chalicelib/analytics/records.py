@@ -1,7 +1,7 @@
-"""Lists and deletes an agent's analytics records by the time of their last write.
+"""Lists and deletes an agent's analytics records by last write time.
 
 Callers may omit or choose the times in a record, so only the write time is reliable. Records are stored by
-conversation, so a request examines a bounded number of them, and the next request continues at its cursor.
+conversation, so a request examines a bounded number of them, and the next request continues from the returned cursor.
 """
 
 from collections.abc import Iterator

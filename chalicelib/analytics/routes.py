@@ -23,7 +23,7 @@ routes = Blueprint(__name__)
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
 )
 def write_analytics(agent_id: str, convo_id: str) -> Response:
-    """Write a page load (`load`) or conversation (`convo`) record. It replaces the previous record of its kind."""
+    """Write a page load (`load`) or conversation (`convo`) record. It replaces the previous record of the same kind."""
     record: models.AnalyticsRecord = bodies.read()
     identity = (auth.caller().workspace_id, agent_id, convo_id)
     agents.require_cached(*identity[:2])

@@ -16,7 +16,7 @@ _KINDS = ("load", "convo")
 
 
 class AnalyticsRow(storage.TaggedRow):
-    """The sealed page load and conversation records. The last write of a kind wins, without optimistic locking."""
+    """The sealed page load and conversation records. For each kind, the last write wins, without optimistic locking."""
 
     class Meta:
         table_name = storage.table("analytics")
@@ -30,7 +30,7 @@ class AnalyticsRow(storage.TaggedRow):
     convo = BinaryAttribute(legacy_encoding=False, null=True)
 
     def text(self) -> str:
-        """Return an object with the existing records by kind, as JSON text."""
+        """Return the existing records as the JSON text of an object keyed by kind."""
         texts = [f'"{kind}":{unseal_text(self, kind)}' for kind in _KINDS if getattr(self, kind) is not None]
         return f"{{{','.join(texts)}}}"
 
@@ -46,12 +46,12 @@ def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
 
 
 def find(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow | None:
-    """Return a conversation's item, or None. Costs one request."""
+    """Return a conversation's item, or None. This costs one request."""
     return storage.find(AnalyticsRow, storage.join_key(workspace_id, agent_id), conversation_id)
 
 
 def write(row: AnalyticsRow, document: Document, condition: Condition | None = None) -> AnalyticsRow:
-    """Stage a record that replaces the previous record of its kind, and return `row`."""
+    """Stage a record that replaces the previous record of the same kind, and return `row`."""
     kind: str = document["record"]
     storage.update(row, [getattr(AnalyticsRow, kind).set(seal(row, kind, document))], condition)
     return row
@@ -79,6 +79,6 @@ def stored_bytes(row: AnalyticsRow) -> int:
 
 
 def list_page(workspace_id: str, agent_id: str, after: str | None, limit: int) -> Iterator[AnalyticsRow]:
-    """Yield up to `limit` items of an agent after the conversation id `after`. Costs one request per MB read."""
+    """Yield up to `limit` of an agent's items after the conversation id `after`. This costs one request per MB read."""
     condition = AnalyticsRow.item > after if after else None
     return storage.iterate(AnalyticsRow, storage.join_key(workspace_id, agent_id), condition, limit=limit)

@@ -1,4 +1,4 @@
-"""Wire models of clients (§2.9)."""
+"""Wire models for clients (§2.9)."""
 
 from typing import Annotated
 
@@ -25,7 +25,7 @@ Password = Annotated[
 
 
 class NotificationsSettings(WireModel):
-    """The member `notificationsSettings` of a client."""
+    """A client's `notificationsSettings` member."""
 
     notifyThrough: OptionalText = None
     notifyIf: OptionalText = None

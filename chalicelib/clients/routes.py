@@ -27,9 +27,9 @@ _SEARCHED = ("name", "email")
 @routes.route("/v2/clients", methods=["GET"])  # §4.2
 @Operation(data="list[models.Client]", query=("limit", "cursor"))
 def list_clients() -> Response:
-    """List the clients of the workspace, ordered by id.
+    """List the workspace's clients, ordered by id.
 
-    Without `limit` and `cursor`, the response contains all clients. With either, it contains one page, plus
+    Without `limit` or `cursor`, the response contains all clients. With either, it contains one page, plus
     `nextCursor` unless this is the last page.
     """
     fetch = partial(store.list_page, auth.caller().workspace_id)
@@ -66,7 +66,7 @@ def read_client(client_id: str) -> Response:
 def save_client(client_id: str) -> Response:
     """Create or change a client. Members that you leave out keep their values, and `null` clears a member.
 
-    An email can belong to only one client of a workspace. If `orgId` matches no organisation, `warnings` lists it.
+    An email can belong to only one client in a workspace. If `orgId` matches no organisation, `warnings` lists it.
     """
     change: models.Client = bodies.read()
     workspace_id = auth.caller().workspace_id
@@ -86,10 +86,10 @@ def delete_client_v2(client_id: str) -> Response:
 @routes.route("/v3/clients", methods=["GET"])
 @Operation(data="list[models.Client]", query=("limit", "cursor", "orgId", "q"), bounded=True)
 def list_clients_v3() -> Response:
-    """List the clients of the workspace that match all filters, ordered by id.
+    """List the workspace's clients that match all filters, ordered by id.
 
-    `q` searches the name and the email. A request examines up to 500 clients, so a page may be short or empty. As long
-    as `hasMore` is true, continue with `nextCursor` as `cursor`.
+    `q` searches the name and the email. A request examines up to 500 clients, so a page may be short or empty. While
+    `hasMore` is true, pass `nextCursor` as `cursor` to continue.
     """
     return _search(parameters.limit(), parameters.cursor(), parameters.text("orgId"), parameters.search_text("q"))
 
@@ -99,8 +99,8 @@ def list_clients_v3() -> Response:
 def list_organisation_clients(org_id: str) -> Response:
     """List the clients whose `orgId` is this organisation's id, ordered by id.
 
-    A request examines up to 500 clients, so a page may be short or empty. As long as `hasMore` is true, continue with
-    `nextCursor` as `cursor`.
+    A request examines up to 500 clients, so a page may be short or empty. While `hasMore` is true, pass `nextCursor` as
+    `cursor` to continue.
     """
     limit, cursor = parameters.limit(), parameters.cursor()
     references.require("organisation", auth.caller().workspace_id, org_id)
@@ -112,7 +112,7 @@ def list_organisation_clients(org_id: str) -> Response:
     body="models.ClientIn", data="models.Client", creates=True, warns=True, raises=(store.EmailTaken, errors.TooLarge)
 )
 def create_client() -> Response:
-    """Create a client. The service generates its id. An email address can belong to only one client of a workspace.
+    """Create a client. The service generates its id. An email address can belong to only one client in a workspace.
 
     If `orgId` matches no organisation, `warnings` lists it. If an access token sets `dashboardPassword`,
     `warnings` lists it, because the password remains valid after the token becomes invalid.

@@ -49,24 +49,24 @@ class EmailRow(storage.Row):
 
 
 class EmailTaken(errors.Conflict):
-    """The email belongs to another client of the workspace."""
+    """The email belongs to another client in the workspace."""
 
     code = "EMAIL_TAKEN"
     sentence = "email belongs to another client of this workspace; use a different email."
 
 
 def find(workspace_id: str, client_id: str) -> ClientRow | None:
-    """Return the client, or None if it does not exist. Costs one request."""
+    """Return the client, or None if it does not exist. This costs one request."""
     return storage.find(ClientRow, workspace_id, client_id)
 
 
 def read(workspace_id: str, client_id: str) -> ClientRow:
-    """Return the client. Raise NotFound if it does not exist. Costs one request."""
+    """Return the client. Raise NotFound if it does not exist. This costs one request."""
     return errors.require(find(workspace_id, client_id), "client")
 
 
 def find_by_email(workspace_id: str, email: str) -> ClientRow | None:
-    """Return the client with this email, ignoring case, or None. Costs two requests."""
+    """Return the client with this email, ignoring case, or None. This costs two requests."""
     (claim,) = storage.find_many([email_key(workspace_id, email)])
     return find_owner(workspace_id, claim)
 
@@ -77,7 +77,7 @@ def email_key(workspace_id: str, email: str) -> storage.Key:
 
 
 def find_owner(workspace_id: str, claim: EmailRow | None) -> ClientRow | None:
-    """Return the client that owns a claim, or None. Costs one request, even if `claim` is None."""
+    """Return the client that owns a claim, or None. This costs one request, even if `claim` is None."""
     return find(workspace_id, claim.owner if claim else _NO_CLIENT)
 
 
@@ -87,7 +87,7 @@ def key(workspace_id: str, client_id: str) -> storage.Key:
 
 
 def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> Iterator[ClientRow]:
-    """Yield up to `limit` clients after the id `after`, ordered by id. Costs one request per MB."""
+    """Yield up to `limit` clients after the id `after`, ordered by id. This costs one request per MB."""
     condition = ClientRow.client_id > after if after else None
     return storage.iterate(ClientRow, workspace_id, condition, limit=limit)
 

@@ -15,8 +15,8 @@ from chalicelib.http import files
 
 # Maximum page size in bytes, as the escaped JSON string that Lambda returns. A single conversation always fits.
 _MAX_PAGE = 5_900_000
-# Bytes of JSON turns after which a page reads no further conversations. The page size alone would not limit reads,
-# because CSV rows contain only part of the turns.
+# Once a page has read this many bytes of JSON turns, it reads no further conversations. The page size alone would not
+# limit reads, because CSV rows contain only part of the turns.
 _MAX_READ = 6_000_000
 _DESCRIPTION = ("title", "state", "userID", "userName", "userEmail", "userPhone", "origin", "tags", "chatAssignedTo")
 _COLUMNS = ("ID", "created", "lastModified", *_DESCRIPTION, "messagesNum", "interactionsNum", "transcript")
@@ -31,7 +31,7 @@ class ExportPage(NamedTuple):
 
 
 def page(entries: list[ConversationRow], form: str) -> ExportPage:
-    """Return a page with as many of these entries' conversations as fit, but at least one.
+    """Return a page that contains as many of these entries' conversations as fit, but at least one.
 
     Deleted conversations are omitted. This costs one request per 20 conversations, plus one for each long conversation.
     """
@@ -52,7 +52,7 @@ def page(entries: list[ConversationRow], form: str) -> ExportPage:
 
 
 def heading(form: str) -> str:
-    """Return the heading of an export file: the column names for CSV, or an empty text for NDJSON."""
+    """Return an export file's heading: the column names for CSV, or an empty string for NDJSON."""
     return files.heading(form, _COLUMNS)
 
 

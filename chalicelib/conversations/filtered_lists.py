@@ -14,7 +14,7 @@ from chalicelib.http import pages
 # Maximum index entries per request, and per query. The first query of a request reads only one page.
 MAX_EXAMINED = 500
 PORTION = 100
-# Maximum entries per request whose metadata is too long for the index, because each requires reading a whole row.
+# Maximum entries per request whose metadata is too long for the index. Each such entry requires reading a whole row.
 MAX_LONG = 20
 _LOWEST = "0"  # sorts before every ULID
 
@@ -72,7 +72,7 @@ def _examine(
     start: str,
     portion: int,
 ) -> Iterator[pages.Examined]:
-    """Yield the entries from the position `start` on, until a per-request limit is reached."""
+    """Yield the entries, starting at the position `start`, until a per-request limit is reached."""
     examined = long = 0
     while True:
         entries = fetch(start, portion + 1)

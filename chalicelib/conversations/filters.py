@@ -14,8 +14,8 @@ _SEARCHED_MEMBERS = ("userName", "userEmail", "userPhone", "title", "lastMessage
 class Filters(NamedTuple):
     """Conditions that every listed conversation satisfies.
 
-    It was created at or after `since` and before `until`, and last active at or after `active_since`. All times are
-    Unix seconds; None means unbounded. `equal` maps metadata members to required values. `text` is case-folded.
+    Each was created at or after `since` and before `until`, and was last active at or after `active_since`. All times
+    are Unix seconds; None means unbounded. `equal` maps metadata members to required values. `text` is case-folded.
     """
 
     since: int | None

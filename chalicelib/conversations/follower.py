@@ -1,8 +1,8 @@
 """Core's stream follower for the conversations table. It sends tasks that update tallies and delete leftovers.
 
-Each created or deleted conversation belongs to the quarter hour of its creation. Lambda collects a shard's records for
-up to a minute, or up to 10,000 records, so changes to the same quarter hour share one recount. The queue delays a
-recount until the index contains the change. Repeated recounts are harmless, because each writes an absolute number.
+Each created or deleted conversation belongs to the quarter hour in which it was created. Lambda collects a shard's
+records for up to a minute, or up to 10,000 records, so changes to the same quarter hour share one recount. The queue
+delays a recount until the index contains the change. Recounts can be repeated safely: each writes an absolute number.
 """
 
 from collections.abc import Iterable

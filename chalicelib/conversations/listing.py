@@ -21,13 +21,13 @@ _CHUNK = 1_000  # entries per request
 
 
 def list_after(agent: storage.Key, workspace_id: str, agent_id: str, cursor: str) -> tuple[Any, list[ConversationRow]]:
-    """Return the row with the key `agent`, and up to 21 entries older than `cursor`. This costs two requests."""
+    """Return the row keyed by `agent`, and up to 21 entries older than `cursor`. This costs two requests."""
     (row,) = storage.find_many([agent])
     return row, _older(workspace_id, agent_id, cursor, _LIMIT)
 
 
 def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -> tuple[Any, list[ConversationRow]]:
-    """Return the row with the key `agent`, and up to 21 entries from the start of a page. Pages are numbered from 1.
+    """Return the row keyed by `agent`, and up to 21 entries from the start of a page. Pages are numbered from 1.
 
     This costs two requests up to a depth of 60 entries. Deeper pages cost four requests, plus one per 1,000
     conversations in the quarter hour. Conversations that were created or deleted in the last two minutes may not be
@@ -77,7 +77,7 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:
 
 
 def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
-    """Return the quarter hours for which an agent has a conversation or a tally, oldest first.
+    """Return the quarter hours that contain any of an agent's conversations or tallies, oldest first.
 
     This reads the agent's whole index, in requests of up to 1 MB.
     """

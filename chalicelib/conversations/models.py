@@ -123,7 +123,7 @@ class Issue(WireModel):
 
 
 class StateOut(WireModel):
-    """The response of the state route (§4.3), without the `data` envelope."""
+    """The state route's response (§4.3), without the `data` envelope."""
 
     platformName: Platform
     success: bool

@@ -36,7 +36,7 @@ class Quarter(NamedTuple):
 
 
 def quarter_of(created: str) -> Quarter:
-    """Return the quarter hour of a ULID. Raise ValueError for characters outside Crockford's base 32 alphabet."""
+    """Return the quarter hour in which a ULID was generated. Raise ValueError for characters outside base 32."""
     milliseconds = ids.timestamp_of(created)
     return Quarter(clock.iso(milliseconds // 1000)[:10], milliseconds // QUARTER_MILLISECONDS % QUARTERS)
 
@@ -49,7 +49,7 @@ class Depth(NamedTuple):
 
 
 def find_day(months: Iterable[tuple[str, Sequence[int]]], depth: int) -> Depth | None:
-    """Return the day of the conversation at `depth`, or None if the tallies do not reach that far.
+    """Return the day on which the conversation at `depth` began, or None if the tallies do not reach that far.
 
     `depth` is the number of newer conversations. `months` contains the daily tallies by month, newest month first.
     """
@@ -84,7 +84,7 @@ def find_jump(depth: Depth, quarters: Sequence[int], size: int) -> Jump:
         within = quarters[number]
         if newer < within:
             start = Quarter(depth.day, number).start()
-            older = within - newer  # entries of the quarter hour from the page's first entry on
+            older = within - newer  # the quarter hour's entries, starting with the page's first entry
             if newer + size <= older:
                 return Jump(start + QUARTER_MILLISECONDS, 0, newer)
             return Jump(start, older, 0)

@@ -56,13 +56,13 @@ def state_response(agent_id: str, user_id: str, agent: Document, before: State, 
 
 
 def render_metadata(metadata: Document) -> Document:
-    """Return the members of stored metadata that the specification defines (§2.6)."""
+    """Return only the stored metadata members that the specification defines (§2.6)."""
     defined = models.ConvoMeta.model_fields
     return {name: value for name, value in metadata.items() if name in defined}
 
 
 def render_v3(row: ConversationRow, metadata: Document) -> Document:
-    """Return the v3 form of a conversation: the v3 metadata members, and the agent id."""
+    """Return a conversation in the v3 form: the v3 metadata members, and the agent id."""
     defined = models.ConvoMetaV3.model_fields
     members = {name: value for name, value in metadata.items() if name in defined}
     return {**members, "agentId": storage.split_key(row.agent)[-1]}

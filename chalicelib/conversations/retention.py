@@ -47,7 +47,7 @@ def resume(task: tasks.ApplyRetention, seconds: float) -> None:
 
 
 def _agent_days(agent: Document) -> int | None:
-    """Return the agent's retention days, or None if they are invalid. An earlier version stored any value."""
+    """Return the agent's retention days, or None if they are invalid. An earlier version accepted any value."""
     retention: Any = agent.get("retention")
     days = retention.get("days") if isinstance(retention, dict) else None
     is_valid = isinstance(days, int) and not isinstance(days, bool) and 1 <= days <= _MAX_DAYS

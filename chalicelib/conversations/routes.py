@@ -59,7 +59,7 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     body: models.StateIn = visitors.restrict_change(bodies.read())
     loaded = records.load(agent_id, user_id)
     agent, row = privileges.for_agent_key(loaded.agent.open()), loaded.row
-    current_request.request().context["platformName"] = forms.platform(agent)  # part of later error responses (§4.3)
+    current_request.request().context["platformName"] = forms.platform(agent)  # for later error responses (§4.3)
     visitors.require_own(agent, row)
     etag.check_preconditions(row)
 
@@ -127,6 +127,6 @@ def list_conversations(agent_id: str) -> Response:
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_conversation(agent_id: str, convo_id: str) -> Response:
-    """Delete a conversation. Its id can be used again."""
+    """Delete a conversation. Its id can be reused."""
     store.delete(etag.require_match(records.load(agent_id, convo_id).row, "conversation"))
     return responses.success("Conversation deleted successfully")

@@ -1,4 +1,4 @@
-"""Items of the conversations table. `store`, `transcript.turns` and `transcript.message_index` write these items."""
+"""Items in the conversations table. `store`, `transcript.turns` and `transcript.message_index` write these items."""
 
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
@@ -10,7 +10,7 @@ CONVERSATION_ITEM = "conversation"
 
 
 class ByCreation(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-untyped-call]
-    """An index of an agent's conversations by creation. Its rows contain no turns, so they must never be saved."""
+    """An index of an agent's conversations by creation time. Its rows contain no turns, so they must never be saved."""
 
     class Meta:
         index_name = "by_creation"
@@ -61,7 +61,7 @@ class ConversationRow(storage.VersionedRow):
     metadata = BinaryAttribute(legacy_encoding=False, null=True)
     turns = BinaryAttribute(legacy_encoding=False)  # the last turns
     chunks = UnicodeAttribute(null=True)  # the manifest of the items that contain the earlier turns
-    # The marks set by `message_index`, and the time of their last change. All messages before the last mark are
+    # The marks set by `message_index`, and the time at which they last changed. All messages before the last mark are
     # indexed.
     indexed = UnicodeAttribute(null=True)
     indexed_at = NumberAttribute(null=True)
@@ -82,7 +82,7 @@ def unless_expired(row: ConversationRow | None) -> ConversationRow | None:
 
 
 class ReceivedRow(storage.TaggedRow):
-    """New messages that do not fit into the conversation's item. They expire in a day; only the stream uses them."""
+    """New messages that do not fit into the conversation's item. Only the stream uses them; they expire after a day."""
 
     class Meta:
         table_name = storage.table("conversations")

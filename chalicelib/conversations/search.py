@@ -24,8 +24,8 @@ _MAX_MESSAGES = 20
 def search(entries: Sequence[ConversationRow], text: str) -> Iterator[pages.Examined]:
     """Examine the conversations for these index entries, in order, within the limits of one request.
 
-    For each conversation with matching messages, the record is `{conversation, messages}`, newest message first. A
-    message matches if any text in its `item` contains `text`, ignoring case. This costs one request per 20
+    For each conversation that contains matching messages, the record is `{conversation, messages}`, newest message
+    first. A message matches if any text in its `item` contains `text`, ignoring case. This costs one request per 20
     conversations, plus one for each long conversation.
     """
     text, size = text.casefold(), 0

@@ -1,12 +1,12 @@
-"""A conversation's state, and how a request changes it (§4.3), without clock or database.
+"""A conversation's state, and how a request changes it (§4.3). This module uses neither the clock nor the database.
 
 A state consists of metadata and turns. A change takes three steps. `prepare_change` converts the request's turns to the
 response form, in which every turn has at most one message, and every message has an id. `apply_change` replaces the
 turns, deletes messages, merges the metadata, and updates the counters. `check_limits` rejects the result if it exceeds
 the agent's limits.
 
-Turns are stored as JSON text in the response form, so reads copy the text without parsing it. A change that only adds
-turns at the end does not parse the earlier turns either.
+Turns are stored as JSON text in the response form, so reads copy the text without parsing it. Likewise, a change that
+only appends turns does not parse the earlier turns.
 """
 
 import base64
@@ -95,7 +95,7 @@ def apply_change(before: State, change: StateChange, now: int) -> State:
 
 
 def empty_state(conversation_id: str) -> State:
-    """Return the state of a conversation before its first write."""
+    """Return a conversation's state before its first write."""
     return State({"ID": conversation_id, "userID": conversation_id}, NO_TURNS)
 
 
@@ -103,7 +103,7 @@ def check_limits(agent: Document, before: State, after: State) -> None:
     """Raise LimitReached if a change exceeds a limit in the agent record (§8).
 
     `limits.maxInteractionsPerUserId` limits the user messages that the conversation may ever receive, and
-    `messagesLimit` limits all messages; 0 means no limit. A change without new messages always passes.
+    `messagesLimit` limits all messages; 0 means no limit. A change that adds no new messages always passes.
     """
     was, now, limits = before.totals, after.totals, agent.get("limits") or {}
     for name, maximum, used, count in (

@@ -1,8 +1,8 @@
 """Conversation storage.
 
 One item contains a conversation's encrypted metadata and turns. Long transcripts are split into chunk items
-(`transcript`), which the same transaction writes. An index lists an agent's conversations by creation (`listing`). A
-sparse index lists a workspace's waiting conversations by activity (`filtered_lists`). The indexes contain only short
+(`transcript`), which the same transaction writes. An index lists an agent's conversations by creation time (`listing`).
+A sparse index lists a workspace's waiting conversations by activity (`filtered_lists`). The indexes contain only short
 metadata.
 
 The item also contains the last write's new messages, so fan-out needs only the stream record. If these messages do not
@@ -36,7 +36,7 @@ _MAX_RECEIVED = 40_000
 _MAX_RECEIVED_JSON = 350_000
 # Maximum new messages per write. They fill up to 60 items, because a transaction has at most 100 items.
 _MAX_NEW_MESSAGES = 60 * new_messages.MAX_MESSAGES
-_RECEIVED = "received"  # the sort key prefix of the separate items
+_RECEIVED = "received"  # the separate items' sort key prefix
 _RECEIVED_SECONDS = 24 * 60 * 60
 # The metadata member that contains the conversation's retention days (`retention`). Responses omit it.
 _DAYS = "retentionDays"

@@ -41,7 +41,7 @@ class TallyRow(storage.VersionedRow):
 
 
 def list_months(workspace_id: str, agent_id: str) -> list[tuple[str, list[int]]]:
-    """Return an agent's months with their tallies by day, newest first. This costs one request."""
+    """Return an agent's months, each with its tallies by day, newest first. This costs one request."""
     rows = storage.query(
         TallyRow,
         storage.join_key(workspace_id, agent_id),
@@ -78,7 +78,7 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[
 
 
 def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
-    """Return an agent's quarter hours with a tally above 0. This costs one request per MB."""
+    """Return an agent's quarter hours whose tally is above 0. This costs one request per MB."""
     days = storage.query(
         TallyRow, storage.join_key(workspace_id, agent_id), TallyRow.period.startswith(_period(_DAY, ""))
     )
@@ -101,7 +101,7 @@ def delete(row: TallyRow) -> None:
 
 
 def _rows(agent: str, quarter: Quarter) -> tuple[TallyRow, TallyRow]:
-    """Return the month's row and the day's row. A missing row is created in memory but not stored."""
+    """Return the month's row and the day's row. Missing rows are created in memory but not stored."""
     periods = _period(_MONTH, quarter.month), _period(_DAY, quarter.day)
     month, day = storage.find_many([storage.Key(TallyRow, agent, period) for period in periods])
     return (

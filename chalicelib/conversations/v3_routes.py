@@ -40,8 +40,8 @@ def list_agent_conversations(agent_id: str) -> Response:
     With `inbox=true`, the list contains only conversations that wait for a person, in the state `requested_chat` or
     `human-chatting`. The most recently active conversation comes first.
 
-    A request examines up to 500 conversations, so a page may be short or empty. As long as `hasMore` is true, continue
-    with `nextCursor` as `cursor`. Changes may take a second to appear in the list.
+    A request examines up to 500 conversations, so a page may be short or empty. While `hasMore` is true, pass
+    `nextCursor` as `cursor` to continue. Changes may take a second to appear in the list.
     """
     limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
     workspace_id = auth.caller().workspace_id
@@ -61,7 +61,7 @@ def list_agent_conversations(agent_id: str) -> Response:
     bounded=True,
 )
 def list_inbox() -> Response:
-    """List the waiting conversations of all agents, most recently active first.
+    """List all agents' waiting conversations, most recently active first.
 
     A waiting conversation is in the state `requested_chat` or `human-chatting`. `inbox=true` is required, because there
     is no list of all conversations. Pages and filters work as they do for a single agent.
@@ -159,7 +159,7 @@ def _matching(
 
 
 def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int) -> Response:
-    """Return a response with the messages whose numbers are below `before`. The oldest message has the number 1.
+    """Return a response that contains the messages numbered below `before`. The oldest message is number 1.
 
     Raise ConditionFailed as `transcript.read_state` does.
     """

@@ -91,7 +91,7 @@ def require_own(agent: Document, row: ConversationRow | None) -> None:
 
 
 def bind(row: ConversationRow) -> None:
-    """Stage the binding of a visitor token to the conversation of `row`. The commit raises NotFound if it fails."""
+    """Stage a write that binds a visitor token to `row`'s conversation. The commit raises NotFound if binding fails."""
     if _is_visitor():
         credentials.bind(auth.caller().token_hash, row.created)
         auth.forget(auth.caller().token_hash)

@@ -86,7 +86,7 @@ class CredentialRow(storage.AuthoredRow):
 
     @property
     def is_active(self) -> bool:
-        """Whether the credential has not expired. DynamoDB may delete expired items days later (TTL)."""
+        """Whether the credential is still valid. DynamoDB may delete expired items days later (TTL)."""
         return self.ends_at is None or clock.seconds() < self.ends_at
 
     @property
@@ -172,7 +172,7 @@ def find(token_hash: str) -> CredentialRow | None:
 
 
 def find_active(token_hash: str) -> CredentialRow | None:
-    """Return the active credential with this token hash, or None. Costs one request."""
+    """Return the active credential with this token hash, or None. This costs one request."""
     row = storage.find(CredentialRow, token_hash)
     return row if row and row.is_active else None
 
@@ -227,7 +227,7 @@ def revoke(row: CredentialRow) -> None:
 
 @storage.in_unit_of_work
 def rotate(row: CredentialRow, overlap: int = OVERLAP) -> NewCredential:
-    """Issue a successor with the same permissions and lifetime. The old credential works for `overlap` more seconds.
+    """Issue a successor with identical permissions and lifetime. The old credential works for `overlap` more seconds.
 
     The caller can repeat the rotation if the response was lost. Each successor has the full lifetime.
     """
@@ -241,7 +241,7 @@ def rotate(row: CredentialRow, overlap: int = OVERLAP) -> NewCredential:
 
 
 def retire(row: CredentialRow, overlap: int) -> None:
-    """Stage a credential's expiry in `overlap` seconds, unless it expires earlier.
+    """Stage a credential's expiry in `overlap` seconds, unless it expires sooner.
 
     The commit raises ConditionFailed if the expiry has changed since the read, so a shortened expiry is never extended.
     """
@@ -254,7 +254,7 @@ def retire(row: CredentialRow, overlap: int) -> None:
 
 
 def list_entries(workspace_id: str) -> list[CredentialEntry]:
-    """Return all credential entries of a workspace, including expired ones."""
+    """Return all of a workspace's credential entries, including expired ones."""
     return storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(_item("")))
 
 

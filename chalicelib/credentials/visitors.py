@@ -8,10 +8,10 @@ write, and a workspace can have any number of tokens. Three attributes of the it
   suspended or deleted. Because of the id, storing a revoked key again does not reactivate its tokens, not even in
   another workspace.
 - The creation time of its agent (`createdAtUNIX`). The token stops working when the agent is deleted, even if the id is
-  used again. An id is reserved for 90 seconds after a deletion, so no two agents with the same id have the same
+  reused. An id is reserved for 90 seconds after a deletion, so no two agents with the same id have the same
   creation time.
 - The creation time of its conversation. The token stops working when the conversation is deleted, even if the id is
-  used again. A token issued before its conversation exists belongs to the first conversation that it sees or creates.
+  reused. A token issued before its conversation exists is bound to the first conversation that it reads or creates.
 """
 
 from pynamodb.expressions.condition import Condition
@@ -49,7 +49,7 @@ def issue(
 
 
 def bind(token_hash: str, created: str) -> None:
-    """Stage the binding of a token to the conversation with this creation time.
+    """Stage a write that binds a token to the conversation created at `created`.
 
     The commit raises NotFound if the token is already bound to another conversation.
     """

@@ -29,7 +29,7 @@ from chalicelib.tools import store as tools
 _BATCH = 100
 _CONVERSATIONS = 10  # a long conversation takes several requests
 # Seconds after which no process writes records for the agent. SDK retries can store the tombstone up to 27 s after its
-# `deleted_at`. Processes cache agents for 30 s, and requests take up to 29 s. The rest allows for the lag of the index.
+# `deleted_at`. Processes cache agents for 30 s, and requests take up to 29 s. The rest allows for index lag.
 _SECOND_RUN_SECONDS = 90
 _RETRY_SECONDS = 10
 
@@ -50,7 +50,7 @@ def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bo
             raise errors.NotFound.of("agent")
     else:
         # The task is sent before the commit. After a crash in between, the task finds no tombstone and does nothing. In
-        # the other order, the id would remain reserved until the caller repeats the deletion.
+        # the reverse order, the id would remain reserved until the caller repeats the deletion.
         tasks.send(workspace_id, [tasks.ResumeCascade(workspace_id, agent_id)], _SECOND_RUN_SECONDS)
         with storage.unit_of_work():
             store.delete(row)

@@ -1,4 +1,4 @@
-"""The route that deletes an agent. It has a separate package because it deletes records of most resources."""
+"""The route that deletes an agent. It is in a separate package because it deletes most resources' records."""
 
 from chalice.app import Blueprint, Response
 
@@ -19,7 +19,7 @@ def delete_agent(agent_id: str) -> Response:
 
     The agent disappears immediately. The request deletes its records for up to ten seconds. If that is not enough, the
     deletion continues in the background, and `message` reports this. Repeating the request continues the deletion
-    immediately. The id cannot be used again before the deletion is complete, and for at least 90 seconds.
+    immediately. The id cannot be reused until the deletion is complete, and for at least 90 seconds.
     """
     is_complete = cascade.delete(auth.caller().workspace_id, agent_id, _CASCADE_SECONDS, etag.check_preconditions)
     return responses.success(

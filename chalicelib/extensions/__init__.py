@@ -36,10 +36,10 @@ class Extension:
     """An extension's declaration.
 
     `routes` and `functions` are blueprints. `follows` maps a table to the `stream_batches.Follower` for its stream.
-    `HOOKS` describes each of the `hooks`. Other extensions look up `services` by name. Paths under `open_prefixes` take
+    `HOOKS` describes the `hooks`. Other extensions look up `services` by name. Paths under `open_prefixes` take
     no bearer token, because the extension checks its own credentials. The OpenAPI document omits these paths. Only the
-    workspace key gives access to paths under `workspace_key_prefixes`. Browsers and proxies may store the responses of
-    `storable_routes`, whose `Cache-Control` headers say how long.
+    workspace key gives access to paths under `workspace_key_prefixes`. Browsers and proxies may store responses from
+    `storable_routes`. Their `Cache-Control` headers say for how long.
     """
 
     name: str

@@ -103,7 +103,7 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
         return get_response(request)
     token_hash = tokens.fingerprint(unchecked_bearer(request))
     if token_hash not in _cache:
-        bearer(request)  # a malformed token costs no database request
+        bearer(request)  # malformed tokens cost no database request
     authenticated = _find(token_hash).caller
     if authenticated.kind not in credentials_for(request.path):
         raise errors.Forbidden()
@@ -172,7 +172,7 @@ def bearer(request: Request) -> str:
 
 
 def unchecked_bearer(request: Request) -> str:
-    """Return a request's bearer token, even if it is malformed, or an empty text if there is none."""
+    """Return a request's bearer token, even if it is malformed, or an empty string if there is none."""
     header: str = request.headers.get("authorization", "")
     scheme, _, token = header.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""

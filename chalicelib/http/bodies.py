@@ -21,7 +21,7 @@ _MAX_ISSUES = 20
 UNKNOWN = "is not a member of this object"
 # The warning about a read-only member. Callers may send such members back unchanged.
 IGNORED = "is ignored; this operation does not set it"
-# Pydantic describes either all errors or none. Each description takes about half a kilobyte.
+# Pydantic describes either all errors or none. Each description takes up about half a kilobyte.
 _MAX_ERRORS = 1_000
 
 
@@ -40,7 +40,7 @@ def check_size(name: str, raw: bytes, max_bytes: int, max_values: int) -> None:
     """Raise TooLarge if a JSON text exceeds the limits. The error message begins with `name`."""
     if len(raw) > max_bytes and _size(raw) > max_bytes:
         raise errors.TooLarge(f"{name} must be at most {max_bytes:,} bytes.")
-    if len(raw) > max_values and _most_values(raw) > max_values:  # each value takes at least one byte
+    if len(raw) > max_values and _most_values(raw) > max_values:  # each value takes up at least one byte
         raise errors.TooLarge(f"{name} must have at most {max_values:,} members and elements.")
 
 

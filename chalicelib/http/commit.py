@@ -69,6 +69,6 @@ def _run(
 
 
 def send(messages: Iterable[tuple[str, str]]) -> None:
-    """Send a committed unit's messages. Each message is a queue and a text."""
+    """Send a committed unit's messages. Each message consists of a queue name and a text."""
     for queue, text in messages:
         queues.send(queue, [text], auth.caller().workspace_id)

@@ -1,6 +1,6 @@
 """CORS headers: which routes pages from other origins may call, and which responses they may read.
 
-- Any page may call the visitor token routes, and read the responses to requests with such a token.
+- Any page may call the visitor token routes, and read the responses to requests that carry such a token.
 - Other responses can be read only by pages from the stage's allowed origin (`CAMS_CORS_ORIGIN`), if there is one.
 
 The gateway responds to preflight requests itself, based on the route configuration. It cannot know the credential of

@@ -28,7 +28,7 @@ OptionalTagged = TypeVar("OptionalTagged", bound=storage.TaggedRow | None)
 _ANY = "*"
 _TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 _TAGS = re.compile(rf"[\s,]*{_TAG}(?:\s*,[\s,]*{_TAG})*[\s,]*")
-# One of the service's own tags without quotes, because shells remove them.
+# One of the service's own tags without its quotes, which shells remove.
 BARE = re.compile(r"[0-9a-hjkmnp-tv-z]{26}(?:\.[0-9a-f]{16})?")
 # The digest in a tag.
 _DIGEST = re.compile(r'\.[0-9a-f]*(?="$)')

@@ -47,7 +47,7 @@ def warning(warnings: Iterable[errors.MemberIssue]) -> dict[str, str]:
 
 
 def heading(form: str, columns: Iterable[str]) -> str:
-    """Return the line before a file's first record: the column names for CSV, otherwise an empty text."""
+    """Return the line before a file's first record: the column names for CSV, otherwise an empty string."""
     return csv_line(columns) if form == CSV else ""
 
 

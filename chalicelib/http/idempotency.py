@@ -134,7 +134,7 @@ def _matching(key: RequestKey, stored_response: StoredResponseRow | None) -> Sto
 
 
 def _failure(key: RequestKey, item: storage.Item | None) -> errors.ApiError:
-    """Return the error for a commit whose key exists. Raise KeyReused if the key belongs to a different request."""
+    """Return the error for a commit whose key already exists. Raise KeyReused if a different request used the key."""
     stored_response = _matching(key, StoredResponseRow.from_raw_data(item) if item else None)
     return AlreadyCommitted(stored_response) if stored_response else storage.ConditionFailed()
 

@@ -1,4 +1,4 @@
-"""Composes responses from JSON texts without parsing them. All texts have the format of `storage.encode_json`."""
+"""Composes responses, without parsing, from JSON texts in the format that `storage.encode_json` returns."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,8 +29,8 @@ def list_response(message: str, records: list[str], next_cursor: str | None, **m
 def with_members(members: dict[str, Any], text: str) -> str:
     """Return the JSON text of an object that contains `members`, then the members of the object `text`.
 
-    `members` must not be empty or share a name with `text`. `text` is not parsed and has the format of
-    `storage.encode_json`.
+    `members` must not be empty or share a name with `text`. `text` is not parsed, and is in the format that
+    `storage.encode_json` returns.
     """
     start = storage.encode_json(members).decode()
     return start if text == "{}" else f"{start.removesuffix('}')},{text[1:]}"

@@ -1,4 +1,4 @@
-"""Handles ids that equal a word in another route, such as an agent with the id `import` (`/v3/agents/import`).
+"""Handles ids that equal a word in another route, such as an agent whose id is `import` (`/v3/agents/import`).
 
 API Gateway prefers the literal route. If that route lacks a method, the method belongs to the route with the variable.
 `chalice_guard` declares these methods to API Gateway, and `Service` calls the view of the route with the variable.

@@ -42,7 +42,7 @@ class Operation:
       checked before parsing.
     - `data`: the type of `data` in the envelope, such as `"list[record.AgentV3]"`.
     - `bare`: the type of a response without an envelope.
-    - `files`: the media types of a response that is a file, whose pages a `Link` header connects. With `data`, the
+    - `files`: the media types of a file response. A `Link` header connects its pages. With `data`, the
       media types that `Accept` can request instead of the envelope. These responses have no pages.
     - `query`, `headers`: the names of the query parameters and headers. Those in `requires` are mandatory.
     - `position`: the pattern of `cursor`, by default an identifier.

@@ -27,7 +27,7 @@ PositionedRows = Iterator[tuple[str, AnyRow | None]]
 
 
 class SealedJsonRow(Protocol):
-    """A row in a bounded list, with a sealed JSON object."""
+    """A row in a bounded list. It contains a sealed JSON object."""
 
     def text(self) -> str:
         """Return the object as JSON text."""

@@ -98,7 +98,7 @@ def seconds(name: str) -> int | None:
 
 
 def search_text(name: str) -> str:
-    """Return the case-folded query parameter `name` for `contains`, or an empty text if it is absent. Raise Invalid."""
+    """Return the case-folded query parameter `name` for `contains`, or an empty string if absent. Raise Invalid."""
     return (text(name) or "").casefold()
 
 

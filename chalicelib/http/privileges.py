@@ -3,7 +3,7 @@
 - An access token's scopes permit operations on the corresponding resources.
 - An access token with scopes, or a read-only token, cannot read members that the model declares as secret.
 - A visitor token can read only the members that the model declares as public.
-- An agent key can read the whole v2 form of its agent except `SECRET_API_KEY`.
+- An agent key can read its agent's whole v2 form except `SECRET_API_KEY`.
 - Only the workspace key sets `SECRET_API_KEY`. An access token gets warnings about members that outlive the token.
 """
 
@@ -127,7 +127,7 @@ def for_agent_key(agent: Document) -> Document:
 
 
 def guard_agent_key(before: Document, after: Document, path: str = AGENT_KEY) -> Document:
-    """Return `after`. `path` is the path of the agent key in the body.
+    """Return `after`. `path` is the agent key's path in the body.
 
     Raise Forbidden if `after` changes the agent key and the caller is not the workspace key. Raise Invalid if the new
     key is malformed. Earlier releases stored any text, so a stored key may be sent back.

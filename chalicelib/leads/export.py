@@ -10,7 +10,7 @@ COLUMNS = ("id", "agentId", "agentName", "name", "email", "phone", "channel", "c
 
 
 def text(records: Iterable[str], form: str) -> str:
-    """Return the lines of the file for these records, which are given as JSON text."""
+    """Return the file's lines for these records, which are JSON texts."""
     return "".join(map(_row if form == files.CSV else _line, records))
 
 

@@ -15,7 +15,7 @@ _SEARCHED = ("name", "email", "phone", "agentName")
 
 
 class LeadQuery(NamedTuple):
-    """The filters of a list, and the position at which it starts. Times are in Unix seconds, and `text` is case-folded.
+    """A list's filters, and the position at which it starts. Times are in Unix seconds, and `text` is case-folded.
 
     `after` is the ULID of the previous page's last lead, or None.
     """

@@ -1,4 +1,4 @@
-"""Wire models of leads. The specification defines only the event `lead_captured` (§6)."""
+"""Wire models for leads. The specification defines only the event `lead_captured` (§6)."""
 
 from typing import Literal
 

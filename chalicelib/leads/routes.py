@@ -45,10 +45,10 @@ def list_leads(agent_id: str) -> Response:
 @routes.route("/v3/leads", methods=["GET"])
 @Operation(data="list[models.Lead]", query=("limit", "cursor", *listing.NAMES), position=ids.ULID, bounded=True)
 def list_all_leads() -> Response:
-    """List the leads of the workspace that match all filters, newest first.
+    """List the workspace's leads that match all filters, newest first.
 
     `q` searches the name, the email, the phone number and the agent's name. A request examines up to 500 leads, so a
-    page may be short or empty. As long as `hasMore` is true, continue with `nextCursor` as `cursor`. Without `agentId`,
+    page may be short or empty. While `hasMore` is true, pass `nextCursor` as `cursor` to continue. Without `agentId`,
     a new or changed lead may appear in the list a second later.
     """
     limit, query = parameters.limit(), listing.LeadQuery.from_request()

@@ -42,17 +42,17 @@ class LeadRow(DocumentRow):
 
 
 def find(workspace_id: str, lead_id: str) -> LeadRow | None:
-    """Return the lead, or None if it does not exist. Costs one request."""
+    """Return the lead, or None if it does not exist. This costs one request."""
     return storage.find(LeadRow, parent_scoped_ids.partition_of(workspace_id, lead_id), lead_id)
 
 
 def read(workspace_id: str, lead_id: str) -> LeadRow:
-    """Return the lead. Raise NotFound if it does not exist. Costs one request."""
+    """Return the lead. Raise NotFound if it does not exist. This costs one request."""
     return errors.require(find(workspace_id, lead_id), "lead")
 
 
 def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) -> Iterator[LeadRow]:
-    """Yield up to `limit` leads of an agent before the id `before`, newest first."""
+    """Yield up to `limit` of an agent's leads before the id `before`, newest first."""
     condition = LeadRow.lead_id < before if before else None
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     return storage.iterate(LeadRow, partition, condition, limit=limit, newest_first=True)
@@ -61,7 +61,7 @@ def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) 
 def list_captured(
     workspace_id: str, agent_id: str | None, since: int | None, until: int | None, before: str | None, limit: int
 ) -> Iterator[LeadRow]:
-    """Yield up to `limit` leads older than the ULID `before`, newest first. Costs one request per MB.
+    """Yield up to `limit` leads older than the ULID `before`, newest first. This costs one request per MB.
 
     The leads were captured at or after `since` and before `until`. Both times are in Unix seconds; None means
     unbounded. If `agent_id` is None, yield all agents' leads from the eventually consistent index.
@@ -108,7 +108,7 @@ def save(row: LeadRow, before: Document, after: Document) -> None:
 
 
 def index(row: LeadRow) -> None:
-    """Stage the index key of a stored lead. The commit raises ConditionFailed if the lead was deleted."""
+    """Stage a stored lead's index key. The commit raises ConditionFailed if the lead was deleted."""
     keys = [LeadRow.workspace.set(row.workspace_id), LeadRow.captured.set(ulid_of(row))]
     storage.update(row, keys, LeadRow.lead_id.exists())
 

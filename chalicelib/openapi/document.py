@@ -57,7 +57,7 @@ class _View(NamedTuple):
 
 
 def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return an app's OpenAPI document. `routes` has the format of `Chalice.routes`."""
+    """Return an app's OpenAPI document. `routes` is in the same format as `Chalice.routes`."""
     views = list(_views(routes))
     types = {(view.name, place): view.operation.resolve(name) for view in views for place, name in _types(view)}
     all_schemas = schemas.build({key: type_ for key, type_ in types.items() if type_ is not None})
@@ -134,7 +134,7 @@ def _query(operation: Operation) -> tuple[str, ...]:
 
 
 def _opened_by(view: _View) -> str:
-    """Return a sentence with the credentials that the route accepts, and the scope that an access token needs."""
+    """Return a sentence that lists the credentials that the route accepts, and the scope that an access token needs."""
     accepted = auth.credentials_for(view.path)
     scope = (
         f" with the scope `{scopes.scope_for(view.operation.tag, view.method)}`" if tokens.ACCESS in accepted else ""
@@ -203,7 +203,7 @@ def _envelope_name(view: _View, all_schemas: schemas.Schemas) -> str:
 
 
 def _envelope(views: list[_View], all_schemas: schemas.Schemas) -> Schema:
-    """Return the schema of a success envelope."""
+    """Return a success envelope's schema."""
     operations = [view.operation for view in views]
     required = ["success", "message"]
     required += ["hasMore"] if any(operation.bounded for operation in operations) else []

@@ -116,7 +116,7 @@ def responses(path: str, error_statuses: list[int], operation: Operation, *, rep
 
 
 def shared_responses(used: set[str]) -> dict[str, Schema]:
-    """Return the response components with the names in `used`, which the document references."""
+    """Return the response components named in `used`, which the document references."""
     built = {
         _name(schema_name, status): _response(schema_name, status)
         for schema_name in _SCHEMAS

@@ -20,7 +20,7 @@ PARAMETERS: dict[str, Schema] = {
 
 
 def webhooks() -> dict[str, Any]:
-    """Return the document's `webhooks`, one per event type. A type's first word is the name of its payload."""
+    """Return the document's `webhooks`, one per event type. A type's first word names its payload."""
     return {type_: {"post": _request(type_, COMPONENTS["payloads"][type_.partition("_")[0]])} for type_ in events.TYPES}
 
 

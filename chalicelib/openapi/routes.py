@@ -55,7 +55,7 @@ def read_page() -> Response:
 
 @routes.route("/docs/{asset}", methods=["GET"])
 def read_asset(asset: str) -> Response:
-    """Read a file of the documentation page."""
+    """Read one of the documentation page's files."""
     file = errors.require(_assets().get(asset), "file")
     return _answer(_read(file), _TYPES[file.suffix], "max-age=86400")
 

@@ -58,7 +58,7 @@ def references(node: Any) -> Iterator[str]:
 
 
 def build(types: Mapping[Hashable, Any]) -> Schemas:
-    """Return the schemas of these types."""
+    """Return these types' schemas."""
     adapters = [(key, "validation", TypeAdapter(kind)) for key, kind in types.items()]
     schemas, shared = TypeAdapter.json_schemas(adapters, ref_template=_PREFIX + "{model}", schema_generator=_Generator)  # type: ignore[arg-type]
     definitions = shared.get("$defs", {})
@@ -67,7 +67,7 @@ def build(types: Mapping[Hashable, Any]) -> Schemas:
 
 
 def inline(kind: Any) -> Schema:
-    """Return the inline schema of a type. Its members may refer to components."""
+    """Return a type's inline schema. Its members may refer to components."""
     schema = TypeAdapter(kind).json_schema(ref_template=_PREFIX + "{model}", schema_generator=_Generator)
     return {key: value for key, value in schema.items() if key not in ("$defs", "title")}
 
@@ -127,7 +127,7 @@ def notes() -> dict[str, dict[str, Any]]:
     """Return the notes in `members.json` by model and member: rules that the wire models' types cannot express.
 
     A note is a description, the known values of an open enumeration (section 2 of the specification), or part of the
-    schema. A model with `like` also has the notes of the model that `like` names.
+    schema. A model that sets `like` also gets the notes of the model that `like` names.
     """
     return _read("members.json")
 

@@ -1,4 +1,4 @@
-"""Wire models of organisations (§2.10)."""
+"""Wire models for organisations (§2.10)."""
 
 from typing import Annotated, Literal
 

@@ -26,9 +26,9 @@ _LISTED = "Organizations retrieved successfully"
 @routes.route("/v2/orgs", methods=["GET"])
 @Operation(data="list[models.Organisation]", query=("limit", "cursor"))
 def list_organisations() -> Response:
-    """List the organisations of the workspace, ordered by id.
+    """List the workspace's organisations, ordered by id.
 
-    Without `limit` and `cursor`, the response contains all organisations. With either, it contains one page, plus
+    Without `limit` or `cursor`, the response contains all organisations. With either, it contains one page, plus
     `nextCursor` unless this is the last page.
     """
     fetch = partial(store.list_page, auth.caller().workspace_id)
@@ -76,16 +76,16 @@ def save_organisation(org_id: str) -> Response:
 @routes.route("/v2/orgs/{org_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_organisation_v2(org_id: str) -> Response:
-    """Delete an organisation. Its agents and clients stay."""
+    """Delete an organisation. Its agents and clients are kept."""
     return _delete(org_id)
 
 
 @routes.route("/v3/orgs", methods=["GET"])
 @Operation(data="list[models.Organisation]", query=("limit", "cursor"), bounded=True)
 def list_organisations_v3() -> Response:
-    """List the organisations of the workspace, ordered by id.
+    """List the workspace's organisations, ordered by id.
 
-    As long as `hasMore` is true, continue with `nextCursor` as `cursor`.
+    While `hasMore` is true, pass `nextCursor` as `cursor` to continue.
     """
     limit, cursor = parameters.limit(), parameters.cursor()
     rows = pages.in_portions(partial(store.list_page, auth.caller().workspace_id), cursor, limit)
@@ -108,7 +108,7 @@ def create_organisation() -> Response:
 @routes.route("/v3/orgs/{org_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_organisation(org_id: str) -> Response:
-    """Delete an organisation. Its agents and clients stay."""
+    """Delete an organisation. Its agents and clients are kept."""
     return _delete(org_id)
 
 

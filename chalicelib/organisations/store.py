@@ -22,12 +22,12 @@ class OrganisationRow(storage.AuthoredRow, DocumentRow):
 
 
 def find(workspace_id: str, org_id: str) -> OrganisationRow | None:
-    """Return the organisation, or None if it does not exist. Costs one request."""
+    """Return the organisation, or None if it does not exist. This costs one request."""
     return storage.find(OrganisationRow, workspace_id, org_id)
 
 
 def read(workspace_id: str, org_id: str) -> OrganisationRow:
-    """Return the organisation. Raise NotFound if it does not exist. Costs one request."""
+    """Return the organisation. Raise NotFound if it does not exist. This costs one request."""
     return errors.require(find(workspace_id, org_id), "organisation")
 
 
@@ -37,7 +37,7 @@ def key(workspace_id: str, org_id: str) -> storage.Key:
 
 
 def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> Iterator[OrganisationRow]:
-    """Yield up to `limit` organisations after the id `after`, ordered by id. Costs one request per MB."""
+    """Yield up to `limit` organisations after the id `after`, ordered by id. This costs one request per MB."""
     condition = OrganisationRow.org_id > after if after else None
     return storage.iterate(OrganisationRow, workspace_id, condition, limit=limit)
 

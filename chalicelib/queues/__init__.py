@@ -1,4 +1,4 @@
-"""Messages to asynchronous functions, on the SQS queues of the template.
+"""Messages to asynchronous functions, on the SQS queues that the template defines.
 
 The queues are standard queues with message groups, which makes them *fair queues*: while one group has a backlog, SQS
 delivers the other groups' messages first. A message's group is its workspace.

@@ -22,14 +22,14 @@ Record = Any
 
 Item = TypeVar("Item")
 _log = logging.getLogger(__name__)
-# The message group of dead letters. The workspace may be unknown, and no function receives dead letters.
+# The message group for dead letters. The workspace may be unknown, and no function receives dead letters.
 _GROUP = "unreadable"
 # Maximum bytes of a message, below SQS's limit of 256 KiB. For a larger record, the dead letter contains only its keys.
 _MAX_MESSAGE = 250_000
 
 
 class Follower(NamedTuple, Generic[Item]):
-    """A follower of a stream: the arguments `read` and `write` of `process`."""
+    """A stream's follower: the `read` and `write` arguments for `process`."""
 
     read: Callable[[Record], Item | None]
     write: Callable[[list[Item]], None]

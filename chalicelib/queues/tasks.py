@@ -11,7 +11,7 @@ from chalicelib.queues import messages
 
 
 class RecountQuarter(NamedTuple):
-    """Recount an agent's conversations that were created in a quarter-hour. `agent` is the partition key."""
+    """Recount an agent's conversations that were created in a quarter hour. `agent` is the partition key."""
 
     agent: str
     day: str
@@ -58,7 +58,7 @@ Task = RecountQuarter | ContinueFanOut | ClearLeftovers | ResumeCascade | ApplyR
 def send(workspace_id: str, tasks: Iterable[Task], delay_seconds: int = 0) -> None:
     """Send a workspace's tasks, to begin after `delay_seconds`. Raise Unavailable if the queue does not accept all.
 
-    `ResumeCascade`, `ApplyRetention` and `ClearLeftovers` continue in a new task only after the previous task is done.
+    `ResumeCascade`, `ApplyRetention` and `ClearLeftovers` send a follow-up task only when the current task is done.
     Therefore, each occupies only one invocation at a time, however many records it has.
     """
     queues.send(queues.MAINTENANCE, [messages.pack(task) for task in tasks], workspace_id, delay_seconds)

@@ -89,7 +89,7 @@ class InvalidUrl(Exception):
 
 
 class Destination(NamedTuple):
-    """The parts of a URL. `host` is ASCII, without IPv6 brackets, and `authority` is the value of the Host header."""
+    """A URL's parts. `host` is ASCII, without IPv6 brackets, and `authority` is the value of the Host header."""
 
     secure: bool
     host: str
@@ -98,7 +98,7 @@ class Destination(NamedTuple):
     path: str
 
 
-# Maximum characters of a URL.
+# Maximum length of a URL in characters.
 MAX_URL = 2048
 _AUTHORITY = re.compile(r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:@%]+))(?::(?P<port>[0-9]{1,5}))?")
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")

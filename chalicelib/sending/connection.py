@@ -41,7 +41,7 @@ class AttemptFailed(Exception):
 
 
 def connect(addresses: list[ResolvedAddress], deadline: float) -> socket.socket:
-    """Connect to the first address that accepts. The remaining time is divided equally among the addresses."""
+    """Connect to the first address that accepts a connection. Addresses get equal shares of the remaining time."""
     candidates = addresses[:_MAX_ADDRESSES]
     for number, (family, address) in enumerate(candidates):
         try:

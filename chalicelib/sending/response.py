@@ -110,7 +110,7 @@ class Response:
         raise AttemptFailed(_INCOMPLETE)
 
     def _read_piece(self, reader: Reader, size: int) -> bool:
-        """Read `size` bytes of the body, up to `MAX_BODY` in total. Return False if the connection closes earlier."""
+        """Read `size` bytes of the body, up to `MAX_BODY` in total. Return False if the connection closes first."""
         size = min(size, MAX_BODY - len(self.body))
         while size:
             piece = reader.piece(size)

@@ -1,4 +1,4 @@
-"""Ids for child records, such as an agent's tools, that can be found without the parent's id.
+"""Ids by which child records, such as an agent's tools, can be found without the parent's id.
 
 A child's id and its partition key share an eleven-character prefix derived from the parent's id. Therefore, one
 strongly consistent request can find a child by its id, or list a parent's children.

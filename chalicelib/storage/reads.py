@@ -44,7 +44,7 @@ def find_serializable(key: Key) -> Any:
 
 
 def find_many(keys: Sequence[Key]) -> list[Any]:
-    """Return the items with these keys, from any tables and in the order of the keys. Missing items are None.
+    """Return the items with these keys, from any tables, in the same order as the keys. Missing items are None.
 
     This costs one request per 100 distinct keys, plus one for each batch of unprocessed keys. An eventually consistent
     read may return a slightly older item; all keys of a table are read with the same consistency. Raise Unavailable

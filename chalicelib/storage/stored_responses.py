@@ -95,7 +95,7 @@ def piece_rows(row: StoredResponseRow) -> list[PieceRow]:
 
 
 def read_body(row: StoredResponseRow) -> str:
-    """Return a response body. A long body costs one request."""
+    """Return a response body. Reading a long body costs one request."""
     if row.body is not None:
         return _open(row, row.body)
     pieces = find_many([Key(PieceRow, piece.request, piece.part) for piece in piece_rows(row)])

@@ -18,8 +18,8 @@ from chalicelib.sending.addresses import MAX_URL
 from chalicelib.sending.response import MAX_BODY, Response
 from chalicelib.storage import Document
 
-# Timeout of the whole call in seconds. API Gateway waits for 29 s. However, the commit of an `Idempotency-Key` follows
-# the call, and must start within 18 s of the request (`storage.seconds_left`).
+# Timeout for the whole call, in seconds. API Gateway waits for 29 s. However, the commit of an `Idempotency-Key`
+# follows the call, and must start within 18 s of the request (`storage.seconds_left`).
 DEADLINE_SECONDS = 10.0
 # Maximum bytes of the response body in the result. More bytes are read, because masks are shorter than secrets.
 MAX_SHOWN = 64 * 1024

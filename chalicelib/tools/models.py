@@ -1,4 +1,4 @@
-"""Wire models of tools (§2.2, §2.3, §4.1)."""
+"""Wire models for tools (§2.2, §2.3, §4.1)."""
 
 from typing import Annotated
 
@@ -112,7 +112,7 @@ class ToolRequest(WireModel):
 
 
 class ToolResponse(WireModel):
-    """The response of a tool's server. Header names are in lower case.
+    """The response from a tool's server. Header names are in lower case.
 
     `body` contains the first 64 KB of the response body, as text if it is UTF-8, and otherwise in Base64.
     """
@@ -125,7 +125,7 @@ class ToolResponse(WireModel):
 
 
 class ToolTest(WireModel):
-    """A call of a tool's server, with secrets masked as `***`. `error` is the reason for an incomplete response."""
+    """A call to a tool's server, with secrets masked as `***`. `error` is the reason for an incomplete response."""
 
     request: ToolRequest
     response: ToolResponse = omitted()

@@ -26,7 +26,7 @@ routes = Blueprint(__name__)
 def list_tools(agent_id: str) -> Response:
     """List an agent's tools, oldest first.
 
-    Without `limit` and `cursor`, the response contains all tools. With either, it contains one page, plus `nextCursor`
+    Without `limit` or `cursor`, the response contains all tools. With either, it contains one page, plus `nextCursor`
     unless this is the last page.
     """
     fetch = partial(_fetch, agent_id)
@@ -49,7 +49,7 @@ def create_tool(agent_id: str) -> Response:
 @routes.route("/v3/tools/{tool_id}", methods=["GET"])  # §4.1
 @Operation(data="models.Tool", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_tool(tool_id: str) -> Response:
-    """Read a tool. The v3 form of an agent also contains its tools."""
+    """Read a tool. An agent's v3 form also contains its tools."""
     row = store.read(auth.caller().workspace_id, tool_id)
     return etag.tagged(responses.success("Tool retrieved successfully", _render(tool_id, row.open())), row)
 
@@ -65,8 +65,8 @@ def read_tool(tool_id: str) -> Response:
 def change_tool(tool_id: str) -> Response:
     """Change a tool. Members that you leave out keep their values, and `null` clears a member.
 
-    `fields` is replaced as a whole. If the token cannot read secrets, a field that has the id of a stored field, but
-    no `value` or `defaultValue`, keeps the stored one.
+    `fields` is replaced as a whole. If the token cannot read secrets, a field whose id is a stored field's id, but
+    which has no `value` or `defaultValue`, keeps the stored one.
     """
     change: models.ToolChange = bodies.read()
     row = etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool")
@@ -97,7 +97,7 @@ def test_tool(tool_id: str) -> Response:
 @routes.route("/v3/tools/{tool_id}", methods=["DELETE"])
 @Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale))
 def delete_tool(tool_id: str) -> Response:
-    """Delete a tool. The v3 form of its agent no longer contains it."""
+    """Delete a tool. Its agent's v3 form no longer contains it."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool"))
     return responses.success("Tool deleted successfully")
 

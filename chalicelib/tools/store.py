@@ -10,7 +10,7 @@ from pynamodb.attributes import UnicodeAttribute
 from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, deletion_hooks, json_equal, parent_scoped_ids
 
-# Defaults for members that a new tool omits.
+# Defaults for members that new tools omit.
 DEFAULTS = {"method": "GET"}
 _TOOL = "tool"
 
@@ -40,21 +40,21 @@ class ToolRow(storage.AuthoredRow, DocumentRow):
 
 
 def find(workspace_id: str, tool_id: str) -> ToolRow | None:
-    """Return the tool, or None if it does not exist. Costs one request."""
+    """Return the tool, or None if it does not exist. This costs one request."""
     return storage.find(
         ToolRow, parent_scoped_ids.partition_of(workspace_id, tool_id), storage.join_key(_TOOL, tool_id)
     )
 
 
 def read(workspace_id: str, tool_id: str) -> ToolRow:
-    """Return the tool. Raise NotFound if it does not exist. Costs one request."""
+    """Return the tool. Raise NotFound if it does not exist. This costs one request."""
     return errors.require(find(workspace_id, tool_id), "tool")
 
 
 def list_page(
     workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None
 ) -> Iterator[ToolRow]:
-    """Yield up to `limit` tools of an agent after the id `after`, oldest first. Costs one request per MB."""
+    """Yield up to `limit` of an agent's tools after the id `after`, oldest first. This costs one request per MB."""
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     # All tools sort after the bare prefix. Other agents' tools with the same prefix are in the same partition.
     condition = ToolRow.item > storage.join_key(_TOOL, after or "")
@@ -62,7 +62,7 @@ def list_page(
 
 
 def create(workspace_id: str, agent_id: str, documents: Sequence[Document]) -> list[ToolRow]:
-    """Stage new tools for an agent. Their ids sort in the order of `documents`. Fields without an id get one."""
+    """Stage new tools for an agent. Their ids sort in the same order as `documents`. Fields without an id get one."""
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     now = clock.iso(clock.seconds())
     service_set = {"agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now}

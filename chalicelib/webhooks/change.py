@@ -26,7 +26,7 @@ class RowChange(NamedTuple):
     is_expired: bool
 
     def event_id(self, what: str, milliseconds: int) -> str:
-        """Return the id of an event in this change. Every read of the record yields the same id. Ids sort by time."""
+        """Return the id for an event in this change. Every read of the record yields the same id. Ids sort by time."""
         # Each write of a tagged row has a new version tag. A row without version tags is written only once, under its
         # own key.
         tag = _version_tag(self.new or self.old or {})

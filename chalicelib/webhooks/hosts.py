@@ -2,7 +2,7 @@
 
 A quick response promotes a host for `QUICK_SECONDS`. The first hang demotes a host for `PENALTY_SECONDS`, and each
 further hang for twice as long, up to a maximum (`retry_policy`). A quick response in the second half of `QUICK_SECONDS`
-clears the host's demotions. A row in the partition of a workspace's endpoints contains the state of its hosts, so
+clears the host's demotions. A row in the same partition as a workspace's endpoints contains its hosts' state, so
 fan-out and delivery read it without an additional request. Deleting an endpoint does not change this row.
 """
 

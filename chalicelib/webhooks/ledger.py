@@ -140,12 +140,12 @@ def delete_events(workspace_id: str, event_ids: Iterable[str]) -> None:
 
 
 def event_partitions(workspace_id: str) -> list[str]:
-    """Return the partitions of a workspace's events."""
+    """Return the partitions that contain a workspace's events."""
     return [_partition(workspace_id, ids.id_at(0, digit)) for digit in range(32)]
 
 
 def _partitions(workspace_id: str, webhook_id: str) -> list[str]:
-    """Return the partitions of an endpoint's deliveries."""
+    """Return the partitions that contain an endpoint's deliveries."""
     return [storage.join_key(workspace_id, webhook_id, str(number)) for number in range(_PARTITIONS)]
 
 

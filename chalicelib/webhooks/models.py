@@ -53,7 +53,7 @@ class WebhookChangeIn(WireModel):
 class Webhook(WireModel):
     """A webhook endpoint. `createdAt` is in Unix milliseconds.
 
-    Only the responses of the create and rotate routes contain `signingSecret`.
+    Only responses from the create and rotate routes contain `signingSecret`.
     """
 
     id: str

@@ -35,12 +35,12 @@ class DeliveryMessage(NamedTuple):
 
     @property
     def is_requested(self) -> bool:
-        """Return whether an API request created this delivery, which then ignores the endpoint's settings."""
+        """Return whether an API request created this delivery. Such deliveries ignore the endpoint's settings."""
         return bool(self.requested_id)
 
     @property
     def deliveries(self) -> list[QueuedDelivery]:
-        """Return the message's deliveries. A delivery has the id of its event, unless an API request created it."""
+        """Return the message's deliveries. Unless an API request created it, a delivery's id is its event's id."""
         return [
             QueuedDelivery(self.workspace_id, self.webhook_id, event_id, self.type, self.requested_id or event_id)
             for event_id in dict.fromkeys(self.event_ids)

@@ -19,7 +19,7 @@ def new_secret() -> str:
 
 
 def sign(secrets: Sequence[str], message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """Return the three headers of a delivery at `timestamp` (Unix seconds), with one signature per secret.
+    """Return the three headers for a delivery at `timestamp` (Unix seconds), with one signature per secret.
 
     During a rotation, there are several secrets, newest first, and a receiver accepts a signature made with any of
     them. Raise ValueError for a secret that is not base64.

@@ -1,4 +1,4 @@
-"""Wire models of workspaces, tokens and keys. The specification does not define their routes (§5)."""
+"""Wire models for workspaces, tokens and keys. The specification does not define their routes (§5)."""
 
 from typing import Annotated
 
@@ -54,7 +54,7 @@ class Workspace(WireModel):
 
 
 class NewToken(WireModel):
-    """The settings of a new v3 access token. The lifetime is one minute to one year, and 30 days by default."""
+    """Settings for a new v3 access token. The lifetime is one minute to one year, and 30 days by default."""
 
     model_config = ConfigDict({**STRICT, "json_schema_extra": {"not": _BOTH}})
 

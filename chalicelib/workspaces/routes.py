@@ -38,7 +38,7 @@ def issue_token() -> Response:
 @routes.route("/v3/tokens", methods=["GET"])
 @Operation(data="list[models.Token]", query=("limit", "cursor"))
 def list_tokens() -> Response:
-    """List the active access tokens of the workspace, oldest first.
+    """List the workspace's active access tokens, oldest first.
 
     The response contains `nextCursor` unless it is the last page. A page may be shorter if tokens have just expired.
     """

@@ -14,7 +14,7 @@ from chalicelib.storage import Document, DocumentRow, json_equal, keyring
 _WORKSPACE = "workspace"
 _CACHE_MILLISECONDS = 60_000
 _CACHE_SIZE = 10_000
-# Time of the last read in Unix milliseconds, and `retentionDays`, by workspace id.
+# Time of the last read in Unix milliseconds, and `retentionDays`, keyed by workspace id.
 _known_retention: dict[str, tuple[int, int | None]] = {}
 # Delay of the task that applies changed retention days. The task is sent before the commit, and must run after all
 # cached old values have expired.
@@ -76,7 +76,7 @@ def key(workspace_id: str) -> storage.Key:
 
 
 def read(workspace_id: str) -> WorkspaceRow:
-    """Return a workspace. Raise NotFound if it does not exist. Costs one request."""
+    """Return a workspace. Raise NotFound if it does not exist. This costs one request."""
     return errors.require(storage.find(WorkspaceRow, workspace_id, _WORKSPACE), "workspace")
 
 
@@ -137,7 +137,7 @@ def rotate_secret(workspace_id: str) -> str:
 
 
 def require_active(workspace_id: str) -> None:
-    """Raise NotFound for an unknown workspace, and WorkspaceSuspended for an inactive one. Costs one request."""
+    """Raise NotFound for an unknown workspace, and WorkspaceSuspended for an inactive one. This costs one request."""
     if read(workspace_id).status is not None:
         raise errors.WorkspaceSuspended()
 

@@ -1,4 +1,4 @@
-"""Parses turns and messages from the JSON text of a transcript, without I/O."""
+"""Parses turns and messages from a transcript's JSON text, without I/O."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from chalicelib.storage import Document
 _OUTSIDE = re.compile(rb'["\[\]{}]')
 _INSIDE = re.compile(rb'"(?=(?:\\\\)*[^\\])')
 _DECODER = json.JSONDecoder()
-# A message list cursor is a message number. The oldest message has the number 1.
+# A message list's cursor is a message number. The oldest message is number 1.
 POSITION = re.compile(r"[1-9][0-9]{0,8}")
 
 
@@ -28,7 +28,7 @@ class Element(NamedTuple):
 def elements(text: bytes, start: int) -> Iterator[Element]:
     """Yield the turns in the JSON text of a list, beginning at `start`. That position must not be inside a turn.
 
-    The text must have the format of `state.to_text`.
+    The text must be in the format that `state.to_text` returns.
     """
     rest = text[start:].decode()
     at, position = 0, start  # `at` is in characters, and `position` in bytes
@@ -44,7 +44,7 @@ def elements(text: bytes, start: int) -> Iterator[Element]:
 
 
 def by_mid(turns: Iterable[Document]) -> dict[str, Document]:
-    """Return the turns that have a message, keyed by message id."""
+    """Return the turns that contain a message, keyed by message id."""
     return {turn["messages"]["mid"]: turn for turn in turns if "messages" in turn}
 
 

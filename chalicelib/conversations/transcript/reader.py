@@ -10,7 +10,7 @@ from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.conversations.transcript import parser, turns
 from chalicelib.storage import Document
 
-# Maximum rows in memory at the same time. A row has up to 400 KB.
+# Maximum rows in memory at the same time. A row takes up to 400 KB.
 _BATCH = 20
 
 

@@ -1,6 +1,6 @@
 """Stored turns: the last turns in the conversation's own item, the earlier turns in immutable chunks, and a manifest.
 
-A transcript grows at its end, so the cost of a write depends on the size of the change, not of the transcript. A chunk
+Most writes append to a transcript. A write's cost therefore depends on the change's size, not the transcript's. A chunk
 is an encrypted piece of the turns' JSON text. A write never modifies part of a chunk; it replaces the whole chunk, with
 a new write id. The manifest in the conversation's item lists the write id of each chunk. Therefore, a reader never
 combines chunks from two writes, and may use eventually consistent reads. The item also contains a digest of each chunk,
@@ -18,9 +18,9 @@ from chalicelib.conversations.rows import ChunkRow, ConversationRow, read_metada
 from chalicelib.conversations.state import State
 from chalicelib.storage import compression, encryption
 
-# Bytes of JSON per chunk, and minimum bytes after the last chunk, because the last turns change most often. A chunk has
-# about 300 messages. The largest transcript that fits into a response has 5.5 MB in 63 chunks, and a transaction can
-# have 100 items.
+# Bytes of JSON per chunk, and minimum bytes after the last chunk, because the last turns change most often. A chunk
+# contains about 300 messages. The largest transcript that fits into a response takes up 5.5 MB in 63 chunks, and a
+# transaction can contain 100 items.
 _CHUNK_BYTES = 88_000
 _TAIL_BYTES = 8_000
 # Separates the turns from the chunk digests and the totals. JSON text never contains this byte.
@@ -61,7 +61,7 @@ def read_state(row: ConversationRow, expected: bytes = b"") -> State:
 
 
 def read_end(row: ConversationRow) -> State:
-    """Return the end of a row's state: the chunks with messages that have no index item, and the last turns.
+    """Return the end of a row's state: the chunks that contain messages without an index item, and the last turns.
 
     This costs one request if there are such chunks. Raise ConditionFailed as `read_state` does.
     """
@@ -119,7 +119,7 @@ def first_byte(row: ConversationRow, state: State) -> int:
 
 
 def chunk_rows(row: ConversationRow) -> list[ChunkRow]:
-    """Return a row with the key of each chunk, for deletion."""
+    """Return one row per chunk that contains only the chunk's key, for deletion."""
     return [_chunk_row(row, index) for index in range(len(chunks(row)))]
 
 

@@ -35,7 +35,7 @@ GROUPS = {
     ),
 }  # fmt: skip
 _FIELDS = tuple(field for group in GROUPS.values() for field in group)
-# The maximum size of all fields as HTML, in bytes. An agent may have 3 MB of JSON, and indentation makes it several
+# The maximum size of all fields as HTML, in bytes. An agent may take up 3 MB of JSON, and indentation makes it several
 # times larger.
 _MAX_BYTES = 400_000
 # The maximum size of a submitted form in bytes. The limit applies because an error page shows the form again.

@@ -1,4 +1,4 @@
-"""The analytics page: the counts for one or all visible agents in a chosen period, also as a CSV file."""
+"""The analytics page: the counts for one or all visible agents in a chosen period, which can be downloaded as CSV."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +24,7 @@ _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz")
 
 @signed_in("/analytics")
 def read_analytics(session: Session) -> Response:
-    """Show a period's counts in charts and tables, next to those of the previous period."""
+    """Show a period's counts in charts and tables, next to the previous period's."""
     query = {name: current_request.query_value(name) or "" for name in _FIELDS}
     titles, has_more = overview.visible_agents(session)
     try:

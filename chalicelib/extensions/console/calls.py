@@ -72,7 +72,7 @@ def commit_now(action: Callable[[], _Result]) -> _Result:
 
 
 def query_string(query: dict[str, Any]) -> str:
-    """Return a query string with its `?`, without empty values, or an empty text if all values are empty."""
+    """Return a query string with its `?`, without empty values, or an empty string if all values are empty."""
     filled = {name: value for name, value in query.items() if value not in (None, "")}
     return f"?{urlencode(filled)}" if filled else ""
 

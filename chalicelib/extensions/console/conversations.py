@@ -29,7 +29,7 @@ MAX_MESSAGES = 100
 # The maximum number of tags in a form, and of characters in all of them.
 _MAX_TAGS, _MAX_TAGS_LENGTH = 100, 5_000
 _MAX_COLLEAGUE = 60  # the maximum length of a name in the list of up to 500 people
-# The maximum number of requests per inbox page, because the inbox includes agents that the person may not see.
+# The maximum number of requests per inbox page. A page may need several, because the person may not see all agents.
 _MAX_INBOX_REQUESTS = 5
 # The maximum number of client pages. A page contains up to 100 clients, or examines 500 clients from all organisations.
 _MAX_COLLEAGUES_REQUESTS = 5
@@ -64,7 +64,7 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
 
 @signed_in("/convos")
 def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
-    """Return the transcript if it no longer has the request's entity tag. If it has, only one index entry is read."""
+    """Return the transcript. If it still has the request's entity tag, read only one index entry instead."""
     created = current_request.query_value("created") or ""
     tag = _indexed_tag(session.workspace_id, agent_id, created) if ids.ULID.fullmatch(created) else ""
     has, unchanged = current_request.request().headers.get("if-none-match"), Response("", {}, status_code=304)
@@ -158,7 +158,7 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
 
 
 def _entity_tag(row: ConversationRow) -> str:
-    """Return a tag that changes with the conversation, or an empty text for an index entry whose metadata is long.
+    """Return a tag that changes with the conversation, or an empty string for an index entry whose metadata is long.
 
     Each save seals the metadata with a new nonce. Therefore, the digest of short metadata changes whenever the version
     tag does.
@@ -167,7 +167,7 @@ def _entity_tag(row: ConversationRow) -> str:
 
 
 def _indexed_tag(workspace_id: str, agent_id: str, created: str) -> str:
-    """Return a conversation's `_entity_tag` from the index, or an empty text if there is none. Costs one request."""
+    """Return a conversation's `_entity_tag` from the index, or an empty string. This costs one request."""
     agent, condition = storage.join_key(workspace_id, agent_id), ConversationRow.created == created
     return "".join(map(_entity_tag, storage.query(ConversationRow, agent, condition, index="by_creation", limit=1)))
 
@@ -253,7 +253,7 @@ def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) ->
 
 
 def _named(session: Session, email: str) -> str:
-    """Return the id of the client with this email in the person's organisation. Raise Invalid."""
+    """Return the id of the client that uses this email in the person's organisation. Raise Invalid."""
     row = clients.find_by_email(session.workspace_id, email.strip())
     if row is None or (session.client_id is not None and row.open().get("orgId") != session.client.get("orgId")):
         raise guard.form_error(session, "assignee")
@@ -271,7 +271,7 @@ def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
 def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
     """Replace the tags with the form's comma-separated tags.
 
-    Raise PreconditionFailed if the tags have changed since the form was shown. New messages do not matter.
+    Raise PreconditionFailed if the tags have changed since the form was shown. New messages are not a conflict.
     """
     if session.organisation.get("disallowAnyTags"):
         raise errors.Forbidden("Your organisation does not allow tags to be changed.")

@@ -1,4 +1,4 @@
-"""The leads page: the leads of the agents that a person sees, as a list with filters and as a CSV file."""
+"""The leads page: the leads of the agents that a person sees, as a filterable list and as a CSV file."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from chalicelib.storage import Document
 
 _FIELDS = ("agent", "from", "to", "q")
 PAGE_SIZE, MAX_EXPORTED = 50, 5_000
-_MAX_EXAMINED = 20_000  # leads examined for a file, which takes about three seconds
+_MAX_EXAMINED = 20_000  # leads per file; examining them takes about three seconds
 # The ULID before which the list continues and, in a list by agent, the agent id.
 _POSITION = re.compile(f"({ids.ULID.pattern})({ids.IDENTIFIER.pattern})?")
 _END = "0" * 26  # sorts before all of an agent's leads
@@ -74,7 +74,7 @@ def _query(titles: dict[str, str]) -> LeadQuery:
 
 
 def _cursor() -> tuple[str | None, str]:
-    """Return the cursor's ULID and agent, or None and an empty text if there is no cursor. Raise Invalid."""
+    """Return the cursor's ULID and agent, or None and an empty string if there is no cursor. Raise Invalid."""
     cursor = current_request.query_value("cursor")
     if not cursor:
         return None, ""
@@ -109,7 +109,7 @@ def _rows(
 def _of_agents(
     session: Session, agent_ids: list[str], query: LeadQuery, first: str
 ) -> Iterator[tuple[str, LeadRow | None]]:
-    """Yield the leads of each agent, and each agent's end as a position without a row.
+    """Yield each agent's leads, followed by a position without a row that marks the agent's end.
 
     For the agent `first`, continue before the query's ULID. For other agents, start with the newest lead.
     """

@@ -30,7 +30,7 @@ class VisibleAgents(NamedTuple):
 def read_overview(session: Session) -> Response:
     """Show the conversations waiting for a person and, with the reports extension, the counts for the last 30 days.
 
-    The page costs the requests for the agents and the inbox and, with the reports extension, two per agent.
+    Besides the requests for the agents and the inbox, the page costs two per agent if the reports extension is enabled.
     """
     titles, has_more = visible_agents(session)
     return guard.page(

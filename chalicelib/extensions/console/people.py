@@ -1,4 +1,4 @@
-"""The people pages: an organisation's clients, whom its administrators add and change."""
+"""The people pages, on which administrators add and change an organisation's clients."""
 
 from typing import Any
 

@@ -62,7 +62,7 @@ def with_labels(
 
 
 def comparable_hours(hourly_counts: Iterable[Any], period: Any, before: Any) -> list[Any]:
-    """Return the hourly counts, without hours of the previous period that have no counterpart yet.
+    """Return the hourly counts, without the previous period's hours that have no counterpart yet.
 
     Therefore, totals that include an unfinished day are compared with an equally long part of the previous period.
     """

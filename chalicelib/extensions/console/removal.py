@@ -6,5 +6,5 @@ from chalicelib.extensions.console.notifications import allowance, notices
 
 
 def delete_all(workspace_id: str) -> Counter[str]:
-    """Delete a workspace's email rows, and return their number. Sessions are deleted together with the credentials."""
+    """Delete a workspace's email rows, and return how many were deleted. Sessions are deleted with the credentials."""
     return Counter(notice=notices.delete_all(workspace_id) + allowance.delete_all(workspace_id))

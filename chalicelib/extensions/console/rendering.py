@@ -60,7 +60,7 @@ class Texts:
 
 @cache
 def _rules() -> list[tuple[str, re.Pattern[str]]]:
-    """Return the text keys of the API rules, each with the pattern of the rule in English."""
+    """Return the API rules' text keys, each with a pattern that matches the English rule."""
     english = texts(LANGUAGES[0])._by_key
     return [(key, _pattern(text)) for key, text in english.items() if key.startswith(_RULE)]
 

@@ -29,9 +29,9 @@ def covers(session: Session, client: Document) -> bool:
 
 
 def require(session: Session, org_id: str, before: Document, after: Document) -> None:
-    """Check that the session's person may change a client, and stage the condition that this is still so.
+    """Check that the session's person may change a client, and stage the condition that they still may.
 
-    `before` is the stored client; the change itself requires its version. The person's permissions are read again,
+    `before` is the stored client; the change itself requires that version. The person's permissions are read again,
     because the session may be cached. This costs one request, or none for an operator or for the person's own record,
     whose permissions a form cannot change. Raise Forbidden, Invalid and NotFound.
     """

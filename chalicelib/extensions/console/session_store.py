@@ -6,7 +6,7 @@ suspended and deleted with them. The records that it depends on are read again a
 
 - A client's session contains the client's id, and a proof of the email, password and creation time, which is worthless
   without the token. The session becomes invalid when one of these changes or the client is deleted. A new client with
-  the same id has another creation time.
+  the same id has a different creation time.
 - A workspace key's session contains the key's id, and becomes invalid with the key.
 """
 

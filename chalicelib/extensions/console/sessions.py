@@ -131,8 +131,8 @@ def current(request: Request, workspace_id: str) -> Session | None:
 def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> NewCredential:
     """Store a session for the form's credentials: a workspace `key`, or the `email` and `password` of a client.
 
-    `address` is the browser's IP address. For a missing workspace, write nothing. Raise WrongSignIn, TooManyAttempts
-    and WorkspaceSuspended.
+    `address` is the browser's IP address. If the workspace does not exist, write nothing. Raise WrongSignIn,
+    TooManyAttempts and WorkspaceSuspended.
     """
     network, email = _network(address), fields.get("email", "")
     failures, workspace, claim = storage.find_many(
@@ -221,7 +221,7 @@ def _sign_in_data(row: clients.ClientRow, document: Document) -> list[str | None
 
 
 def _network(address: str) -> str:
-    """Return a customer's network, which is a whole /64 with IPv6."""
+    """Return a customer's network, which is a whole /64 for IPv6."""
     try:
         parsed = ip_address(address)
     except ValueError:

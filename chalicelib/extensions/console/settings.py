@@ -1,4 +1,4 @@
-"""The settings pages: organisations, and each person's own notifications.
+"""The settings pages: organisations, and each person's own notification settings.
 
 The API operations on organisations and clients require the workspace key. Therefore, this module checks an
 administrator's permissions before each operation: they may change only their organisation's records, and only the
@@ -28,7 +28,7 @@ LAYOUTS = ("vertical", "horizontal")
 # The maximum size of a form's fields as HTML, in bytes. The conflict table shows the fields again.
 MAX_FORM_BYTES = 150_000
 _THROUGH = "email"
-# The change to a client for each value of the check box for emails about waiting conversations.
+# The change that each state of the check box for emails about waiting conversations makes to a client.
 NOTIFICATIONS: dict[str, Document] = {
     "on": {"notificationsSettings": {"notifyThrough": _THROUGH, "notifyIf": "all"}},
     "": {"notificationsSettings": {"notifyThrough": None, "notifyIf": None}},

@@ -15,7 +15,7 @@ def read_entrance() -> Response:
 
 
 def enter() -> Response:
-    """Redirect to the sign-in of a workspace."""
+    """Redirect to a workspace's sign-in page."""
     return guard.with_error_page(lambda: pages.redirect(f"/{_workspace()}"), guard.language_of(None))
 
 

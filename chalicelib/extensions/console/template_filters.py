@@ -25,7 +25,7 @@ def day(seconds: int, t: _Texts) -> str:
 
 
 def moment(seconds: float | None, t: _Texts) -> str:
-    """Return a UTC time, such as 24 Oct 08:58, or an empty text if there is no time."""
+    """Return a UTC time, such as 24 Oct 08:58, or an empty string if there is no time."""
     if not seconds or not 0 < seconds < 10**11:
         return ""
     return f"{day(int(seconds), t)} {clock.iso(int(seconds))[11:16]}"
@@ -45,7 +45,7 @@ def short(value: float) -> str:
 
 
 def change(now: float, before: float) -> str:
-    """Return a percentage change with an arrow, or an empty text if there is no change or earlier figure."""
+    """Return a percentage change with an arrow, or an empty string if there is no change or earlier figure."""
     if not before or now == before:
         return ""
     percent = round(abs(now - before) / before * 100)
@@ -53,13 +53,13 @@ def change(now: float, before: float) -> str:
 
 
 def link(value: Any) -> str:
-    """Return a value if it is a web address that a page may link to, otherwise an empty text."""
+    """Return a value if it is a web address that a page may link to, otherwise an empty string."""
     text = value if isinstance(value, str) else ""
     return text if text.startswith(("https://", "http://")) else ""
 
 
 def text_of(item: Any) -> str:
-    """Return a message item's text, or an empty text."""
+    """Return a message item's text, or an empty string."""
     payload = item.get("payload") if isinstance(item, dict) else None
     content: Any = payload if isinstance(payload, dict) else item
     for name in ("message", "text", "label"):
@@ -114,7 +114,7 @@ def compact_json(value: Any) -> str:
 
 
 def display_name(record: dict[str, Any], *members: str) -> str:
-    """Return the first of these members with a visible character, truncated to 200 characters, or an empty text."""
+    """Return the first of these members with a visible character, truncated to 200 characters, or an empty string."""
     texts = (str(record.get(member) or "") for member in members)
     return next((truncate(text, _MAX_NAME) for text in texts if _shows_anything(text)), "")
 
@@ -129,7 +129,7 @@ def _shows_anything(text: str) -> bool:
 
 
 def size(text: str) -> int:
-    """Return a text's size in bytes as HTML."""
+    """Return a text's size as HTML, in bytes."""
     return len(html.escape(text).encode())
 
 

@@ -30,7 +30,7 @@ _LARGE_PAGE = 25  # records per page if records may be large
 
 
 class Target(NamedTuple):
-    """An erasure, the person's identity, and the conversations found so far."""
+    """An erasure, with the person's identity and the conversations found so far."""
 
     row: store.ErasureRow
     identity: Identity
@@ -208,7 +208,7 @@ def _delete_responses(_: str, keys: Collection[list[str]]) -> None:
 
 
 def by_name() -> dict[str, Kind]:
-    """Return the kinds of core and of the enabled extensions, in search order."""
+    """Return core's and the enabled extensions' kinds, in search order."""
     of_extensions = {
         module.KIND: Kind(_one_part, partial(_find_records, module), partial(_delete_records, module))
         for module in extensions.hooks("erasable")

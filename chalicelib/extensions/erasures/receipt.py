@@ -22,7 +22,7 @@ def key_alias() -> str:
 
 
 def sign(workspace_id: str, erasure_id: str, requested_at: int, counts: Document) -> Document:
-    """Return the signed receipt for an erasure that has just completed. Costs one KMS request. Raise Unavailable."""
+    """Return the signed receipt for an erasure that is now complete. This costs one KMS request. Raise Unavailable."""
     now = clock.seconds()
     receipt = {
         "erasureId": erasure_id,

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 routes = Blueprint(__name__)
 
-# Longer than any request takes. The message is sent before the commit, so that a crash cannot leave an erasure that
-# never starts. If the commit fails, the function finds no erasure and ignores the message.
+# Longer than any request takes. The message is sent before the commit, so that a crash cannot leave behind an erasure
+# that is recorded but never starts. If the commit fails, the function finds no erasure and ignores the message.
 _START_SECONDS = 30
 
 

@@ -21,7 +21,7 @@ from chalicelib.storage import Document
 
 _SECOND_SEARCH_SECONDS = 90
 _MAX_PAGES = 2_000  # pages per invocation
-_MAX_DELAY = 900  # the longest delay of a queue message, in seconds
+_MAX_DELAY = 900  # a queue message's longest possible delay, in seconds
 _BATCH = 10  # records between clock checks, because deleting a long conversation takes many requests
 _SEARCHES = 2
 
@@ -57,7 +57,7 @@ def _raise_overtaken() -> Iterator[None]:
 class _RunningErasure:
     """A running erasure: its stored row, and its progress `{person, search, startsAt, kind, part, after, found}`.
 
-    `found` contains a kind, and the keys of the records of that kind to delete.
+    `found` contains a kind, and the keys of that kind's records to delete.
     """
 
     def __init__(self, row: store.ErasureRow) -> None:

@@ -12,7 +12,7 @@ from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, SealedRow
 
-# The kinds of core. An extension's kinds are counted when they are searched.
+# Core's kinds. An extension's kinds are counted when they are searched.
 KINDS = ("conversations", "analytics", "leads", "events", "answers")
 MAX_RUNNING = 5  # per workspace, because each erasure reads all records
 _ERASURE, _MATCH, _SLOT = "erasure", "erased", "erasing"
@@ -159,7 +159,7 @@ def list_conversations(row: ErasureRow) -> set[tuple[str, str]]:
 
 
 def list_matches(row: ErasureRow, limit: int | None = None) -> list[MatchRow]:
-    """Return the rows of up to `limit` of the person's conversations, by default of all."""
+    """Return the rows for up to `limit` of the person's conversations, or for all of them by default."""
     beginning = storage.join_key(_MATCH, row.erasure_id, "")
     return storage.query(MatchRow, row.workspace, MatchRow.item.startswith(beginning), limit=limit)
 
@@ -170,7 +170,7 @@ def forget(matches: list[MatchRow]) -> None:
 
 
 def list_all(workspace_id: str) -> list[ErasureRow]:
-    """Return all erasure rows of a workspace."""
+    """Return all of a workspace's erasure rows."""
     prefixes = (_ERASURE, _MATCH, _SLOT)
     return [
         row

@@ -25,7 +25,7 @@ class Record(NamedTuple):
 
 
 def list_page(workspace_id: str, after: list[str] | None, limit: int) -> list[Record]:
-    """Return up to `limit` of a workspace's changes after the change with the key `after`."""
+    """Return up to `limit` of a workspace's changes after the change keyed by `after`."""
     rows = store.list_page(workspace_id, after[1] if after else None, limit)
     return [_record(*pair) for pair in zip(rows, store.find_versions(rows), strict=True)]
 

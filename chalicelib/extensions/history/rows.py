@@ -33,7 +33,7 @@ class ByTime(GlobalSecondaryIndex["HistoryRow"]):  # type: ignore[no-untyped-cal
 
 
 class HistoryRow(Row):
-    """A change. `entry` is sealed JSON: `{operation?, by?, changed}`. `by` has the format of `storage.authors`.
+    """A change. `entry` is sealed JSON: `{operation?, by?, changed}`. `by` is in `storage.authors`' format.
 
     The partition key consists of the workspace, the resource and the record id. The sort key is a ULID that is derived
     from the change, usually the version tag of its write. An entry without `operation` belongs to a version that was

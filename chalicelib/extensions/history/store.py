@@ -37,7 +37,7 @@ def list_of_workspace(workspace_id: str, span: tuple[str, str], limit: int) -> I
 
 
 def find_version(workspace_id: str, resource: str, record_id: str, number: int) -> VersionRow | None:
-    """Return the version with this number, or None. The number is its time in Unix milliseconds. Costs one request."""
+    """Return the version with this number (its time in Unix milliseconds), or None. This costs one request."""
     partition = version_partition(storage.join_key(workspace_id, resource, record_id))
     versions = storage.query(VersionRow, partition, VersionRow.change.between(*span(number, number)), limit=1)
     return next(iter(versions), None)

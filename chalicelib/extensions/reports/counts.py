@@ -74,7 +74,7 @@ class DayRow(storage.DocumentRow):
 
 
 def record_changes(changes: Iterable[CountedChange]) -> None:
-    """Store the changes' counts, and request a recount of their hours. The cost is that of `save_rows`."""
+    """Store the changes' counts, and request a recount of their hours. This costs as much as `save_rows`."""
     save_rows([row for change in changes if (row := change_row(change))])
 
 
@@ -85,7 +85,7 @@ def change_row(change: CountedChange) -> ChangeRow | None:
 
 
 def save_rows(changes: Iterable[ChangeRow]) -> None:
-    """Store change rows, and request a recount of their hours. This costs one request per 25 rows, plus the queue's."""
+    """Store change rows, and queue a recount of their hours. This costs one request per 25 rows, plus the queue's."""
     rows = {row.keys: row for row in changes}
     storage.save_many([*rows.values()])
     agent_hours = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
@@ -98,7 +98,8 @@ def recount(agent: str, hour: int, requested_at: int) -> None:
 
     `agent` is the partition key, and `hour` is the first second of the hour. Omit changes from before the agent's
     creation. Do nothing if the hour was counted after `requested_at`, if the agent (or the workspace, for counts
-    without an agent) was deleted, or if the changes may soon expire. Costs four requests, plus one per MB of changes.
+    without an agent) was deleted, or if the changes may soon expire. This costs four requests, plus one per MB of
+    changes.
     """
     if hour > clock.seconds() - (_KEPT_SECONDS - _DAY_SECONDS):
         storage.retry_on_conflict(lambda: _recount(agent, hour, requested_at))

@@ -1,6 +1,7 @@
 """An agent's hourly counts, as sums of changes. The module performs no I/O.
 
-A list of counts has a number for each name in `NAMES`. Stored lists have the same order, so new names must be appended.
+A list of counts has a number for each name in `NAMES`. Stored lists are in the same order, so new names must be
+appended.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +41,7 @@ class HourTotals(NamedTuple):
 
 
 def numbers_of(change: CountedChange) -> list[int]:
-    """Return a change's counts in the order of `NAMES`."""
+    """Return a change's counts in the same order as `NAMES`."""
     return [change.counts.get(name, 0) for name in NAMES]
 
 

@@ -51,7 +51,7 @@ class CountsGroup(WireModel):
 
 
 class Report(WireModel):
-    """A period's counts by interval, their totals, and the totals of the previous period."""
+    """A period's counts by interval, their totals, and the previous period's totals."""
 
     series: list[Counts]
     totals: Counts

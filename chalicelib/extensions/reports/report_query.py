@@ -40,7 +40,7 @@ class ReportQuery(NamedTuple):
         return cls(period, period.before(), interval, by)
 
     def warnings(self) -> list[errors.MemberIssue]:
-        """Return the warning for a time zone whose days do not start on a full UTC hour."""
+        """Return the warning for a time zone whose days do not start on the hour in UTC."""
         is_exact = self.period.is_exact() and self.before.is_exact()
         return [] if is_exact else [{"path": "tz", "message": series.INEXACT}]
 

@@ -31,7 +31,7 @@ _CSV = (files.MEDIA[files.CSV],)
     tag="analytics",
 )
 def report_agent(agent_id: str) -> Response:
-    """Report an agent's counts by hour, day or month, their totals, and the totals of the previous period.
+    """Report an agent's counts by hour, day or month, their totals, and the previous period's totals.
 
     Conversations, new visitors and handoffs (the state becomes `requested_chat`) count when they start. Messages,
     interactions, loads and leads count when they happen. Records that are deleted later still count. With `by`,
@@ -39,7 +39,7 @@ def report_agent(agent_id: str) -> Response:
     `Accept: text/csv`, the response is the series as CSV.
 
     The default period is the last 30 days. A report covers at most 366 days and 750 intervals, or 100 intervals with
-    `by`. `from` and `to` are extended to full hours. Days start at midnight in the time zone `tz`. If the zone's UTC
+    `by`. `from` and `to` are extended to whole hours. Days start at midnight in the time zone `tz`. If the zone's UTC
     offset is not a whole number of hours, days start at the nearest hour, and `warnings` contains a warning.
     """
     query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
@@ -59,8 +59,8 @@ def report_agent(agent_id: str) -> Response:
 def report_organisation(org_id: str) -> Response:
     """Report the combined counts of an organisation's agents, which are those in its `widgetIDs`.
 
-    A report covers at most 500 agents and 20,000 agent-days, or 4,000 agent-days with `by`. Days of the previous period
-    count, too. For example, 500 agents allow 19 days and 27 agents allow 366 days; with `by`, 65 agents allow 30 days.
+    A report covers at most 500 agents and 20,000 agent-days, or 4,000 agent-days with `by`. The previous period's days
+    also count. For example, 500 agents allow 19 days and 27 agents allow 366 days; with `by`, 65 agents allow 30 days.
     """
     query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
     widget_ids = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
@@ -79,10 +79,10 @@ def report_organisation(org_id: str) -> Response:
     tag="analytics",
 )
 def report_workspace() -> Response:
-    """Report the combined counts of all agents of the workspace.
+    """Report the combined counts of all agents in the workspace.
 
-    A report covers at most 500 agents and 20,000 agent-days, or 4,000 agent-days with `by`. Days of the previous period
-    count, too. For example, 500 agents allow 19 days and 27 agents allow 366 days; with `by`, 65 agents allow 30 days.
+    A report covers at most 500 agents and 20,000 agent-days, or 4,000 agent-days with `by`. The previous period's days
+    also count. For example, 500 agents allow 19 days and 27 agents allow 366 days; with `by`, 65 agents allow 30 days.
     """
     query, workspace_id = ReportQuery.from_request(), auth.caller().workspace_id
     agent_ids = [entry.agent_id for entry in agents.list_entries(workspace_id, None, report.MAX_AGENTS + 1)]

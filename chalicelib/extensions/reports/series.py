@@ -49,12 +49,14 @@ class ReportPeriod(NamedTuple):
                 last = start
 
     def is_exact(self) -> bool:
-        """Return whether each interval starts on a full UTC hour."""
+        """Return whether each interval starts on the hour in UTC."""
         edges = (_offset(self._local(edge)) for edge in (self.start, self.end))
         return not any(seconds % _HOUR for seconds in (*edges, *map(self._utc_of, self._dates("day"))))
 
     def before(self) -> "ReportPeriod":
-        """Return the previous period: as many months for whole months, otherwise the same duration in local time."""
+        """Return the previous period. It has the same number of months if the period consists of whole months,
+        otherwise the same duration in local time.
+        """
         first, last = (day_of(edge, self.zone) for edge in (self.start, self.end))
         if first.day == last.day == 1 and (self._midnight(first), self._midnight(last)) == (self.start, self.end):
             earlier = _month(first, -((last.year - first.year) * 12 + last.month - first.month))

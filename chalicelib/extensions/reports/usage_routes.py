@@ -28,7 +28,7 @@ _COLUMNS = ("agentId", "day", *usage.NAMES)
 def list_usage() -> Response:
     """List each agent's conversations, messages, interactions, deliveries and leads by UTC day.
 
-    The default period is the last 30 days, and the maximum is 366 days. `from` and `to` are extended to full days.
+    The default period is the last 30 days, and the maximum is 366 days. `from` and `to` are extended to whole days.
     Agents are sorted by id. The last entry, without `agentId`, contains the deliveries that belong to no agent, such as
     those for client events. With `Accept: text/csv`, the response is CSV with a row for each agent and day, and the
     `Link` header contains the URL of the next page.

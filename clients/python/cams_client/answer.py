@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """The parsed body and the headers of a successful response."""
+    """A successful response's parsed body and headers."""
 
     parsed: T
     headers: httpx.Headers
 
     @property
     def etag(self) -> str:
-        """The version of the record, for `if_match`. Raise KeyError if the response is not a single record."""
+        """The record's version, for `if_match`. Raise KeyError if the response is not a single record."""
         return self.headers["ETag"]

@@ -51,13 +51,13 @@ class ApiError(Exception):
 
     @property
     def request_id(self) -> str | None:
-        """The request's id in the logs of the service."""
+        """The request's id in the service's logs."""
         found: str | None = self.response.headers.get("X-Request-Id")
         return found
 
 
 def read_envelope(response: httpx.Response) -> Error:
-    """Return the error envelope of a response. For any other body, return an envelope with the code `NO_ENVELOPE`."""
+    """Return a response's error envelope. For any other body, return an envelope with the code `NO_ENVELOPE`."""
     try:
         return Error.from_dict(response.json())
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -21,8 +21,8 @@ class Client(httpx.Client):
     ) -> None:
         """Create a client for the service at `base_url`.
 
-        `token` is any credential of the service. `timeout` is the limit for each connect, read and write in seconds.
-        `options` are passed to `httpx.Client`.
+        `token` is any credential that the service accepts. `timeout` is the limit for each connect, read and write in
+        seconds. `options` are passed to `httpx.Client`.
         """
         super().__init__(base_url=base_url, timeout=timeout, **options)
         self.headers.update(_headers(token))
@@ -48,7 +48,7 @@ class Client(httpx.Client):
 
 
 class AsyncClient(httpx.AsyncClient):
-    """The `Client` for asyncio. Use it in an `async with` statement."""
+    """The asyncio version of `Client`. Use it in an `async with` statement."""
 
     def __init__(
         self, base_url: str, token: str, *, retries: Retries | None = None, timeout: float = 30.0, **options: Any

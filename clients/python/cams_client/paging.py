@@ -15,15 +15,15 @@ _LONGEST_PAGE = 100
 
 
 class Page(Protocol[T_co]):
-    """A page of a list: its records, and the cursor of the next page."""
+    """A list page: its records, and the next page's cursor."""
 
     @property
     def data(self) -> Sequence[T_co]:
-        """The records of this page."""
+        """The records on this page."""
 
     @property
     def next_cursor(self) -> str | Unset:
-        """The `cursor` of the next page. It is unset on the last page."""
+        """The next page's `cursor`. It is unset on the last page."""
 
 
 def iterate(operation: Callable[P, Page[T_co]], *args: P.args, **kwargs: P.kwargs) -> Iterator[T_co]:
@@ -72,7 +72,7 @@ def export(operation: Callable[P, Answer[str]], *args: P.args, **kwargs: P.kwarg
 async def export_async(
     operation: Callable[P, Awaitable[Answer[str]]], *args: P.args, **kwargs: P.kwargs
 ) -> AsyncIterator[str]:
-    """Do the same as `export` for asyncio. `operation` is a function `asyncio_detailed`."""
+    """Do the same as `export` for asyncio. `operation` is an operation's `asyncio_detailed` function."""
     arguments = _first_page(operation, kwargs)
     while True:
         page = await operation(*args, **arguments)
@@ -83,7 +83,7 @@ async def export_async(
 
 
 def _linked_cursor(headers: httpx.Headers) -> str | None:
-    """Return the cursor of the next page from the header `Link`, or None on the last page."""
+    """Return the next page's cursor from the `Link` header, or None on the last page."""
     link = httpx.Response(200, headers=headers).links.get("next")
     return httpx.URL(link["url"]).params["cursor"] if link else None
 

@@ -48,7 +48,7 @@ class Retries:
 def _retry_after(response: httpx.Response) -> float | None:
     """Return the seconds in `Retry-After`, 0 without this header, or None if a retry would get the same response."""
     header = response.headers.get("Retry-After", "")
-    # A 429 without this header is a limit of an agent or workspace. Waiting does not lift it.
+    # A 429 without this header means that an agent or workspace has reached a limit. Waiting does not lift it.
     if response.status_code in _UNKNOWN or (response.status_code == httpx.codes.TOO_MANY_REQUESTS and header):
         return float(header) if header.isdecimal() else 0.0
     return None

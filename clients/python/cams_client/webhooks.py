@@ -27,7 +27,7 @@ class Event(NamedTuple):
 def verify_webhook(body: bytes, headers: Mapping[str, str], signing_secret: str) -> Event:
     """Verify a request and return its event. `body` contains the received bytes; names in `headers` may have any case.
 
-    `signing_secret` is the signing secret of the webhook endpoint (`whsec_…`). Raise InvalidWebhook if the signature
+    `signing_secret` is the webhook endpoint's signing secret (`whsec_…`). Raise InvalidWebhook if the signature
     or its time is invalid.
     """
     values = {name.lower(): value for name, value in headers.items()}

@@ -1,4 +1,4 @@
-"""The daily email allowance of each workspace, per UTC day.
+"""Each workspace's email allowance per UTC day.
 
 All workspaces share the sender's quota and reputation, and a workspace can give its clients any address. One row per
 day counts the emails, and expires later.
@@ -61,7 +61,7 @@ def is_used_up(workspace_id: str) -> bool:
 
 
 def delete_all(workspace_id: str) -> int:
-    """Delete all allowance rows of a workspace, and return their number."""
+    """Delete all of a workspace's allowance rows, and return how many were deleted."""
     rows = storage.query(AllowanceRow, storage.join_key(workspace_id, _MAILS))
     storage.delete_many(rows)
     return len(rows)

@@ -35,7 +35,7 @@ class NotSent(Exception):
 
 
 class _Line(NamedTuple):
-    """A conversation as an email shows it."""
+    """A conversation as it appears in an email."""
 
     name: str
     title: str
@@ -126,7 +126,7 @@ def _plain(text: str | None) -> str:
     """Return at most 100 characters of a text on one line, in which email programs find no link.
 
     Email programs turn text such as `evil.example` into links. Therefore, a space replaces each dot and colon inside a
-    word, each slash and each `@`. NFKC normalisation comes first, because it turns other characters into dots and
+    word, each slash and each `@`. NFKC normalisation is applied first, because it turns other characters into dots and
     slashes, as browsers do.
     """
     printable = "".join(

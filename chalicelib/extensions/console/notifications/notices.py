@@ -70,7 +70,7 @@ def confirm(row: NoticeRow) -> None:
 
 
 def delete_all(workspace_id: str) -> int:
-    """Delete all notice rows of a workspace, and return their number."""
+    """Delete all of a workspace's notice rows, and return how many were deleted."""
     rows = storage.query(NoticeRow, storage.join_key(workspace_id, _NOTICES))
     storage.delete_many(rows)
     return len(rows)

@@ -43,8 +43,8 @@ class Recipient(NamedTuple):
 def list_page(workspace_id: str, agent_ids: Iterable[str], after: str) -> tuple[list[str], str | None]:
     """Return the clients to notify about these agents' conversations, and the next page's position.
 
-    Examine at most 100 clients after the id `after`. An empty position is the start, and None is the end. Costs two
-    requests.
+    Examine at most 100 clients after the id `after`. An empty position is the start, and None is the end. This costs
+    two requests.
     """
     rows = [*clients.list_page(workspace_id, after or None, PORTION)]
     recipients = _with_organisations(workspace_id, {row.client_id: row.open() for row in rows})

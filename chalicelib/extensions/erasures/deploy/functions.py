@@ -4,7 +4,7 @@ from infra.deploy.function import READ_KEYRING, Function
 from infra.deploy.monitoring import REDRIVE
 
 FUNCTIONS = (
-    # A page has 25 decrypted records of up to 390 KB.
+    # A page contains 25 decrypted records of up to 390 KB each.
     Function(
         "erase",
         memory_mb=512,

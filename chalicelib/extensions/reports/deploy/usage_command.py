@@ -41,7 +41,7 @@ from infra.operator.output import Record, print_list
 def usage(last: int, workspace_id: str | None, logs: tuple[Path, ...], as_csv: bool, as_json: bool) -> None:
     """Show each workspace's usage and its cost.
 
-    Counts and requests cover full UTC days. The cost is the list price of the requests: the gateway, the function, its
+    Counts and requests cover whole UTC days. The cost is the list price of the requests: the gateway, the function, its
     log and the database. Webhooks, storage and traffic are not included.
     """
     end = clock.seconds() + 1
