@@ -61,7 +61,7 @@ def summary_line(counts: dict[str, int], left: int, seconds: float, cpu_seconds:
 
 
 def _cpu_seconds(of_workers: float = 0.0) -> float:
-    """Return the CPU seconds of this process and its other children, plus those that the workers report."""
+    """Return the CPU seconds used by this process and its other children, plus those that the workers report."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = own.ru_utime + own.ru_stime

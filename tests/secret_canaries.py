@@ -1,4 +1,4 @@
-"""A workspace whose records are full of secrets, and all output that its use produces.
+"""A workspace whose records are full of secrets, and all output that using it produces.
 
 The fixture fills every text member of every record with a canary, including all passwords, keys and tokens. It then
 performs reads and writes of every kind, provokes errors, and collects all output.
@@ -41,7 +41,7 @@ SECRET_MEMBERS = {
 
 
 class Observed(NamedTuple):
-    """A workspace's secrets, and all output that its use produces.
+    """A workspace's secrets, and all output that using the workspace produces.
 
     `log` contains the output with every logger at DEBUG, and `root_log` with only the root logger at DEBUG.
     `webhook_data` contains API responses and queue messages about webhooks. `posts` are the requests that an endpoint
@@ -60,7 +60,7 @@ class Observed(NamedTuple):
 
 
 def filled(resource: str) -> Any:
-    """Return a resource body with a canary in every free-text member."""
+    """Return a resource body that contains a canary in every free-text member."""
     return canaries(document(resource, whole=True))
 
 
@@ -166,7 +166,7 @@ def subscribe(api: Api, url: str) -> Any:
 
 
 def use_webhooks(api: Api, stream: pipeline.Stream, hooks: list[Any]) -> dict[str, Any]:
-    """Deliver all events with every outcome; read every webhook, delivery, lead and queue."""
+    """Deliver all events, with every possible outcome; read every webhook, delivery, lead and queue."""
     lead = api.post("/v3/leads", lead_body(**dict.fromkeys(("name", "email", "phone"), CANARY)))
     first, second = (f"/v3/webhooks/{hook['id']}" for hook in hooks)
     records = stream.read()

@@ -1,4 +1,4 @@
-"""The capacity meter, which measures the costs of this service and of the services that it is compared with."""
+"""The capacity meter, which measures this service's costs and those of the services that it is compared with."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -34,7 +34,7 @@ DESCRIPTION: dict[str, Any] = {
 
 @pytest.fixture
 def table() -> Iterator[Any]:
-    """Create a table with one item of 6,018 bytes and an index that projects all attributes."""
+    """Create a table that has one item of 6,018 bytes and an index that projects all attributes."""
     with mock_aws():
         made = boto3.resource("dynamodb").create_table(**DESCRIPTION)
         made.put_item(Item={**KEY, "group": "g", "text": "x" * 6_000})

@@ -1,6 +1,6 @@
 """No log line contains a path value, neither a caller-chosen value, such as an email address, nor a generated id.
 
-Every operation runs with unique ids: without faults, with unknown ids, with rows that cannot be decrypted, and with
+Every operation runs with unique ids: without faults, with unknown ids, on rows that cannot be decrypted, and with
 errors whose messages contain the request. The tests read everything that the process prints.
 """
 
@@ -39,7 +39,7 @@ CANARY = "canary"
 
 @pytest.fixture
 def printed(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
-    """Return a function that reads the output since its last call. The root logger prints too, as on Lambda."""
+    """Return a function that reads the output since its last call. As on Lambda, the root logger also prints."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(name)s %(message)s"))
     logging.getLogger().addHandler(handler)

@@ -68,7 +68,7 @@ def test_a_cursor_with_such_an_id_continues_its_list(path: str, longest_ids: Api
 
 
 def follow(api: Api, path: str) -> Iterator[object]:
-    """Read a list with one record per page, and yield all records."""
+    """Read a list, one record per page, and yield all records."""
     joined, cursor = "&" if "?" in path else "?", ""
     for _ in range(20):
         answer = api.get(f"{path}{joined}limit=1{cursor}")

@@ -44,7 +44,7 @@ def test_each_package_of_core_has_a_folder_of_tests() -> None:
 
 
 def test_requirements_and_settings_of_tools_have_one_place() -> None:
-    """Check that they are in `requirements/` and pyproject.toml, apart from requirements.txt, which Chalice reads."""
+    """Check that they are in `requirements/` and pyproject.toml. Only Chalice's requirements.txt is elsewhere."""
     suffixes = (".txt", ".lock", ".in", ".ini", ".cfg", ".toml", ".json")
     assert {path.name for path in ROOT.iterdir() if path.suffix in suffixes} == {"requirements.txt", "pyproject.toml"}
 

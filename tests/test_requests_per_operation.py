@@ -33,7 +33,7 @@ from tests.selection import first_case
 
 
 def test_every_operation_is_in_the_table() -> None:
-    """Require the cost of a new operation in `contract/routes.json` or a case in `operation_cases`."""
+    """Require that a new operation has its cost in `contract/routes.json` or a case in `operation_cases`."""
     operations = {f"{method} {route}" for route, methods in app.routes.items() for method in methods}
     assert {case.operation for case in CASES} == {
         operation for operation in operations if not auth.is_open(operation.split()[1])
@@ -106,7 +106,7 @@ def test_a_large_answer_costs_one_more_request_per_write_and_read(service: Servi
     assert costs == [{GET: 1, BATCH: 1, TRANSACT: 1, WRITES: 1}, {GET: 1, BATCH: 1}]
 
 
-# Requests outside the table: those of processes with an expired cache, and invalid requests
+# Requests outside the table: requests in processes whose cache has expired, and invalid requests
 
 
 def test_the_first_use_of_a_credential_costs_a_look_up_and_a_write(service: Service) -> None:

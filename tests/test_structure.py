@@ -120,7 +120,7 @@ def test_other_modules_import_only_the_front_module_of_transcripts() -> None:
 
 
 HOMES = {
-    # The modules of extensions in this list compute with dates, but do not read a clock.
+    # The extensions' modules in this list compute with dates, but do not read a clock.
     "the time": (r"^(import|from) (time|datetime)\b", {"clock"}),
     "new identifiers": (r"^(import|from) (uuid|secrets)\b", {"ids"}),
     "the environment": (r"\benviron\b|\bgetenv\b", {"settings"}),

@@ -111,7 +111,7 @@ def test_a_delivery_expires_with_the_retention_period_of_its_queue(engine: None)
 
 
 def attributes(name: str) -> dict[str, str]:
-    """Return the attributes of a queue."""
+    """Return a queue's attributes."""
     sqs = boto3.client("sqs")
     url = sqs.get_queue_url(QueueName=queues.name(name))["QueueUrl"]
     found: dict[str, str] = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]

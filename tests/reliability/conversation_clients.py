@@ -65,7 +65,7 @@ def read(api: Api) -> Iterator[dict[str, Any]]:
 
 
 def delay_chunk_reads() -> None:
-    """Delay chunk reads, so that writes occur between the reads of the item and its chunks."""
+    """Delay chunk reads, so that writes occur after the item is read and before its chunks are read."""
     read_chunks = turns._read_chunks
 
     def late(row: store.ConversationRow, indexes: Sequence[int]) -> dict[int, bytes]:

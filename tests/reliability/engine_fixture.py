@@ -1,4 +1,4 @@
-"""Fixtures and helpers that run the local engine: one per session, or separate engines for tests that kill them.
+"""Fixtures and helpers that run the local engine: one shared engine, or separate engines for tests that kill them.
 
 Tests create the tables that they need, or all tables in `infra.tables`.
 """
@@ -79,18 +79,18 @@ def create_table(running: Engine, name: str) -> None:
 
 
 def all_items(running: Engine, table: str) -> list[Any]:
-    """Return the items of a table."""
+    """Return a table's items."""
     pages = client(running, "dynamodb").get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
     return [item for page in pages for item in page["Items"]]
 
 
 def read_stream(running: Engine, table: str) -> list[Any]:
-    """Return the records of a table's stream."""
+    """Return the records in a table's stream."""
     return [record for page in stream_pages(client(running, "dynamodbstreams"), table) for record in page]
 
 
 def stream_pages(streams: Any, table: str) -> Iterator[list[Any]]:
-    """Yield the records of a table's stream in pages."""
+    """Yield the records in a table's stream, in pages."""
     arn = streams.list_streams(TableName=table)["Streams"][0]["StreamArn"]
     (shard,) = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
     place = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}

@@ -46,7 +46,7 @@ CALM: Weather = {}
 
 
 class Cloud:
-    """A network that injects faults with the probabilities in `weather`, and counts them in `faults`."""
+    """A network that injects faults at the probabilities in `weather`, and counts them in `faults`."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -109,7 +109,7 @@ class Cloud:
         raise ReadTimeoutError(endpoint_url=request.url)
 
     def _refused(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
-        if self.chance.random() < 0.2:  # the response of a load balancer is not JSON
+        if self.chance.random() < 0.2:  # a load balancer's response is not JSON
             return _answered(request, self.chance.choice([500, 502, 503, 504]), "<html>busy</html>")
         return _error(request, *self.chance.choice(_REFUSALS[service]))
 
@@ -148,7 +148,7 @@ class Cloud:
         self.sleep(_LATE)
         return self._served(operation, request)
 
-    # After these faults, a part of the request has taken effect.
+    # After these faults, part of the request has taken effect.
 
     def _in_part(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         left_over, responses = _PARTS[operation]

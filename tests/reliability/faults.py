@@ -45,7 +45,7 @@ class Fault(NamedTuple):
 
     @property
     def is_death(self) -> bool:
-        """Return whether the process dies of the fault."""
+        """Return whether the fault kills the process."""
         return self.kind.startswith("dies")
 
 

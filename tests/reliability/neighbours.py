@@ -2,7 +2,7 @@
 
 python -m tests.reliability.neighbours CASE [--seconds 30]
 
-The command prints the seconds from commit to POST without and with the disturbance. `CASES` lists the cases.
+The command prints the seconds from commit to POST, without and with the disturbance. `CASES` lists the cases.
 """
 
 import argparse
@@ -37,7 +37,7 @@ _SECONDS_TO_ARRIVE = 40
 
 
 class Waits(NamedTuple):
-    """The delays in seconds, and how many deliveries of the misbehaving workspace arrived."""
+    """The delays in seconds, and how many of the misbehaving workspace's deliveries arrived."""
 
     quiet: list[float]
     disturbed: list[float]
@@ -61,7 +61,7 @@ def measure(case: str, seconds: float, directory: Path) -> Waits:
                 others = len(_arrivals(urls[0])) - len(before) - len(during)
             finally:
                 stopped.set()
-            disturber.result()  # raise any exception of the disturbing thread
+            disturber.result()  # raise any exception from the disturbing thread
         return Waits(before, during, others)
 
 
@@ -107,7 +107,7 @@ def _create(run: Run, token: str, urls: list[str], stopped: threading.Event) -> 
         while True:
             try:
                 _ask(run, token, "POST", path, state)
-            except OSError:  # so many simultaneous connections exceed the backlog of the server's socket
+            except OSError:  # this many simultaneous connections exceed the backlog of the server's socket
                 time.sleep(0.1)
             else:
                 return

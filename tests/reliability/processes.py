@@ -21,19 +21,19 @@ SECONDS = 300
 
 
 class Service(NamedTuple):
-    """An engine with the service's tables, and the key of a workspace with an agent `support`."""
+    """An engine that contains the service's tables, and the key of a workspace that has the agent `support`."""
 
     engine: Engine
     environment: dict[str, str]
     token: str
 
     def start(self, module: str, action: str, *arguments: object) -> "subprocess.Popen[str]":
-        """Run a module as a process, with an action, the workspace's token and further arguments."""
+        """Run a module as a process; pass an action, the workspace's token and further arguments."""
         command = [sys.executable, "-m", module, action, self.token, *map(str, arguments)]
         return subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True)
 
     def send(self, *requests: tuple[str, str, Any]) -> list[Answer]:
-        """Send requests from this process, each with a method, path and body; return the responses."""
+        """Send requests (method, path and body) from this process; return the responses."""
         with line_to(self.engine):
             return [Api(self.token).call(*request) for request in requests]
 

@@ -1,4 +1,4 @@
-"""Runs one release of the service: `python release_process.py` with the release first in `PYTHONPATH`.
+"""Runs one release of the service: `python release_process.py`, with the release first in `PYTHONPATH`.
 
 For each line `{"handler", "event"}` on standard input, the process prints `{"returned"}` or `{"raised"}`. A line
 `{"seconds"}` advances the release's clock. The process imports no module of the working tree.

@@ -1,7 +1,7 @@
 """Runs two releases of the service on one local engine, each in a separate process.
 
-`python -m tests.reliability.releases COMMIT` archives a release in `tests/releases`, with the deployed code in
-`last.zip` and the template in `last.yaml`.
+`python -m tests.reliability.releases COMMIT` archives a release in `tests/releases`: the deployed code in `last.zip`,
+and the template in `last.yaml`.
 """
 
 import json
@@ -98,7 +98,7 @@ def running(code: Path, token: str, did: "Counter[str]", environment: dict[str, 
 
 
 class EventSources:
-    """A reader of an engine's streams and queues that invokes the functions of releases."""
+    """A reader of an engine's streams and queues that invokes the releases' functions."""
 
     def __init__(self, engine: Engine, did: "Counter[str]") -> None:
         self._sdk: Callable[[str], Any] = partial(client, engine)
@@ -117,7 +117,7 @@ class EventSources:
             pass
 
     def create_queues(self, release: Release) -> None:
-        """Create all queues of a release that do not exist in the engine."""
+        """Create those of a release's queues that do not exist in the engine."""
         existing = {url.rpartition("/")[2] for url in self._sdk("sqs").list_queues()["QueueUrls"]}
         for queue in {source.queue for source in release.sources} - existing - {""}:
             self._sdk("sqs").create_queue(QueueName=queue)

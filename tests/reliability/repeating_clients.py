@@ -1,4 +1,4 @@
-"""A process whose threads send the same request with the same key, for `test_concurrent_keys`.
+"""A process whose threads send the same request and key, for `test_concurrent_keys`.
 
     python -m tests.reliability.repeating_clients create TOKEN KEY THREADS EACH    print each response as a line of JSON
 
@@ -14,7 +14,7 @@ from tests.api import Api
 
 
 def create(token: str, key: str, threads: int, each: int) -> None:
-    """Send the creation of an agent repeatedly; print `[status, code, replayed, text]` for each response."""
+    """Send the same request to create an agent repeatedly; print `[status, code, replayed, text]` for each response."""
     api = Api(token)
     headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": key}
 

@@ -27,7 +27,7 @@ SECONDS = 120
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the service with its directory, and its output up to the line that reports that it is ready."""
+    """A run of the service: its directory, and its output up to the line that reports that it is ready."""
 
     process: subprocess.Popen[bytes]
     directory: Path

@@ -1,4 +1,4 @@
-"""The cases of the crash sweep, the workspaces in which they run, and the checks of the stored records.
+"""The crash sweep's cases, the workspaces in which they run, and checks of the stored records.
 
 The cases are those in `tests.http.replay_cases`, every DELETE, and additional cases for other code paths.
 """
@@ -144,7 +144,7 @@ def _create_older_conversations(world: World) -> None:
 
 
 def _named(case: Case) -> set[str]:
-    """Return the names of the ids whose records must exist: those in the path, and their parents."""
+    """Return the names of the ids whose records must exist: those in the path, and their parents'."""
     names = set(re.findall(r"(\w+_id)}", case.operation))
     if case.id == "agent clone":
         names |= {"tool_id"}
@@ -225,7 +225,7 @@ def agents_(world: World) -> Any:
 
 
 def credentials(world: World) -> Any:
-    """Return every credential with its rights, and whether it expires soon. Check that both kinds of rows agree."""
+    """Return every credential, its rights, and whether it expires soon. Check that both kinds of rows agree."""
     is_credential = credential_rows.CredentialEntry.item.startswith("credential")
     entries = storage.query(credential_rows.CredentialEntry, world.workspace.workspace_id, is_credential)
     rows = storage.find_many([storage.Key(credential_rows.CredentialRow, entry.token_hash) for entry in entries])
@@ -251,7 +251,7 @@ def tools(world: World) -> Any:
 
 
 def tools_of_all(world: World) -> Any:
-    """Return the tools of every agent."""
+    """Return every agent's tools."""
     return [_got(world, f"/v3/agents/{agent['id']}/tools") for agent in world.api.get("/v3/agents").data]
 
 
@@ -281,7 +281,7 @@ def organisations(world: World) -> Any:
 
 
 def webhooks(world: World) -> Any:
-    """Return every webhook with its deliveries and the number of its signing secrets."""
+    """Return every webhook, its deliveries, and the number of its signing secrets."""
     found = world.api.get("/v3/webhooks").data
     workspace_id = world.workspace.workspace_id
     secrets = [len(endpoints.read(workspace_id, one["id"]).open()["secrets"]) for one in found]
@@ -289,7 +289,7 @@ def webhooks(world: World) -> Any:
 
 
 def conversations_(world: World) -> Any:
-    """Return every conversation with its state. Check the items, and that the list agrees with the index."""
+    """Return every conversation and its state. Check the items, and that the list agrees with the index."""
     listed = list(_pages(world.api))
     if listed == [None]:
         return None
@@ -301,7 +301,7 @@ def conversations_(world: World) -> Any:
     assert {answer.status for answer in states.values()} <= {200}
     parts = {name: _items("conversations", "conversation", world, "support", name) for name in (*names, "ann", "new")}
     for name, found in parts.items():
-        # A queue function deletes these items of a deleted conversation later
+        # A queue function later deletes a deleted conversation's index items
         # (`tests/conversations/test_message_index.py`).
         items = [item for item in found if not item["item"]["S"].startswith(("received#", "mid#"))]
         assert len(items) == (_parts(items) if name in names else 0), "orphaned items"

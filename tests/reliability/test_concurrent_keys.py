@@ -1,4 +1,4 @@
-"""Sixteen callers send the same request with the same `Idempotency-Key`, and the request takes effect once."""
+"""If sixteen callers send the same request and `Idempotency-Key`, the request takes effect only once."""
 
 import json
 from collections.abc import Iterator

@@ -42,12 +42,12 @@ def each(cases: Iterable[Case]) -> pytest.MarkDecorator:
 
 
 def each_record(cases: Sequence[Case]) -> pytest.MarkDecorator:
-    """Return a mark that runs the test with the first case of each kind of record."""
+    """Return a mark that runs the test with the first case for each kind of record."""
     return each({case.record: case for case in reversed(cases)}.values())
 
 
 class Target(NamedTuple):
-    """A connection to an engine that has the service's tables, and the engine's streams."""
+    """A connection to an engine that contains the service's tables, and the engine's streams."""
 
     line: Line
     stream: pipeline.Stream
@@ -106,7 +106,7 @@ def send_with_fault(world: World, case: Case, target: Target, fault: Fault, key:
 
 @contextmanager
 def after_the_delay() -> Iterator[None]:
-    """Advance the clock inside the block by the delay of a cascade's queue message."""
+    """Inside the block, advance the clock by the delay of a cascade's queue message."""
     now = clock.milliseconds() + 90_000
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "milliseconds", lambda: now)
@@ -161,7 +161,7 @@ def test_a_request_that_dies_twice_is_atomic_and_can_be_repeated(
 
 
 def check(case: Case, target: Target, expected: list[Result], faults: list[Fault], count_cases: CaseCounter) -> None:
-    """Send a case with each fault, then without. Check each time that it is applied completely or not at all."""
+    """Send a case with each fault, then without faults. Check each time that it is applied completely or not at all."""
     world, times = sweep.create_world(case), 0
     before = result(world, case, target)
     assert before.plain == expected[0].plain

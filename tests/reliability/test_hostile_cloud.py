@@ -66,7 +66,7 @@ def stored_lines() -> list[str]:
 
 
 def decrypted(table: str, item: dict[str, dict[str, Any]]) -> str:
-    """Return an item as text, with decrypted documents, and with the chunks' lengths instead of the chunks."""
+    """Return an item as text. Its documents are decrypted, and its chunks are replaced with their lengths."""
     keys = [item[key]["S"] for key in (tables()[table].hash_key_attr, tables()[table].range_key_attr) if key]
     plain: dict[str, Any] = {name: typed for name, typed in item.items() if name not in FRESH}
     for name, sealed in ((name, typed["B"]) for name, typed in item.items() if "B" in typed):
@@ -117,7 +117,7 @@ class Sequence:
         left, old, new = (normalised(lines, known) for lines in (stored_lines(), old, new))
         if name == SWEEPING and calm.status == 200:
             assert answer.status in (200, 503), context
-            assert send(name, self.headers, ids).status == 200, context  # complete the cascade of the first run
+            assert send(name, self.headers, ids).status == 200, context  # complete the first run's cascade
             assert normalised(stored_lines(), known) == new, context
             self.release_id(name, ids)
         elif answer.status == 503:
@@ -142,7 +142,7 @@ class Sequence:
             assert int(answer.headers["retry-after"]) > 0, context
 
     def release_id(self, name: str, ids: dict[str, str]) -> None:
-        """Complete the cascade of the second run."""
+        """Complete the second run's cascade."""
         self.cloud.sleep(90)
         assert [send(name, self.headers, ids).status for _ in range(2)] == [200, 404]
 
@@ -191,7 +191,7 @@ def test_every_answer_is_correct_or_a_503_within_the_gateway_timeout(
     engine: None, count_cases: CaseCounter, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     chance = random.Random(int(os.environ.get("CAMS_SEED", "7")))
-    random.seed(chance.random())  # for the pauses of the SDK and the service
+    random.seed(chance.random())  # for the SDK's and the service's pauses
     with hostile_cloud(chance, monkeypatch) as cloud:
         sequence = Sequence(cloud, chance)
         for number in range(steps):

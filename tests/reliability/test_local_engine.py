@@ -40,7 +40,7 @@ TABLE = "things"
 Story = Generator[None, Engine, None]
 
 
-# ---- the contents of a restarted engine -----------------------------------------------------------
+# ---- a restarted engine's contents ----------------------------------------------------------------
 
 STORIES: list[Callable[[Engine], Story]] = []
 
@@ -185,7 +185,7 @@ def a_deleted_table_or_queue_has_no_content_when_it_is_created_again(engine: Eng
 
 @story
 def an_index_that_is_added_to_a_table_has_its_items(engine: Engine) -> Story:
-    """Add an index to a table, as a new version does with the tables of an older local run."""
+    """Add an index to a table, as a new version does to an older local run's tables."""
     keys = [{"AttributeName": "request", "KeyType": "HASH"}, {"AttributeName": "part", "KeyType": "RANGE"}]
     definitions = [{"AttributeName": one["AttributeName"], "AttributeType": "S"} for one in keys]
     older = {"TableName": "cams-idempotency", "KeySchema": keys, "AttributeDefinitions": definitions}
@@ -300,7 +300,7 @@ def test_groups_of_messages_take_turns(local_engine: Engine) -> None:  # noqa: F
 
 
 def _run_engine(code: str) -> subprocess.CompletedProcess[str]:
-    """Run code with the engine's Python environment."""
+    """Run code in the engine's Python environment."""
     command = [str(children.ENGINE_PYTHON), "-c", code]
     return subprocess.run(command, cwd=children.ROOT, capture_output=True, text=True, check=False, timeout=20)
 

@@ -1,4 +1,4 @@
-"""`make run ARGS="--extensions …"` selects the extensions of a local run."""
+"""`make run ARGS="--extensions …"` selects a local run's extensions."""
 
 from __future__ import annotations
 

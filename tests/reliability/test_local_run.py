@@ -48,7 +48,7 @@ _MEMBERS = ["base_url", "edge_url", "workspace_id", "workspace_key", "access_tok
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Start one run for all tests that do not stop it."""
+    """Start one run, shared by all tests that do not stop it."""
     started = begin(tmp_path_factory.mktemp("run") / "state", free_port())
     yield started
     end(started, signal.SIGINT)

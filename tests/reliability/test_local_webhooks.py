@@ -35,7 +35,7 @@ from tests.webhooks.story import STORY
 pytestmark = pytest.mark.engine
 
 _BURST = 400
-# The target is one second. A loaded machine takes much longer, and only a lost event takes this long.
+# The target is one second. A loaded machine takes much longer, but only a lost event takes this long.
 _SECONDS_TO_ARRIVE = 60
 _QUEUES = ("cams-deliveries", "cams-deliveries-slow")
 _COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
@@ -50,13 +50,13 @@ class Arrival(NamedTuple):
 
     @property
     def milliseconds(self) -> float:
-        """Return the latency since the commit of the change."""
+        """Return the time since the change was committed."""
         return self.at * 1000 - self.body["payload"]["createdAt"]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Start one run for all tests that do not stop it."""
+    """Start one run, shared by all tests that do not stop it."""
     started = begin(tmp_path_factory.mktemp("webhooks"), free_port())
     yield started
     end(started, signal.SIGINT)
@@ -184,7 +184,7 @@ def _burst(run: Run, arrivals: list[Arrival], stop: Callable[[], None]) -> set[s
 
 
 def _missing(run: Run, webhook: str, acknowledged: set[str], arrivals: list[Arrival]) -> set[str]:
-    """Return the acknowledged changes that were neither posted nor claimed (with the outcome lost)."""
+    """Return the acknowledged changes that were neither posted nor claimed (and then lost their outcome)."""
     missing = acknowledged - {arrival.body["payload"].get("agentId") for arrival in arrivals}
     if not missing:
         return missing

@@ -1,4 +1,4 @@
-"""In the local run, a misbehaving workspace delays the webhooks of another workspace by at most a second."""
+"""In the local run, a misbehaving workspace delays another workspace's webhooks by at most a second."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The local run's worker invokes functions as Lambda does, with the same events and at least once."""
+"""The local run's worker invokes functions as Lambda does: with the same events, and at least once."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_stream_with_a_trimmed_position_is_read_from_its_start(tmp_path: Path)
 
 
 def test_an_expired_iterator_is_replaced(tmp_path: Path) -> None:
-    """Check an iterator that has expired after 15 minutes, for example while the machine was asleep."""
+    """Check that an iterator is replaced if it expired, for example because the machine was asleep for 15 minutes."""
     engine = FakeEngine(records=4)
     stream = stream_poller(engine, tmp_path)
     stream.step()
@@ -176,7 +176,7 @@ def test_a_function_with_a_window_reads_all_changes_before_it_waits(
 
 
 def test_a_function_gets_only_the_records_that_match_its_filter(tmp_path: Path) -> None:
-    """Check the filter on the agents table, which also contains tools, with the mapping of `fan_out_agents`."""
+    """Check the event filter of `fan_out_agents` on the agents table, which also contains tools."""
     engine = FakeEngine(records=6)
     for number in (0, 1, 3, 5):
         engine.records[number]["dynamodb"]["Keys"]["item"]["S"] = "tool#1"

@@ -1,4 +1,4 @@
-"""Every command of the README's tour prints the documented response on a real local run."""
+"""Every command in the README's tour prints the documented response on a real local run."""
 
 import json
 import os

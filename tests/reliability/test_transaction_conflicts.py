@@ -40,12 +40,12 @@ Request = dict[str, Any]
 
 
 class Refused(list[tuple[str, Request]]):
-    """The rejected requests and later requests of the same operations, in the order in which they were sent."""
+    """The rejected requests and later requests for the same operations, in the order in which they were sent."""
 
 
 @contextmanager
 def refusing(answers: Iterator[Callable[[Request], Request]], *operations: str) -> Iterator[Refused]:
-    """Answer the first requests of the operations with these responses inside the block. Send later requests."""
+    """Inside the block, return these responses to the operations' first requests. Send later requests."""
     seen = Refused()
 
     def refuse(model: Any, params: dict[str, Any], **_: Any) -> tuple[AWSResponse, Request] | None:
@@ -72,7 +72,7 @@ def conflict(request: Request) -> Request:
 
 
 def cancelled(codes: Sequence[str], items: Sequence[Request | None] = ()) -> Request:
-    """Return a cancelled transaction with these reasons and the stored items of failed conditions."""
+    """Return a cancelled transaction that contains these reasons and the stored items of failed conditions."""
     stored = [*items, *[None] * (len(codes) - len(items))]
     reasons = [{"Code": code, **({"Item": item} if item else {})} for code, item in zip(codes, stored, strict=True)]
     return {**error("TransactionCanceledException"), "CancellationReasons": reasons}

@@ -82,7 +82,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def write(release: Release, name: str) -> list[str]:
-    """Create an agent with a record of every kind; return the paths that return the records."""
+    """Create an agent that owns a record of every kind; return the paths that return the records."""
     sent = [
         release.post(f"/v2/agents/{name}", {"title": name}),
         release.post(f"/v3/agents/{name}/tools", {"tool": {"name": "Look up"}}),
@@ -181,7 +181,7 @@ def test_functions_of_one_release_finish_what_the_other_began(world: World, firs
 
 
 def test_a_message_is_added_once_whatever_the_last_release_writes(world: World, count_cases: CaseCounter) -> None:
-    """Let the last release save a conversation without index markers, then add all messages again."""
+    """Save a conversation through the last release, without index markers. Then add all messages again."""
     state, messages = (f"/agents/indexed/interact/ann/{last}" for last in ("state", "messages"))
     assert world.this.post("/v2/agents/indexed", {"title": "Indexed"}).status == 200
     expected: list[str] = []

@@ -66,7 +66,7 @@ class Trimmed(Exception):
 
 
 class FakeEngine:
-    """A fake SDK with a stream and a queue in memory. `client` raises the errors in `client_errors` one at a time."""
+    """A fake SDK with an in-memory stream and queue. `client` raises the errors in `client_errors` one at a time."""
 
     exceptions = SimpleNamespace(TrimmedDataAccessException=Trimmed)
 

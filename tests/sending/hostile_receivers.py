@@ -1,4 +1,4 @@
-"""Receivers that hang or misbehave, each with the error that a delivery to the receiver returns."""
+"""Receivers that hang or misbehave, and the error that a delivery to each receiver returns."""
 
 from tests.sending import receivers
 from tests.sending.receivers import Behaviour

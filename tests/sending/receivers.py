@@ -30,7 +30,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 class Receiver:
-    """A listening socket with a thread per connection. `requests` contains the complete requests in order."""
+    """A listening socket that starts a thread per connection. `requests` contains the complete requests in order."""
 
     def __init__(self, behaviour: Behaviour, host: str, tls: ssl.SSLContext | None, accepts: bool) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -234,7 +234,7 @@ def speaks_plainly(connection: socket.socket, where: Receiver) -> None:
 
 
 class Certificates(NamedTuple):
-    """A test's certificate files: the authority, and each leaf certificate with its key, by name."""
+    """A test's certificate files: the authority, and each leaf certificate with its key, keyed by name."""
 
     authority: Path
     leaves: dict[str, Path]

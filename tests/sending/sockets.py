@@ -1,4 +1,4 @@
-"""Fixtures for tests that send requests to customer URLs: settings, DNS, and a watch over all sockets."""
+"""Fixtures for tests that send requests to customer URLs: settings, DNS, and a watch on all sockets."""
 
 import socket
 import sys

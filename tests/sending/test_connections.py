@@ -1,4 +1,4 @@
-"""Hosts with several addresses: which addresses are tried, in which order, including IPv6."""
+"""Hosts that have several addresses, including IPv6: which addresses are tried, and in which order."""
 
 import socket
 from collections.abc import Callable

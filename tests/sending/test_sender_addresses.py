@@ -1,4 +1,4 @@
-"""SSRF protection in the sender: it rejects URLs with private addresses, and never connects to a private address."""
+"""SSRF protection in the sender: it rejects URLs that contain private addresses, and never connects to one."""
 
 from collections.abc import Callable
 

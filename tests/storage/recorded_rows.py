@@ -1,4 +1,4 @@
-"""The recorded rows of a stored layout: one record of every kind, as written by a version with this layout.
+"""A stored layout's recorded rows: one record of every kind, as written by a version that uses this layout.
 
 Each file in `layouts` contains the items of all tables, their data key, and the responses and events that the recording
 version derived from the items.
@@ -101,7 +101,7 @@ def read(api: Api, paths: Iterable[str]) -> dict[str, Any]:
 
 
 def _without_long(value: Any) -> Any:
-    """Return the value with each long list replaced by a digest."""
+    """Return the value, in which a digest replaces each long list."""
     if isinstance(value, dict):
         return {name: _without_long(inner) for name, inner in value.items()}
     if isinstance(value, list) and len(text := json.dumps(value, sort_keys=True)) > _LONGEST:
@@ -166,7 +166,7 @@ def _inserted(table: str, item: dict[str, Any]) -> pipeline.Record:
 
 
 def _texts(value: Any) -> Any:
-    """Return the items with binary values encoded as base64."""
+    """Return the items, with binary values encoded as Base64."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Reading a record with an unknown layout results in a 503 error, and only known layouts are written."""
+"""Reading a record in an unknown layout fails with a 503, and only known layouts are written."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Fixtures for tool calls: an agent's tool, and a deployment's setting, which blocks private addresses."""
+"""Fixtures for tool calls: an agent's tool, and a deployment's default of blocking private addresses."""
 
 from typing import Any
 

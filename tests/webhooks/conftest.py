@@ -13,7 +13,7 @@ from tests.webhooks.crashes import make_atomic
 
 @pytest.fixture
 def stream(engine: None, monkeypatch: pytest.MonkeyPatch) -> pipeline.Stream:
-    """Return the streams from now on. A new receiver counts as quick, so its deliveries use the fast queue."""
+    """Return the streams, starting now. A new receiver counts as quick, so its deliveries use the fast queue."""
     monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
     monkeypatch.setattr(hosts, "NEW", pipeline.QUICK)
     make_atomic(monkeypatch.setattr)

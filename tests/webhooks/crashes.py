@@ -190,6 +190,6 @@ class Queues:
 
 
 def _name(operation: str, parameters: dict[str, Any]) -> str:
-    """Return the operation with the name of its table or queue."""
+    """Return the operation and the name of its table or queue."""
     where = parameters.get("TableName") or parameters.get("QueueUrl") or parameters.get("QueueName") or ""
     return f"{operation} {where.rpartition('/')[2].removeprefix(storage.table(''))}".strip()

@@ -1,7 +1,7 @@
 """The webhook pipeline as in the cloud: stream records and queue messages are passed to the functions.
 
-The functions get Lambda's event format: binary values as base64, times in seconds, messages as text. Threads and faults
-are up to each test.
+The functions receive events in Lambda's format: binary values as Base64, times in seconds, messages as text. Threads
+and faults are up to each test.
 """
 
 import base64
@@ -39,7 +39,7 @@ class Stream:
         self._places = {table: self._latest(arn) for table, arn in self._arns.items()}
 
     def read(self, *tables: str) -> list[Record]:
-        """Return the records since the last call, ordered for each table, in the format of a function event.
+        """Return the records since the last call, in each table's order and in the format that functions receive.
 
         Tables without a stream have no records; only extensions that are off follow these tables.
         """
@@ -221,7 +221,7 @@ def posted(request: bytes) -> Posted:
 
 
 class Inbox:
-    """A webhook receiver, with the requests that it received."""
+    """A webhook receiver and the requests that it received."""
 
     def __init__(self, running: Receiver) -> None:
         self._running = running

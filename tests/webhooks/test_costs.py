@@ -1,4 +1,4 @@
-"""The cost of an event and its delivery, in database and queue requests."""
+"""What an event and its delivery cost in database and queue requests."""
 
 import pytest
 

@@ -54,7 +54,7 @@ MIXED = ["failed", "delivered", "pending", "failed", "expired", "delivered", "fa
 
 @pytest.fixture
 def mixed(api: Api, endpoint: str, ends: Ends) -> list[tuple[str, str]]:
-    """Create deliveries with every status except `unknown`; return (id, status) pairs, newest first."""
+    """Create a delivery in every status except `unknown`; return (id, status) pairs, newest first."""
     made = []
     for status in MIXED:
         delivery = create_test(api, endpoint)

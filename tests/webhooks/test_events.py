@@ -203,7 +203,7 @@ def test_an_expired_item_makes_no_event(stream: Stream, api: Api) -> None:
     _, deletion = stream.read()
     assert [event.type for event in events_of([deletion])] == ["organisation_deleted"]
     assert events_of([{**deletion, "userIdentity": {"principalId": "dynamodb.amazonaws.com", "type": "Service"}}]) == []
-    # With any other principal, the record stands for a deletion by a request.
+    # Records with any other principal represent a deletion by a request.
     assert events_of([{**deletion, "userIdentity": {"principalId": "another", "type": "User"}}]) != []
 
 

@@ -189,7 +189,7 @@ def run_pipeline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> CrashingProcess:  # fmt: skip
     """Run fan-out and delivery alternately until all work is done. Retry the work of crashed invocations."""
-    # The limit is so low that most invocations leave a part of the work to a continuation.
+    # The limit is so low that most invocations leave part of the work to a continuation.
     monkeypatch.setattr(fan_out, "_MAX_MESSAGES", 2)
     process, held_queues = CrashingProcess(random_), Queues(random_)
     batches = list(shuffled(records, random_))

@@ -272,7 +272,7 @@ def dead_letters() -> list[str]:
 
 @contextmanager
 def unavailable(request: str) -> Iterator[None]:
-    """Make a request fail inside the block, at the service that would handle the request."""
+    """Make a request fail inside the block, in the service that would handle it."""
     service, _, operation = request.partition(".")
     if service == "dynamodb":
         with refuse_operation(operation, "ThrottlingException"):

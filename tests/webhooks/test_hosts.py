@@ -1,4 +1,4 @@
-"""A host counts as slow until it has proven quick: promotion, demotion, and where the host's state is stored."""
+"""A host counts as slow until it proves quick: promotion, demotion, and where the host's state is stored."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""Bounded fan-out: writes with thousands of messages, partial batch failures, and event partitions."""
+"""Bounded fan-out: writes of thousands of messages, partial batch failures, and event partitions."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Fair queues: the message group of every message that the service sends is the workspace."""
+"""Fair queues: every message that the service sends has the workspace as its message group."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -28,7 +28,7 @@ SHOWN_TIME, SHOWN_SECRET = 1795228530123, "cams_events_…"
 
 
 class Receiving:
-    """An endpoint that subscribes to all events, with its secret and the requests that it received."""
+    """An endpoint that subscribes to all events, its secret, and the requests that it received."""
 
     def __init__(self, api: Api, box: Inbox) -> None:
         webhook = {"url": box.url(), "events": list(events.TYPES)}
@@ -56,7 +56,7 @@ def code(language: str) -> list[str]:
 
 
 def as_shown(post: Posted, workspace: NewWorkspace) -> str:
-    """Return a body as the page shows it, with a fixed time and without the secret."""
+    """Return a body as the page shows it: with a fixed time, and without the secret."""
     body = json.loads(post.text)
     assert body["payload"]["workspaceSecret"] == workspace.workspace_secret
     assert abs(body["payload"]["createdAt"] - clock.milliseconds()) < 60_000
@@ -84,7 +84,7 @@ def test_the_document_describes_every_body_that_is_sent(receiving: Receiving) ->
 
 
 def altered(post: Posted) -> list[tuple[dict[str, str], bytes]]:
-    """Return requests that must be rejected: with another body, id or signature, or with an old timestamp."""
+    """Return requests that must be rejected: they have another body, id or signature, or an old timestamp."""
     old = str(int(post.headers["webhook-timestamp"]) - 301)
     changes = [{"webhook-id": "x"}, {"webhook-timestamp": old}, {"webhook-signature": "v1,AAAA"}]
     return [(post.headers, post.text + b" "), *((post.headers | change, post.text) for change in changes)]
@@ -156,7 +156,7 @@ def test_the_table_has_the_numbers_of_the_retry_policy() -> None:
         ("a delivery without an outcome is `unknown` after", f"{policy.CLAIM_SECONDS} seconds"),
         ("a delivery can be requested again for", f"{policy.KEPT_DAYS} days after the event"),
         ("a requested delivery is `expired` after", f"{policy.QUEUE_RETENTION_DAYS} days in the queue"),
-        ("a host is slow if it has not answered after", f"{policy.SLOW_SECONDS:.0f} seconds"),
+        ("a host is slow if it has not responded after", f"{policy.SLOW_SECONDS:.0f} seconds"),
         (
             "a slow host stays in the slow queue for",
             f"{policy.PENALTY_SECONDS // minute} minutes, then twice as long each time, at most "

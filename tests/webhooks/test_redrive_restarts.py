@@ -1,4 +1,4 @@
-"""`cams redrive-streams` after a killed run, and with messages that are received twice."""
+"""`cams redrive-streams` after a killed run, and when messages are received twice."""
 
 from typing import Any
 

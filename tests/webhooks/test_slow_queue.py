@@ -78,7 +78,7 @@ class LocalQueues:
 
 
 class Waits(NamedTuple):
-    """The seconds from the queue to the receiver for healthy endpoints' events, and the number of slow events."""
+    """The seconds that healthy endpoints' events take from queue to receiver, and the number of slow events."""
 
     healthy: list[float]
     slow_events: int

@@ -148,7 +148,7 @@ def test_a_host_is_demoted_while_it_still_hangs(
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
     with pipeline.inbox(hangs) as slow:
-        hanging = listen(api, slow.url())  # created first, so that it comes first in the batch
+        hanging = listen(api, slow.url())  # created first, so that it is first in the batch
         listen(api, inbox.url())
         happen(stream, api)
         running = threading.Thread(target=pipeline.take().run)

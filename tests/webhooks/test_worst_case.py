@@ -2,7 +2,7 @@
 limit.
 
 A write stores new messages twice: in the transcript and for fan-out. A transaction is limited to 4 MB. The local engine
-measures the request, which base64 makes a third longer.
+measures the request, which Base64 encoding makes a third longer.
 """
 
 import os

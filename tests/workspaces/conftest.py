@@ -1,4 +1,4 @@
-"""Fixtures that replace pauses by advancing the clock, and that create workspaces with a row of every kind."""
+"""Fixtures that advance the clock instead of pausing, and that create workspaces with a row of every kind."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def full(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> NewWorkspa
 
 @pytest.fixture
 def neighbour(full: NewWorkspace) -> NewWorkspace:
-    """Create a second workspace, whose rows of every kind have the same names."""
+    """Create a second workspace. It also has a row of every kind, with the same names."""
     return restore_or_create("full neighbour", lambda: _fill(workspaces.create("Other")))[0]
 
 

@@ -26,7 +26,7 @@ def suspended_export(workspace_id: str, path: Path) -> bytes:
 
 
 def resumed_export(workspace_id: str, path: Path, prefix: bytes) -> bytes:
-    """Continue an export from a file with these bytes; return the complete export."""
+    """Continue an export from a file that contains these bytes; return the complete export."""
     path.write_bytes(prefix)
     exports.export(workspace_id, path)
     return path.read_bytes()

@@ -1,4 +1,4 @@
-"""Imports of exports that were edited by hand: the error names each invalid line and the rule that it breaks."""
+"""Importing exports that were edited by hand: the error names each invalid line and the rule that it breaks."""
 
 import json
 import random

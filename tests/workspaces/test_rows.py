@@ -32,7 +32,7 @@ def every_row(full: NewWorkspace) -> NewWorkspace:
 
 
 def new(row: RowClass, workspace_id: str, webhook_id: str) -> Any:
-    """Return a row of a class, with its keys and a value for each required attribute."""
+    """Return a row of this class that has its keys and a value for each required attribute."""
     prefix = storage.split_key(parent_scoped_ids.partition(workspace_id, "support"))[1]
     values = {"workspace": workspace_id, "agent": "support", "conversation": "ann", "prefix": prefix}
     values |= {"webhook": webhook_id, "ULID": ids.new_id()}
@@ -45,7 +45,7 @@ def new(row: RowClass, workspace_id: str, webhook_id: str) -> Any:
 
 
 class Zeros(dict[str, str]):
-    """Placeholder values, of which all default to `0`."""
+    """Placeholder values, all of which default to `0`."""
 
     def __missing__(self, name: str) -> str:
         return "0"

@@ -1,4 +1,4 @@
-"""Rotation of the workspace secret, which webhook receivers check."""
+"""Rotating the workspace secret, which webhook receivers check."""
 
 import json
 

@@ -191,7 +191,7 @@ class AgentRules(Machine):
             return Expected(success("Agent retrieved successfully", rendered), record)
 
         if self.tools_of(self.workspace(at), agent_id) and condition in ("unless", "weak"):
-            condition = None  # the ETag of an agent with tools has a second part, which the model does not compute
+            condition = None  # if an agent has tools, its ETag has a second part, which the model does not compute
         self.ask("GET /v3/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id)
 
     @route("GET /v2/agents/{agent_id}", pick=picks, condition=conditions)
@@ -276,7 +276,7 @@ class AgentRules(Machine):
             "DELETE /v3/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id
         )
         if answer.status == 200:
-            self.now += 90_000  # the delay until the second run of the cascade, which releases the id
+            self.now += 90_000  # the delay until the cascade's second run, which releases the id
             cascade.resume(ResumeCascade(self.workspace(at).id, agent_id), 10)
 
     # ---- tools ----
@@ -331,7 +331,7 @@ class AgentRules(Machine):
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("tool", tool_id)
-            # Compare documents, because the tag of a copied tool is not known yet.
+            # Compare documents, because a copied tool's tag is not known yet.
             before = record.document
             if record.save(merged(before, members)).document is not before:
                 record.document["updatedAt"] = clock.iso(self.seconds())

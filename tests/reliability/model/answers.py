@@ -19,7 +19,7 @@ MADE = Generated()
 
 
 class Refused(Exception):
-    """The model's rejection of a request, with the response's status and message."""
+    """The model's rejection of a request: the response's status and message."""
 
     def __init__(self, status: int, message: str, **more: Any) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 class Expected(NamedTuple):
-    """An expected body, with the record whose ETag the response contains, if any. The status is 200 or a redirect."""
+    """An expected body, and the record whose ETag the response contains, if any. The status is 200 or a redirect."""
 
     body: Any
     record: "Record | None" = None
@@ -39,7 +39,7 @@ class Expected(NamedTuple):
 
 
 class Record:
-    """A stored record with its document and its ETag, which is learned from the first response after a save."""
+    """A stored record: its document and its ETag, which is learned from the first response after a save."""
 
     def __init__(self, document: Document) -> None:
         self.document = document

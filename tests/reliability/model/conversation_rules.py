@@ -20,7 +20,7 @@ NOISE = b64encode(random.Random(1).randbytes(400_000)).decode()  # too large for
 
 _times = st.sampled_from([1, 1.5, 2])
 _froms = st.sampled_from(["human", "bot"])
-# The id comes last, as in a response, because a different member order counts as a change.
+# The id is last, as in a response, because a different member order counts as a change.
 _messages = st.fixed_dictionaries(
     {},
     optional={
@@ -108,7 +108,7 @@ class ConversationRules(CopyRules):
 
     @route(STATE, pick=picks, index=picks, condition=conditions)
     def send_back(self, at: int, caller: str, pick: int, index: int, condition: str | None) -> None:
-        """Write back the state as read, with each message as a separate turn. This changes nothing."""
+        """Write back the state as read, with each message in a separate turn. This changes nothing."""
         agent_id, user_id = self.known("conversation", at, pick, ("nothing", "nothing"))
         record = self.state_record(at, agent_id, user_id)
         turns = record.document["turns"] if record else []
@@ -142,7 +142,7 @@ class ConversationRules(CopyRules):
             record.document["received"] = received | forms.messages_of(record.document["turns"])
 
     def _learn(self, at: int, record: Record, change: Document, turns: list[Document]) -> None:
-        """Replace the placeholders for generated ids in the model by the ids in a response."""
+        """Replace the model's placeholders for generated ids with the ids in a response."""
         if change.get("turns"):
             record.document["turns"] = turns
             if not change.get("delete"):

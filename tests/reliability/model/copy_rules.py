@@ -13,7 +13,7 @@ _SECRET, _FIELD_SECRET = "vectorDb", "value"
 
 
 class CopyRules(AgentRules):
-    """Rules for clones and templates of agents."""
+    """Rules for agent clones and templates."""
 
     @route("POST /v3/agents/{agent_id}/clone", pick=picks)
     def clone(self, at: int, caller: str, pick: int) -> None:

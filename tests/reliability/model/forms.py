@@ -53,7 +53,7 @@ def merged_v2(document: Document, change: Document) -> Document:
 
 
 def v2_form(document: Document) -> Document:
-    """Return an agent's v2 form, which has fewer members, two renamed members, and the theme as an object."""
+    """Return an agent's v2 form: it has fewer members, two members are renamed, and the theme is an object."""
     form = {name: value for name, value in document.items() if name in V2 and name not in ("agentPlatform", THEME)}
     form |= {name: document[other] for name, other in RENAMED.items() if other in document}
     if document.get("agentPlatform") in ("vg", "vf"):
@@ -82,7 +82,7 @@ def _without_secrets(record: Document, resource: str) -> Document:
 
 
 def platform(document: Document) -> str:
-    """Return the `platformName` in responses of the interaction routes."""
+    """Return the `platformName` in responses from the interaction routes."""
     known = document.get("agentPlatform")
     return known if known in ("vg", "vf") else "vg"
 
@@ -92,7 +92,7 @@ Ids = dict[tuple[str, int], str]
 
 
 def answer_turns(turns: list[Document], now: int, ids: Ids) -> list[Document]:
-    """Return one turn per message. The turn's time is that of the message, else of the sent turn, else of the write."""
+    """Return one turn per message. The turn's time is the message's, otherwise the sent turn's or the write's."""
     answer = []
     equal_messages: Counter[str] = Counter()
     for turn in turns:
@@ -144,7 +144,7 @@ def changed_state(before: Document, change: Document, now: int, is_new: bool, id
 
 
 def recounted(metadata: Document, turns: list[Document]) -> Document:
-    """Return the metadata with the counters and times that follow from these turns."""
+    """Return the metadata, including the counters and times that follow from these turns."""
     times = [turn["ts"] for turn in turns if is_human(turn)]
     counts = {"messagesNum": sum("messages" in turn for turn in turns), "interactionsNum": len(times)}
     ends = {"firstMessageTS": times[0], "lastMessageTS": times[-1]} if times else {}
@@ -203,7 +203,7 @@ def messages_of(turns: list[Document]) -> set[tuple[Any, bool]]:
 
 
 def check_limits(agent: Document, seen: set[tuple[str, bool]], turns: list[Document]) -> None:
-    """Raise the error for turns that exceed a limit of the agent. `seen` contains all messages received so far."""
+    """Raise the error for turns that exceed one of the agent's limits. `seen` contains all messages received so far."""
     # An unknown generated id differs from all other ids.
     given = [(turn["messages"]["mid"], is_human(turn)) for turn in turns if "messages" in turn]
     made = [own for mid, own in given if mid is MADE]

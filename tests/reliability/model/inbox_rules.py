@@ -32,7 +32,7 @@ class InboxRules(ConversationRules):
         agent_id = self.agent(at, pick)
 
         def whole(workspace: Workspace) -> list[Document | None]:
-            if is_inbox:  # the index contains the conversations of all agents
+            if is_inbox:  # the index contains all agents' conversations
                 return [one if one["agentId"] == agent_id else None for one in waiting(workspace)]
             return [one for one in newest(workspace) if one["agentId"] == agent_id]
 
@@ -119,7 +119,7 @@ def newest(workspace: Workspace) -> list[Document]:
 
 
 def waiting(workspace: Workspace) -> list[Document]:
-    """Return the conversations that wait for a person, ordered by their latest activity, newest first."""
+    """Return the conversations that are waiting for a person, most recently active first."""
     found = [one for one in newest(workspace) if one.get("state") in _WAITING]
     return sorted(found, key=lambda conversation: -conversation["lastModified"])
 

@@ -1,4 +1,4 @@
-"""The base class of the rules, with two workspaces, their callers, and requests whose responses are compared."""
+"""The rules' base class: two workspaces, their callers, and requests whose responses are compared."""
 
 import re
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class Workspace:
         self.ids: Ids = {}
 
     def of(self, kind: str) -> dict[Any, Record]:
-        """Return the records of a kind."""
+        """Return all records of this kind."""
         return self.kinds.setdefault(kind, {})
 
     def get(self, kind: str, key: Any) -> Record:
@@ -72,7 +72,7 @@ class Workspace:
 
 
 class Machine(RuleBasedStateMachine):
-    """The service and its model, without rules, which other modules define. `compared` counts compared responses."""
+    """The service and its model. Other modules define the rules. `compared` counts compared responses."""
 
     compared = 0
 
@@ -97,7 +97,7 @@ class Machine(RuleBasedStateMachine):
         self._patch.undo()
 
     def workspace(self, at: int) -> Workspace:
-        """Return one of the two workspaces. The first workspace is picked more often."""
+        """Return one of the two workspaces. The first workspace is returned more often."""
         return self.workspaces[at % 3 == 2]
 
     def known(self, kind: str, at: int, pick: int, unknown: Any = "nothing") -> Any:
@@ -172,7 +172,7 @@ class Machine(RuleBasedStateMachine):
             raise Refused(401, "A valid bearer token is required.")
         if caller in ("token", "read only"):
             used = list(workspace.of("token").values())[caller == "read only"]
-            used.document["lastUsedAt"] = MADE  # last use is stored with a precision of ten minutes
+            used.document["lastUsedAt"] = MADE  # last use is stored to within ten minutes
         kind = self.kind(workspace, caller, ids.get("agent_id"))
         of_agents = {"edge", "visitor"}
         opens = {"key": {"v3", *of_agents, "workspace"}, "token": {"v3"}, "read only": {"v3"}, "agent": of_agents}[kind]
@@ -183,7 +183,7 @@ class Machine(RuleBasedStateMachine):
             raise Refused(403, f"The access token lacks the scope {scope_of(name)}.")
 
     def kind(self, workspace: Workspace, caller: str, agent_id: str | None = None) -> str:
-        """Return the kind of a caller's credential. If the agent has no key, the caller uses the workspace key."""
+        """Return the kind of credential that a caller uses. If the agent has no key, this is the workspace key."""
         if caller in ("token", "read only"):
             return caller
         return "key" if self._token(workspace, caller, agent_id) == workspace.key else "agent"
@@ -216,7 +216,7 @@ class Machine(RuleBasedStateMachine):
 
 
 class NotModified(Exception):
-    """The model's 304 response, because the caller already has the current record."""
+    """The model's 304 response: the caller already has the current record."""
 
 
 def _condition(condition: str | None, record: Record | None) -> dict[str, str]:

@@ -94,7 +94,7 @@ class MessageRules(InboxRules):
         )  # fmt: skip
 
     def keep(self, workspace: Workspace, agent_id: str, record: Record, turns: list[Document]) -> None:
-        """Replace the turns. Raise Refused if the new turns exceed a limit of the agent."""
+        """Replace the turns. Raise Refused if the new turns exceed one of the agent's limits."""
         document, now = record.document, self.seconds()
         if forms.canonical_turns(turns) == forms.canonical_turns(document["turns"]):
             return

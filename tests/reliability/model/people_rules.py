@@ -44,7 +44,7 @@ class PeopleRules(MessageRules):
         self.pages("GET /v2/clients", at, caller, message, limit, whole)
 
     def client(self, workspace: Workspace, client_id: Any, record: Record) -> Document:
-        """Return a client as a response contains it."""
+        """Return a client as it appears in a response."""
         return {"ID": client_id, "ownerID": workspace.id, "orgUsers": [], **record.document}
 
     @route("GET /v2/clients/{client_id}", client_id=names, condition=conditions)
@@ -96,7 +96,7 @@ class PeopleRules(MessageRules):
         self.create_client_by("PUT /v2/clients", at, caller, content, content)
 
     def create_client_by(self, name: str, at: int, caller: str, content: Document, body: Document) -> None:
-        """Create a client with a generated id."""
+        """Create a client whose id is generated."""
         path = "" if body is content else "client."
         record = Record(merged({}, content))
 
@@ -224,7 +224,7 @@ class PeopleRules(MessageRules):
         self.create_organisation_by("PUT /v2/orgs", at, caller, body, body)
 
     def create_organisation_by(self, route: str, at: int, caller: str, content: Document, body: Document) -> None:
-        """Create an organisation with a generated id."""
+        """Create an organisation whose id is generated."""
         path = "" if body is content else "organisation."
         record = Record({})
 

@@ -1,4 +1,4 @@
-"""Rules for leads, and for the workspace with its tokens and key."""
+"""Rules for leads, and for the workspace, its tokens and its key."""
 
 from typing import Any
 
@@ -144,12 +144,12 @@ class WorkspaceRules(PeopleRules):
         self.pages("GET /v3/tokens", at, caller, "Tokens retrieved successfully", limit, self.tokens)
 
     def tokens(self, workspace: Workspace) -> list[Document]:
-        """Return the tokens that the list contains. Only the two initial tokens have a last use."""
+        """Return the tokens that the list contains. Only the two initial tokens have ever been used."""
         return [one.document for one in workspace.of("token").values()]
 
     @route("DELETE /v3/tokens/{token_id}", pick=picks)
     def revoke_token(self, at: int, caller: str, pick: int) -> None:
-        # Keep the first two tokens, with which the machine authenticates its requests.
+        # Keep the first two tokens, because the machine authenticates its requests with them.
         own = [key for one in self.workspaces for key in [*one.of("token")][2:]]
         token_id = [*own, "nothing"][pick % (len(own) + 1)]
 
