@@ -28,6 +28,7 @@ from chalicelib.storage.reads import count as count
 from chalicelib.storage.reads import find as find
 from chalicelib.storage.reads import find_many as find_many
 from chalicelib.storage.reads import find_serializable as find_serializable
+from chalicelib.storage.reads import find_written as find_written
 from chalicelib.storage.reads import iterate as iterate
 from chalicelib.storage.reads import query as query
 from chalicelib.storage.reads import query_once as query_once

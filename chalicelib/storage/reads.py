@@ -59,6 +59,19 @@ def find_many(keys: Sequence[Key]) -> list[Any]:
     return [item and key.row.from_raw_data(item) for key, item in zip(keys, in_order, strict=True)]
 
 
+def find_written(keys: Sequence[Key]) -> list[Any]:
+    """Return the items with these keys, as `find_many` does. Read missing items again, strongly consistently.
+
+    An eventually consistent read may miss an item that has just been written. Costs one more request only if an item is
+    missing.
+    """
+    items = find_many(keys)
+    missing = [place for place, (key, item) in enumerate(zip(keys, items, strict=True)) if not (item or key.consistent)]
+    again = find_many([keys[place]._replace(consistent=True) for place in missing])
+    found = dict(zip(missing, again, strict=True))
+    return [found.get(place, item) for place, item in enumerate(items)]
+
+
 _Identity = tuple[str, ...]
 _RawKey = dict[str, dict[str, str]]
 

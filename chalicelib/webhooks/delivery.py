@@ -175,12 +175,17 @@ def _failures(finished: _RunningWork, total: int) -> list[queue.DeliveryMessage]
 def _read(message: queue.DeliveryMessage, queue_name: str) -> list[_ReadyDelivery]:
     """Return the deliveries in a message that should be sent now."""
     deliveries = message.deliveries
-    webhook, workspace, hosts_row, *events = storage.find_many(
+    # An event never changes, and a new workspace secret may take effect a second later, so both are read eventually
+    # consistently. A change of the endpoint takes effect at once.
+    webhook, hosts_row, workspace, *events = storage.find_written(
         [
             endpoints.key(message.workspace_id, message.webhook_id),
-            workspaces.key(message.workspace_id),
             hosts.key(message.workspace_id),
-            *(ledger.event_key(message.workspace_id, delivery.event_id) for delivery in deliveries),
+            workspaces.key(message.workspace_id)._replace(consistent=False),
+            *(
+                ledger.event_key(message.workspace_id, delivery.event_id)._replace(consistent=False)
+                for delivery in deliveries
+            ),
         ]
     )
     if webhook is None or workspace is None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from chalicelib import clock
+from chalicelib.storage import reads
 from chalicelib.webhooks import ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -148,6 +149,17 @@ def test_a_requested_delivery_ignores_the_settings_of_the_endpoint(stream: Strea
     assert [post.id for post in inbox.posts].count(first["eventId"]) == 2
     assert sorted(statuses(api, webhook)) == ["delivered"] * 3
     assert len({first["id"], delivery["id"], repeated["id"]}) == 3
+
+
+def test_an_event_that_an_eventually_consistent_read_misses_is_delivered(
+    stream: Stream, api: Api, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listen(api, inbox.url())
+    happen(stream, api)
+    read = reads._batch
+    monkeypatch.setattr(reads, "_batch", lambda keys: read([key for key in keys if key.consistent]))
+    drain()
+    assert len(inbox.posts) == 1
 
 
 def test_a_delivery_whose_event_has_expired_is_expired(
