@@ -323,3 +323,18 @@ def _contents(directory: Path) -> dict[str, tuple[bytes, float, int]]:
         for path in directory.rglob("*")
         if path.is_file() and ".chalice" not in path.parts
     }
+
+
+@whole
+def test_the_packages_of_both_architectures_have_the_same_files_for_their_processor(tmp_path: Path) -> None:
+    machines = {"x86_64": 62, "arm64": 183}  # e_machine of the ELF header
+    files = {}
+    for architecture, machine in machines.items():
+        directory = tmp_path / architecture
+        assert build.stage(directory, wheels.PLATFORMS[architecture])
+        libraries = [path.read_bytes() for path in directory.rglob("*.so")]
+        assert libraries
+        assert {int.from_bytes(library[18:20], "little") for library in libraries} == {machine}
+        names = (str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file())
+        files[architecture] = {name.replace("aarch64", "x86_64") for name in names}
+    assert files["arm64"] == files["x86_64"]
