@@ -1,15 +1,16 @@
 """State: the cost of a conversation, compared with common stores on DynamoDB."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol
 from unittest import mock
 
 from moto.dynamodb.models.dynamo_type import LimitedSizeDict
 
 from benchmarks import populate
-from benchmarks.costs import Costs, cost
-from benchmarks.results import OURS, PRICES, Goal, Row, row
-from benchmarks.transcripts import Message, other_messages, transcript, turns
+from benchmarks.costs import METRICS, Costs, cost, require_success
+from benchmarks.results import DOLLARS, OURS, PRICES, Goal, Row, row
+from benchmarks.transcripts import Message, other_messages, transcript, turns, wire_message
 from chalicelib import storage
 from chalicelib.http import auth
 from tests.api import Api
@@ -17,8 +18,8 @@ from tests.engines import new_engine
 
 LENGTHS, QUICK_LENGTHS = (10, 100, 1_000), (10, 1_000)
 OPERATIONS = ("replace", "read", "append", "first state")
-FLOOR, HISTORY, CHECKPOINTER = "bare SDK", "LangChain history", "LangGraph checkpointer"
-DOLLARS = "dollars per million"
+FLOOR, ITEMS = "bare SDK", "item per message"
+HISTORY, CHECKPOINTER = "LangChain as documented", "LangGraph as documented"
 # Ten messages cost an item, its index entry, and half a unit for the agent.
 _WRITE = {"read units": Goal("<=", 1.5), "write units": Goal("<=", 3)}
 _GOALS: dict[tuple[str, int], dict[str, Goal]] = {
@@ -27,11 +28,16 @@ _GOALS: dict[tuple[str, int], dict[str, Goal]] = {
     ("first state", 10): _WRITE,
     ("read", 100): {DOLLARS: Goal("<=", 1, HISTORY)},
     ("replace", 100): {DOLLARS: Goal("<=", 1, CHECKPOINTER)},
+    **{("append", length): {DOLLARS: Goal("<=", 1, FLOOR)} for length in LENGTHS},
     **{
         (operation, 1_000): {"requests": Goal("<=", 1, CHECKPOINTER), DOLLARS: Goal("<=", 0.333, CHECKPOINTER)}
-        for operation in ("read", "replace", "append")
+        for operation in ("read", "replace")
     },
 }
+# Appends of one message that are measured at each length. At 1,000 messages, CAMS fills a chunk of about 300 messages,
+# and the cost of an append grows until the chunk is complete. The figure is the mean, so a whole chunk is measured.
+_APPENDS = 10
+_APPENDS_OF_CHUNK = 330
 
 
 class Store(Protocol):
@@ -46,14 +52,14 @@ class Store(Protocol):
     def read(self, conversation: str) -> list[Message]:
         """Return all stored messages."""
 
-    def append(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Add messages at the end."""
+    def append(self, conversation: str, message: Message) -> None:
+        """Add a message at the end."""
 
 
 class Ours:
-    """The state route of an agent.
+    """The state route of an agent, and the append route of a conversation.
 
-    The route stores a conversation as one encrypted document, in chunks if it exceeds an item. It also stores metadata,
+    The service stores a conversation as one encrypted document, in chunks if it is long. It also stores metadata,
     counters, and a digest of each removed message. It reads the agent, rejects a stale write and records new messages.
     """
 
@@ -79,9 +85,9 @@ class Ours:
             for message in answered
         ]
 
-    def append(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Read the stored messages, and write them again with the new messages at the end."""
-        self.replace(conversation, [*self.read(conversation), *messages])
+    def append(self, conversation: str, message: Message) -> None:
+        """Send one request to the service."""
+        self._send(f"{_interact(conversation)}/messages", {"messages": [wire_message(message)]})
 
     def warm_up(self) -> None:
         """Let the process cache its caller for 30 seconds."""
@@ -89,11 +95,15 @@ class Ours:
         self.read("unknown")
 
     def _exchange(self, conversation: str, body: dict[str, Any]) -> dict[str, Any]:
-        answer = self._api.post(f"/agents/{populate.AGENT}/interact/{conversation}/state", body)
-        if answer.status != 200:
-            raise AssertionError(answer.text[:1000])
-        exchanged: dict[str, Any] = answer.json
-        return exchanged
+        return self._send(f"{_interact(conversation)}/state", body)
+
+    def _send(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        sent: dict[str, Any] = require_success(self._api.post(path, body)).json
+        return sent
+
+
+def _interact(conversation: str) -> str:
+    return f"/agents/{populate.AGENT}/interact/{conversation}"
 
 
 def measure(quick: bool) -> list[Row]:
@@ -105,6 +115,7 @@ def measure(quick: bool) -> list[Row]:
         stores: dict[str, Store] = {
             OURS: Ours(populate.tenant().api),
             FLOOR: peers.PlainDocument(),
+            ITEMS: peers.ItemPerMessage(),
             HISTORY: peers.LangChainHistory(),
             CHECKPOINTER: peers.LangGraphCheckpointer(),
         }
@@ -133,18 +144,33 @@ def case(operation: str, length: int) -> str:
 def costs(store: Store, count: int) -> Iterator[tuple[str, Costs]]:
     """Yield each operation and its costs, for a conversation of `count` messages.
 
-    A replacement changes the last two messages, as when the user repeats the last turn. A first state creates a
-    conversation. Raise AssertionError if a read returns other messages than were written.
+    A replacement changes the last two messages, as when the user repeats the last turn. An append adds one message; its
+    cost is a mean. A first state creates a conversation. Raise AssertionError if a read returns other messages than
+    were written.
     """
     conversation, messages = f"costs-{count}", transcript(count)
-    again, more = [*messages[:-2], *other_messages(messages, 2, 1)], other_messages(messages, 2, 3)
+    again = [*messages[:-2], *other_messages(messages, 2, 1)]
     store.replace(conversation, messages[:-2])
-    store.append(conversation, messages[-2:])
+    store.replace(conversation, messages)
     yield "replace", _cost(store, conversation, again, lambda: store.replace(conversation, again))
     yield "read", _cost(store, conversation, again, lambda: store.read(conversation))
-    yield "append", _cost(store, conversation, [*again, *more], lambda: store.append(conversation, more))
+    yield "append", _mean_append(store, conversation, again)
     first = f"first-{count}"
     yield "first state", _cost(store, first, messages, lambda: store.replace(first, messages))
+
+
+def _mean_append(store: Store, conversation: str, stored: list[Message]) -> Costs:
+    is_chunked = isinstance(store, Ours) and len(stored) == LENGTHS[-1]
+    first, *more = other_messages(stored, 1 + (_APPENDS_OF_CHUNK if is_chunked else _APPENDS), 3)
+    store.append(conversation, first)  # after a replacement, the first append to CAMS writes the message index
+    counted = []
+    for message in more:
+        if isinstance(store, Ours):
+            store.warm_up()
+        counted.append(cost(partial(store.append, conversation, message), store.client))
+    if store.read(conversation) != [*stored, first, *more]:
+        raise AssertionError(f"{type(store).__name__} does not return the stored messages")
+    return {metric: sum(one[metric] for one in counted) / len(counted) for metric in METRICS}
 
 
 def _cost(store: Store, conversation: str, expected: list[Message], act: Callable[[], object]) -> Costs:

@@ -46,12 +46,11 @@ def other_messages(messages: Sequence[Message], count: int, nth: int = 0) -> lis
 
 def turns(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Return the messages as turns for the state route."""
-    return [
-        {"from": message["from"], "messages": [_wire_message(message)], "ts": message["ts"]} for message in messages
-    ]
+    return [{"from": message["from"], "messages": [wire_message(message)], "ts": message["ts"]} for message in messages]
 
 
-def _wire_message(message: Message) -> dict[str, Any]:
+def wire_message(message: Message) -> dict[str, Any]:
+    """Return the message in the form of a request."""
     item = {"text": message["text"]}
     return {"mid": message["mid"], "from": message["from"], "type": message["type"], "item": item, "ts": message["ts"]}
 

@@ -47,9 +47,44 @@ class PlainDocument:
         messages: list[Message] = json.loads(zlib.decompress(b"".join(one["Item"]["part"]["B"] for one in answers)))
         return messages
 
-    def append(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Get the document, and put it with more messages at the end."""
-        self.replace(conversation, [*self.read(conversation), *messages])
+    def append(self, conversation: str, message: Message) -> None:
+        """Get the document, and put it with the message at the end."""
+        self.replace(conversation, [*self.read(conversation), message])
+
+
+class ItemPerMessage:
+    """The cheapest append: each message is a JSON item, and a read queries all items of the conversation.
+
+    Nothing checks an append against the rest of the conversation, and a replacement does not delete removed messages.
+    """
+
+    def __init__(self) -> None:
+        self.client = boto3.client("dynamodb")
+        _create_table("item-per-message", "conversation", "number")
+
+    def replace(self, conversation: str, messages: Sequence[Message]) -> None:
+        """Put all messages."""
+        for number, message in enumerate(messages):
+            self._put(conversation, number, message)
+
+    def read(self, conversation: str) -> list[Message]:
+        """Query all messages."""
+        pages = self.client.get_paginator("query").paginate(
+            TableName="item-per-message",
+            KeyConditionExpression="conversation = :conversation",
+            ExpressionAttributeValues={":conversation": {"S": conversation}},
+            ConsistentRead=True,
+        )
+        return [json.loads(item["message"]["S"]) for page in pages for item in page["Items"]]
+
+    def append(self, conversation: str, message: Message) -> None:
+        """Put the message. The time of a later message is higher."""
+        self._put(conversation, message["ts"], message)
+
+    def _put(self, conversation: str, number: int, message: Message) -> None:
+        text = json.dumps(message, ensure_ascii=False)
+        item = {"conversation": {"S": conversation}, "number": {"S": f"{number:012}"}, "message": {"S": text}}
+        self.client.put_item(TableName="item-per-message", Item=item)
 
 
 class LangChainHistory:
@@ -70,15 +105,15 @@ class LangChainHistory:
     def replace(self, conversation: str, messages: Sequence[Message]) -> None:
         """Clear the history and add all messages."""
         self._history(conversation).clear()
-        self.append(conversation, messages)
+        self._history(conversation).add_messages([_to_langchain(message) for message in messages])
 
     def read(self, conversation: str) -> list[Message]:
         """Return all messages."""
         return [_from_langchain(message) for message in self._history(conversation).messages]
 
-    def append(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Read the item and write it with the added messages."""
-        self._history(conversation).add_messages([_to_langchain(message) for message in messages])
+    def append(self, conversation: str, message: Message) -> None:
+        """Read the item, and write it with the message at the end."""
+        self._history(conversation).add_messages([_to_langchain(message)])
 
     def _history(self, conversation: str) -> DynamoDBChatMessageHistory:
         history = DynamoDBChatMessageHistory("langchain-history", conversation, boto3_session=self._session)
@@ -112,9 +147,9 @@ class LangGraphCheckpointer:
         """Return the messages of the thread's latest state."""
         return [_from_langchain(message) for message in self._graph.get_state(_thread(conversation)).values["messages"]]
 
-    def append(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Add messages to the state."""
-        self._update(conversation, [_to_langchain(message) for message in messages])
+    def append(self, conversation: str, message: Message) -> None:
+        """Add a message to the state."""
+        self._update(conversation, [_to_langchain(message)])
 
     def _update(self, conversation: str, messages: list[BaseMessage]) -> None:
         self._graph.update_state(_thread(conversation), {"messages": messages})

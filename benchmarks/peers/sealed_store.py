@@ -41,17 +41,36 @@ _dynamodb = Session().create_client(
 
 
 def agent(agent_id: str) -> Document:
-    """GET /v3/agents/{agent_id}."""
-    first, *others = _dynamodb.query(
+    """GET /v3/agents/{agent_id}, from parsed documents."""
+    first, *others = _agent_items(agent_id)
+    tools = [{"id": _tool_id(item), **_agent_document(item)} for item in others]
+    data = {"ID": agent_id, "id": agent_id, "ownerID": _WORKSPACE, **_agent_document(first), "tools": tools}
+    return {"success": True, "message": "Agent retrieved successfully", "data": data}
+
+
+def agent_text(agent_id: str) -> str:
+    """GET /v3/agents/{agent_id}, as JSON that contains the stored texts of the documents, like the response of CAMS."""
+    first, *others = _agent_items(agent_id)
+    tools = ",".join(f'{{"id":"{_tool_id(item)}",{_agent_text(item)[1:]}' for item in others)
+    members = f'"ID":"{agent_id}","id":"{agent_id}","ownerID":"{_WORKSPACE}"'
+    data = f'{{{members},{_agent_text(first)[1:-1]},"tools":[{tools}]}}'
+    return f'{{"success":true,"message":"Agent retrieved successfully","data":{data}}}'
+
+
+def _agent_items(agent_id: str) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = _dynamodb.query(
         TableName=_AGENTS,
         KeyConditionExpression="#partition = :partition",
         ExpressionAttributeNames={"#partition": "partition"},
         ExpressionAttributeValues={":partition": _agent_key(agent_id)["partition"]},
         ConsistentRead=True,
     )["Items"]
-    tools = [{"id": item["item"]["S"].partition("#")[2], **_agent_document(item)} for item in others]
-    data = {"ID": agent_id, "id": agent_id, "ownerID": _WORKSPACE, **_agent_document(first), "tools": tools}
-    return {"success": True, "message": "Agent retrieved successfully", "data": data}
+    return items
+
+
+def _tool_id(item: dict[str, Any]) -> str:
+    tool_id: str = item["item"]["S"].partition("#")[2]
+    return tool_id
 
 
 def page(agent_id: str) -> Document:
@@ -156,9 +175,13 @@ def _agent_key(agent_id: str) -> dict[str, Any]:
 
 
 def _agent_document(item: dict[str, Any]) -> Document:
-    place = f"agents/{item['partition']['S']}/{item['item']['S']}/document"
-    document: Document = json.loads(encryption.unseal(_WORKSPACE, place, item["document"]["B"]))
+    document: Document = json.loads(_agent_text(item))
     return document
+
+
+def _agent_text(item: dict[str, Any]) -> str:
+    place = f"agents/{item['partition']['S']}/{item['item']['S']}/document"
+    return encryption.unseal(_WORKSPACE, place, item["document"]["B"]).decode()
 
 
 def _document(item: dict[str, Any], attribute: str) -> Document:

@@ -14,6 +14,7 @@ from benchmarks import cold_start, packages
 from benchmarks.cold_start import CLIENT, FLOOR, READ
 from benchmarks.results import OURS
 from infra.local.children import Engine
+from infra.package import trim
 from tests import extensions
 from tests.reliability.engine_fixture import local_engine  # noqa: F401 - the fixture
 from tests.selection import whole
@@ -41,7 +42,7 @@ def situation(ours: packages.Package, local_engine: Engine) -> cold_start.Situat
 
 @pytest.fixture(scope="module")
 def instruction_counts(ours: packages.Package, situation: cold_start.Situation) -> dict[cold_start.Key, float]:
-    built = {OURS: ours, FLOOR: packages.installed(["botocore"])}
+    built = {OURS: ours, FLOOR: packages.installed(["botocore"], trim.trim_files)}
     keys = [(CLIENT, FLOOR), (READ, FLOOR), (READ, OURS), *((event, OURS) for event in EVENTS)]
     return cold_start.count({key: cold_start.start_of(key, built[key[1]].directory, situation) for key in keys})
 

