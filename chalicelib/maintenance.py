@@ -20,7 +20,6 @@ from chalicelib.conversations import leftovers, listing, retention
 from chalicelib.conversations.page_position import Quarter
 from chalicelib.deletion import cascade
 from chalicelib.queues import messages, tasks
-from chalicelib.webhooks import fan_out
 
 functions = Blueprint(__name__)
 
@@ -35,10 +34,16 @@ def _recount(task: tasks.RecountQuarter, _: float) -> None:
     listing.recount(workspace_id, agent_id, Quarter(task.day, task.number))
 
 
+def _resume_fan_out(task: tasks.ContinueFanOut, seconds: float) -> None:
+    from chalicelib.webhooks import fan_out  # the API does not need this module
+
+    fan_out.resume(task, seconds)
+
+
 # The handlers, in the order in which a batch runs them. Tasks that never queue a follow-up task run first.
 _HANDLERS: Mapping[type[tasks.Task], Callable[[Any, float], None]] = {
     tasks.RecountQuarter: _recount,
-    tasks.ContinueFanOut: fan_out.resume,
+    tasks.ContinueFanOut: _resume_fan_out,
     tasks.ClearLeftovers: leftovers.resume,
     tasks.ResumeCascade: cascade.resume,
     tasks.ApplyRetention: retention.resume,

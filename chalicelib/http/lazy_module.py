@@ -1,4 +1,4 @@
-"""Lazy imports of wire models.
+"""Lazy imports of wire models, and of modules that only a few endpoints need.
 
 Importing the first pydantic model makes a cold start 50 % longer, so requests that need no model do not import any.
 """

@@ -14,7 +14,7 @@ from typing import Any
 from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
 
 from chalicelib import queues, settings, telemetry
-from chalicelib.webhooks import delivery, fan_out, queue
+from chalicelib.webhooks import queue
 
 functions = Blueprint(__name__)
 
@@ -78,11 +78,15 @@ def _records(event: DynamoDBEvent | SQSEvent) -> list[dict[str, Any]]:
 
 
 def _fan_out(table: str, event: DynamoDBEvent) -> Failures:
+    from chalicelib.webhooks import fan_out  # only the fan-out functions need it
+
     failed = fan_out.fan_out(f"fan_out_{table}", _records(event))
     return _failures([record["dynamodb"]["SequenceNumber"] for record in failed])
 
 
 def _deliver(records: list[dict[str, Any]], queue_name: str) -> Failures:
+    from chalicelib.webhooks import delivery  # only the delivery functions need it
+
     messages, unreadable = _read(records)
     failed = delivery.deliver([message for _, message in messages], queue_name)
     _send_to_dead_letter(unreadable)

@@ -9,11 +9,12 @@ from chalicelib.http import auth, bodies, current_request, etag, parameters, pri
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.sending import sender
-from chalicelib.webhooks import endpoints, events, ledger, queue
+from chalicelib.webhooks import endpoints, queue
 
 if TYPE_CHECKING:
-    from chalicelib.webhooks import models
+    from chalicelib.webhooks import events, ledger, models
 else:
+    events, ledger = LazyModule("chalicelib.webhooks.events"), LazyModule("chalicelib.webhooks.ledger")
     models = LazyModule("chalicelib.webhooks.models")
 
 routes = Blueprint(__name__)
@@ -160,7 +161,7 @@ def _require_match(webhook_id: str) -> endpoints.WebhookRow:
     return etag.require_match(endpoints.find(auth.caller().workspace_id, webhook_id), "webhook")
 
 
-def _read(webhook_id: str, delivery_id: str) -> ledger.DeliveryRow:
+def _read(webhook_id: str, delivery_id: str) -> "ledger.DeliveryRow":
     """Return a delivery. Raise NotFound if the delivery or its endpoint does not exist."""
     _endpoint(webhook_id)
     return ledger.read(auth.caller().workspace_id, webhook_id, delivery_id)
@@ -193,7 +194,7 @@ def _render(row: endpoints.WebhookRow) -> dict[str, Any]:
     return {"id": row.webhook_id, **{name: document.get(name) for name in _RENDERED}}
 
 
-def _render_delivery(row: ledger.DeliveryRow) -> dict[str, Any]:
+def _render_delivery(row: "ledger.DeliveryRow") -> dict[str, Any]:
     return {
         "id": row.delivery_id,
         "eventId": row.event_id,

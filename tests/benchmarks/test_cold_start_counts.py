@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.engine, whole]
 
 # `deliver` and the fan-out functions share a module, so testing one of them is enough.
 EVENTS = ("deliver", "maintain")
-MOST_OF_CONSOLE = 1.005
+MOST_OF_CONSOLE = 5  # million instructions
 
 
 @pytest.fixture(scope="module")
@@ -71,4 +71,4 @@ def test_the_console_adds_little_to_the_start_of_other_requests(
     shutil.rmtree(without / "chalicelib" / "extensions" / "console")
     key = READ, OURS
     count_without = cold_start.count({key: cold_start.start_of(key, without, situation)})[key]
-    assert count_without < instruction_counts[key] <= MOST_OF_CONSOLE * count_without
+    assert 0 < instruction_counts[key] - count_without <= MOST_OF_CONSOLE

@@ -159,6 +159,23 @@ def test_reading_an_agent_loads_no_wire_models(package: Package) -> None:
     assert "pydantic" in last["modules"]
 
 
+def test_reading_an_agent_imports_no_modules_of_webhook_functions_or_other_endpoints(package: Package) -> None:
+    first, *_ = package.runs["serving"].after_each
+    unused = {
+        "chalicelib.webhooks.delivery",
+        "chalicelib.webhooks.fan_out",
+        "chalicelib.webhooks.ledger",
+        "chalicelib.extensions.erasures.store",
+        "chalicelib.extensions.history.rows",
+    }
+    assert sorted(unused & {*first["modules"]}) == []
+
+
+def test_fan_out_and_delivery_do_not_import_each_other(package: Package) -> None:
+    assert "chalicelib.webhooks.delivery" not in package.runs["fanning out"].after_each[-1]["modules"]
+    assert "chalicelib.webhooks.fan_out" not in package.runs["delivering"].after_each[-1]["modules"]
+
+
 def test_reading_an_agent_imports_no_help_texts_or_package_metadata_for_the_sdk(package: Package) -> None:
     first, *_ = package.runs["serving"].after_each
     unused = {"importlib.metadata", "botocore.docs.bcdoc", "botocore.docs.service"}

@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Any
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors
-from chalicelib.extensions.erasures import store
-from chalicelib.extensions.erasures.queue import Erase
 from chalicelib.http import auth, bodies, etag, responses
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
-    from chalicelib.extensions.erasures import models
+    from chalicelib.extensions.erasures import models, queue, store
+else:
+    queue = LazyModule("chalicelib.extensions.erasures.queue")
+    store = LazyModule("chalicelib.extensions.erasures.store")
 
 routes = Blueprint(__name__)
 
@@ -39,7 +41,7 @@ def create_erasure() -> Response:
     if not person:
         raise errors.Invalid.member("erasure", "must have userID, email or phone")
     row = store.new(auth.caller().workspace_id, person)
-    Erase(row.workspace, row.erasure_id).send(_START_SECONDS)
+    queue.Erase(row.workspace, row.erasure_id).send(_START_SECONDS)
     return etag.tagged(responses.success("Erasure created successfully", _render(row)), row)
 
 
@@ -51,7 +53,7 @@ def read_erasure(erasure_id: str) -> Response:
     return etag.tagged(responses.success("Erasure retrieved successfully", _render(row)), row)
 
 
-def _render(row: store.ErasureRow) -> dict[str, Any]:
+def _render(row: "store.ErasureRow") -> dict[str, Any]:
     document = row.open()
     receipt = {"receipt": document["receipt"]} if "receipt" in document else {}
     return {

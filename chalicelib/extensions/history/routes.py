@@ -7,7 +7,6 @@ from chalice.app import Blueprint, Response
 from chalicelib import errors
 from chalicelib.agents import rendering
 from chalicelib.agents import store as agents
-from chalicelib.extensions.history import browse, versions
 from chalicelib.http import auth, etag, privileges, responses
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
@@ -15,9 +14,11 @@ from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 
 if TYPE_CHECKING:
-    from chalicelib.extensions.history import models
+    from chalicelib.extensions.history import browse, models, versions
 else:
+    browse = LazyModule("chalicelib.extensions.history.browse")
     models = LazyModule("chalicelib.extensions.history.models")
+    versions = LazyModule("chalicelib.extensions.history.versions")
 
 routes = Blueprint(__name__)
 

@@ -149,7 +149,7 @@ def test_two_requests_at_once_do_not_take_one_place(
             begin(api, userID="another")
         return row
 
-    monkeypatch.setattr(store, "new", overtaken)
+    monkeypatch.setattr("chalicelib.extensions.erasures.routes.store.new", overtaken)
     for number in range(store.MAX_RUNNING - 1):
         begin(api, userID=f"user-{number}")
     assert api.post("/v3/erasures", {"erasure": ZARA}).status == 429
