@@ -19,6 +19,7 @@ Most tests use this path. It halves the suite's run time. `make test-long` runs 
    stream records with the same ids (`restore_or_create`).
 6. **Other HTTP clients.** On each start, moto builds 1,300 URL patterns for requests that the SDK does not send. The
    fast path skips this.
+7. **Private keys.** All symmetric KMS keys share one RSA key, which moto would generate for each.
 """
 
 import copy

@@ -2,9 +2,10 @@
 
 All other cases get the marker `whole`, and `make test-all` runs them:
 
-    @whole                                      deselects the test, such as a count, a sweep or a build @each_value_once
-    selects each value of each parameter of a matrix once @one_of_each(lambda member: member.type)    selects the first
-    case for each result of the function @first_case                                 selects the first case
+    @whole                                      deselects the test: a count, a sweep or a build
+    @each_value_once                            selects each value of each parameter of a matrix once
+    @one_of_each(lambda member: member.type)    selects the first case for each result of the function
+    @first_case                                 selects the first case
 
 `pytest.param(..., marks=whole)` deselects a single parameter row.
 

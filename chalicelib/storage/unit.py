@@ -1,6 +1,9 @@
 """The unit of work: a function reads, decides and *stages* its writes; one conditional request commits them all.
 
-with storage.unit_of_work(): row = storage.find(...) row.seal(...) storage.put(row)
+    with storage.unit_of_work():
+        row = storage.find(...)
+        row.seal(...)
+        storage.put(row)
 
 A single staged write is sent as a conditional put, update or delete; several writes are sent as one transaction. If
 conditions fail, the commit raises the `error` of the first failed step in staging order. The default error is
@@ -36,7 +39,7 @@ from chalicelib.storage.rows import Key, Row, TaggedRow, VersionedRow
 _MAX_STEPS = 100  # DynamoDB's item limit per transaction
 _ATTEMPTS = 12  # attempts per request while other transactions hold its items
 # Maximum runs of a function whose conditions fail. If sixteen writers change one record, some need more than ten runs.
-# All pauses together take at most 14 s.
+# All pauses together take at most 15 s.
 _RUNS = 20
 
 Result = TypeVar("Result")

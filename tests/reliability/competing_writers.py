@@ -2,12 +2,13 @@
 
 Run `python -m tests.reliability.competing_writers` with one of these actions:
 
-    save TOKEN REQUESTS THREADS    send each request from all threads at once; print the statuses per request append
-    TOKEN HOW THREADS       add messages to one conversation until 429; print the number of accepted messages add TOKEN
-    EACH THREADS         add EACH messages to the end of one conversation in every thread, one per request and each
-    twice; print `[[status, mid, start, end], …]` of each thread guess TOKEN EACH THREADS       sign in to the console
-    with EACH wrong passwords in every thread; print the statuses merge TOKEN MEMBERS EACH       change the metadata of
-    one conversation EACH times, in one thread per member; print the statuses
+    save TOKEN REQUESTS THREADS    send each request from all threads at once; print the statuses per request
+    append TOKEN HOW THREADS       add messages to one conversation until 429; print the number of accepted messages
+    add TOKEN EACH THREADS         add EACH messages to the end of one conversation in every thread, one per request and
+                                   each twice; print `[[status, mid, start, end], …]` of each thread
+    guess TOKEN EACH THREADS       sign in to the console with EACH wrong passwords in every thread; print the statuses
+    merge TOKEN MEMBERS EACH       change the metadata of one conversation EACH times, in one thread per member;
+                                   print the statuses
 
 REQUESTS is JSON: `[[method, path, body, tag], …]`. MEMBERS is a list of names. HOW is `matched` (with `If-Match`) or
 `plain`.
