@@ -47,7 +47,7 @@ def unseal_text(row: Row, attribute: str) -> str:
 
     Raise encryption.DecryptionError or layouts.UnknownLayout.
     """
-    return encryption.unseal(row.workspace_id, row.associated_data(attribute), getattr(row, attribute)).decode()
+    return encryption.unseal(row.workspace_id, row.associated_data(attribute), row.attribute_values[attribute]).decode()
 
 
 def unseal(row: Row, attribute: str) -> Document:
