@@ -22,8 +22,7 @@ _CHUNK = 1_000  # entries per request
 
 def list_after(agent: storage.Key, workspace_id: str, agent_id: str, cursor: str) -> tuple[Any, list[ConversationRow]]:
     """Return the row keyed by `agent`, and up to 21 entries older than `cursor`. This costs two requests."""
-    (row,) = storage.find_many([agent])
-    return row, _older(workspace_id, agent_id, cursor, _LIMIT)
+    return storage.find_key(agent), _older(workspace_id, agent_id, cursor, _LIMIT)
 
 
 def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -> tuple[Any, list[ConversationRow]]:
@@ -36,11 +35,11 @@ def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -
     depth = (page - 1) * PAGE_SIZE
     months = [] if depth <= _SHALLOW else tallies.list_months(workspace_id, agent_id)
     position = page_position.find_day(months, depth)
-    keys = [agent, tallies.day_key(workspace_id, agent_id, position.day)] if position else [agent]
-    row, *day = storage.find_many(keys)
     if position:
-        quarters = day[0].tallies() if day[0] else []
+        row, day = storage.find_many([agent, tallies.day_key(workspace_id, agent_id, position.day)])
+        quarters = day.tallies() if day else []
         return row, _from_jump(workspace_id, agent_id, page_position.find_jump(position, quarters, _LIMIT))
+    row = storage.find_key(agent)
     if depth > _UNTALLIED:
         return row, []
     return row, _read(_query_older, storage.join_key(workspace_id, agent_id), None, depth, _LIMIT)
@@ -57,6 +56,8 @@ def read_long(entries: list[ConversationRow]) -> list[ConversationRow | None]:
     A replaced entry is None if its conversation has been deleted. This costs one request in total.
     """
     long = [entry.conversation for entry in entries if entry.summary is None]
+    if not long:
+        return [*entries]
     rows = storage.find_many(
         [storage.Key(ConversationRow, partition, CONVERSATION_ITEM, consistent=False) for partition in long]
     )

@@ -16,7 +16,7 @@ from botocore.handlers import BUILTIN_HANDLERS
 from botocore.session import Session
 from chalice.app import ChaliceUnhandledError
 from pynamodb.connection import Connection
-from pynamodb.exceptions import CancellationReason, DoesNotExist, PutError, PynamoDBException
+from pynamodb.exceptions import CancellationReason, PutError, PynamoDBException
 
 from chalicelib import clock, errors
 
@@ -172,8 +172,6 @@ def translate_errors() -> Iterator[None]:
     """Translate database errors raised in the block into API errors, or into RejectedWrite for a failed condition."""
     try:
         yield
-    except DoesNotExist:
-        raise
     except (PynamoDBException, BotoCoreError, ClientError) as error:
         translated = _to_api_error(error)
         if translated is error:  # an error must not be its own cause, because the chain of causes would be infinite

@@ -19,11 +19,16 @@ _BATCH = 100  # DynamoDB's item limit for BatchGetItem
 
 def find(row: type[AnyRow], partition: str, sort: str | None = None, *, consistent: bool = True) -> AnyRow | None:
     """Return the item with this key, or None. This costs one request. Eventual consistency halves the cost."""
+    key = row.raw_key(partition, sort)
+    arguments = {"TableName": row.Meta.table_name, "Key": key, "ConsistentRead": consistent}
     with translate_errors():
-        try:
-            return row.get(partition, sort, consistent_read=consistent)
-        except row.DoesNotExist:
-            return None
+        item = connection.dispatch("GetItem", arguments).get("Item")
+    return row.from_raw_data(item) if item else None
+
+
+def find_key(key: Key) -> Any:
+    """Return the item with this key, or None. This costs one request, which takes less CPU time than `find_many`."""
+    return find(key.row, key.partition, key.sort, consistent=key.consistent)
 
 
 def find_serializable(key: Key) -> Any:
@@ -31,7 +36,8 @@ def find_serializable(key: Key) -> Any:
 
     Raise Unavailable after twelve conflicts with other transactions.
     """
-    arguments = {"TransactItems": [{"Get": key.row.get_operation_kwargs_from_class(key.partition, key.sort)}]}
+    get = {"TableName": key.row.Meta.table_name, "Key": key.row.raw_key(key.partition, key.sort)}
+    arguments = {"TransactItems": [{"Get": get}]}
     for attempt in range(_ATTEMPTS):
         try:
             with translate_errors():
@@ -51,7 +57,7 @@ def find_many(keys: Sequence[Key]) -> list[Any]:
     after twelve requests for the same batch.
     """
     items: dict[_Identity, dict[str, Any]] = {}
-    reads = [_ItemRead(key.row.Meta.table_name, _raw_key(key), key.consistent) for key in keys]
+    reads = [_ItemRead(key.row.Meta.table_name, key.row.raw_key(key.partition, key.sort), key.consistent) for key in keys]
     distinct = [*{_identity(read.table, read.key, read.key): read for read in reads}.values()]
     for start in range(0, len(distinct), _BATCH):
         items |= _batch(distinct[start : start + _BATCH])
@@ -80,11 +86,6 @@ class _ItemRead(NamedTuple):
     table: str
     key: _RawKey
     consistent: bool
-
-
-def _raw_key(key: Key) -> _RawKey:
-    raw: _RawKey = key.row.get_operation_kwargs_from_class(key.partition, key.sort)["Key"]
-    return raw
 
 
 def _identity(table_name: str, item_key: _RawKey, item: dict[str, Any]) -> _Identity:

@@ -96,6 +96,12 @@ class Row(Model):
                 row.attribute_values[name] = attribute.deserialize(stored[attribute.attr_type])
         return row
 
+    @classmethod
+    def raw_key(cls, partition: str, sort: str | None = None) -> dict[str, dict[str, str]]:
+        """Return an item's key as a request contains it. All keys are texts."""
+        key = {cls._hash_keyname: {"S": partition}}
+        return key if sort is None or cls._range_keyname is None else {**key, cls._range_keyname: {"S": sort}}
+
     @property
     def keys(self) -> tuple[str, ...]:
         """The item's partition key and, if the table has one, its sort key."""
