@@ -1,5 +1,6 @@
 """Renders conversations and the state route's response (§4.3). Stored turns are copied without being parsed."""
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from chalice.app import Response
@@ -55,15 +56,21 @@ def state_response(agent_id: str, user_id: str, agent: Document, before: State, 
     return responses.text_response(f'{_open_object({**members, "agentData": None})},"turns":{turns}}}')
 
 
+@cache
+def _members(model: str) -> frozenset[str]:
+    """Return the names of a model's members. Pydantic takes longer to look them up."""
+    return frozenset(getattr(models, model).model_fields)
+
+
 def render_metadata(metadata: Document) -> Document:
     """Return only the stored metadata members that the specification defines (§2.6)."""
-    defined = models.ConvoMeta.model_fields
+    defined = _members("ConvoMeta")
     return {name: value for name, value in metadata.items() if name in defined}
 
 
 def render_v3(row: ConversationRow, metadata: Document) -> Document:
     """Return a conversation in the v3 form: the v3 metadata members, and the agent id."""
-    defined = models.ConvoMetaV3.model_fields
+    defined = _members("ConvoMetaV3")
     members = {name: value for name, value in metadata.items() if name in defined}
     return {**members, "agentId": storage.split_key(row.agent)[-1]}
 
