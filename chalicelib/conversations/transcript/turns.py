@@ -204,6 +204,8 @@ def _digest(piece: bytes) -> bytes:
 
 def _read_chunks(row: ConversationRow, indexes: Sequence[int]) -> dict[int, bytes]:
     """Return chunks by index. Reread missing or stale chunks with strong consistency."""
+    if not indexes:
+        return {}
     manifest, pieces = chunks(row), dict[int, bytes]()
     for consistent in (False, True):
         missing = [index for index in indexes if index not in pieces]
