@@ -57,7 +57,9 @@ def find_many(keys: Sequence[Key]) -> list[Any]:
     after twelve requests for the same batch.
     """
     items: dict[_Identity, dict[str, Any]] = {}
-    reads = [_ItemRead(key.row.Meta.table_name, key.row.raw_key(key.partition, key.sort), key.consistent) for key in keys]
+    reads = [
+        _ItemRead(key.row.Meta.table_name, key.row.raw_key(key.partition, key.sort), key.consistent) for key in keys
+    ]
     distinct = [*{_identity(read.table, read.key, read.key): read for read in reads}.values()]
     for start in range(0, len(distinct), _BATCH):
         items |= _batch(distinct[start : start + _BATCH])
