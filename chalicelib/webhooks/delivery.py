@@ -182,10 +182,7 @@ def _read(message: queue.DeliveryMessage, queue_name: str) -> list[_ReadyDeliver
             endpoints.key(message.workspace_id, message.webhook_id),
             hosts.key(message.workspace_id),
             workspaces.key(message.workspace_id)._replace(consistent=False),
-            *(
-                ledger.event_key(message.workspace_id, delivery.event_id)._replace(consistent=False)
-                for delivery in deliveries
-            ),
+            *(ledger.event_key(message.workspace_id, delivery.event_id) for delivery in deliveries),
         ]
     )
     if webhook is None or workspace is None:

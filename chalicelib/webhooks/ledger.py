@@ -116,7 +116,7 @@ def _row(event: Event) -> EventRow:
 
 def event_key(workspace_id: str, event_id: str) -> storage.Key:
     """Return an event's key, for `storage.find_many`."""
-    return storage.Key(EventRow, _partition(workspace_id, event_id), event_id)
+    return storage.Key(EventRow, _partition(workspace_id, event_id), event_id, consistent=False)
 
 
 def find_event(workspace_id: str, event_id: str) -> Document | None:

@@ -198,7 +198,7 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
         pipeline.drain(queues.MAINTENANCE)
         pipeline.fan_out([{**record, "dynamodb": {}} for record in records])  # an unreadable message
         assert len(pipeline.waiting(queue.DEAD_LETTER)) == len(records)
-        delete_now(ledger.EventRow(*ledger.event_key(new.workspace_id, pipeline.events_of(records)[0].id)[1:]))
+        delete_now(ledger.EventRow(*ledger.event_key(new.workspace_id, pipeline.events_of(records)[0].id)[1:3]))
         for queue_name in (queue.FAST, queue.SLOW):
             while (held := pipeline.take(queue_name)).messages:
                 held.run()
