@@ -47,7 +47,9 @@ def unseal_text(row: Row, attribute: str) -> str:
 
     Raise encryption.DecryptionError or layouts.UnknownLayout.
     """
-    return encryption.unseal(row.workspace_id, row.associated_data(attribute), row.attribute_values[attribute]).decode()
+    return encryption.unseal(
+        row.workspace_id, row.associated_data(attribute), row.attribute_values.get(attribute, b"")
+    ).decode()
 
 
 def unseal(row: Row, attribute: str) -> Document:

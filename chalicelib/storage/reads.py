@@ -52,9 +52,8 @@ def find_serializable(key: Key) -> Any:
 def find_many(keys: Sequence[Key]) -> list[Any]:
     """Return the items with these keys, from any tables, in the same order as the keys. Missing items are None.
 
-    This costs one request per 100 distinct keys, plus one for each batch of unprocessed keys. An eventually consistent
-    read may return a slightly older item; all keys of a table are read with the same consistency. Raise Unavailable
-    after twelve requests for the same batch.
+    This costs one request per 100 distinct keys, plus one for each batch of unprocessed keys. If a table has a strongly
+    consistent key, all its keys are read like that. Raise Unavailable after twelve requests for the same batch.
     """
     items: dict[_Identity, dict[str, Any]] = {}
     reads = [
@@ -68,16 +67,15 @@ def find_many(keys: Sequence[Key]) -> list[Any]:
 
 
 def find_written(keys: Sequence[Key]) -> list[Any]:
-    """Return the items with these keys, as `find_many` does. Read missing items again, strongly consistently.
+    """Return items as `find_many` does, and read missing items again, strongly consistently: they may be new.
 
-    An eventually consistent read may miss an item that has just been written. Costs one more request only if an item is
-    missing.
+    This costs one more request if an item is missing.
     """
     items = find_many(keys)
     missing = [place for place, (key, item) in enumerate(zip(keys, items, strict=True)) if not (item or key.consistent)]
-    again = find_many([keys[place]._replace(consistent=True) for place in missing])
-    found = dict(zip(missing, again, strict=True))
-    return [found.get(place, item) for place, item in enumerate(items)]
+    for place, item in zip(missing, find_many([keys[one]._replace(consistent=True) for one in missing]), strict=True):
+        items[place] = item
+    return items
 
 
 _Identity = tuple[str, ...]
@@ -98,7 +96,9 @@ def _batch(reads: list[_ItemRead]) -> dict[_Identity, dict[str, Any]]:
     key_of_table = {read.table: read.key for read in reads}
     rest: dict[str, Any] = {}
     for read in reads:
-        rest.setdefault(read.table, {"Keys": [], "ConsistentRead": read.consistent})["Keys"].append(read.key)
+        batch = rest.setdefault(read.table, {"Keys": [], "ConsistentRead": False})
+        batch["Keys"].append(read.key)
+        batch["ConsistentRead"] |= read.consistent
     items: dict[_Identity, dict[str, Any]] = {}
     for attempt in range(_ATTEMPTS):
         with translate_errors():

@@ -105,9 +105,8 @@ class Row(Model):
     @property
     def keys(self) -> tuple[str, ...]:
         """The item's partition key and, if the table has one, its sort key."""
-        values, sort_name = self.attribute_values, self._range_keyname
-        partition = values[self._hash_keyname]
-        return (partition, values[sort_name]) if sort_name else (partition,)
+        partition, sort_name = self.attribute_values[self._hash_keyname], self._range_keyname
+        return (partition, self.attribute_values[sort_name]) if sort_name else (partition,)
 
     @property
     def workspace_id(self) -> str:

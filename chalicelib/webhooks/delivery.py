@@ -175,8 +175,7 @@ def _failures(finished: _RunningWork, total: int) -> list[queue.DeliveryMessage]
 def _read(message: queue.DeliveryMessage, queue_name: str) -> list[_ReadyDelivery]:
     """Return the deliveries in a message that should be sent now."""
     deliveries = message.deliveries
-    # An event never changes, and a new workspace secret may take effect a second later, so both are read eventually
-    # consistently. A change of the endpoint takes effect at once.
+    # Events never change, and a new workspace secret may take effect a second later. Endpoints must be up to date.
     webhook, hosts_row, workspace, *events = storage.find_written(
         [
             endpoints.key(message.workspace_id, message.webhook_id),

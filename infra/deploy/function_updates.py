@@ -30,9 +30,6 @@ _FIRST_POLL_SECONDS = 0.1
 _LONGEST_POLL_SECONDS = 2.0
 _TIMEOUT_SECONDS = 300
 _CONTEXT = "cams_function"
-# Lambda writes lines of its own only for invocations that fail: its three lines per invocation would be a third of all
-# log bytes. The service's lines stay as they are, because Lambda formats only what a runtime's own logger writes.
-_LOGGING = {"LogFormat": "JSON", "SystemLogLevel": "WARN"}
 
 
 class FunctionUpdates:
@@ -84,7 +81,7 @@ class FunctionUpdates:
     def _create(self, params: Parameters, **_: Any) -> Parameters:
         self._created += 1
         self._first_version_change = self._first_version_change or time.monotonic()
-        return {**params, "Code": self._location(params["Code"]["ZipFile"]), "LoggingConfig": _LOGGING}
+        return {**params, "Code": self._location(params["Code"]["ZipFile"])}
 
     def _hold_code(self, params: Parameters, context: Parameters, **_: Any) -> Parameters:
         name, package = params["FunctionName"], params["ZipFile"]
@@ -99,10 +96,8 @@ class FunctionUpdates:
 
     def _hold_settings(self, params: Parameters, context: Parameters, **_: Any) -> None:
         deployed = self._deployed[params["FunctionName"]]
-        # Lambda adds the log group and the level of the application to its response. The emulator returns nothing.
-        logging = deployed.get("LoggingConfig", _LOGGING)
-        if not _has(deployed, params) or {**logging, **_LOGGING} != logging:
-            self._settings[params["FunctionName"]] = {**params, "LoggingConfig": _LOGGING}
+        if not _has(deployed, params):
+            self._settings[params["FunctionName"]] = {**params}
         context[_CONTEXT] = deployed
 
     def _location(self, package: bytes) -> Parameters:

@@ -9,8 +9,8 @@ GATEWAY, CALL = 3.50 / 1e6, 0.20 / 1e6
 GB_SECOND = 16.6667 / 1e6
 # A request to a standard queue.
 QUEUE = 0.40 / 1e6
-# Dollars per GB of logs, and GB of logs per request: a line of 485 bytes, plus the 26 that CloudWatch adds to a line.
-LOG_GB, REQUEST_LOG_GB = 0.50, 0.51 / 1e6
+# Dollars per GB of logs, and GB of logs per request: the service's line plus Lambda's three lines.
+LOG_GB, REQUEST_LOG_GB = 0.50, 0.9 / 1e6
 
 (_MEMORY_GB,) = (function.memory_mb / 1024 for function in declared_functions() if function.name == API)
 

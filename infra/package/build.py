@@ -101,9 +101,16 @@ def _add_packages(
 def _list_expressions() -> str:
     """Return the patterns and flags of the regular expressions that the application compiles during its import."""
     line = [sys.executable, "-I", "-S", "-c", _LIST_EXPRESSIONS, str(ROOT), *sys.path]
-    ran = subprocess.run(
-        line, env={**os.environ, "AWS_DEFAULT_REGION": "us-east-1"}, stdout=subprocess.PIPE, text=True, check=False
-    )
+    # The deployer's credentials and profile must not affect the list.
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("AWS_")},
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "none",
+        "AWS_SECRET_ACCESS_KEY": "none",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    }
+    ran = subprocess.run(line, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     if ran.returncode:
         raise BuildError("The application cannot be imported; see the lines above.")
     return ran.stdout

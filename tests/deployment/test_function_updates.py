@@ -144,28 +144,6 @@ def test_a_variable_alone_updates_the_settings_only(variables: dict[str, str], d
     assert [one.get("Environment", {}).get("Variables", {}) for one in functions()] == [variables] * 3
 
 
-def test_new_functions_log_only_failures_of_the_platform(role: str) -> None:
-    deployment = Deployment(role)
-    sent: list[Any] = []
-    deployment.chalice._client("lambda").meta.events.register(
-        "before-call.lambda.CreateFunction", lambda params, **_: sent.append(json.loads(params["body"]))
-    )
-    deployment.create(OLD)
-    assert [one["LoggingConfig"] for one in sent] == [{"LogFormat": "JSON", "SystemLogLevel": "WARN"}] * 3
-
-
-@pytest.mark.parametrize(
-    ("level", "count"), [("INFO", 3), ("WARN", 0)], ids=["another level is changed", "the level stays"]
-)
-def test_the_log_level_of_existing_functions_is_updated(level: str, count: int, deployed: Deployment) -> None:
-    logging = {"LogFormat": "JSON", "SystemLogLevel": level, "LogGroup": "/aws/lambda/one"}
-    read = deployed.updates._awslambda.get_function_configuration
-    deployed.updates._awslambda.get_function_configuration = lambda **name: {**read(**name), "LoggingConfig": logging}
-    deployed.update(OLD, A="1")
-    deployed.updates.apply({})
-    assert deployed.calls == ["UpdateFunctionConfiguration"] * count
-
-
 def test_another_architecture_updates_the_code(deployed: Deployment) -> None:
     deployed.chalice.update_function(NAMES[0], OLD, {"A": "1"}, architecture="arm64")  # type: ignore[arg-type]
     deployed.updates.apply({})

@@ -76,18 +76,18 @@ def test_only_a_failed_message_is_reported_after_the_others_are_sent(
     for name in ("one", "two", "three"):
         happen(stream, api, name)
     held = pipeline.take()
-    find_many, failing = storage.find_many, queue.DeliveryMessage.parse(held.bodies[0]).event_ids[0]
+    find_written, failing = storage.find_written, queue.DeliveryMessage.parse(held.bodies[0]).event_ids[0]
 
     def find(keys: Any) -> Any:
         if any(key.sort == failing for key in keys):
             raise errors.Unavailable
-        return find_many(keys)
+        return find_written(keys)
 
-    monkeypatch.setattr(storage, "find_many", find)
+    monkeypatch.setattr(storage, "find_written", find)
     returned = functions.deliver({"Records": held.records}, None)
     assert returned == {"batchItemFailures": [{"itemIdentifier": held.records[0]["messageId"]}]}
     assert len(inbox.posts) == 2
-    monkeypatch.setattr(storage, "find_many", find_many)
+    monkeypatch.setattr(storage, "find_written", find_written)
     held.run()
     assert names(inbox) == ["one", "three", "two"]
 
