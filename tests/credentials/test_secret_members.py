@@ -79,7 +79,7 @@ def observed() -> Iterator[Observed]:
         tables = snapshot()
         for credential, bearer in bearers.items():
             for name in GUARDED:
-                # A visitor token cannot replace a conversation state.
+                # A visitor token cannot be used to replace a conversation's state.
                 body = "{}" if (name, credential) == (STATE, "visitor token") else None
                 answer = send(name, {"Authorization": f"Bearer {bearer}"}, ids, body=body)
                 if answer.status == 200 and not name.startswith("GET "):

@@ -132,7 +132,7 @@ def _emulator(directory: Path, port: int) -> Iterator[None]:
         "MINISTACK_REGION": REGION,
         "TMPDIR": str(temporary),
     }
-    # The emulator runs in a separate process session, so that its child processes, the functions, stop with it.
+    # The emulator runs in its own session, so that its child processes (the functions) are stopped with it.
     with (directory / "emulator.log").open("wb") as log:
         process = subprocess.Popen(
             [children.ENGINE_PYTHON, "-m", "tests.deployment.emulator"],

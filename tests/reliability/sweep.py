@@ -113,7 +113,7 @@ EVENTS = {
 
 
 def event_types(case: Case) -> list[str]:
-    """Return the types of the events that a case causes."""
+    """Return the event types that a case triggers."""
     return next((EVENTS[name] for name in sorted(EVENTS, reverse=True) if case.id.startswith(name)), [])
 
 
