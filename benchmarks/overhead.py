@@ -2,7 +2,7 @@
 
 All stacks receive the same requests and return the same responses. They store the same encrypted documents
 (`benchmarks.peers.sealed_store`), so only the framework differs. The engine's responses are recorded. The requests read
-an agent, list a page of 20 conversations, and replace states of 4, 100 and 300 messages, of which two are new. The
+an agent, list a page of 20 conversations, and replace states of 4, 100 and 300 messages with two new messages. The
 module `benchmarks.peers.bare_api` describes the minimum, the bare SDK.
 
 CAMS and the bare SDK copy an agent's stored JSON text into the response. The other stacks, as their frameworks do,

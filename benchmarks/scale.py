@@ -153,7 +153,7 @@ def _goal(operation: str, metric: str, costs: Mapping[str, Costs]) -> Goal:
 
 
 def delivery_costs(count: int) -> Iterator[tuple[str, Costs]]:
-    """Yield each list of deliveries and its costs, for a new endpoint with `count` deliveries, of which five failed.
+    """Yield each list of deliveries and its costs, for a new endpoint with `count` deliveries and five failures.
 
     Raise AssertionError unless the lists contain the expected deliveries.
     """

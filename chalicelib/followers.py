@@ -1,4 +1,4 @@
-"""The Lambda entry points `follow_<table>`, each of which passes a table's stream records to the table's followers.
+"""The Lambda entry points `follow_<table>`. Each passes a table's stream records to the table's followers.
 
 DynamoDB serves up to two readers per stream without throttling: the webhook fan-out, and one of these functions. Core
 declares its followers in `CORE`, and extensions declare theirs in `Extension.follows`. Each batch goes to every

@@ -41,7 +41,7 @@ _PARTS = (
     "tests/deployment/test_rights.py",
     "tests/deployment/test_template.py",
 )
-# Tests of imports, tables, rows, deletions, costs and operator checks, to all of which extensions contribute.
+# Tests of imports, tables, rows, deletions, costs and operator checks, to which extensions contribute.
 _CORE = (
     *_PARTS,
     "tests/test_structure.py",

@@ -66,7 +66,7 @@ class Tenant(NamedTuple):
     """A workspace with a record of every kind, and the headers of its callers.
 
     Both tenants have the same caller-chosen `ids`. `only` contains ids that the other tenant does not have. `canaries`
-    contains the tenant's texts, tokens and generated ids, none of which may reach the other tenant.
+    contains the tenant's texts, tokens and generated ids. None of these may reach the other tenant.
     """
 
     workspace_id: str

@@ -93,5 +93,5 @@ def _affordable(entries: list[ConversationRow], limit: int) -> list[Conversation
 
 
 def _before(position: str | None) -> str:
-    """Return the highest sort key below a position. None stands for a position above all sort keys."""
+    """Return the highest sort key below a position. None means above all sort keys."""
     return ids.highest_before(position) if position else ids.HIGHEST

@@ -68,7 +68,7 @@ def _connect_to(family: socket.AddressFamily, address: tuple[Any, ...], seconds:
 
 def _set_timeout(connected: socket.socket, which: int, seconds: float) -> None:
     # This is a kernel timeout, which on Linux (as in Lambda) also covers `connect`. With a Python timeout, each step
-    # would take two system calls, each of which releases the GIL. The timeout is rounded up, because 0 means "no
+    # would take two system calls, and each releases the GIL. The timeout is rounded up, because 0 means "no
     # timeout".
     connected.setsockopt(socket.SOL_SOCKET, which, _TIMEVAL.pack(*divmod(ceil(seconds * 1e6), 1_000_000)))
 

@@ -165,7 +165,7 @@ def test_a_node_with_a_duplicated_id_is_refused(nodes: Any, path: str, target: s
 
 
 def test_the_owner_of_an_agent_is_the_workspace(workspace: NewWorkspace, api: Api, agent_id: str) -> None:
-    """The v3 form always contains the owner, whoever created the agent; the v2 form never does (§2.4, §2.5)."""
+    """The v3 form of every agent contains the owner; the v2 form never does (§2.4, §2.5)."""
     api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
     template = api.get("/v3/agents/support/template").data
     agents = [

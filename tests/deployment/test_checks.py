@@ -1,4 +1,4 @@
-"""Before a deployment, each failed check prints a one-sentence error that tells the operator what to do."""
+"""Before a deployment, each failed check prints a one-sentence error with the operator's next step."""
 
 import json
 import sys

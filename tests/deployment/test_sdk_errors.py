@@ -1,4 +1,4 @@
-"""SDK errors are printed as one sentence that tells the operator what to do."""
+"""SDK errors are printed as one sentence with the operator's next step."""
 
 import pytest
 from botocore import exceptions

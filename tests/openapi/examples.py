@@ -9,7 +9,7 @@ from chalicelib.openapi.examples import FILES
 # The time at which all examples run, in Unix seconds.
 NOW = 1_793_611_800
 # Placeholders for generated values: ids with that timestamp, and invalid tokens and signing secrets. Each placeholder
-# always stands for the same real value.
+# always means the same real value.
 GENERATED = re.compile(r"[0-9a-z]*06fgz0x9w[0-9a-z]+|(?:cams_[a-z]+|whsec)_EXAMPLE[A-Z-]*")
 
 WORKSPACE_ID = "06fgz0x9w4h2d7kq5t8n3v6c1a"

@@ -1,4 +1,4 @@
-"""Many concurrent deliveries, half of which go to a receiver that hangs."""
+"""Many concurrent deliveries: half of them go to a receiver that hangs."""
 
 import resource
 import subprocess

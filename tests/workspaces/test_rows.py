@@ -45,7 +45,7 @@ def new(row: RowClass, workspace_id: str, webhook_id: str) -> Any:
 
 
 class Zeros(dict[str, str]):
-    """Placeholder values, all of which default to `0`."""
+    """Placeholder values. The default of each is `0`."""
 
     def __missing__(self, name: str) -> str:
         return "0"

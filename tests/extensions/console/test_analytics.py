@@ -84,7 +84,7 @@ def test_pages_say_when_they_show_only_the_first_agents(
     operator.start_session(key=workspace.workspace_key)
     workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["gone", "support", "other"]})
     sessions.clear_cache()
-    # An operator sees two agents. The organisation lists three agent ids, of which the first does not exist.
+    # An operator sees two agents. The organisation lists three agent ids, and the first agent does not exist.
     for most, by_operator, by_person in ((1, 1, 0), (2, None, 1), (3, None, None)):
         monkeypatch.setattr(overview, "MAX_AGENTS", most)
         for browser, count_on_page in ((operator, by_operator), (signed_in, by_person)):

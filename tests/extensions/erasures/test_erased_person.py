@@ -79,7 +79,7 @@ def plant(api: Api, user: str, email: str, phone: str, words: str) -> None:
     with_key(api, f"/v3/agents/sales/convos/{other}/assign", assigned, f"assigned {user}")
     named = {"conversation": {"userPhone": phone, "title": words}}
     with_key(api, "/v3/agents/sales/convos", named, f"created {user}")
-    # Conversations with other ids, each of which contains the person's data in a different metadata member.
+    # Conversations with other ids. Each contains the person's data in a different metadata member.
     for name, value in (("userID", user), ("userEmail", email), ("userPhone", phone)):
         body = {**state_body(words), "metadata": {name: value}}
         with_key(api, f"/agents/sales/interact/{name}-of-{words[-4:]}-{len(value)}/state", body, f"{name} {user}")

@@ -54,7 +54,7 @@ def test_an_erasure_that_runs_out_of_time_is_continued_by_the_queue(
         functions.erase({"Records": taken}, None)
         running.append(read(api, erasure_id)["counts"])
         pass_time(90)
-    assert rounds > 70  # each of the two searches reads one page per event partition, of which there are 32
+    assert rounds > 70  # each of the two searches reads one page for each of the 32 event partitions
     assert running == sorted(running, key=lambda counts: sum(counts.values()))
     assert read(api, erasure_id)["receipt"]["counts"] == COUNTS
 

@@ -33,7 +33,7 @@ DAY = 24 * 60 * 60
 
 @pytest.fixture
 def log(workspace: NewWorkspace, api: Api, agent_id: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    """Return a log with lines for three requests, one of which has no valid credential, and with other lines."""
+    """Return a log with lines for three requests (one without a valid credential) and other lines."""
     capsys.readouterr()
     assert api.post("/v2/agents/support/analytics/ann", {"record": "load"}).status == 200
     assert api.get("/v3/agents/support").status == 200
