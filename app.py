@@ -21,7 +21,6 @@ if "chalice.cli" in sys.modules:
 from functools import partial
 
 from chalicelib import extensions, followers, maintenance, telemetry
-from chalicelib.agents.copy_routes import routes as agent_copies
 from chalicelib.agents.routes import routes as agents
 from chalicelib.analytics.record_routes import routes as analytics_records
 from chalicelib.analytics.routes import routes as analytics
@@ -63,7 +62,6 @@ for middleware in (
 
 core_routes = (
     agents,
-    agent_copies,
     tools,
     conversations,
     conversation_messages,

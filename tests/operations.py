@@ -22,6 +22,8 @@ ROUTES = {
     for one in _LISTED["specification"] + _LISTED["additions"]
     if one.get("extension") in (None, *(extension.name for extension in enabled()))
 }
+DISABLED = {f"{one['method']} {one['path']}" for one in _LISTED["additions"]} - ROUTES.keys()
+"""Operations of extensions that are off."""
 GUARDED = [name for name, one in ROUTES.items() if one["credential"] != "none"]
 
 STATE = "POST /agents/{agent_id}/interact/{user_id}/state"

@@ -29,7 +29,7 @@ from chalicelib.http.wire import (
     find_non_finite,
     read_only,
 )
-from chalicelib.tools.models import NewTool, Tool, ToolName
+from chalicelib.tools.models import NewTool, Tool
 
 
 class SharedMembers(OpenWire):
@@ -216,27 +216,6 @@ class NewAgentIn(WireModel):
     """The body of POST /v3/agents."""
 
     agent: NewAgent
-
-
-class TemplateTool(Tool):
-    """A tool in a template. `name` is required."""
-
-    name: ToolName
-
-
-class Template(AgentV3):
-    """An agent and its `tools`, without secrets or ids.
-
-    `assignedToolsIds` and a node's `toolsIds` refer to a tool by its position in `tools`: `tools.0` is the first.
-    """
-
-    tools: list[TemplateTool] | None = None  # type: ignore[assignment]
-
-
-class TemplateIn(WireModel):
-    """The body of POST /v3/agents/import."""
-
-    template: Template
 
 
 class AgentIn(WireModel):

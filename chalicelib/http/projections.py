@@ -1,10 +1,10 @@
 """Selects parts of a stored document by the marks on its model's members."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any, get_args, get_origin
 
-from chalicelib.http.wire import Location, WireModel, marked, read_only_members
+from chalicelib.http.wire import WireModel, marked
 
 
 @cache
@@ -19,47 +19,25 @@ def without_secrets(model: type[WireModel], document: dict[str, Any]) -> dict[st
     Undeclared members may be secret, so they are removed. The same applies to a member that is now declared as an
     object but that an earlier release stored as another type.
     """
-    return _project(model, document, _not_secret)
+    return project(model, document, _not_secret)
 
 
 def public(model: type[WireModel], document: dict[str, Any]) -> dict[str, Any]:
     """Return only the public members of `document`, at any depth."""
-    return _project(model, document, _public_members)
+    return project(model, document, _public_members)
 
 
-def portable(model: type[WireModel], document: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts of `document` that another workspace can use.
-
-    Omit secret members, the document's ids, members that the service sets, and undeclared members, which may be secret.
-    """
-    return _project(model, document, _portable_members)
-
-
-def find_undeclared(model: type[WireModel], document: dict[str, Any], location: Location = ()) -> Iterator[Location]:
-    """Yield the locations of the members in a stored document that the model does not declare."""
-    nested = nested_models(model)
-    for name, value in document.items():
-        if name not in model.model_fields:
-            yield (*location, name)
-        elif name in nested and isinstance(value, dict):
-            yield from find_undeclared(nested[name], value, (*location, name))
-        elif name in nested and isinstance(value, list):
-            for index, one in enumerate(value):
-                if isinstance(one, dict):
-                    yield from find_undeclared(nested[name], one, (*location, name, index))
-
-
-def _project(
+def project(
     model: type[WireModel], document: dict[str, Any], members: Callable[[type[WireModel]], set[str]]
 ) -> dict[str, Any]:
-    """Return these members of `document` and of its nested objects."""
+    """Return the parts of `document` that `members` selects for the model and for the models of nested objects."""
     nested, known = nested_models(model), members(model)
     kept = {name: value for name, value in document.items() if name in known}
     for name in kept.keys() & nested.keys():
         if isinstance(kept[name], list):
-            kept[name] = [_project(nested[name], item, members) for item in kept[name] if isinstance(item, dict)]
+            kept[name] = [project(nested[name], item, members) for item in kept[name] if isinstance(item, dict)]
         elif isinstance(kept[name], dict):
-            kept[name] = _project(nested[name], kept[name], members)
+            kept[name] = project(nested[name], kept[name], members)
         else:
             del kept[name]
     return kept
@@ -73,11 +51,6 @@ def _not_secret(model: type[WireModel]) -> set[str]:
 @cache
 def _public_members(model: type[WireModel]) -> set[str]:
     return marked(model, "x-public")
-
-
-@cache
-def _portable_members(model: type[WireModel]) -> set[str]:
-    return _not_secret(model) - marked(model, "x-own-id") - read_only_members(model)
 
 
 @cache

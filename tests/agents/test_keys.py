@@ -126,7 +126,6 @@ def test_other_text_is_refused_by_rule(api: Api, agent_id: str, text: str) -> No
     tried = {
         "SECRET_API_KEY": [v2_write(api, text), api.post("/v2/agents/new", {"SECRET_API_KEY": text})],
         "agent.SECRET_API_KEY": [v3_write(api, text), api.post("/v3/agents", {"agent": {"SECRET_API_KEY": text}})],
-        "template.SECRET_API_KEY": [api.post("/v3/agents/import", {"template": {"SECRET_API_KEY": text}})],
     }
     for path, answers in tried.items():
         assert [(answer.status, answer.json["issues"]) for answer in answers] == [
@@ -255,14 +254,6 @@ def test_no_key_has_the_hash_of_another_row(monkeypatch: pytest.MonkeyPatch) -> 
     tokens.conversation_fingerprint("k" * 32, "ann")
     assert len(hashed) == 1
     assert [text for text in hashed if tokens.is_well_formed(text)] == []
-
-
-def test_a_clone_gets_a_key_of_its_own(api: Api, agent_id: str) -> None:
-    v2_write(api, "k" * 32)
-    clone = api.post("/v3/agents/support/clone").data
-    assert tokens.kind(clone["SECRET_API_KEY"]) == tokens.AGENT
-    assert "SECRET_API_KEY" not in api.get("/v3/agents/support/template").data
-    assert status_with("k" * 32, f"/v2/agents/{clone['id']}") == 403
 
 
 @every_key

@@ -9,7 +9,6 @@ from tests import extensions
 from tests.bad_input.service import CANARY, NUMBER, WITH_BODY
 from tests.builders import webhook_body
 
-PLACE = "must be a tool's position in tools, such as tools.0"
 TEXT, NUM, FLAG, LIST, OBJECT = (
     f"must be {kind}" for kind in ("a string", "a number", "a boolean", "an array", "an object")
 )
@@ -73,21 +72,6 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"agent": {}, "unknown": CANARY}, "unknown", UNKNOWN),
         ({"agent": {"unknown": CANARY}}, "agent.unknown", UNKNOWN),
         ({"agent": {"SECRET_API_KEY": NUMBER}}, "agent.SECRET_API_KEY", TEXT),
-    ],
-    "POST /v3/agents/import": [
-        ({}, "template", MISSING),
-        ({"template": [CANARY]}, "template", OBJECT),
-        ({"template": {}, "agent": CANARY}, "agent", UNKNOWN),
-        ({"template": {"unknown": CANARY}}, "template.unknown", UNKNOWN),
-        ({"template": {"title": NUMBER}}, "template.title", TEXT),
-        ({"template": {"tools": [{"name": NUMBER}]}}, "template.tools.0.name", TEXT),
-        ({"template": {"tools": [{"name": "book", "unknown": CANARY}]}}, "template.tools.0.unknown", UNKNOWN),
-        ({"template": {"assignedToolsIds": [CANARY]}}, "template.assignedToolsIds.0", PLACE),
-        (
-            {"template": {"nodes": [{"toolsIds": ["tools.0", CANARY]}], "tools": [{"name": "book"}]}},
-            "template.nodes.0.toolsIds.1",
-            PLACE,
-        ),
     ],
     "PATCH /v3/agents/{agent_id}": [
         ({}, "agent", MISSING),

@@ -8,6 +8,7 @@ Each member of `support` is optional:
 - `TESTED_PARAMETERS`, `TESTED_SAVES`: query parameters, and operations with `If-Match`, that the extension's own tests
   cover.
 - `COSTS`: arguments of `Case` in `operation_cases`; `cost_values(api)` returns their path values.
+- `CREATION_COSTS`: arguments of `Case` in `operation_cases`, for operations that create core records.
 - `CREATED_BY`, `RECORDS`, `REPEATED`: entries of `operations.CREATED_BY`, arguments of `Record` in `test_preconditions`
   and of `Case` in `replay_cases`.
 - `LISTS`, `PAGE_COSTS`: entries of `LISTS` in `test_longest_ids` and of `PAGES` in `test_growing_lists`.
@@ -16,6 +17,7 @@ Each member of `support` is optional:
 - `QUEUES`: the names of the extension's queues.
 - `wrong_members()`: entries of `WRONG` in `bad_input.wrong_members`.
 - `reach_limits(patch)`: makes every request that creates a record exceed its limit.
+- `reach_record_limits(patch)`: makes every request that creates core records exceed the limit of their size.
 - `populate(workspace_id, ids, mark)`: creates the records that its operations need.
 - `queue_functions(workspace_id, agent_id, client_id)`: returns the queue functions by name, each with a message of each
   kind.

@@ -66,8 +66,6 @@ CASES = [
     Case("agent create", "POST /v3/agents", {"agent": {"title": "New"}}),
     Case("agent change", "PATCH /v3/agents/{agent_id}", {"agent": {"title": "v3", "nodes": [{"id": "a"}]}}),
     Case("agent key clear", "PATCH /v3/agents/{agent_id}", {"agent": {"SECRET_API_KEY": None}}),
-    Case("agent clone", "POST /v3/agents/{agent_id}/clone"),
-    Case("agent import", "POST /v3/agents/import", body_of("POST /v3/agents/import")),
     Case("agent create v2", "POST /v2/agents/{agent_id}", {"title": "New"}, {"agent_id": "new"}),
     Case("agent save v2", "POST /v2/agents/{agent_id}", {"title": "v2"}),
     Case("tool create", "POST /v3/agents/{agent_id}/tools", {"tool": {"name": "New", "fields": [{"key": "x"}]}}),

@@ -46,7 +46,6 @@ def test_each_route_lists_what_it_ignores(api: Api, agent_id: str) -> None:
         "agent.ID", "agent.ownerID", "agent.tools.0.agentId", "agent.tools.0.variablesIds",
     ]  # fmt: skip
     assert paths(api.patch("/v3/agents/support", {"agent": agent})) == ["agent.ID", "agent.ownerID", "agent.tools"]
-    assert paths(api.post("/v3/agents/import", {"template": {"id": "x"}})) == ["template.id"]
     state = api.post(STATE, {"turns": [], "metadata": {"messagesNum": 5, "ID": "x", "userName": "Ann"}})
     assert (paths(state), state.json["chatState"]["messagesNum"]) == (["metadata.ID", "metadata.messagesNum"], 0)
     convo = {"conversation": {"lastModified": 1, "messagesNum": 1}}
@@ -85,7 +84,6 @@ def test_the_name_of_a_new_tool_is_required(api: Api, agent_id: str, name: dict[
     before = stored()
     refused(api.post("/v3/agents/support/tools", {"tool": name}), 400, "tool.name")
     refused(api.post("/v3/agents", {"agent": {"tools": [name]}}), 400, "agent.tools.0.name")
-    refused(api.post("/v3/agents/import", {"template": {"tools": [name]}}), 400, "template.tools.0.name")
     assert stored() == before
 
 

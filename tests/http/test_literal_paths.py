@@ -33,7 +33,7 @@ def with_id(literal: str, path: str) -> str:
 
 
 def test_the_collisions_are_known() -> None:
-    assert {("/v3/agents/import", "/v3/agents/{agent_id}")} < set(collisions())
+    assert {("/v3/leads/export", "/v3/leads/{lead_id}")} < set(collisions())
 
 
 def test_no_operation_of_the_specification_is_unreachable_for_any_id() -> None:
@@ -64,17 +64,6 @@ def test_every_other_method_reaches_the_view_of_the_id(
         assert costs[0] == costs[1]
 
 
-def test_an_agent_with_the_id_of_a_word_is_read_changed_and_deleted(api: Api) -> None:
-    api.post("/v2/agents/import", {"title": "Import"})
-    path = "/v3/agents/import"
-    assert api.get(path).data["title"] == "Import"
-    assert api.patch(path, {"agent": {"title": "Changed"}}).data["title"] == "Changed"
-    assert api.get(path + "/tools").data == []
-    assert api.post(path, {"template": {"title": "Other"}}).data["id"] != "import"
-    assert api.delete(path).status == 200
-    assert api.get(path).status == 404
-
-
 @pytest.mark.parametrize("word", ["search", "export"])
 def test_a_conversation_with_the_id_of_a_word_is_changed_and_deleted(api: Api, agent_id: str, word: str) -> None:
     api.post(f"/agents/support/interact/{word}/state", {"metadata": {"userName": "Ann"}})
@@ -84,16 +73,8 @@ def test_a_conversation_with_the_id_of_a_word_is_changed_and_deleted(api: Api, a
     assert api.delete(path).status == 404
 
 
-def test_scopes_and_keys_are_those_of_the_view(api: Api, agent_id: str) -> None:
-    api.post("/v2/agents/import", {})
-    scoped = Api(api.post("/v3/tokens", {"token": {"name": "t", "scopes": ["tools:read"]}}).data["token"])
-    assert scoped.get("/v3/agents/import").status == 403
-    assert Api().get("/v3/agents/import").status == 401
-    assert Api(api.get("/v2/agents/support").json["SECRET_API_KEY"]).delete("/v3/agents/import").status == 403
-
-
 def test_a_method_that_no_view_has_is_405(api: Api) -> None:
-    assert api.call("PUT", "/v3/agents/import", {}).status == 405
+    assert api.call("PUT", "/v3/leads/export", {}).status == 405
     assert api.call("DELETE", "/v3/convos", None).status == 405
 
 

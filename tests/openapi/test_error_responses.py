@@ -12,7 +12,6 @@ import pytest
 from app import app
 from chalicelib import clock, errors, ids, storage
 from chalicelib import extensions as enabled
-from chalicelib.agents import copies
 from chalicelib.credentials import store as credentials
 from chalicelib.deletion import cascade
 from chalicelib.http import auth, idempotency, responses
@@ -247,7 +246,7 @@ def test_413_of_a_body_is_returned_only_where_documented(stage: Stage) -> None:
 
 
 def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copies, "MAX_TOOLS", 0)
+    extensions.call("reach_record_limits", monkeypatch)
     # A version may have a record's maximum size, and a restore adds the current secrets.
     secret, tool = LONG[:500_000], stage.known.substitute(IDS["tool_id"])
     stage.api.patch("/v3/agents/support", {"agent": {"chatappToken": secret}})

@@ -80,7 +80,7 @@ _BEFORE = {
 
 # Cases that take effect again if they are repeated without an `Idempotency-Key`.
 NOT_IDEMPOTENT = {
-    "agent create", "agent clone", "agent import", "tool create", "conversation create",
+    "agent create", "tool create", "conversation create",
     "conversation create, second page", "lead create", "webhook create", "webhook rotate",
     "webhook test", "redeliver", "token create", "key rotate", "visitor token create", "visitor token create, edge",
     "client create v3", "client create, put", "organisation create v3", "organisation create, put",

@@ -331,7 +331,6 @@ def test_a_name_has_a_visible_character(name: str, api: Api, agent_id: str) -> N
         (api.post(tools, {"tool": {"name": name}}), "tool.name"),
         (api.patch(f"/v3/tools/{tool}", {"tool": {"name": name}}), "tool.name"),
         (api.post("/v3/agents", {"agent": {"tools": [{"name": name}]}}), "agent.tools.0.name"),
-        (api.post("/v3/agents/import", {"template": {"tools": [{"name": name}]}}), "template.tools.0.name"),
     ]
     for answer, path in answers:
         expected = f"{path} must not be blank."

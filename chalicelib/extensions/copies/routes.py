@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors, storage
-from chalicelib.agents import copies, rendering, store
+from chalicelib.agents import rendering, store
+from chalicelib.extensions.copies import copies
 from chalicelib.http import auth, bodies, json_text, privileges
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import MAX_BODY_BYTES, MAX_BODY_VALUES, Operation
 
 if TYPE_CHECKING:
-    from chalicelib.agents import record, templates
+    from chalicelib.extensions.copies import models, templates
 else:
-    templates = LazyModule("chalicelib.agents.templates")
+    templates = LazyModule("chalicelib.extensions.copies.templates")
 
 routes = Blueprint(__name__)
 
@@ -25,7 +26,7 @@ _AROUND = 100
 
 
 @routes.route("/v3/agents/{agent_id}/clone", methods=["POST"])
-@Operation(data="record.AgentV3", creates=True, warns=True, raises=(errors.NotFound, errors.TooLarge))
+@Operation(data="models.AgentV3", creates=True, warns=True, raises=(errors.NotFound, errors.TooLarge), tag="agents")
 def clone_agent(agent_id: str) -> Response:
     """Create an agent with another agent's members and tools. The new agent and its tools get new ids.
 
@@ -39,7 +40,7 @@ def clone_agent(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/template", methods=["GET"])
-@Operation(data="record.Template", warns=True, raises=(errors.NotFound, errors.TooLarge))
+@Operation(data="models.Template", warns=True, raises=(errors.NotFound, errors.TooLarge), tag="agents")
 def read_template(agent_id: str) -> Response:
     """Read an agent and its tools without secrets or ids, for `POST /v3/agents/import`.
 
@@ -60,12 +61,13 @@ def read_template(agent_id: str) -> Response:
 
 @routes.route("/v3/agents/import", methods=["POST"])
 @Operation(
-    body="record.TemplateIn",
-    data="record.AgentV3",
+    body="models.TemplateIn",
+    data="models.AgentV3",
     creates=True,
     warns=True,
     headers=("Prefer",),
     raises=(store.KeyTaken, errors.TooLarge),
+    tag="agents",
 )
 def import_agent() -> Response:
     """Create an agent and its tools from a template.
@@ -76,7 +78,7 @@ def import_agent() -> Response:
     expire. You may add secrets to a template. Members that are unknown to the service are stored as sent, and
     `warnings` lists them.
     """
-    body: record.TemplateIn = bodies.read()
+    body: models.TemplateIn = bodies.read()
     document = privileges.guard_agent_key({}, templates.members(body.template), f"template.{privileges.AGENT_KEY}")
     copy = templates.create(auth.caller().workspace_id, document, body.template)
     return _created("Agent imported successfully", copy)

@@ -5,12 +5,15 @@ A template refers to a tool by its position in `tools`, such as `tools.0`. It om
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
 from chalicelib import errors, ids
-from chalicelib.agents import copies, forms, store
-from chalicelib.agents.record import AgentV3, Template
+from chalicelib.agents import forms, store
+from chalicelib.extensions.copies import copies
+from chalicelib.extensions.copies.models import AgentV3, Template
 from chalicelib.http import projections
-from chalicelib.http.wire import Location
+from chalicelib.http.wire import Location, WireModel, marked, read_only_members
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 from chalicelib.tools.models import Tool
@@ -23,15 +26,15 @@ _PLACE_RULE = "must be a tool's position in tools, such as tools.0"
 def of(agent: Document, tool_documents: list[Document], tool_ids: list[str]) -> Document:
     """Build an agent's template from its document and its tools' documents and ids."""
     places = {tool_id: f"tools.{place}" for place, tool_id in enumerate(tool_ids)}
-    members = projections.portable(AgentV3, agent)
+    members = _portable(AgentV3, agent)
     template = copies.with_references(members, lambda tool_id, path: places.get(tool_id))
-    portable_tools = [_with_name(projections.portable(Tool, tool)) for tool in tool_documents]
+    portable_tools = [_with_name(_portable(Tool, tool)) for tool in tool_documents]
     return {**template, "tools": portable_tools} if portable_tools else template
 
 
 def omitted(agent: Document) -> Iterator[Location]:
     """Yield the locations of unknown members. They may be secret, so templates omit them."""
-    return projections.find_undeclared(AgentV3, agent)
+    return _find_undeclared(AgentV3, agent)
 
 
 def members(template: Template) -> Document:
@@ -67,3 +70,31 @@ def _tool_at(new_tools: list[tools.ToolRow], place: str, path: str) -> str:
     if match is None or int(match[1]) >= len(new_tools):
         raise errors.Invalid.member(f"template.{path}", _PLACE_RULE)
     return new_tools[int(match[1])].tool_id
+
+
+def _portable(model: type[WireModel], document: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of `document` that another workspace can use.
+
+    Omit secret members, the document's ids, members that the service sets, and undeclared members, which may be secret.
+    """
+    return projections.project(model, document, _portable_members)
+
+
+@cache
+def _portable_members(model: type[WireModel]) -> set[str]:
+    omitted = projections.secret_members(model) | marked(model, "x-own-id") | read_only_members(model)
+    return model.model_fields.keys() - omitted
+
+
+def _find_undeclared(model: type[WireModel], document: dict[str, Any], location: Location = ()) -> Iterator[Location]:
+    """Yield the locations of the members in a stored document that the model does not declare."""
+    nested = projections.nested_models(model)
+    for name, value in document.items():
+        if name not in model.model_fields:
+            yield (*location, name)
+        elif name in nested and isinstance(value, dict):
+            yield from _find_undeclared(nested[name], value, (*location, name))
+        elif name in nested and isinstance(value, list):
+            for index, entry in enumerate(value):
+                if isinstance(entry, dict):
+                    yield from _find_undeclared(nested[name], entry, (*location, name, index))

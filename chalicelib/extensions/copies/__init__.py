@@ -1,0 +1,1 @@
+"""The copies extension: clones of agents, and templates that copy an agent to another workspace."""
