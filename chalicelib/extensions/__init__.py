@@ -92,6 +92,12 @@ def functions() -> Iterator[Any]:
     return (extension.load(reference) for extension in enabled() for reference in extension.functions)
 
 
+def files(name: str) -> Iterator[Path]:
+    """Yield the enabled extensions' files with this name, such as `examples.json`."""
+    paths = (Path(__file__).parent / extension.name / name for extension in enabled())
+    return (path for path in paths if path.exists())
+
+
 @cache
 def followers(table: str) -> tuple[str, ...]:
     """Return the names of the extensions that follow a table's stream."""

@@ -21,11 +21,7 @@ class Example(NamedTuple):
     answer: dict[str, Any] | None = None
 
 
-FILES = [Path(__file__).with_suffix(".json")] + [
-    path
-    for extension in extensions.enabled()
-    if (path := Path(extensions.__file__).parent / extension.name / "examples.json").exists()
-]
+FILES = [Path(__file__).with_suffix(".json"), *extensions.files("examples.json")]
 _READ: dict[str, Any] = {view: read for file in FILES for view, read in json.loads(file.read_text("utf-8")).items()}
 
 

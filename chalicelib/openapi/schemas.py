@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from chalicelib import extensions
 from chalicelib.openapi.text import without_sections
 
 Schema = dict[str, Any]
@@ -22,13 +23,13 @@ Schema = dict[str, Any]
 _PREFIX = "#/components/schemas/"
 
 
-def _read(name: str) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text("utf-8"))
+def _read(path: Path) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(path.read_text("utf-8"))
     return read
 
 
 # Parts of the document that cannot be derived from the code: error schemas and response headers.
-COMPONENTS = _read("components.json")
+COMPONENTS = _read(Path(__file__).with_name("components.json"))
 _HIDDEN = "Hidden from access tokens with scopes."
 # Text members with a matching name contain a time in ISO 8601.
 _MOMENT = re.compile(r"at|\w+(At|Until)")
@@ -124,12 +125,15 @@ def _annotate(member: str, schema: Schema, note: Schema) -> Schema:
 
 @cache
 def notes() -> dict[str, dict[str, Any]]:
-    """Return the notes in `members.json` by model and member: rules that the wire models' types cannot express.
+    """Return the notes by model and member: rules that the wire models' types cannot express.
+
+    `members.json` in this folder and in the extension folders contains the notes.
 
     A note is a description, the known values of an open enumeration (section 2 of the specification), or part of the
     schema. A model that sets `like` also gets the notes of the model that `like` names.
     """
-    return _read("members.json")
+    files = (Path(__file__).with_name("members.json"), *extensions.files("members.json"))
+    return {model: members for file in files for model, members in _read(file).items()}
 
 
 def notes_of(model: str) -> dict[str, Schema]:
