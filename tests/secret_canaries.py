@@ -32,6 +32,7 @@ from tests.webhooks import pipeline
 
 CANARY = "Canary7f3a91"
 STATE = "/agents/support/interact/user-1/state"
+MESSAGES = "/agents/support/interact/user-2/messages"
 NOISE = b64encode(random.Random(0).randbytes(450_000)).decode()  # too large for one item, even compressed
 SECRET = re.compile(r"(KEY|Key|Token|Secret|Password)$")
 SECRET_MEMBERS = {
@@ -243,6 +244,7 @@ def client_errors(api: Api) -> Iterator[Answer]:
     yield api.post("/v3/leads", lead_body(f"{CANARY}#", email=[CANARY]))
     yield api.post("/v3/leads", lead_body("unknown", email=CANARY))
     yield api.post(STATE, {"turns": [{"messages": [{"item": {"text": CANARY * 200_000}}]}]})
+    yield api.post(MESSAGES, {"messages": [{"item": {"text": CANARY}}], "inReplyTo": CANARY})
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
     yield api.post(STATE, {"turns": [{"messages": [{"item": {"text": CANARY}}, {}]}]})
 

@@ -5,6 +5,7 @@ records. A rejected request changes nothing in any table. An accepted request ne
 other workspace. The response for another workspace's record is the same as for an unknown record.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import combinations
@@ -23,7 +24,7 @@ from tests.conftest import PassTime
 from tests.engines import new_engine
 from tests.guarantees import CaseCounter
 from tests.moto_tables import items, restore, snapshot
-from tests.operations import CREATED_WHEN_NAMED, GUARDED, ROUTES, STATE, named, populate, send
+from tests.operations import CREATED_WHEN_NAMED, GUARDED, MESSAGES, ROUTES, STATE, named, populate, send
 from tests.selection import first_case, one_of_each
 
 pytestmark = pytest.mark.guarantee("isolated")
@@ -252,6 +253,23 @@ def crossing_status(name: str, caller: str, crossed: frozenset[str]) -> int:
     if status == 200 and crossed & OWN[caller]:
         return 403
     return 404 if status == 200 and not crossed <= CREATED_WHEN_NAMED.get(name, set()) else status
+
+
+@pytest.mark.parametrize("name", [MESSAGES, "POST /v3/agents/{agent_id}/convos/{convo_id}/messages"])
+def test_a_rejected_reply_shows_only_the_caller_s_conversation(
+    stage: Stage, count_cases: CaseCounter, name: str
+) -> None:
+    ours, theirs = stage.ours, stage.theirs
+    everything = items()
+    for caller in (one for one in OPENS if expected_status(name, one) == 200):
+        for seen in ("unknown", theirs.only["message_id"]):
+            body = json.dumps({"messages": [{}], "inReplyTo": seen})
+            answer = send(name, ours.headers[caller], ours.ids, body=body)
+            assert (answer.status, answer.json["code"]) == (409, "OUTDATED"), caller
+            assert answer.json["conversation"]["newest"]["mid"] == ours.ids["message_id"], caller
+            assert leaked(answer, theirs, {}) == [], caller
+    assert items() == everything
+    count_cases(states=2 * len(OPENS))
 
 
 REVOCATIONS = {

@@ -1,14 +1,13 @@
 """Routes that append, change, replace and delete a conversation's messages."""
 
 import json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors
 from chalicelib.agents import store as agents
-from chalicelib.conversations import records, store, transcript, visitors
+from chalicelib.conversations import records, reply_check, store, transcript, visitors
 from chalicelib.conversations.rendering import RESERVED_BYTES
 from chalicelib.conversations.state import (
     MAX_BODY_BYTES,
@@ -34,20 +33,19 @@ else:
 routes = Blueprint(__name__)
 
 _ADDED = "Messages added successfully"
+_ADD_ERRORS = (errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached, *reply_check.ERRORS)
 
 
 @routes.route("/agents/{agent_id}/interact/{user_id}/messages", methods=["POST"], cors=cors.VISITORS)
-@Operation(
-    body="models.NewMessages",
-    data="list[models.Message]",
-    headers=("If-Match",),
-    raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
-)
+@Operation(body="models.NewMessages", data="list[models.Message]", headers=("If-Match",), raises=_ADD_ERRORS)
 def add_messages(agent_id: str, user_id: str) -> Response:
     """Add messages to the end of a conversation. The first message creates the conversation.
 
     A message whose `mid` is already stored is not added again; the response contains the stored message.
     Therefore, requests can be retried safely. A message without `mid` gets a new id.
+
+    With `inReplyTo`, messages are added only to the conversation that their author has seen, and not while a person is
+    chatting. Otherwise, the request fails with 409, and `conversation` contains the state and the newest message.
 
     A visitor token adds messages as the user, so `from` must be `human` or absent. Any other sender is rejected with
     403. The service sets the message's `ts` and ignores its `channel`.
@@ -58,17 +56,13 @@ def add_messages(agent_id: str, user_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["POST"])
-@Operation(
-    body="models.NewMessages",
-    data="list[models.Message]",
-    headers=("If-Match",),
-    raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
-)
+@Operation(body="models.NewMessages", data="list[models.Message]", headers=("If-Match",), raises=_ADD_ERRORS)
 def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
     """Add messages to the end of an existing conversation.
 
     A message whose `mid` is already stored is not added again; the response contains the stored message.
-    Therefore, requests can be retried safely. A message without `mid` gets a new id.
+    Therefore, requests can be retried safely. A message without `mid` gets a new id. `inReplyTo` works as in
+    `POST /agents/{agent_id}/interact/{user_id}/messages`.
     """
     addition = _load(agent_id, convo_id)
     etag.require_match(addition.records.row, "conversation")
@@ -152,9 +146,9 @@ def _save_changed(row: store.ConversationRow, agent: Document, before: State, af
 
 
 class _Addition(NamedTuple):
-    """Messages to add, the agent's document, and the records and index items that were read for the messages."""
+    """The request's body, the agent's document, and the records and index items that were read for the messages."""
 
-    messages: Sequence["models.Message"]
+    body: "models.NewMessages"
     agent: Document
     records: records.AgentAndConversation
     index_rows: transcript.IndexRows
@@ -168,17 +162,18 @@ def _load(agent_id: str, conversation_id: str) -> _Addition:
     loaded = records.load(agent_id, conversation_id, *transcript.index_keys(key.partition, mids))
     agent = loaded.agent.open()
     visitors.require_own(agent, loaded.row)
-    return _Addition(body.messages, agent, loaded, dict(zip(mids, loaded.extra_rows, strict=True)))
+    return _Addition(body, agent, loaded, dict(zip(mids, loaded.extra_rows, strict=True)))
 
 
 def _append(addition: _Addition) -> Response:
     """Stage new messages, and the conversation if it does not exist. Return a response with all messages as stored."""
     agent, row, now = addition.agent, addition.records.row, clock.seconds()
-    new = transcript.new_turns(addition.messages, now)
+    new = transcript.new_turns(addition.body.messages, now)
     before = transcript.read_end(row) if row else empty_state(addition.records.conversation_id)
     stored = transcript.find_stored(row, before, addition.index_rows) if row else {}
     after = transcript.add_turns(before, new, stored, now)
     if after is not before:
+        reply_check.require_turn(addition.body.inReplyTo, row, before)
         check_limits(agent, before, after)
         saved = records.save(addition.records, agent, before, after)
         _require_room(saved, after)

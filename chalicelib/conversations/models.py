@@ -144,6 +144,7 @@ class NewMessages(WireModel):
     """1 to 50 messages to add, in order. A message whose `mid` is already stored is not added again."""
 
     messages: Annotated[list[Message], Field(fail_fast=True, min_length=1, max_length=50)]
+    inReplyTo: OptionalText = None
 
 
 class Messages(WireModel):

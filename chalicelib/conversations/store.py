@@ -29,8 +29,10 @@ _MAX_SUMMARY = 1_024
 # character is escaped.
 _MAX_METADATA = 32_000
 _MAX_METADATA_JSON = 64_000
-# States in which a conversation waits for a person. The inbox lists conversations in these states.
-WAITING_STATES = ("requested_chat", "human-chatting")
+# The state in which a person is chatting, and all states in which a conversation waits for a person. The inbox lists
+# waiting conversations.
+WITH_PERSON = "human-chatting"
+WAITING_STATES = ("requested_chat", WITH_PERSON)
 # Maximum bytes of new messages: encrypted in the conversation's own item, and as JSON in each separate item.
 _MAX_RECEIVED = 40_000
 _MAX_RECEIVED_JSON = 350_000

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 routes = Blueprint(__name__)
 
-_WITH_PERSON, _WITHOUT_PERSON = "human-chatting", "ai-chatting"
+_WITHOUT_PERSON = "ai-chatting"
 _LISTED = "Conversations retrieved successfully"
 
 
@@ -135,7 +135,7 @@ def assign_conversation(agent_id: str, convo_id: str) -> Response:
     is accepted.
     """
     body: models.AssignmentIn = bodies.read()
-    to, state = body.assign.to, body.assign.state or (_WITHOUT_PERSON if body.assign.to is None else _WITH_PERSON)
+    to, state = body.assign.to, body.assign.state or (_WITHOUT_PERSON if body.assign.to is None else store.WITH_PERSON)
     assignee = [clients.key(auth.caller().workspace_id, to)] if to else []
     loaded = records.load(agent_id, convo_id, *assignee)
     row = etag.require_match(loaded.row, "conversation")

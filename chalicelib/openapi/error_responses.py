@@ -9,6 +9,7 @@ from typing import Any
 from chalicelib import errors
 from chalicelib.agents.store import AgentBeingDeleted, KeyTaken
 from chalicelib.clients.store import EmailTaken
+from chalicelib.conversations import reply_check
 from chalicelib.http import etag, idempotency
 from chalicelib.http.operation import Operation
 from chalicelib.ids import IDENTIFIER_RULE
@@ -31,6 +32,8 @@ _GATEWAY_CODES = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
 
 _INVALID_ID = errors.Invalid.member("agent_id", f"must be {IDENTIFIER_RULE}")
 _CHANGED = errors.PreconditionFailed("If-Match does not match the record's current ETag; read it and try again.")
+_NEWEST = {"mid": "m-4", "from": "human", "ts": 1793611800}
+_CHATTING = reply_check.HumanChatting({"state": "human-chatting", "chatAssignedTo": "client-1", "newest": _NEWEST})
 # Examples by status and name. The interaction route returns these errors with its own members.
 _COMMON: dict[int, dict[str, errors.ApiError]] = {
     401: {"token": errors.Unauthorized()},
@@ -45,7 +48,7 @@ _COMMON: dict[int, dict[str, errors.ApiError]] = {
 _OTHER: dict[int, dict[str, errors.ApiError]] = {
     400: {"path": _INVALID_ID, "body": errors.Invalid.member("tool.name", "must be a string")},
     403: {"scope": errors.Forbidden("The access token lacks the scope tools:write.")},
-    409: {"deleting": AgentBeingDeleted(), "email": EmailTaken(), "login": KeyTaken()},
+    409: {"deleting": AgentBeingDeleted(), "email": EmailTaken(), "login": KeyTaken(), "chatting": _CHATTING},
     413: {"record": errors.TooLarge("The record is too large to store.")},
     429: {"limit": errors.LimitReached("A workspace can have 50 webhooks; delete one first.", "webhooks", 50, 50)},
 }

@@ -118,6 +118,7 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"messages": []}, "messages", "must have at least 1 item"),
         ({"messages": [{"item": {"text": CANARY}}] * 51}, "messages", "must have at most 50 items"),
         ({"messages": [{"type": NUMBER}]}, "messages.0.type", TEXT),
+        ({"messages": [{}], "inReplyTo": NUMBER}, "inReplyTo", TEXT),
         ({"messages": [{}], "unknown": CANARY}, "unknown", UNKNOWN),
     ],
     "PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages": [
@@ -130,6 +131,7 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({}, "messages", MISSING),
         ({"messages": CANARY}, "messages", LIST),
         ({"messages": [{"type": NUMBER}]}, "messages.0.type", TEXT),
+        ({"messages": [{}], "inReplyTo": [CANARY]}, "inReplyTo", TEXT),
         ({"messages": [{}], "unknown": CANARY}, "unknown", UNKNOWN),
     ],
     "PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}": [

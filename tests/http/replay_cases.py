@@ -82,6 +82,7 @@ CASES = [
     Case(
         "message add", MESSAGES, {"messages": [message("Hello", mid="m1", **HUMAN), message("More", mid="m2", **HUMAN)]}
     ),
+    Case("message reply", MESSAGES, {"messages": [message("Hi", mid="m2", **{"from": "bot"})], "inReplyTo": "m1"}),
     Case("message create", MESSAGES, {"messages": [message("First", mid="m1", **HUMAN)]}, {"user_id": "new"}),
     Case(
         "message add, long",

@@ -375,6 +375,11 @@ def test_every_error_example_equals_a_real_answer(
         patch.setattr(cascade, "_run", lambda *_: False)
         api.delete("/v3/agents/going")
     answers["Error deleting"] = api.post("/v2/agents/going", {})
+    asked = {"messages": [{"mid": "m-4", "from": "human", "ts": 1793611800}]}
+    api.patch("/v3/agents/support", {"agent": {"messagesLimit": 0}})
+    assert api.post("/agents/support/interact/visitor-1/messages", asked).status == 200
+    reply = {"messages": [{}], "inReplyTo": "m-4"}
+    answers["Error chatting"] = api.post("/agents/support/interact/visitor-1/messages", reply)
     busy_database()
     answers |= {"Error busy": tools(body={"tool": {"name": "x"}}), "InteractionError busy": state()}
     monkeypatch.setattr(auth, "caller", lambda: 1 // 0)

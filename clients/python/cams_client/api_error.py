@@ -1,11 +1,16 @@
 """Exceptions for unsuccessful responses."""
 
+from typing import TYPE_CHECKING
+
 import httpx
 
 from .models.error import Error
 from .models.issue import Issue
 from .models.reached_limit import ReachedLimit
 from .types import Unset
+
+if TYPE_CHECKING:
+    from .models.current_conversation import CurrentConversation
 
 
 class NotModified(Exception):
@@ -48,6 +53,11 @@ class ApiError(Exception):
     def limit(self) -> ReachedLimit | None:
         """The limit that the request would exceed."""
         return None if isinstance(self.envelope.limit, Unset) else self.envelope.limit
+
+    @property
+    def conversation(self) -> "CurrentConversation | None":
+        """The conversation that rejected a reply."""
+        return None if isinstance(self.envelope.conversation, Unset) else self.envelope.conversation
 
     @property
     def request_id(self) -> str | None:

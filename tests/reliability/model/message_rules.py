@@ -2,8 +2,9 @@
 
 from hypothesis import strategies as st
 
+from chalicelib.conversations import reply_check
 from tests.reliability.model import forms
-from tests.reliability.model.answers import Document, Expected, Record, missing, success
+from tests.reliability.model.answers import Document, Expected, Record, Refused, missing, success
 from tests.reliability.model.inbox_rules import CONVERSATION, InboxRules, flat
 from tests.reliability.model.machine import Workspace, conditions, picks, route
 
@@ -16,28 +17,37 @@ _messages = st.lists(
     max_size=3,
     unique_by=lambda message: str(message["mid"]),
 )
+# The value of `inReplyTo`. `_NEWEST` is replaced with the id of the newest message.
+_NEWEST = "newest"
+_seen = st.sampled_from([None, None, _NEWEST, _NEWEST]) | _mids
 
 
 class MessageRules(InboxRules):
     """Rules for message operations. Rules in other modules read the results."""
 
-    @route(f"POST {_MESSAGES}", pick=picks, content=_messages, condition=conditions)
-    def add(self, at: int, caller: str, pick: int, content: list[Document], condition: str | None) -> None:
+    @route(f"POST {_MESSAGES}", pick=picks, content=_messages, condition=conditions, seen=_seen)
+    def add(
+        self, at: int, caller: str, pick: int, content: list[Document], condition: str | None, seen: str | None
+    ) -> None:
         agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
         known = self.state_record(at, agent_id, convo_id)
+        if seen == _NEWEST and known:
+            seen = next((message["mid"] for message in flat(known.document["turns"])), None)
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("conversation", (agent_id, convo_id))
             before = record.document["turns"]
             stored = {turn["messages"]["mid"]: turn for turn in before if "messages" in turn}
-            asked = forms.answer_turns(_turns(content), self.seconds(), workspace.ids)
-            new = [turn for turn in asked if turn["messages"]["mid"] not in stored]
+            turns = forms.answer_turns(_turns(content), self.seconds(), workspace.ids)
+            new = [turn for turn in turns if turn["messages"]["mid"] not in stored]
+            if new and seen is not None:
+                _check_reply(record.document, seen)
             self.keep(workspace, agent_id, record, [*before, *new] if new else before)
-            shown = [flat([stored.get(turn["messages"]["mid"], turn)])[0] for turn in asked]
+            shown = [flat([stored.get(turn["messages"]["mid"], turn)])[0] for turn in turns]
             return Expected(success("Messages added successfully", shown), record)
 
         self.ask(
-            f"POST {_MESSAGES}", at, caller, expected, {"messages": content}, condition, known,
+            f"POST {_MESSAGES}", at, caller, expected, {"messages": content, "inReplyTo": seen}, condition, known,
             agent_id=agent_id, convo_id=convo_id,
         )  # fmt: skip
 
@@ -107,6 +117,19 @@ class MessageRules(InboxRules):
 
 def _turns(content: list[Document]) -> list[Document]:
     return [{"from": one["from"], "messages": [one]} for one in content]
+
+
+def _check_reply(conversation: Document, seen: str) -> None:
+    """Raise Refused unless `seen` is the newest message and no person is chatting."""
+    newest = next(iter(flat(conversation["turns"])), None)
+    current = {name: conversation["metadata"].get(name) for name in ("state", "chatAssignedTo")}
+    current["newest"] = newest and {name: newest.get(name) for name in ("mid", "from", "ts")}
+    for is_broken, error in (
+        (current["state"] == "human-chatting", reply_check.HumanChatting),
+        (newest is None or newest["mid"] != seen, reply_check.Outdated),
+    ):
+        if is_broken:
+            raise Refused(409, error.sentence, code=error.code, conversation=current)
 
 
 def _find(turns: list[Document], mid: str) -> int:

@@ -1,0 +1,66 @@
+"""Decides whether an author may reply: only to the newest message, and not while a person is chatting (`inReplyTo`)."""
+
+from typing import TYPE_CHECKING
+
+from chalicelib import errors
+from chalicelib.conversations import store, transcript
+from chalicelib.conversations.state import State
+from chalicelib.http import privileges
+from chalicelib.http.lazy_module import LazyModule
+from chalicelib.storage import Document
+
+if TYPE_CHECKING:
+    from chalicelib.conversations import models
+else:
+    models = LazyModule("chalicelib.conversations.models")
+
+
+class ReplyRejected(errors.Conflict):
+    """The conversation does not allow the reply. `conversation` saves the author another read.
+
+    It is `{state, chatAssignedTo, newest: {mid, from, ts}}`. Unknown values are None.
+    """
+
+    def __init__(self, conversation: Document) -> None:
+        super().__init__()
+        self.conversation = conversation
+
+    def envelope(self) -> dict[str, object]:
+        """Return the body of the error response, with the conversation."""
+        return {**super().envelope(), "conversation": self.conversation}
+
+
+class Outdated(ReplyRejected):
+    """`inReplyTo` is not the conversation's newest message."""
+
+    code = "OUTDATED"
+    sentence = "inReplyTo is not the newest message; read the new messages before you reply."
+
+
+class HumanChatting(ReplyRejected):
+    """A person is chatting, so replies with `inReplyTo` are rejected."""
+
+    code = "HUMAN_CHATTING"
+    sentence = "A person is chatting in this conversation; do not reply until its state changes."
+
+
+ERRORS = (Outdated, HumanChatting)
+
+
+def require_turn(in_reply_to: str | None, row: store.ConversationRow | None, state: State) -> None:
+    """Raise HumanChatting or Outdated unless an author who last saw the message `in_reply_to` may reply.
+
+    `state` is the row's state. The commit requires the same version of the row, so the decision still holds when the
+    reply is stored. This costs a request only if the newest message spans two items, so it exceeds 8,000 bytes.
+    """
+    if in_reply_to is None:
+        return
+    newest = next(transcript.newest_messages(row), None) if row else None
+    members = {name: state.metadata.get(name) for name in ("state", "chatAssignedTo")}
+    conversation = privileges.visible(members, lambda: models.ConvoMeta) | {
+        "newest": newest and {name: newest.get(name) for name in ("mid", "from", "ts")}
+    }
+    if members["state"] == store.WITH_PERSON:
+        raise HumanChatting(conversation)
+    if newest is None or newest["mid"] != in_reply_to:
+        raise Outdated(conversation)
