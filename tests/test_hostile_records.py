@@ -58,7 +58,7 @@ MEMBERS: tuple[Any, ...] = (
 BATCH = 50
 SEALED = ("document", "summary", "metadata", "load", "convo", "received")
 EVENTS = ("agent_created", "agent_updated", "organisation_created", "client_created", "lead_captured",
-          "message_received")  # fmt: skip
+          "message_received", "conversation_state_changed", "conversation_assigned")  # fmt: skip
 
 
 class Effects:

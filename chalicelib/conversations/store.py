@@ -5,8 +5,9 @@ One item contains a conversation's encrypted metadata and turns. Long transcript
 A sparse index lists a workspace's waiting conversations by activity (`filtered_lists`). The indexes contain only short
 metadata.
 
-The item also contains the last write's new messages, so fan-out needs only the stream record. If these messages do not
-fit into the item, the same transaction stores them in separate items.
+The item also contains the last write's new messages and its handoff, so fan-out needs only the stream record. A handoff
+is a change of the state or the assignee. If the messages do not fit into the item, the same transaction stores them in
+separate items.
 """
 
 from typing import Any
@@ -68,25 +69,27 @@ def is_kept_for(row: ConversationRow, days: int | None) -> bool:
 
 def keep_for(row: ConversationRow, days: int | None) -> None:
     """Stage new retention days. Remove the last write's new messages, so that their events are not sent again."""
-    metadata = {name: value for name, value in read_metadata(row).items() if name != _DAYS}
-    save_metadata(row, metadata | ({_DAYS: days} if days else {}))
+    before = read_metadata(row)
+    after = {name: value for name, value in before.items() if name != _DAYS}
+    save_metadata(row, before, after | ({_DAYS: days} if days else {}))
 
 
 def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document]:
-    """Return a stored item's workspace, agent and conversation ids, and its new messages.
+    """Return a stored item's workspace, agent and conversation ids, and its new messages and handoff.
 
-    The second value is `{messages: [{mid, content, type?, from?, channel?}], first?, agentName?, origin?}`. `first` is
-    the position of the first message among the write's new messages (default 0).
+    The second value is `{messages: [{mid, content, type?, from?, channel?}], first?, agentName?, origin?, handoff?}`.
+    `first` is the position of the first message among the write's new messages (default 0). `handoff` is `{before,
+    after, author}`, where `before` and `after` are `{state, chatAssignedTo}`.
     """
     row = (ConversationRow if image["item"]["S"] == CONVERSATION_ITEM else ReceivedRow).from_raw_data(image)
     return storage.split_key(row.conversation), storage.unseal(row, "received")
 
 
-def save_metadata(row: ConversationRow, metadata: Document) -> None:
+def save_metadata(row: ConversationRow, before: Document, after: Document) -> None:
     """Stage changed metadata without reading the turns. Raise TooLarge if the metadata is too large."""
-    _set_metadata(row, metadata)
-    row.received = None
+    _set_metadata(row, after)
     storage.put(row)
+    _stage_received(row, before, State(after, NO_TURNS))
 
 
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
@@ -98,7 +101,7 @@ def save(row: ConversationRow, before: State, after: State, agent_name: str | No
     storage.put(row)
     if has_new_turns:
         transcript.stage(row, before.turns, after)
-    _stage_new_messages(row, after, agent_name)
+    _stage_received(row, before.metadata, after, agent_name)
 
 
 def delete(row: ConversationRow) -> None:
@@ -148,7 +151,7 @@ def create(
     _set_metadata(row, state.metadata | ({_DAYS: days} if days else {}))
     storage.put(row)
     transcript.stage(row, NO_TURNS, state)
-    _stage_new_messages(row, state, agent_name)
+    _stage_received(row, {}, state, agent_name)
     return row
 
 
@@ -197,15 +200,16 @@ def _too_large() -> errors.TooLarge:
     return errors.TooLarge("metadata must be at most 64,000 bytes of JSON, and 32,000 bytes compressed.")
 
 
-def _stage_new_messages(row: ConversationRow, state: State, agent_name: str | None) -> None:
-    """Put the new messages into the row, or stage separate items if they are too long for it."""
-    row.received = None
+def _stage_received(row: ConversationRow, before: Document, state: State, agent_name: str | None = None) -> None:
+    """Put the new messages and the handoff into the row. Stage separate items if the messages are too long for it."""
+    handoff = _handoff(before, state.metadata)
+    row.received = _seal_received(row, {"messages": [], **handoff}) if handoff else None
     if not state.new_messages:
         return
     if len(state.new_messages) > _MAX_NEW_MESSAGES:
         raise errors.TooLarge(f"A write may add at most {_MAX_NEW_MESSAGES:,} user messages.")
     metadata = {"agentName": agent_name, "origin": state.metadata.get("origin")}
-    sealed = _seal_received(row, {**metadata, "messages": state.new_messages})
+    sealed = _seal_received(row, {**metadata, "messages": state.new_messages, **handoff})
     if len(sealed) <= _MAX_RECEIVED and len(state.new_messages) <= new_messages.MAX_MESSAGES:
         row.received = sealed
         return
@@ -213,6 +217,12 @@ def _stage_new_messages(row: ConversationRow, state: State, agent_name: str | No
     for part in new_messages.split(state.new_messages, _MAX_RECEIVED_JSON):
         storage.put(_received_row(row, write_id, {**metadata, "messages": part, "first": first}))
         first += len(part)
+
+
+def _handoff(before: Document, after: Document) -> Document:
+    """Return `{handoff: {before, after, author}}`, or an empty document if the state and the assignee stay the same."""
+    old, new = ({name: metadata.get(name) for name in ("state", "chatAssignedTo")} for metadata in (before, after))
+    return {} if old == new else {"handoff": {"before": old, "after": new, "author": storage.current_author()}}
 
 
 def _received_row(row: ConversationRow, write_id: str, document: Document) -> ReceivedRow:

@@ -187,5 +187,5 @@ def _save(message: str, row: store.ConversationRow, change: Callable[[Document],
     after = {name: value for name, value in change(before).items() if value is not None}
     if not storage.json_equal(before, after):
         after = with_write_time(after, clock.seconds())
-        store.save_metadata(row, after)
+        store.save_metadata(row, before, after)
     return etag.tagged(responses.success(message, render_v3(row, after)), row)

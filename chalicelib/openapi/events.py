@@ -8,13 +8,21 @@ from chalicelib.webhooks import events
 
 SCHEMAS: dict[str, Schema] = {"MessageChannel": inline(Channel)}
 
-# Delivery headers (Standard Webhooks).
+_MESSAGE_ID = "cams-message-id"
+# Delivery headers: those of Standard Webhooks, and the header of messages.
 PARAMETERS: dict[str, Schema] = {
-    name: {"name": name, "in": "header", "required": True, "description": description, "schema": {"type": "string"}}
+    name: {
+        "name": name,
+        "in": "header",
+        "required": name != _MESSAGE_ID,
+        "description": description,
+        "schema": {"type": "string"},
+    }
     for name, description in (
         ("webhook-id", "The event id, which is the same in all deliveries of the event."),
         ("webhook-timestamp", "The time when the request was sent, in Unix seconds."),
         ("webhook-signature", "`v1,` and a base64 signature. During a rotation, several are separated by spaces."),
+        (_MESSAGE_ID, "The message's `mid`, percent-encoded. Absent if it is longer than 999 characters."),
     )
 }
 
@@ -41,7 +49,11 @@ def _request(event_type: str, of_event: Schema) -> dict[str, Any]:
         "tags": ["webhooks"],
         "summary": f"Receive {event_type}",
         "description": of_event["description"],
-        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in PARAMETERS],
+        "parameters": [
+            {"$ref": f"#/components/parameters/{name}"}
+            for name in PARAMETERS
+            if name != _MESSAGE_ID or event_type == "message_received"
+        ],
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
         "responses": {
             "200": {"description": "The receiver has accepted the event. Any other status means a failed delivery."}

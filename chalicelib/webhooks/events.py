@@ -6,6 +6,7 @@ events only from the change, and reads nothing else. `delivery` adds `workspaceS
 
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple, get_args
+from urllib.parse import quote
 
 from chalicelib.agents.rows import AgentRow, is_agent
 from chalicelib.clients.store import ClientRow
@@ -13,13 +14,14 @@ from chalicelib.conversations import store as conversations
 from chalicelib.conversations.new_messages import Channel
 from chalicelib.leads.store import LeadRow
 from chalicelib.organisations.store import OrganisationRow
-from chalicelib.storage import Document, DocumentRow, json_equal
+from chalicelib.storage import Document, DocumentRow, json_equal, split_author
 from chalicelib.webhooks.change import RowChange
 
 Type = Literal[
     "agent_created", "agent_updated", "agent_deleted", "message_received",
     "organisation_created", "organisation_updated", "organisation_deleted",
     "client_created", "client_updated", "client_deleted", "lead_captured", "webhook_test",
+    "conversation_state_changed", "conversation_assigned",
 ]  # fmt: skip
 TYPES: tuple[str, ...] = get_args(Type)
 TEST = "webhook_test"
@@ -35,17 +37,23 @@ _CHANNELS: dict[str, Channel] = {
     "community": "socialnet",
     "gb-chat": "cloudchat",
 }
+# Event type -> the metadata member that it reports.
+_HANDOFFS = {"conversation_state_changed": "state", "conversation_assigned": "chatAssignedTo"}
 # Maximum characters of a text member other than the message content, because an event must fit into a 400 KB item.
 _MAX_LABEL = 1_000
 
 
 class Event(NamedTuple):
-    """An event in a workspace. `id` and `payload` are the same each time the change is read."""
+    """An event in a workspace. Its members are the same each time the change is read.
+
+    `message_id` is the percent-encoded id of a received message, for a header of the delivery.
+    """
 
     id: str
     workspace_id: str
     type: str
     payload: Document
+    message_id: str | None = None
 
     def __repr__(self) -> str:
         return f"Event({self.type} {self.id})"
@@ -121,19 +129,25 @@ def _lead(change: RowChange) -> Iterator[Event]:
         )
 
 
-def _messages(change: RowChange) -> Iterator[Event]:
+def _conversation(change: RowChange) -> Iterator[Event]:
     if change.new is None or "received" not in change.new:
         return
-    (workspace_id, agent_id, conversation_id), received = conversations.read_received(change.new)
-    origin = received.get("origin")
+    keys, received = conversations.read_received(change.new)
+    yield from _messages(change, keys, received)
+    if handoff := received.get("handoff"):
+        yield from _handoff(change, keys, handoff)
+
+
+def _messages(change: RowChange, keys: list[str], received: Document) -> Iterator[Event]:
+    (workspace_id, agent_id, conversation_id), origin = keys, received.get("origin")
     for position, message in enumerate(received["messages"], received.get("first", 0)):
-        yield _event(
+        event = _event(
             change,
             workspace_id,
             "message_received",
             # The events are one millisecond apart, so that receivers can order messages, and distinguish equal
             # messages.
-            after=position,
+            delay=position,
             part=message["mid"],
             agentId=agent_id,
             agentName=received.get("agentName"),
@@ -143,6 +157,26 @@ def _messages(change: RowChange) -> Iterator[Event]:
             messageType=message.get("type"),
             **{"from": message.get("from")},
         )
+        yield event._replace(message_id=_header_value(message["mid"]))
+
+
+def _handoff(change: RowChange, keys: list[str], handoff: Document) -> Iterator[Event]:
+    (workspace_id, agent_id, conversation_id), old, new = keys, handoff["before"], handoff["after"]
+    author = handoff["author"] and [part[:_MAX_LABEL] for part in split_author(handoff["author"])]
+    for type_, member in _HANDOFFS.items():
+        if old[member] != new[member]:
+            yield _event(
+                change,
+                workspace_id,
+                type_,
+                agentId=agent_id,
+                convoId=conversation_id,
+                before=old[member],
+                after=new[member],
+                state=new["state"],
+                assignee=new["chatAssignedTo"],
+                actor=author and dict(zip(("kind", "id", "name"), author, strict=True)),
+            )
 
 
 _CATALOGUE: dict[str, Callable[[RowChange], Iterator[Event]]] = {
@@ -150,7 +184,7 @@ _CATALOGUE: dict[str, Callable[[RowChange], Iterator[Event]]] = {
     "organisations": _organisation,
     "clients": _client,
     "leads": _lead,
-    "conversations": _messages,
+    "conversations": _conversation,
 }
 
 
@@ -172,12 +206,21 @@ def _without_timestamps(document: Document) -> Document:
 
 
 def _event(
-    change: RowChange, workspace_id: str, type_: str, *, after: int = 0, part: str = "", **payload: Any
+    change: RowChange, workspace_id: str, type_: str, *, delay: int = 0, part: str = "", **payload: Any
 ) -> Event:
-    """Create an event dated `after` milliseconds after the change. `part` distinguishes events in the same change."""
+    """Create an event dated `delay` milliseconds after the change. `part` distinguishes events in the same change."""
     members = {name: _truncated(name, value) for name, value in payload.items() if value is not None}
-    created_at = change.milliseconds + after
+    created_at = change.milliseconds + delay
     return Event(change.event_id(type_ + part, created_at), workspace_id, type_, {**members, "createdAt": created_at})
+
+
+def _header_value(mid: str) -> str | None:
+    """Return a percent-encoded message id, or None if the header would be too long for a receiver.
+
+    Stored ids are truncated to 1,000 characters, so a shorter value always contains the complete id.
+    """
+    value = quote(mid, safe="")
+    return value if len(value) < _MAX_LABEL else None
 
 
 def _truncated(name: str, value: Any) -> Any:

@@ -37,7 +37,7 @@ def fan_out_agents(event: DynamoDBEvent) -> Failures:
 
 @functions.on_dynamodb_record(settings.stream("conversations"), _MAX_CONVERSATIONS, _START, "fan_out_conversations")
 def fan_out_conversations(event: DynamoDBEvent) -> Failures:
-    """Fan out conversation changes: the messages that the conversations received."""
+    """Fan out conversation changes: received messages, and changes of the state and the assignee."""
     return _fan_out("conversations", event)
 
 

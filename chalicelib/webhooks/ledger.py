@@ -31,7 +31,7 @@ PENDING, DELIVERED, FAILED, UNKNOWN, EXPIRED = STATUSES = ("pending", "delivered
 
 
 class EventRow(SealedRow):
-    """An event: `{type, payload}`, the request body except for `workspaceSecret`."""
+    """An event: `{type, payload, messageId?}`, the request body except for `workspaceSecret`, and a header's value."""
 
     class Meta:
         table_name = storage.table("events")
@@ -110,7 +110,8 @@ def _row(event: Event) -> EventRow:
         event.id,
         expires_at=clock.to_datetime(clock.seconds() + retry_policy.KEPT_DAYS * _DAY_SECONDS),
     )
-    row.seal({"type": event.type, "payload": event.payload})
+    message_id = {} if event.message_id is None else {"messageId": event.message_id}
+    row.seal({"type": event.type, "payload": event.payload, **message_id})
     return row
 
 
@@ -120,7 +121,7 @@ def event_key(workspace_id: str, event_id: str) -> storage.Key:
 
 
 def find_event(workspace_id: str, event_id: str) -> Document | None:
-    """Return an event as `{type, payload}`, or None after it has expired."""
+    """Return an event's document, or None after it has expired."""
     row = storage.find(EventRow, _partition(workspace_id, event_id), event_id)
     return row.open() if row else None
 

@@ -91,7 +91,8 @@ _CORE = (
     ),
     # The same table contains tools, which have no events.
     _fan_out("agents", event_filter={"dynamodb": {"Keys": {"item": {"S": [{"prefix": "agent#"}]}}}}),
-    # Most conversation writes are TTL deletions or contain no received message. The filter drops these writes.
+    # Most conversation writes are TTL deletions, or contain neither a received message nor a handoff. The filter drops
+    # these writes.
     _fan_out(
         "conversations",
         parallelization=4,

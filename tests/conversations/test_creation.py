@@ -62,7 +62,8 @@ def test_a_stored_number_of_messages_of_a_new_conversation_is_harmless(
     created = api.post("/v3/agents/support/convos", {"conversation": {}}).data["id"]
     with storage.unit_of_work():
         row: Any = storage.find(*store.key(workspace.workspace_id, "support", created)[:3])
-        store.save_metadata(row, {**store.read_metadata(row), "messagesNum": number})
+        before = store.read_metadata(row)
+        store.save_metadata(row, before, {**before, "messagesNum": number})
     path = f"/v3/agents/support/convos/{created}"
     assert (api.get(path).status, api.get(f"{path}/messages").data) == (200, [])
     answer = api.post(f"/agents/support/interact/{created}/state", {"turns": turns(message("a"))})

@@ -30,13 +30,13 @@ def test_the_initial_message_count_of_a_new_conversation_does_not_lift_a_limit(a
 def test_only_the_last_removed_messages_are_remembered(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(new_messages, "_MAX_DIGESTS", 20)
     brought: list[list[str]] = []
-    stage = store._stage_new_messages
+    stage = store._stage_received
 
-    def recording(row: Any, state: Any, name: Any) -> None:
+    def recording(row: Any, before: Any, state: Any, name: Any) -> None:
         brought.append([one["mid"] for one in state.new_messages])
-        stage(row, state, name)
+        stage(row, before, state, name)
 
-    monkeypatch.setattr(store, "_stage_new_messages", recording)
+    monkeypatch.setattr(store, "_stage_received", recording)
 
     def send(*numbers: int) -> None:
         api.post(STATE, {"turns": turns(*(message(str(number)) for number in numbers))})

@@ -102,6 +102,7 @@ EVENTS = {
     "message add": ["message_received"],
     "post /v3/agents/{agent_id}/convos/{convo_id}/messages": ["message_received"],
     "message create": ["message_received"],
+    "conversation assign": ["conversation_state_changed", "conversation_assigned"],
     "client create": ["client_created"],
     "client save": ["client_updated"],
     "client delete": ["client_deleted"],

@@ -22,8 +22,12 @@ def ok(answer: Any) -> Any:
     return answer.json
 
 
-def test_there_are_exactly_the_twelve_types_of_the_specification() -> None:
-    assert len(events.TYPES) == 12
+ADDITIONAL = ("conversation_state_changed", "conversation_assigned")
+
+
+def test_there_are_exactly_the_twelve_types_of_the_specification_and_two_more() -> None:
+    assert len(events.TYPES) == 12 + len(ADDITIONAL)
+    assert events.TYPES[12:] == ADDITIONAL
     assert {*events.TYPES} == {events.TEST, *(type_ for type_, *_ in STORY)}
 
 

@@ -257,4 +257,5 @@ def test_the_events_of_a_workspace_are_spread_over_partitions(
     assert {one.partition("#")[0] for one in sizes} == {workspace.workspace_id}
     clear_caches()
     event = pipeline.events_of(records)[0]
-    assert ledger.find_event(workspace.workspace_id, event.id) == {"type": event.type, "payload": event.payload}
+    document = {"type": event.type, "payload": event.payload, "messageId": event.message_id}
+    assert ledger.find_event(workspace.workspace_id, event.id) == document
