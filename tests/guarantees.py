@@ -35,6 +35,7 @@ GUARANTEES = {
     "whole": "A write is applied completely or not at all, wherever the process stops",
     "repeated": "A `POST`, `PUT` or `PATCH` with an `Idempotency-Key` takes effect once",
     "matched": "A save with `If-Match` never overwrites a change that its sender has not seen",
+    "voice": "A reply with `inReplyTo` directly follows the message it names, and never an acknowledged takeover",
     "once": "Each webhook is sent at most once; its outcome is listed",
     "model": "Every response equals that of a reference model",
     "any": "Any JSON value in an open member is returned unchanged",
