@@ -36,7 +36,7 @@ def new_id() -> str:
 def id_at(unix_milliseconds: int, low_bits: int) -> str:
     """Return the ULID for a time and 80 bits. Equal arguments give the same ULID, so repeated work is idempotent."""
     number = (unix_milliseconds << 80) | low_bits
-    return "".join(CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
+    return "".join([CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5)])
 
 
 def timestamp_of(identifier: str) -> int:

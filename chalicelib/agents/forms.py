@@ -23,6 +23,9 @@ _PLATFORMS = ("vf", "vg")
 _V2, _V3 = frozenset(AgentV2.model_fields), frozenset(AgentV3.model_fields)
 _READ_ONLY = read_only_members(AgentV3)
 _V2_ONLY, _V3_ONLY = _V2 - _V3, _V3 - _V2
+_V2_NAMES = {stored: name for name, stored in _RENAMED.items()}
+# Stored members that the v2 form omits, or represents differently.
+_OMITTED = _V3 - SharedMembers.model_fields.keys() - _V2_NAMES.keys()
 
 
 def merge_v3(document: Document, change: AgentV3, path: str = "agent") -> Document:
@@ -53,9 +56,7 @@ def merge_v2(document: Document, change: AgentV2) -> Document:
 
 def v2_form(document: Document) -> Document:
     """Return the document in the v2 form. Omit a platform or theme that v2 cannot represent."""
-    projection = {name: document[name] for name in SharedMembers.model_fields if name in document}
-    projection |= {name: document[stored] for name, stored in _RENAMED.items() if stored in document}
-    projection |= {name: value for name, value in document.items() if name not in _V3}
+    projection = {_V2_NAMES.get(name, name): value for name, value in document.items() if name not in _OMITTED}
     if document.get("agentPlatform") in _PLATFORMS:
         projection["agentPlatform"] = document["agentPlatform"]
     theme = _theme(document.get("customThemeJSONString"))

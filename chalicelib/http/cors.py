@@ -32,16 +32,12 @@ def _allowing(origin: str) -> CORSConfig:
 CORS = _allowing(settings.cors_origin()) if settings.cors_origin() else None
 PREFIXES = ("/v2/agents/", "/agents/")
 VISITORS = _allowing("*")
-_BEGINNING = "Access-Control-"
 
 
 def allow_pages(request: Request, get_response: Callable[[Request], Response]) -> Response:
     """Set a response's CORS headers. This middleware encloses `envelope`, so error responses also get the headers."""
     response = get_response(request)
-    headers = response.headers
-    if request.path in auth.VISITOR_ROUTES:  # replaces the preflight headers that Chalice sets
-        headers = {name: value for name, value in headers.items() if not name.startswith(_BEGINNING)}
-    response.headers = {**_headers_for(request), **headers}
+    response.headers = {**_headers_for(request), **response.headers}
     return response
 
 

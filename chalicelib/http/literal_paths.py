@@ -1,21 +1,51 @@
-"""Handles ids that equal a word in another route, such as an agent whose id is `import` (`/v3/agents/import`).
+"""The Chalice app, and ids that equal a word in another route, such as the agent id `import` (`/v3/agents/import`).
 
 API Gateway prefers the literal route. If that route lacks a method, the method belongs to the route with the variable.
 `chalice_guard` declares these methods to API Gateway, and `Service` calls the view of the route with the variable.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
-from chalice.app import Chalice
+from chalice.app import Chalice, Request, Response, RestAPIEventHandler
+
+
+class _Views(RestAPIEventHandler):
+    """Runs the views. No response is binary, and the middleware `cors.allow_pages` sets all CORS headers."""
+
+    def _validate_binary_response(self, *_: Any) -> bool:
+        return True
+
+    def _cors_enabled_for_route(self, *_: Any) -> bool:
+        return False
 
 
 class Service(Chalice):
-    """A Chalice app in which a literal path's missing methods reach the route with the variable."""
+    """A Chalice app in which a literal path's missing methods reach the route with the variable.
+
+    Chalice would build the middleware chain in each request.
+    """
 
     def __call__(self, event: Any, context: Any) -> dict[str, Any]:
         """Handle an HTTP request event."""
-        return super().__call__(with_variable(self.routes, event), context)
+        self.current_request = Request(with_variable(self.routes, event), context)
+        return self._answer(self.current_request).to_dict()
+
+    @cached_property
+    def _answer(self) -> Callable[[Request], Response]:
+        views = self._views()
+        middlewares = [views._global_error_handler, *self._get_middleware_handlers("http")]
+        chain: Callable[[Request], Response] = views._build_middleware_handlers(middlewares, self._run_view)
+        return chain
+
+    def _run_view(self, request: Request) -> Response:
+        views = self._views()
+        views.current_request = request
+        return views._main_rest_api_handler(request.to_original_event(), request.lambda_context)
+
+    def _views(self) -> _Views:
+        return _Views(self.routes, self.api, self.log, self.debug)
 
 
 def with_variable(routes: Mapping[str, Container[str]], event: Any) -> Any:
