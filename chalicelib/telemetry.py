@@ -99,7 +99,7 @@ def log_request(request: Request, get_response: Callable[[Request], Response]) -
     request_id = request.context.get("requestId") or getattr(request.lambda_context, "aws_request_id", None)
     start = clock.monotonic()
     set_request_id(request_id)
-    with client.metered() as meter, client.request_deadline():
+    with client.metered() as meter:
         response = get_response(request)
     if request_id:
         response.headers[_HEADER] = request_id

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from pynamodb.expressions.condition import Condition
 
 from chalicelib import errors
-from chalicelib.storage.client import TransactionConflict, connection, translate_errors
+from chalicelib.storage.client import TransactionConflict, send, translate_errors
 from chalicelib.storage.retries import pause
-from chalicelib.storage.rows import AnyRow, Key
+from chalicelib.storage.rows import AnyRow, Key, Row
 
 _ATTEMPTS = 12
 _BATCH = 100  # DynamoDB's item limit for BatchGetItem
@@ -21,8 +21,7 @@ def find(row: type[AnyRow], partition: str, sort: str | None = None, *, consiste
     """Return the item with this key, or None. This costs one request. Eventual consistency halves the cost."""
     key = row.raw_key(partition, sort)
     arguments = {"TableName": row.Meta.table_name, "Key": key, "ConsistentRead": consistent}
-    with translate_errors():
-        item = connection.dispatch("GetItem", arguments).get("Item")
+    item = send("GetItem", arguments).get("Item")
     return row.from_raw_data(item) if item else None
 
 
@@ -40,8 +39,7 @@ def find_serializable(key: Key) -> Any:
     arguments = {"TransactItems": [{"Get": get}]}
     for attempt in range(_ATTEMPTS):
         try:
-            with translate_errors():
-                (response,) = connection.dispatch("TransactGetItems", arguments)["Responses"]
+            (response,) = send("TransactGetItems", arguments)["Responses"]
         except TransactionConflict:
             pause(attempt)
         else:
@@ -55,15 +53,11 @@ def find_many(keys: Sequence[Key]) -> list[Any]:
     This costs one request per 100 distinct keys, plus one for each batch of unprocessed keys. If a table has a strongly
     consistent key, all its keys are read like that. Raise Unavailable after twelve requests for the same batch.
     """
-    items: dict[_Identity, dict[str, Any]] = {}
-    reads = [
-        _ItemRead(key.row.Meta.table_name, key.row.raw_key(key.partition, key.sort), key.consistent) for key in keys
-    ]
-    distinct = [*{_identity(read.table, read.key, read.key): read for read in reads}.values()]
+    items: dict[_Place, dict[str, Any]] = {}
+    distinct = [*{_place(key): key for key in keys}.values()]
     for start in range(0, len(distinct), _BATCH):
         items |= _batch(distinct[start : start + _BATCH])
-    in_order = (items.get(_identity(read.table, read.key, read.key)) for read in reads)
-    return [item and key.row.from_raw_data(item) for key, item in zip(keys, in_order, strict=True)]
+    return [(item := items.get(_place(key))) and key.row.from_raw_data(item) for key in keys]
 
 
 def find_written(keys: Sequence[Key]) -> list[Any]:
@@ -78,33 +72,31 @@ def find_written(keys: Sequence[Key]) -> list[Any]:
     return items
 
 
-_Identity = tuple[str, ...]
-_RawKey = dict[str, dict[str, str]]
+_Place = tuple[str, str, str | None]  # the table, the partition key, and the sort key if the table has one
 
 
-class _ItemRead(NamedTuple):
-    table: str
-    key: _RawKey
-    consistent: bool
+def _place(key: Key) -> _Place:
+    return key.row.Meta.table_name, key.partition, key.sort
 
 
-def _identity(table_name: str, item_key: _RawKey, item: dict[str, Any]) -> _Identity:
-    return (table_name, *(item[name]["S"] for name in sorted(item_key)))
+def _place_of(row: type[Row], item: dict[str, Any]) -> _Place:
+    sort = item[row._range_keyname]["S"] if row._range_keyname else None
+    return row.Meta.table_name, item[row._hash_keyname]["S"], sort
 
 
-def _batch(reads: list[_ItemRead]) -> dict[_Identity, dict[str, Any]]:
-    key_of_table = {read.table: read.key for read in reads}
-    rest: dict[str, Any] = {}
-    for read in reads:
-        batch = rest.setdefault(read.table, {"Keys": [], "ConsistentRead": False})
-        batch["Keys"].append(read.key)
-        batch["ConsistentRead"] |= read.consistent
-    items: dict[_Identity, dict[str, Any]] = {}
+def _batch(keys: list[Key]) -> dict[_Place, dict[str, Any]]:
+    rows = {key.row.Meta.table_name: key.row for key in keys}
+    rest: dict[str, Any] = {table: {"Keys": [], "ConsistentRead": False} for table in rows}
+    for key in keys:
+        batch = rest[key.row.Meta.table_name]
+        batch["Keys"].append(key.row.raw_key(key.partition, key.sort))
+        batch["ConsistentRead"] |= key.consistent
+    items: dict[_Place, dict[str, Any]] = {}
     for attempt in range(_ATTEMPTS):
-        with translate_errors():
-            response = connection.dispatch("BatchGetItem", {"RequestItems": rest})
-        for name, batch in response["Responses"].items():
-            items |= {_identity(name, key_of_table[name], item): item for item in batch}
+        response = send("BatchGetItem", {"RequestItems": rest})
+        items |= {
+            _place_of(rows[table], item): item for table, batch in response["Responses"].items() for item in batch
+        }
         rest = response.get("UnprocessedKeys") or {}
         if not rest:
             return items
@@ -177,8 +169,7 @@ def query_once(row: type[AnyRow], partition: str) -> tuple[list[Any], bool]:
         "ExpressionAttributeValues": {":key": {"S": partition}},
         "ConsistentRead": True,
     }
-    with translate_errors():
-        page = connection.dispatch("Query", arguments)
+    page = send("Query", arguments)
     return [row.from_raw_data(item) for item in page["Items"]], "LastEvaluatedKey" not in page
 
 

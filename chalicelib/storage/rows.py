@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pynamodb.attributes import UnicodeAttribute
 from pynamodb.connection.table import TableConnection
+from pynamodb.exceptions import AttributeNullError
 from pynamodb.models import Model
 
 from chalicelib import settings
@@ -95,6 +96,17 @@ class Row(Model):
                 attribute = attributes[name]
                 row.attribute_values[name] = attribute.deserialize(stored[attribute.attr_type])
         return row
+
+    def serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:
+        """Return the item to store. PynamoDB's method takes three times as long, and raises the same error."""
+        item: dict[str, dict[str, Any]] = {}
+        for name, attribute in self.get_attributes().items():
+            value = self.attribute_values.get(name)
+            if value is not None:
+                item[name] = {attribute.attr_type: attribute.serialize(value)}
+            elif null_check and not attribute.null:
+                raise AttributeNullError(name)
+        return item
 
     @classmethod
     def raw_key(cls, partition: str, sort: str | None = None) -> dict[str, dict[str, str]]:

@@ -30,8 +30,7 @@ from chalicelib.storage.client import (
     Item,
     RejectedWrite,
     TransactionConflict,
-    connection,
-    translate_errors,
+    send,
 )
 from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import Key, Row, TaggedRow, VersionedRow
@@ -108,8 +107,7 @@ class Unit:
         operation, arguments = self._request()
         for attempt in range(_ATTEMPTS):
             try:
-                with translate_errors():
-                    connection.dispatch(operation, arguments)
+                send(operation, arguments)
                 return
             except TransactionConflict:
                 pause(attempt)
