@@ -4,7 +4,6 @@ The service generates lower-case ULIDs: 26 characters in Crockford's base 32, wh
 bits. ULIDs sort by creation time (https://github.com/ulid/spec).
 """
 
-import base64
 import re
 import secrets
 
@@ -26,7 +25,6 @@ HIGHEST = "~"
 
 ULID = re.compile(r"[0-7][0-9a-hjkmnp-tv-z]{25}")
 CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
-_TO_CROCKFORD = bytes.maketrans(b"0123456789ABCDEFGHIJKLMNOPQRSTUV", CROCKFORD.encode())
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -38,7 +36,7 @@ def new_id() -> str:
 def id_at(unix_milliseconds: int, low_bits: int) -> str:
     """Return the ULID for a time and 80 bits. Equal arguments give the same ULID, so repeated work is idempotent."""
     number = (unix_milliseconds << 80) | low_bits
-    return base64.b32hexencode(number.to_bytes(20, "big"))[-26:].translate(_TO_CROCKFORD).decode()
+    return "".join(CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
 
 
 def timestamp_of(identifier: str) -> int:

@@ -22,7 +22,7 @@ _CHUNK = 1_000  # entries per request
 
 def list_after(agent: storage.Key, workspace_id: str, agent_id: str, cursor: str) -> tuple[Any, list[ConversationRow]]:
     """Return the row keyed by `agent`, and up to 21 entries older than `cursor`. This costs two requests."""
-    return storage.find_key(agent), _older(workspace_id, agent_id, cursor, _LIMIT)
+    return storage.find(*agent), _older(workspace_id, agent_id, cursor, _LIMIT)
 
 
 def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -> tuple[Any, list[ConversationRow]]:
@@ -39,7 +39,7 @@ def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -
         row, day = storage.find_many([agent, tallies.day_key(workspace_id, agent_id, position.day)])
         quarters = day.tallies() if day else []
         return row, _from_jump(workspace_id, agent_id, page_position.find_jump(position, quarters, _LIMIT))
-    row = storage.find_key(agent)
+    row = storage.find(*agent)
     if depth > _UNTALLIED:
         return row, []
     return row, _read(_query_older, storage.join_key(workspace_id, agent_id), None, depth, _LIMIT)

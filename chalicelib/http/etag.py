@@ -56,10 +56,8 @@ def require_match(row: Tagged | None, kind: str) -> Tagged:
 
 def check_preconditions(row: OptionalTagged) -> OptionalTagged:
     """Return `row`. Raise PreconditionFailed if a precondition fails, and Invalid if a header is malformed."""
-    expected, excluded = (
-        _record_tags(IF_MATCH),
-        _record_tags(IF_NONE_MATCH),
-    )  # parse both headers before comparing either
+    # Parse both headers before comparing either.
+    expected, excluded = _record_tags(IF_MATCH), _record_tags(IF_NONE_MATCH)
     if expected is not None and (row is None or not {_ANY, _tag(row)} & set(expected)):
         raise errors.PreconditionFailed(f"{IF_MATCH} does not match the record's current ETag; read it and try again.")
     if row is not None and _matches_weakly(excluded, _tag(row)):

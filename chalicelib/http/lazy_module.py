@@ -3,7 +3,9 @@
 Importing the first pydantic model makes a cold start 50 % longer, so requests that need no model do not import any.
 """
 
+from functools import cached_property
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
@@ -14,6 +16,8 @@ class LazyModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        value = getattr(import_module(self._name), attribute)
-        setattr(self, attribute, value)  # later accesses do not call this method
-        return value
+        return getattr(self._module, attribute)
+
+    @cached_property
+    def _module(self) -> ModuleType:
+        return import_module(self._name)

@@ -11,8 +11,8 @@ from typing import Any
 from chalice.app import Chalice, Request, Response, RestAPIEventHandler
 
 
-class _Views(RestAPIEventHandler):
-    """Runs the views. No response is binary, and the middleware `cors.allow_pages` sets all CORS headers."""
+class _View(RestAPIEventHandler):
+    """Runs a request's view. No response is binary, and the middleware `cors.allow_pages` sets all CORS headers."""
 
     def _validate_binary_response(self, *_: Any) -> bool:
         return True
@@ -22,30 +22,23 @@ class _Views(RestAPIEventHandler):
 
 
 class Service(Chalice):
-    """A Chalice app in which a literal path's missing methods reach the route with the variable.
-
-    Chalice would build the middleware chain in each request.
-    """
+    """A Chalice app in which a literal path's missing methods reach the route with the variable."""
 
     def __call__(self, event: Any, context: Any) -> dict[str, Any]:
         """Handle an HTTP request event."""
-        self.current_request = Request(with_variable(self.routes, event), context)
-        return self._answer(self.current_request).to_dict()
+        return self._chain(Request(with_variable(self.routes, event), context)).to_dict()
 
     @cached_property
-    def _answer(self) -> Callable[[Request], Response]:
-        views = self._views()
-        middlewares = [views._global_error_handler, *self._get_middleware_handlers("http")]
-        chain: Callable[[Request], Response] = views._build_middleware_handlers(middlewares, self._run_view)
-        return chain
+    def _chain(self) -> Callable[[Request], Response]:
+        """The middleware chain. Chalice would build it in each request."""
+        view = _View(self.routes, self.api, self.log, self.debug)
+        middlewares = [view._global_error_handler, *self._get_middleware_handlers("http")]
+        return view._build_middleware_handlers(middlewares, self._run_view)
 
     def _run_view(self, request: Request) -> Response:
-        views = self._views()
-        views.current_request = request
-        return views._main_rest_api_handler(request.to_original_event(), request.lambda_context)
-
-    def _views(self) -> _Views:
-        return _Views(self.routes, self.api, self.log, self.debug)
+        view = _View(self.routes, self.api, self.log, self.debug)
+        view.current_request = request
+        return view._main_rest_api_handler(request.to_original_event(), request.lambda_context)
 
 
 def with_variable(routes: Mapping[str, Container[str]], event: Any) -> Any:

@@ -48,7 +48,7 @@ def require_eventually_consistent(kind: str, workspace_id: str, record_id: str) 
 
 def _require(kind: str, workspace_id: str, record_id: str, *, consistent: bool) -> None:
     key, exists = _kinds[kind].key(workspace_id, record_id), _kinds[kind].exists
-    if not exists(storage.find_key(key._replace(consistent=consistent))):
+    if not exists(storage.find(*key._replace(consistent=consistent))):
         raise errors.NotFound.of(kind)
 
 

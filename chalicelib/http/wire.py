@@ -204,9 +204,8 @@ def _objects(value: Any, location: Location) -> Iterator[tuple[Location, "WireMo
             yield from _objects(inner, (*location, index))
 
 
-_SHAPE = bytes.maketrans(
-    b"123456789+E", b"0000000000e"
-)  # signs are counted as digits, because removing them would take three times as long
+# Signs are counted as digits, because removing them would take three times as long.
+_SHAPE = bytes.maketrans(b"123456789+E", b"0000000000e")
 _LONG = 200
 _MAX_EXPONENTS = 1_000
 

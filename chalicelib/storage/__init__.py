@@ -26,7 +26,6 @@ from chalicelib.storage.documents import unseal as unseal
 from chalicelib.storage.documents import unseal_text as unseal_text
 from chalicelib.storage.reads import count as count
 from chalicelib.storage.reads import find as find
-from chalicelib.storage.reads import find_key as find_key
 from chalicelib.storage.reads import find_many as find_many
 from chalicelib.storage.reads import find_serializable as find_serializable
 from chalicelib.storage.reads import find_written as find_written

@@ -62,7 +62,7 @@ def sdk_client(service: str, attempts: int = 4) -> Any:
     with _session_lock:
         _register_handlers(service)
         client = _session.create_client(service, config=config)
-    client.meta.events.register("request-created", _check_deadline)
+    client.meta.events.register("request-created", lambda **_: seconds_left())
     if service == "dynamodb":
         client.meta.events.register("after-call.dynamodb", _record_capacity)
     return client
@@ -107,10 +107,6 @@ def seconds_left() -> float:
     if left < 0:
         raise errors.Unavailable("A backing service is responding too slowly; try again.")
     return left
-
-
-def _check_deadline(**_: Any) -> None:
-    seconds_left()
 
 
 def _record_capacity(parsed: dict[str, Any], model: Any, **_: Any) -> None:
@@ -173,10 +169,7 @@ def send(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Send a database request, and return the response. Raise the errors of `translate_errors`."""
     with translate_errors():
         # PynamoDB's `dispatch` also generates an id and sends signals, which take 2 % of an agent read's instructions.
-        response: dict[str, Any] = connection._make_api_call(
-            operation, {**arguments, "ReturnConsumedCapacity": "TOTAL"}
-        )
-        return response
+        return connection._make_api_call(operation, {**arguments, "ReturnConsumedCapacity": "TOTAL"})
 
 
 def is_outage(error: Exception) -> bool:

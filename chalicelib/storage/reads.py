@@ -4,7 +4,7 @@ Reads are strongly consistent, except on an index or with `consistent=False`, wh
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pynamodb.expressions.condition import Condition
 
@@ -17,17 +17,15 @@ _ATTEMPTS = 12
 _BATCH = 100  # DynamoDB's item limit for BatchGetItem
 
 
-def find(row: type[AnyRow], partition: str, sort: str | None = None, *, consistent: bool = True) -> AnyRow | None:
-    """Return the item with this key, or None. This costs one request. Eventual consistency halves the cost."""
+def find(row: type[AnyRow], partition: str, sort: str | None = None, consistent: bool = True) -> AnyRow | None:
+    """Return the item with this key, or None. This costs one request. Eventual consistency halves the cost.
+
+    `find(*key)` takes less CPU time than `find_many([key])`.
+    """
     key = row.raw_key(partition, sort)
     arguments = {"TableName": row.Meta.table_name, "Key": key, "ConsistentRead": consistent}
     item = send("GetItem", arguments).get("Item")
     return row.from_raw_data(item) if item else None
-
-
-def find_key(key: Key) -> Any:
-    """Return the item with this key, or None. This costs one request, which takes less CPU time than `find_many`."""
-    return find(key.row, key.partition, key.sort, consistent=key.consistent)
 
 
 def find_serializable(key: Key) -> Any:
@@ -104,25 +102,9 @@ def _batch(keys: list[Key]) -> dict[_Place, dict[str, Any]]:
     raise errors.Unavailable()
 
 
-def query(
-    row: type[AnyRow],
-    partition: str,
-    condition: Condition | None = None,
-    *,
-    limit: int | None = None,
-    index: str | None = None,
-    newest_first: bool = False,
-    consistent: bool = True,
-) -> list[AnyRow]:
-    """Return a partition's items in sort key order: at most `limit`, or all if it is None.
-
-    This costs one request per MB read. Reads are eventually consistent on an index, and on a table with
-    `consistent=False`, at half the cost.
-    """
-    rows = iterate(
-        row, partition, condition, limit=limit, index=index, newest_first=newest_first, consistent=consistent
-    )
-    return [*rows]
+def query(row: type[AnyRow], *arguments: Any, **options: Any) -> list[AnyRow]:
+    """Return the items that `iterate` would yield for the same arguments."""
+    return [*iterate(row, *arguments, **options)]
 
 
 def iterate(
@@ -136,7 +118,10 @@ def iterate(
     newest_first: bool = False,
     consistent: bool = True,
 ) -> Iterator[AnyRow]:
-    """Yield the items of `query` one at a time. Read the next megabyte only when the caller needs it.
+    """Yield a partition's items in sort key order: at most `limit`, or all if it is None.
+
+    This costs one request per MB, which is sent only when the caller needs it. Reads are eventually consistent on an
+    index, and on a table with `consistent=False`, at half the cost.
 
     If `only` is set, yield only matching items. Each page with omitted items costs one more request.
     """

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pynamodb.attributes import UnicodeAttribute
 from pynamodb.connection.table import TableConnection
-from pynamodb.exceptions import AttributeNullError
 from pynamodb.models import Model
 
 from chalicelib import settings
@@ -98,14 +97,15 @@ class Row(Model):
         return row
 
     def serialize(self, null_check: bool = True) -> dict[str, dict[str, Any]]:
-        """Return the item to store. PynamoDB's method takes three times as long, and raises the same error."""
+        """Return the item to store. Raise ValueError for a missing value. PynamoDB's method takes far longer."""
         item: dict[str, dict[str, Any]] = {}
         for name, attribute in self.get_attributes().items():
             value = self.attribute_values.get(name)
-            if value is not None:
-                item[name] = {attribute.attr_type: attribute.serialize(value)}
+            serialized = None if value is None else attribute.serialize(value)
+            if serialized is not None:  # an empty set has no serialised form
+                item[name] = {attribute.attr_type: serialized}
             elif null_check and not attribute.null:
-                raise AttributeNullError(name)
+                raise ValueError(f"The attribute {name} has no value.")
         return item
 
     @classmethod
