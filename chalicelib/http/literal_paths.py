@@ -11,7 +11,7 @@ from typing import Any
 from chalice.app import Chalice, Request, Response, RestAPIEventHandler
 
 
-class _View(RestAPIEventHandler):
+class _ViewHandler(RestAPIEventHandler):
     """Runs a request's view. No response is binary, and the middleware `cors.allow_pages` sets all CORS headers."""
 
     def _validate_binary_response(self, *_: Any) -> bool:
@@ -31,12 +31,12 @@ class Service(Chalice):
     @cached_property
     def _chain(self) -> Callable[[Request], Response]:
         """The middleware chain. Chalice would build it in each request."""
-        view = _View(self.routes, self.api, self.log, self.debug)
+        view = _ViewHandler(self.routes, self.api, self.log, self.debug)
         middlewares = [view._global_error_handler, *self._get_middleware_handlers("http")]
         return view._build_middleware_handlers(middlewares, self._run_view)
 
     def _run_view(self, request: Request) -> Response:
-        view = _View(self.routes, self.api, self.log, self.debug)
+        view = _ViewHandler(self.routes, self.api, self.log, self.debug)
         view.current_request = request
         return view._main_rest_api_handler(request.to_original_event(), request.lambda_context)
 

@@ -24,11 +24,12 @@ def main() -> None:
         return create(pattern, flags, code, *groups)
 
     _sre.compile = record
-    print(f"import _sre\nimport re\nif _sre.MAGIC == {_sre.MAGIC} and hasattr(re, '_cache'):")
+    print(f"import _sre\nimport re\ntry:\n  if _sre.MAGIC == {_sre.MAGIC} and hasattr(re, '_cache'):")
     for pattern, flags in ast.literal_eval(sys.stdin.read()):
         re.purge()
         re.compile(pattern, flags)
         print(f"    re._cache[{type(pattern).__name__}, {pattern!r}, {flags}] = _sre.compile{(*arguments,)!r}")
+    print("except Exception:  # the compiled form has changed without a new version\n  re.purge()")
 
 
 if __name__ == "__main__":

@@ -56,6 +56,12 @@ def test_another_python_adds_nothing(other: tuple[str, str], module: str, cache:
     assert not cache
 
 
+def test_a_python_with_other_arguments_adds_nothing(module: str, cache: dict[Any, re.Pattern[Any]]) -> None:
+    last = module.rindex("_sre.compile(")  # the earlier expressions are added first
+    exec(module[:last] + module[last:].replace("(", "(0, ", 1), {})
+    assert not cache
+
+
 def test_an_application_that_cannot_be_imported_fails_the_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
