@@ -87,7 +87,7 @@ format: install
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
-# This target requires valgrind, which counts instructions. ARGS="state scale" runs only these questions.
+# This target requires valgrind, which counts instructions. ARGS="state fanout" runs only these questions.
 bench: install install-bench
 	@.venv-bench/bin/python -m benchmarks $(ARGS)
 

@@ -14,14 +14,13 @@ LATEST = HERE / "results.json"
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 START, END = "<!-- benchmarks -->\n", "<!-- end of benchmarks -->"
 
-QUESTIONS = ("state", "scale", "overhead", "cold_start", "fanout")
+QUESTIONS = ("state", "overhead", "cold_start", "fanout")
 OURS = "CAMS"
 # Dollars per million units: the list price for on-demand use in us-east-1 in 2025. A write costs five times a read.
 PRICES = {"read units": 0.125, "write units": 0.625}
 _PER_MILLION = " per million"
 DOLLARS = f"dollars{_PER_MILLION}"
 _APPEND = "rewrites the end and the metadata"
-_CHECKS = "credential, scopes, middleware, logs"
 # (question, case, metric) -> the reason for a missed goal. Each missed goal, and no other, has a reason
 # (`tests/benchmarks/test_results.py`).
 REASONS: dict[tuple[str, str, str], str] = {
@@ -29,16 +28,14 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("state", "append, 10 messages", DOLLARS): _APPEND,
     ("state", "append, 100 messages", DOLLARS): _APPEND,
     ("state", "append, 1,000 messages", DOLLARS): _APPEND,
-    ("overhead", "agent read", "M instructions"): _CHECKS,
-    ("overhead", "state of 4", "M instructions"): f"validation, {_CHECKS}",
     ("overhead", "state of 100", "M instructions"): "each change compresses all turns",
     ("state", "read, 1,000 messages", DOLLARS): "compresses each chunk separately",
     ("overhead", "one more message of a state", "M instructions"): "each change compresses all turns",
 }
 # The page says once for each question how the peers store data.
 _SUFFIXES = (" as documented", " with our encoding", " + Mangum")
-# The page leaves out the question that compares CAMS with itself, and the metrics that prices include.
-_UNLISTED, _PRICED = "scale", {"requests", "read units"}
+# The page leaves out the metrics that prices include.
+_PRICED = {"requests", "read units"}
 
 
 class Goal(NamedTuple):
@@ -111,7 +108,7 @@ def with_table(page: str, results: Results) -> str:
         line(question, measured)
         for question, rows in results.items()
         for measured in rows
-        if question != _UNLISTED and measured.metric not in _PRICED and (measured.goal or _is_lost(measured))
+        if measured.metric not in _PRICED and (measured.goal or _is_lost(measured))
     ]
     return before + START + "\n".join(lines) + "\n" + END + rest.partition(END)[2]
 

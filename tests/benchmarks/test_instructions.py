@@ -11,7 +11,7 @@ from benchmarks.overhead import FLOOR, LIST, LONG, LONGER, READ, SMALL
 from benchmarks.results import OURS
 from tests.selection import whole
 
-MOST = {READ: 1.26, LIST: 1.15, SMALL: 1.21, LONG: 0.74}
+MOST = {READ: 1.2, LIST: 1.14, SMALL: 1.15, LONG: 0.72}
 MOST_PER_MESSAGE = 93_000
 # Number of operations in the shorter run. The cases that vary least need only one.
 LENGTHS = {READ: 2, LIST: 2, SMALL: 2, LONG: 1, LONGER: 1}

@@ -1,28 +1,22 @@
-"""Scale: the cost of an operation among many conversations of an agent, before and after half of them are deleted.
+"""The cost of an operation among many conversations of an agent, before and after half of them are deleted.
 
-Conversations are created a minute apart and deleted at random. The figure of CAMS is the highest of all sizes. Lists
-are compared from the second size on, because ten conversations do not fill a page.
+Conversations are created a minute apart and deleted at random.
 """
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from math import ceil
 from typing import Any, NamedTuple
 
 from benchmarks import populate, transcripts
-from benchmarks.costs import METRICS, Costs, cost, require_success, warm_up
+from benchmarks.costs import Costs, cost, require_success, warm_up
 from benchmarks.populate import Tenant
-from benchmarks.results import OURS, Goal, Row, row
 from chalicelib import ids, storage
 from chalicelib.conversations.listing import PAGE_SIZE
 from chalicelib.webhooks import ledger
 from tests.api import Answer
-from tests.conversations.page_costs import worst_page
-from tests.engines import new_engine
 
-COUNTS, QUICK_COUNTS = (10, 100_000), (10, 400)
-DELIVERIES, QUICK_DELIVERIES = (200, 20_000), (200, 1_000)
 BY_CURSOR = "list by cursor"
 # The measured page, as a fraction of all pages.
 PAGES = {"page 1": 0.0, "middle page": 0.5, "last page": 1.0}
@@ -33,7 +27,6 @@ _CONVERSATIONS = f"/v3/agents/{populate.AGENT}/convos"
 _LIST = f"/v2/agents/{populate.AGENT}/convos"
 _STATE = f"/agents/{populate.AGENT}/interact/ann/state"
 _MESSAGES = 10
-_MILLION, _EVERY = 1_000_000, 37  # simulate every 37th page
 _FAILED = 5
 _TYPE = "lead_captured"
 _SECOND = 1_000
@@ -57,30 +50,6 @@ class Operation(NamedTuple):
         if self.expected is not None and [conversation["ID"] for conversation in answer.data] != self.expected:
             raise AssertionError(f"{self.name} contains other conversations than expected")
         return answer
-
-
-def measure(quick: bool) -> list[Row]:
-    """Return the rows of conversations, of deliveries, and of any page of a million conversations."""
-    conversations: Figures = {}
-    deliveries: Figures = {}
-    with new_engine():
-        for count in QUICK_COUNTS if quick else COUNTS:
-            for size, tenant, numbers in sizes(count):
-                for operation, costs in measured(tenant, numbers):
-                    conversations.setdefault(operation, {})[size] = costs
-        for count in QUICK_DELIVERIES if quick else DELIVERIES:
-            for operation, costs in delivery_costs(count):
-                deliveries.setdefault(operation, {})[f"{count:,} deliveries"] = costs
-    pages = _MILLION // 100 if quick else _MILLION
-    worst = zip(ANY_PAGE.items(), worst_page(pages, _EVERY), strict=True)
-    return [
-        *rows(conversations),
-        *rows(deliveries),
-        *(
-            row(f"any page of {pages:,} conversations", metric, {OURS: value}, Goal("<=", limit))
-            for (metric, limit), value in worst
-        ),
-    ]
 
 
 def sizes(count: int) -> Iterator[tuple[str, Tenant, list[int]]]:
@@ -132,24 +101,6 @@ def _writes() -> list[Operation]:
         Operation("delete", "DELETE", f"{_CONVERSATIONS}/ann"),
         Operation("create", "POST", _CONVERSATIONS, {"conversation": {"title": "New"}}),
     ]
-
-
-def rows(figures: Figures) -> Iterator[Row]:
-    """Yield a row for each operation and metric that is not always 0."""
-    for operation, costs in figures.items():
-        for metric in METRICS:
-            of_sizes = {size: values[metric] for size, values in costs.items()}
-            if any(of_sizes.values()):
-                yield row(
-                    operation, metric, {OURS: max(of_sizes.values()), **of_sizes}, _goal(operation, metric, costs)
-                )
-
-
-def _goal(operation: str, metric: str, costs: Mapping[str, Costs]) -> Goal:
-    """Return the goal of a metric. A page by number has a maximum; other operations cost the same at all sizes."""
-    if operation in PAGES:
-        return Goal("<=", ANY_PAGE[metric])
-    return Goal("<=", 1, [*costs][2 if operation == BY_CURSOR else 0])
 
 
 def delivery_costs(count: int) -> Iterator[tuple[str, Costs]]:
