@@ -284,8 +284,8 @@ def test_repeated_shuffled_bisected_and_crashing_batches_count_right(
         except errors.Unavailable:
             half = len(batch) // 2
             pending += [part for part in (batch[:half], batch[half:]) if part]
-    dispatch = storage.client.connection.dispatch  # type: ignore[attr-defined]
-    monkeypatch.setattr(storage.client.connection, "dispatch", _failing(chance, faults, dispatch))  # type: ignore[attr-defined]
+    dispatch = storage.client.connection._make_api_call  # type: ignore[attr-defined]
+    monkeypatch.setattr(storage.client.connection, "_make_api_call", _failing(chance, faults, dispatch))  # type: ignore[attr-defined]
     if changes > 1_000:
         monkeypatch.setattr(storage, "count", _counter(conversations()))
     requests = list(dict.fromkeys(requests)) + chance.sample(requests, len(requests) // 5)

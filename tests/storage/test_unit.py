@@ -87,14 +87,14 @@ def test_a_record_that_changed_since_the_read_is_not_deleted(row: OrganisationRo
 @pytest.fixture
 def repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send every write twice, as the SDK does if a response is lost."""
-    dispatch = connection.dispatch
+    dispatch = connection._make_api_call
 
     def twice(operation: str, arguments: dict[str, Any]) -> Any:
         if operation in ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"):
             dispatch(operation, dict(arguments))
         return dispatch(operation, arguments)
 
-    monkeypatch.setattr(connection, "dispatch", twice)
+    monkeypatch.setattr(connection, "_make_api_call", twice)
 
 
 def test_a_version_tag_identifies_a_write_with_a_lost_answer(row: OrganisationRow, repeated: None) -> None:

@@ -219,7 +219,7 @@ def _inject(
             faults[place] += 1
             raise errors.Unavailable
 
-    save_many, dispatch = storage.save_many, storage.client.connection.dispatch  # type: ignore[attr-defined]
+    save_many, dispatch = storage.save_many, storage.client.connection._make_api_call  # type: ignore[attr-defined]
 
     def save(rows: Sequence[Any]) -> None:
         fail("before")
@@ -245,7 +245,7 @@ def _inject(
     patch.setattr(storage, "save_many", save)
     patch.setattr(queues, "send", send)
     patch.setattr(followers, "PATIENCE_SECONDS", END - START)  # two days of changes arrive within half an hour
-    patch.setattr(storage.client.connection, "dispatch", dispatched)  # type: ignore[attr-defined]
+    patch.setattr(storage.client.connection, "_make_api_call", dispatched)  # type: ignore[attr-defined]
 
 
 def _change(workspace_id: str, chance: random.Random, number: int) -> Raw:
