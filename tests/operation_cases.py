@@ -88,7 +88,6 @@ CASES = [
     Case("tool list", "GET /v3/agents/{agent_id}/tools", {QUERY: 1}),
     Case("tool list of none", "GET /v3/agents/{agent_id}/tools", {QUERY: 1, GET: 1}, values={"agent_id": "other"}),
     Case("tool read", "GET /v3/tools/{tool_id}", {GET: 1}),
-    Case("tool test", "POST /v3/tools/{tool_id}/test", {GET: 1}, {"arguments": {}}),
     Case("tool save", "PATCH /v3/tools/{tool_id}", {GET: 1, PUT: 1}, {"tool": {"name": "Changed"}}),
     # Conversations
     Case("conversation create", "POST /v3/agents/{agent_id}/convos", {GET: 1, PUT: 1}, {"conversation": {}}),

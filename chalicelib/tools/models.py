@@ -6,7 +6,6 @@ from pydantic import AfterValidator, Field, create_model
 
 from chalicelib.http.wire import (
     VISIBLE,
-    OpenObject,
     OpenSecret,
     OptionalFlag,
     OptionalOwnId,
@@ -14,7 +13,6 @@ from chalicelib.http.wire import (
     OptionalSecret,
     OptionalText,
     OptionalTexts,
-    Texts,
     WireModel,
     omitted,
     read_only,
@@ -94,40 +92,3 @@ class ToolChange(WireModel):
     """The body of PATCH /v3/tools/{tool_id}. Omitted members keep their values; `fields` is replaced as a whole."""
 
     tool: ToolUpdate
-
-
-class ToolTestIn(WireModel):
-    """The body of POST /v3/tools/{tool_id}/test: the arguments of the call, by name."""
-
-    arguments: OpenObject
-
-
-class ToolRequest(WireModel):
-    """The request that was sent to a tool's server. `headers` omits `Host`, body and connection headers."""
-
-    method: str
-    url: str
-    headers: Texts
-    body: str = omitted()
-
-
-class ToolResponse(WireModel):
-    """The response from a tool's server. Header names are in lower case.
-
-    `body` contains the first 64 KB of the response body, as text if it is UTF-8, and otherwise in Base64.
-    """
-
-    status: int
-    headers: Texts
-    body: str
-    isBase64: bool
-    isTruncated: bool
-
-
-class ToolTest(WireModel):
-    """A call to a tool's server, with secrets masked as `***`. `error` is the reason for an incomplete response."""
-
-    request: ToolRequest
-    response: ToolResponse = omitted()
-    durationMs: int
-    error: OptionalText

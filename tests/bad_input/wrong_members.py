@@ -107,11 +107,6 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"tool": {"channels": CANARY}}, "tool.channels", LIST),
         ({"tool": {"fields": [{"unknown": CANARY}]}}, "tool.fields.0.unknown", UNKNOWN),
     ],
-    "POST /v3/tools/{tool_id}/test": [
-        ({}, "arguments", MISSING),
-        *(({"arguments": value}, "arguments", OBJECT) for value in (None, [CANARY], CANARY, NUMBER)),
-        ({"arguments": {}, "unknown": CANARY}, "unknown", UNKNOWN),
-    ],
     "POST /v3/agents/{agent_id}/convos/{convo_id}/messages": [
         ({}, "messages", MISSING),
         ({"messages": CANARY}, "messages", LIST),

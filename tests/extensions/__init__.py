@@ -12,10 +12,12 @@ Each member of `support` is optional:
 - `CREATED_BY`, `RECORDS`, `REPEATED`: entries of `operations.CREATED_BY`, arguments of `Record` in `test_preconditions`
   and of `Case` in `replay_cases`.
 - `LISTS`, `PAGE_COSTS`: entries of `LISTS` in `test_longest_ids` and of `PAGES` in `test_growing_lists`.
+- `NO_WRITES`: arguments of `Case` in `replay_cases` that change no record.
 - `NOT_IDEMPOTENT`: entries of the set in `reliability.sweep`.
 - `LOOKS`: entries of `_LOOKS` in `reliability.sweep`.
 - `QUEUES`: the names of the extension's queues.
 - `wrong_members()`: entries of `WRONG` in `bad_input.wrong_members`.
+- `reach_conflicts(patch)`: makes the requests conflict for which no stored record causes a conflict.
 - `reach_limits(patch)`: makes every request that creates a record exceed its limit.
 - `reach_record_limits(patch)`: makes every request that creates core records exceed the limit of their size.
 - `populate(workspace_id, ids, mark)`: creates the records that its operations need.

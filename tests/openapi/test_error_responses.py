@@ -18,7 +18,6 @@ from chalicelib.http import auth, idempotency, responses
 from chalicelib.openapi.error_responses import EXAMPLES as REFUSALS
 from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.storage.unit import Unit
-from chalicelib.tools import calls
 from chalicelib.webhooks import endpoints
 from chalicelib.workspaces import store as workspaces
 from tests import extensions, generated_docs
@@ -216,7 +215,7 @@ def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
     headers = {"write_analytics": {"If-Match": "*"}}
     if enabled.has("reports"):
         monkeypatch.setattr("chalicelib.extensions.reports.report.MAX_AGENTS", 0)
-    monkeypatch.setattr(calls, "_METHODS", ())
+    extensions.call("reach_conflicts", monkeypatch)
     answering = operations_answering(
         409, lambda operation: stage.send(operation, bodies.get(operation.name), headers=headers.get(operation.name))
     )

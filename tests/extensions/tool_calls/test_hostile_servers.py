@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from chalicelib.tools import calls
+from chalicelib.extensions.tool_calls import calls
 from tests.api import Api
 from tests.assertions import refused
 from tests.conftest import PassTime
+from tests.extensions.tool_calls.servers import CHUNKED, HEAD
+from tests.extensions.tool_calls.timed_calls import Create, call_and_check
 from tests.selection import one_of_each
 from tests.sending import receivers
 from tests.sending.hostile_receivers import EARLY, HANGING, MISBEHAVING, TOO_LONG, TOO_MUCH
 from tests.sending.receivers import Behaviour, answers, receiver
 from tests.sending.sockets import Watch
 from tests.sending.timed_post import DEADLINE
-from tests.tool_calls.servers import CHUNKED, HEAD
-from tests.tool_calls.timed_calls import Create, call_and_check
 
 
 @pytest.fixture

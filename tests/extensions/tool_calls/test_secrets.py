@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
+from chalicelib.extensions.tool_calls import calls
 from chalicelib.sending import response as responses
-from chalicelib.tools import calls
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import refused
+from tests.extensions.tool_calls.servers import KEY, SECRET, echo, last_request, reads_any
+from tests.extensions.tool_calls.timed_calls import Create, field
 from tests.selection import first_case
 from tests.sending import receivers
 from tests.sending.receivers import receiver
-from tests.tool_calls.servers import KEY, SECRET, echo, last_request, reads_any
-from tests.tool_calls.timed_calls import Create, field
 
 
 def test_no_answer_has_a_secret_of_the_tool(

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from chalicelib.tools import calls
+from chalicelib.extensions.tool_calls import calls
 from tests.api import Api
 from tests.sending.timed_post import SLACK
 

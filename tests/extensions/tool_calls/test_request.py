@@ -9,12 +9,12 @@ from chalicelib import storage
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.assertions import refused, stored
+from tests.extensions.tool_calls.servers import KEY, SECRET, echo, last_request, reads_any
+from tests.extensions.tool_calls.timed_calls import Create, field
 from tests.moto_tables import snapshot
 from tests.sending import receivers
 from tests.sending.receivers import receiver
 from tests.sending.sockets import Watch
-from tests.tool_calls.servers import KEY, SECRET, echo, last_request, reads_any
-from tests.tool_calls.timed_calls import Create, field
 
 ARGUMENTS = {"number": "10 42", "open": True, "gone": None, "tags": ["a"]}
 IN_QUERY = "number=10+42&open=true&tags=%5B%22a%22%5D"

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.api import Api
+from tests.extensions.tool_calls.timed_calls import Create, call_and_check, field
 from tests.sending.private_addresses import MIXED, RESOLVED, SPELLINGS, way_of_spelling
 from tests.sending.sockets import Resolve, Watch
-from tests.tool_calls.timed_calls import Create, call_and_check, field
 
 
 # The sender makes tool calls. Its own tests cover every spelling and every kind of private address.

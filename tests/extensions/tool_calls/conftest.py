@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.api import Api
-from tests.tool_calls.timed_calls import Create
+from tests.extensions.tool_calls.timed_calls import Create
 
 
 @pytest.fixture(autouse=True)

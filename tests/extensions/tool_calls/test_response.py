@@ -2,13 +2,13 @@
 
 import pytest
 
+from chalicelib.extensions.tool_calls import calls
 from chalicelib.sending import response as responses
-from chalicelib.tools import calls
 from tests.api import Api
+from tests.extensions.tool_calls.servers import CHUNKED, HEAD, reads_any
+from tests.extensions.tool_calls.timed_calls import Create
 from tests.sending.hostile_receivers import NOT_HTTP
 from tests.sending.receivers import receiver
-from tests.tool_calls.servers import CHUNKED, HEAD, reads_any
-from tests.tool_calls.timed_calls import Create
 
 INCOMPLETE = "The receiver closed the connection before the end of its response."
 EURO = "€".encode()
