@@ -38,7 +38,7 @@ class Outdated(ReplyRejected):
 
 
 class HumanChatting(ReplyRejected):
-    """A person is chatting, so `inReplyTo` is rejected."""
+    """A person is chatting, so the reply is rejected."""
 
     code = "HUMAN_CHATTING"
     sentence = "A person is chatting in this conversation; do not reply until its state changes."

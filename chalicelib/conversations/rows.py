@@ -65,7 +65,7 @@ class ConversationRow(storage.VersionedRow):
     # indexed.
     indexed = UnicodeAttribute(null=True)
     indexed_at = NumberAttribute(null=True)
-    # The user's new messages and the handoff from the last write, for fan-out.
+    # The user's new messages and the transfer from the last write, for fan-out.
     received = BinaryAttribute(legacy_encoding=False, null=True)
     expires_at = TTLAttribute(null=True)  # the time of the last change plus the retention days in the metadata
     changes_until = NumberAttribute(null=True)  # the Unix time at which the leaky bucket in `visitors` is empty

@@ -5,9 +5,9 @@ One item contains a conversation's encrypted metadata and turns. Long transcript
 A sparse index lists a workspace's waiting conversations by activity (`filtered_lists`). The indexes contain only short
 metadata.
 
-The item also contains the last write's new messages and its handoff, so fan-out needs only the stream record. A handoff
-is a change of the state or the assignee. If the messages do not fit into the item, the same transaction stores them in
-separate items.
+The item also contains the last write's new messages and its transfer, so fan-out needs only the stream record. A
+transfer is a change of the state or the assignee. If the messages do not fit into the item, the same transaction stores
+them in separate items.
 """
 
 from typing import Any
@@ -23,6 +23,9 @@ from chalicelib.conversations.rows import unless_expired as unless_expired
 from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.storage import Document, encryption, json_equal
 
+# The members that a transfer changes, and the maximum characters of each that it contains.
+_TRANSFERRED = ("state", "chatAssignedTo")
+_MAX_LABEL = 1_000
 # Maximum bytes of encrypted metadata in the index. The limit is small because requests for deep pages read and skip
 # whole entries.
 _MAX_SUMMARY = 1_024
@@ -75,11 +78,12 @@ def keep_for(row: ConversationRow, days: int | None) -> None:
 
 
 def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document]:
-    """Return a stored item's workspace, agent and conversation ids, and its new messages and handoff.
+    """Return a stored item's workspace, agent and conversation ids, and its new messages and transfer.
 
-    The second value is `{messages: [{mid, content, type?, from?, channel?}], first?, agentName?, origin?, handoff?}`.
-    `first` is the position of the first message among the write's new messages (default 0). `handoff` is `{before,
-    after, author}`, where `before` and `after` are `{state, chatAssignedTo}`.
+    The second value is `{messages: [{mid, content, type?, from?, channel?}], first?, agentName?, origin?, transfer?}`.
+    `first` is the position of the first message among the write's new messages (default 0). `transfer` is `{before,
+    after, changed, author}`, where `before` and `after` are `{state, chatAssignedTo}` with up to 1,000 characters each,
+    and `changed` contains the names of the changed members.
     """
     row = (ConversationRow if image["item"]["S"] == CONVERSATION_ITEM else ReceivedRow).from_raw_data(image)
     return storage.split_key(row.conversation), storage.unseal(row, "received")
@@ -201,15 +205,15 @@ def _too_large() -> errors.TooLarge:
 
 
 def _stage_received(row: ConversationRow, before: Document, state: State, agent_name: str | None = None) -> None:
-    """Put the new messages and the handoff into the row. Stage separate items if the messages are too long for it."""
-    handoff = _handoff(before, state.metadata)
-    row.received = _seal_received(row, {"messages": [], **handoff}) if handoff else None
+    """Put the new messages and the transfer into the row. Stage separate items if the messages are too long for it."""
+    transfer = _transfer(before, state.metadata)
+    row.received = _seal_received(row, {"messages": [], **transfer}) if transfer else None
     if not state.new_messages:
         return
     if len(state.new_messages) > _MAX_NEW_MESSAGES:
         raise errors.TooLarge(f"A write may add at most {_MAX_NEW_MESSAGES:,} user messages.")
     metadata = {"agentName": agent_name, "origin": state.metadata.get("origin")}
-    sealed = _seal_received(row, {**metadata, "messages": state.new_messages, **handoff})
+    sealed = _seal_received(row, {**metadata, "messages": state.new_messages, **transfer})
     if len(sealed) <= _MAX_RECEIVED and len(state.new_messages) <= new_messages.MAX_MESSAGES:
         row.received = sealed
         return
@@ -219,10 +223,15 @@ def _stage_received(row: ConversationRow, before: Document, state: State, agent_
         first += len(part)
 
 
-def _handoff(before: Document, after: Document) -> Document:
-    """Return `{handoff: {before, after, author}}`, or an empty document if the state and the assignee stay the same."""
-    old, new = ({name: metadata.get(name) for name in ("state", "chatAssignedTo")} for metadata in (before, after))
-    return {} if old == new else {"handoff": {"before": old, "after": new, "author": storage.current_author()}}
+def _transfer(before: Document, after: Document) -> Document:
+    """Return `{transfer: {before, after, changed, author}}`, or an empty document if no transfer took place."""
+    changed = [name for name in _TRANSFERRED if before.get(name) != after.get(name)]
+    if not changed:
+        return {}
+    old, new = (
+        {name: (metadata.get(name) or "")[:_MAX_LABEL] or None for name in _TRANSFERRED} for metadata in (before, after)
+    )
+    return {"transfer": {"before": old, "after": new, "changed": changed, "author": storage.current_author()}}
 
 
 def _received_row(row: ConversationRow, write_id: str, document: Document) -> ReceivedRow:

@@ -102,9 +102,21 @@ def _batch(keys: list[Key]) -> dict[_Place, dict[str, Any]]:
     raise errors.Unavailable()
 
 
-def query(row: type[AnyRow], *arguments: Any, **options: Any) -> list[AnyRow]:
+def query(
+    row: type[AnyRow],
+    partition: str,
+    condition: Condition | None = None,
+    *,
+    limit: int | None = None,
+    index: str | None = None,
+    newest_first: bool = False,
+    consistent: bool = True,
+) -> list[AnyRow]:
     """Return the items that `iterate` would yield for the same arguments."""
-    return [*iterate(row, *arguments, **options)]
+    rows = iterate(
+        row, partition, condition, limit=limit, index=index, newest_first=newest_first, consistent=consistent
+    )
+    return [*rows]
 
 
 def iterate(

@@ -38,7 +38,7 @@ _CHANNELS: dict[str, Channel] = {
     "gb-chat": "cloudchat",
 }
 # Event type -> the metadata member that it reports.
-_HANDOFFS = {"conversation_state_changed": "state", "conversation_assigned": "chatAssignedTo"}
+_TRANSFERS = {"conversation_state_changed": "state", "conversation_assigned": "chatAssignedTo"}
 # Maximum characters of a text member other than the message content, because an event must fit into a 400 KB item.
 _MAX_LABEL = 1_000
 
@@ -134,8 +134,8 @@ def _conversation(change: RowChange) -> Iterator[Event]:
         return
     keys, received = conversations.read_received(change.new)
     yield from _messages(change, keys, received)
-    if handoff := received.get("handoff"):
-        yield from _handoff(change, keys, handoff)
+    if transfer := received.get("transfer"):
+        yield from _transfer(change, keys, transfer)
 
 
 def _messages(change: RowChange, keys: list[str], received: Document) -> Iterator[Event]:
@@ -160,11 +160,11 @@ def _messages(change: RowChange, keys: list[str], received: Document) -> Iterato
         yield event._replace(message_id=_header_value(message["mid"]))
 
 
-def _handoff(change: RowChange, keys: list[str], handoff: Document) -> Iterator[Event]:
-    (workspace_id, agent_id, conversation_id), old, new = keys, handoff["before"], handoff["after"]
-    author = handoff["author"] and [part[:_MAX_LABEL] for part in split_author(handoff["author"])]
-    for type_, member in _HANDOFFS.items():
-        if old[member] != new[member]:
+def _transfer(change: RowChange, keys: list[str], transfer: Document) -> Iterator[Event]:
+    (workspace_id, agent_id, conversation_id), old, new = keys, transfer["before"], transfer["after"]
+    author = transfer["author"] and [part[:_MAX_LABEL] for part in split_author(transfer["author"])]
+    for type_, member in _TRANSFERS.items():
+        if member in transfer["changed"]:
             yield _event(
                 change,
                 workspace_id,

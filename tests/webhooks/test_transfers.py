@@ -89,7 +89,7 @@ def test_a_new_conversation_with_a_state_causes_an_event(stream: Stream, api: Ap
 
 
 @pytest.mark.parametrize("text", ["Hello", noise(60_000)], ids=["in the item", "in a separate item"])
-def test_a_write_can_contain_messages_and_a_handoff(text: str, stream: Stream, api: Api) -> None:
+def test_a_write_can_contain_messages_and_a_transfer(text: str, stream: Stream, api: Api) -> None:
     turns = [{"from": "human", "messages": [{"item": {"text": text}}]}]
     body = {"turns": turns, "metadata": {"state": "requested_chat"}}
     assert api.post(STATE, body).status == 200
@@ -124,7 +124,7 @@ def test_a_write_without_a_credential_has_no_actor(stream: Stream, workspace: Ne
     assert "actor" not in event.payload
 
 
-def test_the_previous_release_reads_a_handoff_as_a_write_without_messages(stream: Stream, api: Api) -> None:
+def test_the_previous_release_reads_a_transfer_as_a_write_without_messages(stream: Stream, api: Api) -> None:
     set_state(api, "requested_chat")
     (record,) = stream.read("conversations")
     image = change.from_record(record).new
