@@ -45,7 +45,6 @@ def read_analytics(agent_id: str, convo_id: str) -> Response:
     workspace_id = auth.caller().workspace_id
     agent, row = storage.find_many([agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id)])
     agents.reread_if_missing(agent, workspace_id, agent_id)
-    if row is None:
-        raise errors.NotFound.of("analytics record")
+    row = errors.require(row, "analytics record")
     merged = {name: value for record in store.records(row) for name, value in record.items()}
     return etag.tagged(responses.success("Analytics retrieved successfully", merged), row)

@@ -4,6 +4,7 @@ Requests with a cursor and the first numbered pages need only the index. The pos
 tallies (`page_position`).
 """
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -63,6 +64,23 @@ def read_long(entries: list[ConversationRow]) -> list[ConversationRow | None]:
     )
     by_partition = dict(zip(long, rows, strict=True))
     return [by_partition[entry.conversation] if entry.summary is None else entry for entry in entries]
+
+
+def version_of(row: ConversationRow) -> str:
+    """Return a conversation's creation time, and a digest that changes with each save.
+
+    Each save encrypts the metadata with a new nonce. An entry whose metadata is too long for the index has no digest.
+    """
+    digest = hashlib.sha256(row.summary).hexdigest()[:32] if row.summary else row.version_tag or ""
+    return f"{row.created}.{digest}"
+
+
+def find_unchanged(workspace_id: str, agent_id: str, conversation_id: str, version: str) -> ConversationRow | None:
+    """Return a conversation's entry if it still has this version, or None. This costs one request of half a unit."""
+    agent, created = storage.join_key(workspace_id, agent_id), version.partition(".")[0]
+    entries = storage.query(ConversationRow, agent, ConversationRow.created == created, index="by_creation", limit=1)
+    conversation = storage.join_key(agent, conversation_id)
+    return next((one for one in entries if one.conversation == conversation and version_of(one) == version), None)
 
 
 def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:

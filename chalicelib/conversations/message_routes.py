@@ -1,13 +1,14 @@
 """Routes that append, change, replace and delete a conversation's messages."""
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors
 from chalicelib.agents import store as agents
-from chalicelib.conversations import records, reply_check, store, transcript, visitors
+from chalicelib.conversations import delta_routes, records, reply_check, store, transcript, visitors
 from chalicelib.conversations.rendering import RESERVED_BYTES
 from chalicelib.conversations.state import (
     MAX_BODY_BYTES,
@@ -33,11 +34,18 @@ else:
 routes = Blueprint(__name__)
 
 _ADDED = "Messages added successfully"
-_ADD_ERRORS = (errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached, *reply_check.ERRORS)
+_add_operation = Operation(
+    body="models.NewMessages",
+    data="list[models.Message]",
+    query=("after",),
+    optional_members=delta_routes.MEMBERS,
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached, *reply_check.ERRORS),
+)
 
 
 @routes.route("/agents/{agent_id}/interact/{user_id}/messages", methods=["POST"], cors=cors.VISITORS)
-@Operation(body="models.NewMessages", data="list[models.Message]", headers=("If-Match",), raises=_ADD_ERRORS)
+@_add_operation
 def add_messages(agent_id: str, user_id: str) -> Response:
     """Add messages to the end of a conversation. The first message creates the conversation.
 
@@ -50,13 +58,11 @@ def add_messages(agent_id: str, user_id: str) -> Response:
     A visitor token adds messages as the user, so `from` must be `human` or absent. Any other sender is rejected with
     403. The service sets the message's `ts` and ignores its `channel`.
     """
-    addition = _load(agent_id, user_id)
-    etag.check_preconditions(addition.records.row)
-    return _append(addition)
+    return _append(agent_id, user_id, etag.check_preconditions)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["POST"])
-@Operation(body="models.NewMessages", data="list[models.Message]", headers=("If-Match",), raises=_ADD_ERRORS)
+@_add_operation
 def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
     """Add messages to the end of an existing conversation.
 
@@ -64,9 +70,7 @@ def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
     Therefore, requests can be retried safely. A message without `mid` gets a new id. `inReplyTo` works as in
     `POST /agents/{agent_id}/interact/{user_id}/messages`.
     """
-    addition = _load(agent_id, convo_id)
-    etag.require_match(addition.records.row, "conversation")
-    return _append(addition)
+    return _append(agent_id, convo_id, lambda row: etag.require_match(row, "conversation"))
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["PATCH"])
@@ -145,43 +149,43 @@ def _save_changed(row: store.ConversationRow, agent: Document, before: State, af
         store.save(row, before, after, agents.display_name(agent))
 
 
-class _Addition(NamedTuple):
-    """The request's body, the agent's document, and the records and index items that were read for the messages."""
+def _append(agent_id: str, conversation_id: str, check: Callable[[store.ConversationRow | None], object]) -> Response:
+    """Stage new messages, and the conversation if it does not exist. Return a response with all messages as stored.
 
-    body: "models.NewMessages"
-    agent: Document
-    records: records.AgentAndConversation
-    index_rows: transcript.IndexRows
-
-
-def _load(agent_id: str, conversation_id: str) -> _Addition:
-    """Read all records needed to add messages, in one request. Raise NotFound if the agent does not exist."""
+    If the query contains a position, the response contains the messages after that position instead. `check` receives
+    the conversation before the change. Raise NotFound if the agent does not exist.
+    """
     body: models.NewMessages = visitors.restrict_messages(bodies.read())
+    position, now = delta_routes.position(), clock.seconds()
     mids = list(dict.fromkeys(mid for message in body.messages if (mid := message.get("mid"))))
     key = store.key(auth.caller().workspace_id, agent_id, conversation_id)
     loaded = records.load(agent_id, conversation_id, *transcript.index_keys(key.partition, mids))
-    agent = loaded.agent.open()
-    visitors.require_own(agent, loaded.row)
-    return _Addition(body, agent, loaded, dict(zip(mids, loaded.extra_rows, strict=True)))
-
-
-def _append(addition: _Addition) -> Response:
-    """Stage new messages, and the conversation if it does not exist. Return a response with all messages as stored."""
-    agent, row, now = addition.agent, addition.records.row, clock.seconds()
-    new = transcript.new_turns(addition.body.messages, now)
-    before = transcript.read_end(row) if row else empty_state(addition.records.conversation_id)
-    stored = transcript.find_stored(row, before, addition.index_rows) if row else {}
+    agent, row = loaded.agent.open(), loaded.row
+    visitors.require_own(agent, row)
+    check(row)
+    new = transcript.new_turns(body.messages, now)
+    before = transcript.read_end(row) if row else empty_state(conversation_id)
+    stored = transcript.find_stored(row, before, dict(zip(mids, loaded.extra_rows, strict=True))) if row else {}
     after = transcript.add_turns(before, new, stored, now)
     if after is not before:
-        reply_check.require_turn(addition.body.inReplyTo, row, before)
-        check_limits(agent, before, after)
-        saved = records.save(addition.records, agent, before, after)
-        _require_room(saved, after)
-        if row:  # in a new conversation, a crash would leave orphaned index items
-            transcript.extend_index(row, after)
-        row = saved
-    added = [transcript.message_of_turn(stored.get(turn["messages"]["mid"], turn)) for turn in new]
-    return etag.tagged(responses.success(_ADDED, added), row)
+        reply_check.require_turn(body.inReplyTo, row, before)
+        row = _save_added(loaded, agent, before, after)
+    if row is None or position is None:
+        added = [transcript.message_of_turn(stored.get(turn["messages"]["mid"], turn)) for turn in new]
+        return etag.tagged(responses.success(_ADDED, added), row)
+    return etag.tagged(delta_routes.response(_ADDED, row, transcript.read_delta(row, position, after)), row)
+
+
+def _save_added(
+    loaded: records.AgentAndConversation, agent: Document, before: State, after: State
+) -> store.ConversationRow:
+    """Stage a state with new messages. Raise LimitReached or TooLarge if it exceeds a limit."""
+    check_limits(agent, before, after)
+    saved = records.save(loaded, agent, before, after)
+    _require_room(saved, after)
+    if loaded.row:  # in a new conversation, a crash would leave orphaned index items
+        transcript.extend_index(saved, after)
+    return saved
 
 
 def _require_room(row: store.ConversationRow, state: State) -> None:

@@ -68,6 +68,12 @@ def render_metadata(metadata: Document) -> Document:
     return {name: value for name, value in metadata.items() if name in defined}
 
 
+def render_status(metadata: Document) -> Document:
+    """Return a conversation's state and assignee, or None for unknown values. Visitor tokens see only the state."""
+    members = {name: metadata.get(name) for name in ("state", "chatAssignedTo")}
+    return privileges.visible(members, lambda: models.ConvoMeta)
+
+
 def render_v3(row: ConversationRow, metadata: Document) -> Document:
     """Return a conversation in the v3 form: the v3 metadata members, and the agent id."""
     defined = _members("ConvoMetaV3")

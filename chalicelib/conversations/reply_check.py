@@ -1,18 +1,10 @@
 """Decides whether an author may reply: only to the newest message, and not while a person is chatting (`inReplyTo`)."""
 
-from typing import TYPE_CHECKING
-
 from chalicelib import errors
 from chalicelib.conversations import store, transcript
+from chalicelib.conversations.rendering import render_status
 from chalicelib.conversations.state import State
-from chalicelib.http import privileges
-from chalicelib.http.lazy_module import LazyModule
 from chalicelib.storage import Document
-
-if TYPE_CHECKING:
-    from chalicelib.conversations import models
-else:
-    models = LazyModule("chalicelib.conversations.models")
 
 
 class ReplyRejected(errors.Conflict):
@@ -51,16 +43,15 @@ def require_turn(in_reply_to: str | None, row: store.ConversationRow | None, sta
     """Raise HumanChatting or Outdated unless an author who last saw the message `in_reply_to` may reply.
 
     `state` is the row's state. The commit requires the same version of the row, so the decision still holds when the
-    reply is stored. This costs a request only if the newest message spans two items, so it exceeds 8,000 bytes.
+    reply is stored. This costs one request for each chunk that must be read to find the newest message: none, unless the
+    message exceeds 8,000 bytes, or all turns after it in the last two items contain no message.
     """
     if in_reply_to is None:
         return
-    newest = next(transcript.newest_messages(row), None) if row else None
-    members = {name: state.metadata.get(name) for name in ("state", "chatAssignedTo")}
-    conversation = privileges.visible(members, lambda: models.ConvoMeta) | {
-        "newest": newest and {name: newest.get(name) for name in ("mid", "from", "ts")}
-    }
-    if members["state"] == store.WITH_PERSON:
+    newest = next(transcript.newest_messages(row, state), None) if row else None
+    shown = newest and {name: newest.get(name) for name in ("mid", "from", "ts")}
+    conversation = {**render_status(state.metadata), "newest": shown}
+    if conversation["state"] == store.WITH_PERSON:
         raise HumanChatting(conversation)
     if newest is None or newest["mid"] != in_reply_to:
         raise Outdated(conversation)

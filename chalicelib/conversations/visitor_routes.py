@@ -29,8 +29,7 @@ def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
     """
     body: models.VisitorTokenIn = bodies.read()
     loaded = records.load(agent_id, convo_id)
-    if loaded.row is None:
-        raise errors.NotFound.of("conversation")
+    errors.require(loaded.row, "conversation")
     return _issue(loaded, body.token.expiresInSeconds)
 
 

@@ -90,6 +90,11 @@ def require_own(agent: Document, row: ConversationRow | None) -> None:
             bind(row)
 
 
+def is_bound_to(row: ConversationRow) -> bool:
+    """Return whether the caller may read a conversation's index entry: a visitor token must be bound to it."""
+    return not _is_visitor() or auth.caller().conversation_created == row.created
+
+
 def bind(row: ConversationRow) -> None:
     """Stage a write that binds a visitor token to `row`'s conversation. The commit raises NotFound if binding fails."""
     if _is_visitor():

@@ -45,9 +45,7 @@ def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bo
     """
     row = check(store.find(workspace_id, agent_id))
     if row is None:
-        row = store.find_tombstone(workspace_id, agent_id)
-        if row is None:
-            raise errors.NotFound.of("agent")
+        row = errors.require(store.find_tombstone(workspace_id, agent_id), "agent")
     else:
         # The task is sent before the commit. After a crash in between, the task finds no tombstone and does nothing. In
         # the reverse order, the id would remain reserved until the caller repeats the deletion.

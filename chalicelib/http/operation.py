@@ -48,7 +48,7 @@ class Operation:
     - `position`: the pattern of `cursor`, by default an identifier.
     - `bounded`: the list examines a bounded number of entries. A page may be short, the response contains `hasMore`,
       and a `limit` above the maximum is reduced to the maximum.
-    - `members`: the names of additional envelope members.
+    - `members`, `optional_members`: the names of additional envelope members that all or some responses contain.
     - `raises`: the errors that are specific to this endpoint. The common errors (authentication, validation,
       availability) are derived from the other arguments.
     - `creates`: the endpoint creates a record and returns it.
@@ -70,6 +70,7 @@ class Operation:
     position: re.Pattern[str] = IDENTIFIER
     bounded: bool = False
     members: tuple[str, ...] = ()
+    optional_members: tuple[str, ...] = ()
     raises: tuple[type[ApiError], ...] = ()
     creates: bool = False
     warns: bool = False

@@ -209,6 +209,7 @@ def _envelope(views: list[_View], all_schemas: schemas.Schemas) -> Schema:
     required += ["hasMore"] if any(operation.bounded for operation in operations) else []
     required += sorted({name for operation in operations for name in operation.members})
     optional = ["nextCursor"] if any("cursor" in operation.query for operation in operations) else []
+    optional += sorted({name for operation in operations for name in operation.optional_members})
     optional += ["warnings"] if any(operation.warns for operation in operations) else []
     properties = {name: COMPONENTS["envelope"][name] for name in (*required, *optional)}
     data = all_schemas.by_key.get((views[0].name, "response"))

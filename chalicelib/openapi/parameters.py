@@ -6,7 +6,7 @@ from typing import Any
 
 from chalicelib import extensions
 from chalicelib.agents import listing as agents
-from chalicelib.conversations import transcript
+from chalicelib.conversations import delta_routes, transcript
 from chalicelib.http import etag, files, idempotency, parameters
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE, ULID
 from chalicelib.openapi.schemas import Schema, reference
@@ -65,6 +65,11 @@ def _cursor(position: re.Pattern[str]) -> Schema:
 # a parameter with the same name, the extension's component is `<extension><Name>`, such as `historyBy`.
 QUERY: dict[str, Schema] = {
     "activeSince": {"description": "Return only records changed at or after this Unix time.", "schema": _SECONDS},
+    "after": {
+        "description": "Return only messages after this position, the `after` of an earlier response. If the position "
+        "is empty or no longer valid, return the newest 50 messages, with `reset`.",
+        "schema": {"type": "string", "pattern": f"^{delta_routes.AFTER.pattern}$"},
+    },
     "agentId": {"description": "Return only this agent's records.", "schema": _TEXT},
     "assignedTo": {"description": "Return only conversations with this client as `chatAssignedTo`.", "schema": _TEXT},
     "boundedLimit": {
@@ -113,6 +118,11 @@ QUERY: dict[str, Schema] = {
     "tag": {"description": "Return only records with this tag.", "schema": _TEXT},
     "to": {"description": "Return only records created before this Unix time.", "schema": _SECONDS},
     "ulidCursor": _cursor(ULID),
+    "version": {
+        "description": "The `version` of the response that contained `after`. If it is still current, the read costs "
+        "less, but a change may take about a second to appear.",
+        "schema": {"type": "string", "pattern": f"^{delta_routes.VERSION.pattern}$"},
+    },
     "userID": {"description": "Return only this user's conversations.", "schema": _TEXT},
 }
 

@@ -72,10 +72,7 @@ def find(workspace_id: str, webhook_id: str) -> WebhookRow | None:
 
 def read(workspace_id: str, webhook_id: str) -> WebhookRow:
     """Return an endpoint. Raise NotFound if it does not exist."""
-    row = find(workspace_id, webhook_id)
-    if row is None:
-        raise errors.NotFound.of("webhook")
-    return row
+    return errors.require(find(workspace_id, webhook_id), "webhook")
 
 
 def list_all(workspace_id: str) -> list[WebhookRow]:

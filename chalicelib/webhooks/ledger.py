@@ -213,9 +213,7 @@ def _record_outcome(row: DeliveryRow, status: str, outcome: Outcome) -> None:
 def read(workspace_id: str, webhook_id: str, delivery_id: str) -> DeliveryRow:
     """Return a delivery. Raise NotFound if it does not exist."""
     row = storage.find(DeliveryRow, _partition_of(workspace_id, webhook_id, delivery_id), delivery_id)
-    if row is None:
-        raise errors.NotFound.of("delivery")
-    return row
+    return errors.require(row, "delivery")
 
 
 def list_all(workspace_id: str, webhook_id: str) -> Iterator[DeliveryRow]:

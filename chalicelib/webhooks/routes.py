@@ -148,8 +148,7 @@ def redeliver(webhook_id: str, delivery_id: str) -> Response:
     The event is sent even if the endpoint is disabled or no longer subscribes to this event type.
     """
     row = _read(webhook_id, delivery_id)
-    if ledger.find_event(auth.caller().workspace_id, row.event_id) is None:
-        raise errors.NotFound.of("event")
+    errors.require(ledger.find_event(auth.caller().workspace_id, row.event_id), "event")
     return responses.success("Delivery queued successfully", _stage_delivery(webhook_id, row.event_id, row.type))
 
 

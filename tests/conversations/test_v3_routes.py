@@ -283,7 +283,7 @@ def test_any_turns_cut_anywhere_are_read_from_their_end() -> None:
     for _ in range(300):
         turns = [{text(chance) + "x": any_json(chance, 3)} for _ in range(chance.randrange(6))]
         whole_text = json.dumps(turns, separators=(",", ":"), ensure_ascii=chance.random() < 0.5).encode()
-        assert [*parser._newest_turns(parts_of(whole_text, chance))] == turns[::-1]
+        assert [turn for _, turn in parser._newest_turns(parts_of(whole_text, chance))] == turns[::-1]
 
 
 def test_turns_in_parts_of_one_byte_are_read_from_their_end() -> None:
@@ -291,7 +291,7 @@ def test_turns_in_parts_of_one_byte_are_read_from_their_end() -> None:
     turns = [{"x": [*_STRINGS, "\\" * 50, '\\"' * 50], "y": any_json(chance, 3)} for _ in range(20)]
     whole_text = json.dumps(turns, separators=(",", ":")).encode()
     backwards = (whole_text[at : at + 1] for at in range(len(whole_text) - 1, -1, -1))
-    assert [*parser._newest_turns(backwards)] == turns[::-1]
+    assert [turn for _, turn in parser._newest_turns(backwards)] == turns[::-1]
 
 
 @pytest.mark.parametrize("item", [[[]] * 5_000, ["x"] * 5_000, '"' * 20_000], ids=["brackets", "strings", "quotes"])
@@ -313,7 +313,7 @@ def test_a_long_turn_in_many_parts_is_looked_at_once(item: Any, monkeypatch: pyt
     monkeypatch.setattr(parser, "_INSIDE", CountingPattern(parser._INSIDE))
     text = json.dumps([{"x": item}], separators=(",", ":")).encode()
     parts = [text[max(0, end - 100) : end] for end in range(len(text), 0, -100)]
-    assert [*parser._newest_turns(parts)] == [{"x": item}]
+    assert [turn for _, turn in parser._newest_turns(parts)] == [{"x": item}]
     assert CountingPattern.passed <= len(text) + 2 * len(parts)
 
 
@@ -324,4 +324,4 @@ def test_a_missing_beginning_leaves_out_only_the_turn_that_it_cuts() -> None:
     starts = [whole_text.index(b'{"%dx"' % number) for number in range(4)]
     for cut in range(len(whole_text) + 1):
         expected = [one for one, start in zip(turns, starts, strict=True) if start >= cut][::-1]
-        assert [*parser._newest_turns([whole_text[cut:]])] == expected, cut
+        assert [turn for _, turn in parser._newest_turns([whole_text[cut:]])] == expected, cut

@@ -35,7 +35,12 @@ RECORDS = {
     "tool": Record("POST /v3/agents/{agent_id}/tools", ("GET /v3/tools/{tool_id}",), "DELETE /v3/tools/{tool_id}"),
     "conversation": Record(
         "POST /v3/agents/{agent_id}/convos",
-        (STATE, "GET /v3/agents/{agent_id}/convos/{convo_id}"),
+        (
+            STATE,
+            "GET /v3/agents/{agent_id}/convos/{convo_id}",
+            f"GET {V3_MESSAGES}",
+            MESSAGES.replace("POST", "GET"),
+        ),
         "DELETE /v3/agents/{agent_id}/convos/{convo_id}",
     ),
     "message": Record(MESSAGES, (STATE,), f"DELETE {V3_MESSAGES}/{{message_id}}"),

@@ -26,7 +26,7 @@ def races(api: Api) -> Races:
     return Races(api, SEED)
 
 
-@pytest.mark.parametrize("count", [50, pytest.param(500, marks=whole)])
+@pytest.mark.parametrize("count", [100, pytest.param(500, marks=whole)])
 def test_no_reply_follows_an_acknowledged_takeover(count: int, races: Races, count_cases: CaseCounter) -> None:
     with races.on_moto():
         for _ in range(count):

@@ -10,7 +10,14 @@ from chalicelib.conversations.transcript.append import add_turns, new_turns
 from chalicelib.conversations.transcript.edit import as_turns, edit_message
 from chalicelib.conversations.transcript.message_index import IndexRows, extend_index, find_stored, index_keys
 from chalicelib.conversations.transcript.parser import POSITION, all_messages, by_mid, message_of_turn
-from chalicelib.conversations.transcript.reader import Transcript, last_messages, newest_messages, read_transcripts
+from chalicelib.conversations.transcript.reader import (
+    Delta,
+    Transcript,
+    last_messages,
+    newest_messages,
+    read_delta,
+    read_transcripts,
+)
 from chalicelib.conversations.transcript.turns import (
     chunk_rows,
     chunks,
@@ -24,6 +31,7 @@ from chalicelib.conversations.transcript.turns import (
 
 __all__ = [
     "POSITION",
+    "Delta",
     "IndexRows",
     "Transcript",
     "add_turns",
@@ -42,6 +50,7 @@ __all__ = [
     "message_of_turn",
     "new_turns",
     "newest_messages",
+    "read_delta",
     "read_end",
     "read_state",
     "read_totals",

@@ -16,9 +16,8 @@ def edit_message(before: State, mid: str, members: Document, now: int) -> State:
     the message does not exist, and TooLarge if the turns exceed 2 MiB.
     """
     turns: list[Document] = json.loads(before.turns)
-    index = next((index for index, turn in enumerate(turns) if turn.get("messages", {}).get("mid") == mid), None)
-    if index is None:
-        raise errors.NotFound.of("message")
+    places = (index for index, turn in enumerate(turns) if turn.get("messages", {}).get("mid") == mid)
+    index = errors.require(next(places, None), "message")
     edited = _edit_turn(turns[index], {**members, "mid": mid})
     if json_equal(edited, turns[index]):
         return before

@@ -66,11 +66,30 @@ def newest_messages(parts: Iterable[bytes]) -> Iterator[Document]:
     `parts` are the turns' JSON text, last part first. Each part is read only when it is needed. A message that begins
     in a missing part is omitted.
     """
-    return (message_of_turn(turn) for turn in _newest_turns(parts) if "messages" in turn)
+    return (message_of_turn(turn) for _, turn in _newest_turns(parts) if "messages" in turn)
 
 
-def _newest_turns(parts: Iterable[bytes]) -> Iterator[Document]:
-    """Yield the turns, last turn first. Each byte is scanned once, even if a turn spans many parts."""
+def messages_after(text: bytes, position: int) -> list[Document] | None:
+    """Return the messages after a byte of the turns' JSON text, oldest first, as `message_of_turn` returns them.
+
+    Return None if the position is inside a turn. The text may begin in the middle of a list.
+    """
+    start, turns = len(text) - 1, list[Document]()
+    for length, turn in _newest_turns([text]):
+        if start <= position + 1:  # a comma may precede the turn
+            break
+        start -= length
+        turns.append(turn)
+    if not position <= start <= position + 1:
+        return None
+    return [message_of_turn(turn) for turn in reversed(turns) if "messages" in turn]
+
+
+def _newest_turns(parts: Iterable[bytes]) -> Iterator[tuple[int, Document]]:
+    """Yield the turns, last turn first, and the number of bytes of each turn and the comma after it.
+
+    Each byte is scanned once, even if a turn spans many parts.
+    """
     text = b""  # reversed text, from the end of the last turn that is still incomplete
     position = depth = 0
     is_inside = False
@@ -84,7 +103,7 @@ def _newest_turns(parts: Iterable[bytes]) -> Iterator[Document]:
                 continue
             depth += 1 if token[0] in b"]}" else -1
             if depth == 0:
-                yield json.loads(text[end:position][::-1].rstrip(b","))
+                yield position - end, json.loads(text[end:position][::-1].rstrip(b","))
                 end = position
         position = max(position, _undecided(text)) - end
         text = text[end:]

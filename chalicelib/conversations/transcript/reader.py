@@ -1,5 +1,11 @@
-"""Reads transcripts: a conversation's newest messages, or whole conversations, one at a time."""
+"""Reads transcripts: a conversation's newest messages, those after a position, or whole conversations, one at a time.
 
+A position is the length of a transcript's text up to there, and a digest of that text. Added messages only extend the
+text, so positions stay valid. They become invalid if earlier text changes, or moves into a chunk. Everything after a
+valid position is in the conversation's own item.
+"""
+
+import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -12,6 +18,7 @@ from chalicelib.storage import Document
 
 # Maximum rows in memory at the same time. A row takes up to 400 KB.
 _BATCH = 20
+_NEWEST = 50  # the number of messages after a reset
 
 
 class Transcript(NamedTuple):
@@ -25,14 +32,47 @@ class Transcript(NamedTuple):
     state: State
 
 
-def newest_messages(row: ConversationRow) -> Iterator[Document]:
-    """Yield all messages, newest first. This costs one request per chunk. Raise ConditionFailed like `read_state`."""
-    return parser.newest_messages(turns.read_backwards(row))
+class Delta(NamedTuple):
+    """Messages, oldest first, whether they replace all messages that the caller has, and the position after them."""
+
+    messages: list[Document]
+    reset: bool
+    after: str
+
+
+def newest_messages(row: ConversationRow, end: State | None = None) -> Iterator[Document]:
+    """Yield all messages, newest first. This costs one request per chunk. Raise ConditionFailed like `read_state`.
+
+    `end` is the end of the row's state, if the caller has read it. Its chunks are not read again.
+    """
+    return parser.newest_messages(turns.read_backwards(row, end))
 
 
 def last_messages(row: ConversationRow) -> Iterator[Document]:
     """Yield the messages in the row itself, newest first. This costs no request."""
     return parser.newest_messages([turns.read_last(row)])
+
+
+def read_delta(row: ConversationRow, after: str, end: State | None = None) -> Delta:
+    """Return the messages after the position `after`, or the newest 50 messages if the position is not valid.
+
+    `end` is the end of a state that is staged for the row. Only a reset may cost requests, one for each chunk that it
+    reads. Raise ConditionFailed as `turns.read_state` does.
+    """
+    tail, digests, _ = turns.unseal_tail(row)
+    first = turns.chunked_length(row)
+
+    def position(length: int) -> str:
+        text = b"".join((*digests, tail[:length]))
+        return f"{first + length}-{hashlib.blake2b(text, digest_size=8).hexdigest()}"
+
+    current, length = position(len(tail) - 1), int(after.partition("-")[0] or 0) - first
+    if length >= 0 and after == position(length):
+        added = parser.messages_after(tail, length)
+        if added is not None:
+            return Delta(added, reset=False, after=current)
+    newest = islice(newest_messages(row, end), _NEWEST)
+    return Delta([*newest][::-1], reset=True, after=current)
 
 
 def read_transcripts(entries: Iterable[ConversationRow]) -> Iterator[Transcript]:

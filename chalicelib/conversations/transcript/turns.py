@@ -50,7 +50,7 @@ def read_state(row: ConversationRow, expected: bytes = b"") -> State:
 
     A long conversation costs one request, unless `expected`, the JSON text of any turns, contains all its chunks.
     """
-    tail, digests, totals = _unseal_tail(row)
+    tail, digests, totals = unseal_tail(row)
     pieces = {
         index: piece
         for index, (piece, digest) in enumerate(zip(_split(expected, chunks(row)), digests, strict=True))
@@ -65,7 +65,7 @@ def read_end(row: ConversationRow) -> State:
 
     This costs one request if there are such chunks. Raise ConditionFailed as `read_state` does.
     """
-    tail, digests, totals = _unseal_tail(row)
+    tail, digests, totals = unseal_tail(row)
     unread = sum(end <= last_mark(row).end for end in accumulate(chunk.length for chunk in chunks(row)))
     pieces = _read_chunks(row, range(unread, len(digests)))
     return State(read_metadata(row), _join(pieces, tail), totals, unread=digests[:unread])
@@ -90,21 +90,21 @@ def read_spans(row: ConversationRow, spans: Sequence[tuple[int, int]]) -> list[b
 
 def read_last(row: ConversationRow) -> bytes:
     """Return the last turns from the row itself. Their JSON text may begin in the middle of a list."""
-    return _unseal_tail(row)[0]
+    return unseal_tail(row)[0]
 
 
 def read_totals(row: ConversationRow) -> new_messages.Totals:
     """Return the totals for all messages that the conversation has ever received."""
-    return _unseal_tail(row)[2]
+    return unseal_tail(row)[2]
 
 
-def read_backwards(row: ConversationRow) -> Iterator[bytes]:
+def read_backwards(row: ConversationRow, end: State | None = None) -> Iterator[bytes]:
     """Yield the JSON text of the turns in parts, last part first. Raise ConditionFailed as `read_state` does.
 
-    Each part except the first costs one request.
+    The first part is the turns of `end`, if it is set, or the last turns in the row. Each other part costs one request.
     """
-    yield read_last(row)
-    for index in reversed(range(len(chunks(row)))):
+    yield read_last(row) if end is None else end.turns
+    for index in reversed(range(len(chunks(row) if end is None else end.unread))):
         yield _read_chunks(row, [index])[index]
 
 
@@ -178,7 +178,7 @@ def _keep_marks(row: ConversationRow, before: bytes, after: State, same: int) ->
     set_marks(row, [mark for mark, end in ends.items() if before[same:end] == after.turns[same:end]])
 
 
-def _unseal_tail(row: ConversationRow) -> tuple[bytes, list[bytes], new_messages.Totals]:
+def unseal_tail(row: ConversationRow) -> tuple[bytes, list[bytes], new_messages.Totals]:
     """Return the last turns, the chunk digests, and the totals."""
     unsealed = encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns)
     tail, _, rest = unsealed.partition(_SEPARATOR)
