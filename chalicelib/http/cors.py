@@ -21,7 +21,7 @@ def _allowing(origin: str) -> CORSConfig:
     return CORSConfig(
         origin,
         allow_headers=["If-Match", "If-None-Match", "Idempotency-Key", "Prefer"],
-        expose_headers=["ETag", "Idempotency-Replayed", "X-Request-Id"],
+        expose_headers=["ETag", "Idempotency-Replayed", "Retry-After", "X-Request-Id"],
         max_age=86_400,
     )
 

@@ -1,10 +1,11 @@
-"""The chat widget from docs/widget.md runs in Chromium on a different origin than the service."""
+"""The chat widget in docs/widget runs in Chromium on a different origin than the service."""
 
 import hashlib
 import json
 import os
 import re
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,18 +21,30 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 from chalicelib.credentials import tokens
-from tests.browser import chromium
+from tests.browser import chromium, silent_hour
 from tests.reliability import runs
 from tests.reliability.runs import Run
 
-TEXT = (Path(__file__).parents[2] / "docs" / "widget.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+FILES = {"/": ("chat.html", "text/html"), "/chat.js": ("chat.js", "text/javascript")}
 SECONDS = 30
+LOST = "The connection is lost. Trying again …"
 
 
-def code(language: str) -> str:
-    """Return the document's only code block in this language."""
-    (block,) = re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
+def command() -> str:
+    """Return the document's command that requests a token."""
+    (block,) = re.findall(r"```sh\n(.*?)```", (DOCS / "widget.md").read_text(encoding="utf-8"), re.DOTALL)
     return str(block)
+
+
+def file(name: str) -> str:
+    """Return the content of one of the widget's files."""
+    return (DOCS / "widget" / name).read_text(encoding="utf-8")
+
+
+def bot(text: str) -> Any:
+    """Return a message from the agent."""
+    return {"from": "bot", "type": "text", "item": {"text": text}}
 
 
 class BackEnd(ThreadingHTTPServer):
@@ -55,13 +68,13 @@ class BackEnd(ThreadingHTTPServer):
 
     def say(self, text: str) -> None:
         """Add a message from the agent."""
-        self.ask("messages", {"messages": [{"from": "bot", "type": "text", "item": {"text": text}}]})
+        self.ask("messages", {"messages": [bot(text)]})
 
     def start_session(self) -> dict[str, str]:
         """Return the response for `/chat-session`. Keep the token for the next page."""
         service = f"http://127.0.0.1:{self.run.port}"
         names = {"CAMS": service, "AGENT": "support", "CONVERSATION": self.conversation, "AGENT_KEY": self.agent_key}
-        sent = subprocess.run(["sh", "-c", code("sh")], env=os.environ | names, capture_output=True, check=True)
+        sent = subprocess.run(["sh", "-c", command()], env=os.environ | names, capture_output=True, check=True)
         self.token = self.token or json.loads(sent.stdout)["data"]["token"]
         return {"conversation": f"{service}/agents/support/interact/{self.conversation}", "token": self.token}
 
@@ -70,7 +83,8 @@ class _Handler(BaseHTTPRequestHandler):
     server: BackEnd
 
     def do_GET(self) -> None:
-        self._answer("text/html", code("html") if self.path == "/" else "")
+        name, kind = FILES.get(self.path, ("", "text/plain"))
+        self._answer(kind, file(name) if name else "")
 
     def do_POST(self) -> None:
         self._answer("application/json", json.dumps(self.server.start_session()))
@@ -83,6 +97,27 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         pass
+
+
+# Answer the next requests for messages with this status and these headers.
+_REPLACE_ANSWERS = """
+const [status, headers, times] = arguments, real = window.fetch;
+let left = times;
+window.fetch = async (url, options) => {
+  if (!url.includes("/messages") || left === 0) return real(url, options);
+  left -= 1;
+  return new Response("{}", {status, headers});
+};
+"""
+_COUNT_REQUESTS = """
+const real = window.fetch;
+window.requests = 0;
+window.fetch = (...given) => { window.requests += 1; return real(...given); };
+"""
+_HIDE = """
+Object.defineProperty(document, "hidden", {value: arguments[0], configurable: true});
+document.dispatchEvent(new Event("visibilitychange"));
+"""
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +164,11 @@ def texts(page: Chrome, selector: str) -> list[str]:
 
 
 def lines(page: Chrome, kind: str = "") -> list[str]:
-    return texts(page, f"#chat li{kind}")
+    return texts(page, f"#chat li{kind}:not(.unsent)")
+
+
+def unsent(page: Chrome) -> list[str]:
+    return texts(page, "#chat li.unsent")
 
 
 def problem(page: Chrome) -> str:
@@ -145,10 +184,11 @@ def stored(web: BackEnd) -> list[tuple[str, str]]:
     return [(turn["from"], turn["messages"]["item"]["text"]) for turn in web.ask("state", {})["turns"]]
 
 
-def test_the_widget_has_forty_lines_that_fit_on_a_screen() -> None:
-    block = code("html").splitlines()
-    assert len(block) <= 40
-    assert max(map(len, block)) <= 120
+@pytest.mark.parametrize(("name", "lines"), [("chat.html", 40), ("chat.js", 80)])
+def test_the_widget_is_short_and_fits_on_a_screen(name: str, lines: int) -> None:
+    content = file(name).splitlines()
+    assert len(content) <= lines
+    assert max(map(len, content)) <= 120
 
 
 def test_a_visitor_writes_and_sees_the_answer(page: Chrome, web: BackEnd) -> None:
@@ -161,9 +201,9 @@ def test_a_visitor_writes_and_sees_the_answer(page: Chrome, web: BackEnd) -> Non
     write(page, "Thanks!")
     eventually(page, lines, ["Where is my order?", "It is on its way.", "Thanks!"])
     assert problem(page) == ""
-    assert [
-        one for one in page.get_log("browser") if one["level"] == "SEVERE" and "favicon" not in one["message"]
-    ] == []
+    # Chromium logs each 404: those for the icon, and those before the first message.
+    log = [one["message"] for one in page.get_log("browser") if one["level"] == "SEVERE"]
+    assert [one for one in log if "status of 404" not in one] == []
 
 
 def test_a_script_in_a_message_does_not_run(page: Chrome, web: BackEnd) -> None:
@@ -207,8 +247,9 @@ def test_what_was_written_without_a_connection_is_sent_once(page: Chrome, web: B
     page.execute_cdp_cmd("Network.enable", {})
     page.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": True, **limits})
     write(page, "Second")
-    eventually(page, lambda driver: bool(problem(driver)), True)
+    eventually(page, problem, LOST)
     write(page, "Third")
+    assert unsent(page) == ["Second", "Third"]
     page.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": False, **limits})
     eventually(page, lines, ["First", "Second", "Third"])
     eventually(page, problem, "")
@@ -221,15 +262,81 @@ def test_an_answer_that_was_lost_adds_no_message_twice(page: Chrome, web: BackEn
         const real = window.fetch;
         window.fetch = async (url, options) => {
           const answer = await real(url, options);
-          if (!url.endsWith("/messages") || window.lost) return answer;
+          if (options.method !== "POST" || window.lost) return answer;
           window.lost = true;
           throw new TypeError("lost");
         };
     """)
     write(page, "Once")
-    eventually(page, problem, "lost")
+    eventually(page, problem, LOST)
+    assert unsent(page) == ["Once"]
     eventually(page, lines, ["Once"])
+    assert (unsent(page), problem(page)) == ([], "")
     assert stored(web) == [("human", "Once")]
+
+
+def test_a_new_token_replaces_an_expired_one(page: Chrome, web: BackEnd) -> None:
+    write(page, "Hello")
+    eventually(page, lines, ["Hello"])
+    page.execute_script(_REPLACE_ANSWERS, 401, {}, 1)
+    web.token = ""
+    write(page, "Still there?")
+    eventually(page, lines, ["Hello", "Still there?"])
+    assert web.token and problem(page) == ""
+    assert stored(web) == [("human", "Hello"), ("human", "Still there?")]
+
+
+def test_an_unavailable_service_gets_the_message_after_the_time_that_it_names(page: Chrome, web: BackEnd) -> None:
+    write(page, "First")
+    eventually(page, lines, ["First"])
+    page.execute_script(_REPLACE_ANSWERS, 503, {"Retry-After": "4"}, 1)
+    begun = time.monotonic()
+    write(page, "Second")
+    eventually(page, problem, "The chat is busy. Trying again …")
+    assert unsent(page) == ["Second"]
+    eventually(page, lines, ["First", "Second"])
+    assert (time.monotonic() - begun > 4, problem(page)) == (True, "")
+    assert stored(web) == [("human", "First"), ("human", "Second")]
+
+
+def test_a_hidden_page_sends_no_request_and_catches_up_at_once(page: Chrome, web: BackEnd) -> None:
+    web.say("Hello")
+    eventually(page, lines, ["Hello"])
+    page.execute_script(_HIDE, True)
+    time.sleep(0.5)  # for a request that has begun
+    page.execute_script(_COUNT_REQUESTS)
+    web.say("Are you there?")
+    time.sleep(4)  # more than two polling intervals
+    assert (page.execute_script("return window.requests"), lines(page)) == (0, ["Hello"])
+    page.execute_script(_HIDE, False)
+    assert page.execute_script("return window.requests") == 1
+    eventually(page, lines, ["Hello", "Are you there?"])
+
+
+def test_edits_deletions_and_the_state_appear(page: Chrome, web: BackEnd) -> None:
+    web.ask("messages", {"messages": [{"mid": str(one), **bot(f"Line {one}")} for one in range(30)]})
+    eventually(page, lambda _: len(lines(page)), 30)
+    page.execute_script("document.querySelector('#chat ul').scrollTop = 100")
+    path = f"/v3/agents/support/convos/{web.conversation}"
+    ask = partial(runs.ask, web.run, token=web.run.credentials["workspace_key"])
+    assert ask("PATCH", f"{path}/messages/28", body={"message": {"item": {"text": "Edited"}}})[0] == 200
+    eventually(page, lambda _: lines(page)[28], "Edited")
+    assert ask("DELETE", f"{path}/messages/29")[0] == 200
+    eventually(page, lambda _: lines(page)[-1], "Edited")
+    web.say("New")
+    eventually(page, lambda _: lines(page)[-1], "New")
+    assert abs(page.execute_script("return document.querySelector('#chat ul').scrollTop") - 100) < 60
+    assert ask("PATCH", path, body={"conversation": {"state": "human-chatting"}})[0] == 200
+    eventually(page, lambda _: texts(page, "#chat [role=status]"), ["A person has joined."])
+
+
+def test_a_page_sends_few_requests_in_a_silent_hour(page: Chrome, web: BackEnd) -> None:
+    web.say("Hello")
+    with chromium.started() as driver:
+        requests = silent_hour.count_requests(driver, web.url)
+        assert lines(driver) == ["Hello"]
+    sys.stdout.write(f"A silent widget sends {requests} requests in an hour.\n")
+    assert requests <= silent_hour.MOST
 
 
 def test_a_page_cannot_read_answers_to_an_agent_key(page: Chrome, web: BackEnd, run: Run) -> None:

@@ -88,6 +88,6 @@ print("access-control-allow-credentials" in headers)
 """
     *_, names, credentials = run(code, CAMS_CORS_ORIGIN="https://example.com")
     exposed, allowed = names.split(" ")
-    assert exposed == "ETag,Idempotency-Replayed,X-Request-Id"
+    assert exposed == "ETag,Idempotency-Replayed,Retry-After,X-Request-Id"
     assert {"Authorization", "Content-Type", "If-Match", "If-None-Match", "Idempotency-Key"} <= set(allowed.split(","))
     assert credentials == "False"
