@@ -17,8 +17,12 @@ _MAX_CHOICES = 50
 
 
 class Bubble(NamedTuple):
-    """A message on a page. `item` contains an item in an unknown format as JSON. A truncated message has a `digest`."""
+    """A message on a page. `item` contains an item in an unknown format as JSON. A truncated message has a `digest`.
 
+    `mark` identifies the message in the page. It is empty if the message has no id.
+    """
+
+    mark: str
     digest: str | None
     is_human: bool
     person: str
@@ -80,6 +84,7 @@ def _bubble(message: Document) -> Bubble:
         or len(json_item) > template_filters.MAX_INDENTED
     )
     return Bubble(
+        mark=digest(message)[:16] if message.get("mid") else "",
         digest=digest(message) if is_part else None,
         is_human=message.get("from") == "human",
         person=template_filters.truncate(str(person), _MAX_NAME) if person else "",

@@ -10,10 +10,11 @@ from chalice.app import Response
 from chalicelib import errors, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
+from chalicelib.conversations import listing, transcript
 from chalicelib.conversations import store as conversations
-from chalicelib.conversations import transcript
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
+from chalicelib.conversations.state import empty_state
 from chalicelib.extensions.console import bubbles, calls, guard, overview, pages
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
@@ -63,20 +64,6 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
 
 
 @signed_in("/convos")
-def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
-    """Return the transcript. If it still has the request's entity tag, read only one index entry instead."""
-    created = current_request.query_value("created") or ""
-    tag = _indexed_tag(session.workspace_id, agent_id, created) if ids.ULID.fullmatch(created) else ""
-    has, unchanged = current_request.request().headers.get("if-none-match"), Response("", {}, status_code=304)
-    if tag and has == f'"{tag}"':
-        return unchanged
-    values = _transcript(session, agent_id, convo_id)
-    answer = pages.page("turns.html", guard.language_of(session), session=session, **values)
-    answer.headers["ETag"] = f'"{values["tag"]}"'
-    return unchanged if has == answer.headers["ETag"] else answer
-
-
-@signed_in("/convos")
 def submit_action(session: Session, agent_id: str, convo_id: str) -> Response:
     """Perform an action (reply, assign, pass back to the AI, end or tag), then show the conversation."""
     fields = guard.form()
@@ -94,8 +81,8 @@ def _page(
     session: Session, agent_id: str, convo_id: str, submitted: dict[str, str], error: errors.ApiError | None = None
 ) -> Response:
     """Return the page, with a form's error and its submitted values."""
-    transcript = _transcript(session, agent_id, convo_id)
-    tags = transcript["meta"].get("tags") or []
+    values = read_transcript(session, agent_id, convo_id)
+    tags = values["meta"].get("tags") or []
     colleagues, has_more = _colleagues(session)
     return guard.page(
         session,
@@ -110,7 +97,7 @@ def _page(
         tags=tags[:_MAX_TAGS],
         tags_digest=_digest(tags),
         fits=_fits(tags),
-        **transcript,
+        **values,
     )
 
 
@@ -139,37 +126,25 @@ def _fits(tags: list[str]) -> bool:
     return len(tags) <= _MAX_TAGS and sum(map(len, tags)) <= _MAX_TAGS_LENGTH
 
 
-def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
+def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     """Return the template variables for a transcript: metadata, the newest messages in order, and the page before them.
 
     This costs one request, plus one for each further chunk. Raise NotFound.
     """
     agent, row = find(session, agent_id, convo_id)
-    newest = bubbles.bubbles_that_fit(islice(transcript.newest_messages(row), _before(), _before() + MAX_MESSAGES))
-    metadata, until = metadata_of(row), _before() + len(newest)
+    before = _before()
+    newest = bubbles.bubbles_that_fit(islice(transcript.newest_messages(row), before, before + MAX_MESSAGES))
+    metadata, until = metadata_of(row), before + len(newest)
     return {
         "meta": metadata,
         "messages": newest[::-1],
         "earlier": until if newest and metadata.get("messagesNum", 0) > until else None,
         "agent": display_name(agent, "title") or agent_id,
-        "created": row.created,
-        "tag": _entity_tag(row),
+        # The position and version from which the page's script continues. An earlier page is not updated.
+        "after": None if before else transcript.read_delta(row, "", empty_state(convo_id)).after,
+        "version": listing.version_of(row),
+        "is_reset": True,
     }
-
-
-def _entity_tag(row: ConversationRow) -> str:
-    """Return a tag that changes with the conversation, or an empty string for an index entry whose metadata is long.
-
-    Each save seals the metadata with a new nonce. Therefore, the digest of short metadata changes whenever the version
-    tag does.
-    """
-    return hashlib.sha256(row.summary).hexdigest()[:32] if row.summary else row.version_tag or ""
-
-
-def _indexed_tag(workspace_id: str, agent_id: str, created: str) -> str:
-    """Return a conversation's `_entity_tag` from the index, or an empty string. This costs one request."""
-    agent, condition = storage.join_key(workspace_id, agent_id), ConversationRow.created == created
-    return "".join(map(_entity_tag, storage.query(ConversationRow, agent, condition, index="by_creation", limit=1)))
 
 
 def _before() -> int:
@@ -223,15 +198,16 @@ def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
 
 def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
     """Add a message from the person. The form contains its `mid`, so submitting the form twice adds one message."""
+    _send("POST", "/messages", {"messages": [new_message(session, fields)]}, values)
+
+
+def new_message(session: Session, fields: dict[str, str]) -> Document:
+    """Return the message in a reply form. Raise Invalid if its text is empty."""
     text = fields.get("text", "").strip()
     if not text:
         raise guard.form_error(session, "text")
-    message = {"mid": fields.get("mid"), "from": "bot", "type": "text", "item": _item(session, text)}
-    _send("POST", "/messages", {"messages": [message]}, values)
-
-
-def _item(session: Session, text: str) -> Document:
-    return {"payload": {"message": text}, "text": text, "sender": _signature(session)}
+    item = {"payload": {"message": text}, "text": text, "sender": _signature(session)}
+    return {"mid": fields.get("mid"), "from": "bot", "type": "text", "item": item}
 
 
 def _signature(session: Session) -> str:

@@ -11,6 +11,14 @@ _FORM = re.compile(r'<form[^>]*action="([^"]*)"[^>]*>(.*?)</form>', re.DOTALL)
 _HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)"')
 
 
+_POSITION = re.compile(r'data-(after|version)="([^"]*)"')
+
+
+def live_path(text: str) -> str:
+    """Return the address at which the page's script asks for what is new after a page or an earlier response."""
+    return f"/live?{urlencode(dict(_POSITION.findall(text)))}"
+
+
 class Browser:
     """The browser of a person who uses a workspace's console."""
 

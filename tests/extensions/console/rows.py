@@ -53,6 +53,7 @@ ROWS: dict[Route, Row] = {
     ("GET", f"{_CONVO}/live"): Row(PERSON),
     ("GET", f"{_CONVO}/text"): Row(PERSON),
     ("POST", _CONVO): Row(PERSON, page=_CONVO, typed={"action": "end"}),
+    ("POST", f"{_CONVO}/live"): Row(PERSON, page=_CONVO, typed={"text": "x"}),
     ("GET", f"{_HOME}/leads"): Row(PERSON, "?agent=support"),
     ("GET", f"{_HOME}/leads.csv"): Row(PERSON, "?agent=support"),
     ("GET", f"{_HOME}/leads/{{agent_id}}/{{lead_id}}/text"): Row(PERSON),
@@ -169,7 +170,7 @@ def fields(world: World, route: str, row: Row, owner: Browser) -> dict[str, str]
         owner.open(world.path(row.page).removeprefix(owner.home)) if row.page != "/console" else Api().get("/console")
     )
     for address, content in re.findall(r'<form[^>]*action="([^"]*)"[^>]*>(.*?)</form>', page.text, re.DOTALL):
-        if html.unescape(address) == world.path(route):
+        if html.unescape(address) == world.path(route).removesuffix("/live"):
             hidden = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', content)
             return {**{name: html.unescape(value) for name, value in hidden}, **row.typed}
     return dict(row.typed)

@@ -1,6 +1,7 @@
 """Conversations in the console: the list, the transcript, and a person's actions."""
 
 import html
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from chalicelib.extensions.console import bubbles, conversations, sessions
 from tests.api import Answer, Api
 from tests.builders import state_body
 from tests.conftest import PassTime
-from tests.extensions.console.browser import Browser
+from tests.extensions.console.browser import Browser, live_path
 from tests.extensions.console.conftest import PASSWORD
 
 CONVO = "/convos/support/ann"
@@ -110,46 +111,70 @@ def test_a_person_assigns_tags_passes_back_and_ends(signed_in: Browser, workspac
     assert submit(action="end")["state"] == "ended_chat"
 
 
-def test_the_live_address_answers_304_until_something_happens(signed_in: Browser) -> None:
+def test_the_live_address_shows_what_is_new_and_otherwise_nothing(signed_in: Browser, workspace_api: Api) -> None:
     page = signed_in.open(CONVO)
-    address = page.text.partition('data-live="')[2].partition('"')[0].removeprefix(signed_in.home)
-    tag = page.text.partition('data-tag="&quot;')[2].partition("&")[0]
-    assert signed_in.open(address, **{"If-None-Match": f'"{tag}"'}).status == 304
-    reply(signed_in, page, "Hello")
-    changed = signed_in.open(address, **{"If-None-Match": f'"{tag}"'})
-    assert (changed.status, "Hello" in changed.text) == (200, True)
-    assert signed_in.open(address, **{"If-None-Match": changed.headers["etag"]}).status == 304
+    first = CONVO + live_path(page.text)
+    assert (signed_in.open(first).status, signed_in.open(first).text) == (204, "")
+    reply(signed_in, page, "I am looking at it")
+    changed = signed_in.open(first)
+    assert (changed.status, "I am looking at it" in changed.text, "somebody" in changed.text) == (200, True, False)
+    assert "data-reset" not in changed.text and "Waiting for a person" in changed.text
+    second = CONVO + live_path(changed.text)
+    assert signed_in.open(second).status == 204
+    workspace_api.post("/v3/agents/support/convos/ann/assign", {"assign": {"to": "bo"}})
+    assigned = signed_in.open(second).text
+    assert 'data-assigned="bo"' in assigned and "With a person" in assigned and "<article" not in assigned
 
 
 def test_the_live_address_shows_each_of_two_edits_in_a_second(
     signed_in: Browser, workspace_api: Api, pass_time: PassTime
 ) -> None:
     page = signed_in.open(CONVO)
-    address = page.text.partition('data-live="')[2].partition('"')[0].removeprefix(signed_in.home)
     reply(signed_in, page, "I am looking at it")  # the metadata contains the last message
     (*_, message) = workspace_api.get("/v3/agents/support/convos/ann/messages").data
-    tag, answers = '""', []
+    path, answers = CONVO + live_path(page.text), []
     for text in ("first", "other"):
         edit = {"message": {"item": {"text": text}}}
         assert workspace_api.patch(f"/v3/agents/support/convos/ann/messages/{message['mid']}", edit).status == 200
-        live = signed_in.open(address, **{"If-None-Match": tag})
-        answers.append((live.status, text in live.text))
-        tag = live.headers.get("etag", tag)
-        assert signed_in.open(address, **{"If-None-Match": tag}).status == 304
-    assert answers == [(200, True), (200, True)]
+        live = signed_in.open(path)
+        answers.append((live.status, text in live.text, "data-reset" in live.text, live.text.count("<article")))
+        path = CONVO + live_path(live.text)
+        assert signed_in.open(path).status == 204
+    assert answers == [(200, True, True, 2), (200, True, True, 2)]
 
 
-@pytest.mark.parametrize("created", ["", "%00", "x" * 3_000], ids=["none", "NUL", "long"])
-def test_the_live_address_shows_the_transcript_whatever_mark_it_is_given(signed_in: Browser, created: str) -> None:
-    answer = signed_in.open(f"{CONVO}/live?created={created}")
-    assert (answer.status, "somebody" in answer.text) == (200, True)
+@pytest.mark.parametrize("after", ["", "%00", "x" * 3_000, f"9-{'0' * 16}"], ids=["none", "NUL", "long", "unknown"])
+def test_the_live_address_shows_the_transcript_whatever_position_it_gets(signed_in: Browser, after: str) -> None:
+    answer = signed_in.open(f"{CONVO}/live?after={after}")
+    assert (answer.status, "somebody" in answer.text, "data-reset" in answer.text) == (200, True, True)
+
+
+def test_a_script_sends_a_reply_and_gets_what_is_new(signed_in: Browser, workspace_api: Api) -> None:
+    page = signed_in.open(CONVO)
+    hidden = dict(re.findall(r'<input type="hidden" name="(form|mid)" value="([^"]*)"', page.text))
+    path = "/agents/support/interact/ann/messages"
+    workspace_api.post(path, {"messages": [{"from": "human", "item": {"text": "Hurry!"}}]})
+    for _ in range(2):  # the second request repeats the first, as if its response had been lost
+        answer = signed_in.post(CONVO + live_path(page.text), {**hidden, "text": "I am looking at it"})
+        assert (answer.status, answer.text.count("<article"), "data-reset" in answer.text) == (200, 2, False)
+        assert "Hurry!" in answer.text and "I am looking at it" in answer.text
+        assert signed_in.open(CONVO + live_path(answer.text)).status == 204
+    changed = signed_in.post(f"{CONVO}/live?after=9-{'0' * 16}", {**hidden, "text": "I am looking at it"})
+    assert ("data-reset" in changed.text, changed.text.count("<article")) == (True, 3)
+    assert signed_in.post(f"{CONVO}/live", {**hidden, "text": " "}).status == 400
+    assert signed_in.post(f"{CONVO}/live", {"text": "Hello"}).status == 403
+
+
+def test_earlier_messages_are_not_updated(signed_in: Browser) -> None:
+    assert "data-live" in signed_in.open(CONVO).text
+    assert "data-live" not in signed_in.open(f"{CONVO}?before=1").text
 
 
 def test_another_agents_conversation_is_not_found(signed_in: Browser, workspace_api: Api) -> None:
     body = {"turns": [{"from": "human", "messages": [{"item": {"text": "secret"}}]}]}
     workspace_api.post("/agents/other/interact/eve/state", {**body, "metadata": {"state": "requested_chat"}})
     assert signed_in.open("/convos/other/eve").status == 404
-    assert signed_in.open("/convos/other/eve/live?created=x").status == 404
+    assert signed_in.open("/convos/other/eve/live?after=x").status == 404
     for path in ("/overview", "/convos", "/convos?inbox=true", "/convos?agent=other"):
         assert "eve" not in signed_in.open(path).text
     page = signed_in.open(CONVO)

@@ -75,6 +75,16 @@ class Person:
         found = self.driver.find_elements(By.XPATH, f"//main//*[self::button or self::a][normalize-space()='{text}']")
         self.leave(found[0])
 
+    def reply(self, text: str) -> None:
+        """Send a reply in the open conversation, and wait until the page shows it and empties the form."""
+        self.fill("text", text)
+        self.find("[name=action][value=reply]").click()
+        read = """
+            const [turns, draft] = [document.querySelector(".turns"), document.querySelector("#text")];
+            return turns?.innerText.includes(arguments[0]) && draft?.value === "";
+        """
+        WebDriverWait(self.driver, SECONDS, 0.02).until(lambda driver: driver.execute_script(read, text), text)
+
     def leave(self, element: WebElement) -> None:
         """Click an element that leads to another page, and wait for that page."""
         page = self.driver.find_element(By.TAG_NAME, "html")

@@ -1,16 +1,11 @@
-"""A person's actions in the console, with and without JavaScript. Live updates need JavaScript."""
+"""A person's actions in the console, with and without JavaScript."""
 
-import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from selenium.webdriver import Chrome
 
-from tests.browser import chromium
-from tests.extensions.console.in_browser.person import PASSWORD, Person, ask, converse
-from tests.reliability import runs
+from tests.extensions.console.in_browser.person import Person, ask, converse
 from tests.reliability.runs import Run
 
 # The left edges of the first and last characters of the first message.
@@ -19,27 +14,6 @@ _EDGES = """[0, 4].map((at) => {
   range.setStart(text, at); range.setEnd(text, at + 1);
   return range.getBoundingClientRect().left;
 })"""
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Run the same service as `make run` on a free port, with an organisation whose people can sign in."""
-    directory: Path = tmp_path_factory.mktemp("run")
-    started = runs.begin(directory, runs.free_port())
-    ask(started, "POST", "/v2/agents/support", {"title": "Support"})
-    ask(started, "POST", "/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": ["support"]})
-    for client_id, name in (("bo", "Bo de Vries"), ("cas", "Cas Smit")):
-        client = {"orgId": "acme", "name": name, "email": f"{client_id}@acme.test", "dashboardPassword": PASSWORD}
-        ask(started, "POST", f"/v2/clients/{client_id}", client)
-    yield started
-    runs.kill(started)
-
-
-@pytest.fixture(scope="module")
-def browsers() -> Iterator[tuple[Chrome, Chrome]]:
-    """Start two browsers."""
-    with chromium.started() as first, chromium.started() as second:
-        yield first, second
 
 
 @pytest.fixture(params=["with JavaScript", "without JavaScript"])
@@ -89,8 +63,7 @@ def test_a_person_filters_reads_and_acts(person: Person, run: Run) -> None:
     person.leave(person.find(".rows a"))
     person.sees("This is Ann Jansen")
     replies = person.text().count("I am looking at it")
-    person.fill("text", "I am looking at it")
-    person.press("Send")
+    person.reply("I am looking at it")
     assert person.text().count("I am looking at it") == replies + 1
     person.fill("tags", "refund, urgent")
     person.press("Save")
@@ -140,58 +113,3 @@ def test_a_person_downloads_a_file_with_the_session(name: str, person: Person) -
     disposition, text = person.driver.execute_script(read, link)
     assert disposition == f'attachment; filename="{name}.csv"'
     assert text.startswith({"analytics": "from,", "leads": "id,"}[name])
-
-
-def test_a_second_browser_sees_a_reply_live(browsers: tuple[Chrome, Chrome], run: Run) -> None:
-    """Each browser polls every 1.6 seconds, so a reply appears within 2 seconds.
-
-    The limit adds half a second for a busy machine.
-    """
-    converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
-    first, second = (Person(driver, run) for driver in browsers)
-    first.be_signed_in()
-    second.be_signed_in("cas@acme.test")
-    for person in (first, second):
-        person.open("/convos/support/live")
-        person.sees("Hello")
-    taken = []
-    for writer, reader in ((first, second), (second, first), (first, second)):
-        writer.fill("text", text := f"Reply {len(taken)}")
-        reader.fill("text", "half a reply")
-        begun = time.monotonic()
-        writer.press("Send")
-        reader.sees(text)
-        taken.append(round(time.monotonic() - begun, 2))
-        assert reader.find("[name=text]").get_attribute("value") == "half a reply"
-    sys.stdout.write(f"A reply was seen after {taken} seconds.\n")
-    assert max(taken) < 2.5
-    listed = ask(run, "GET", "/v3/agents/support/convos/live/messages")["data"]
-    assert [one["item"]["text"] for one in listed] == ["Reply 2", "Reply 1", "Reply 0", "Hello"]
-    assert first.log() == second.log() == []
-
-
-# Delay all responses. Hide and show the page five times, and type into it.
-_RETURN = """
-let asked = 0;
-const real = window.fetch;
-const later = (given) => new Promise((done) => setTimeout(() => done(real(...given)), 1000));
-window.fetch = (...given) => { asked += 1; return later(given); };
-for (let times = 0; times < 5; times += 1) document.dispatchEvent(new Event("visibilitychange"));
-document.dispatchEvent(new Event("input"));
-return asked;
-"""
-
-
-def test_a_page_asks_for_news_once_at_a_time(browsers: tuple[Chrome, Chrome], run: Run) -> None:
-    converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
-    person = Person(browsers[0], run)
-    person.be_signed_in()
-    person.open("/convos/support/live")
-    assert person.driver.execute_script(_RETURN) == 1
-    ask(
-        run,
-        "POST",
-        "/v3/agents/support/convos/live/messages",
-        {"messages": [{"from": "human", "item": {"text": "Later"}}]},
-    )
-    person.sees("Later")

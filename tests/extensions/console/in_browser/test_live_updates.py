@@ -1,0 +1,277 @@
+"""An open conversation page is updated live, and survives failures. Live updates need JavaScript."""
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.browser import chromium, silent_hour
+from tests.extensions.console.in_browser.person import PASSWORD, Person, ask, converse
+from tests.reliability.runs import Run
+
+CONVO, API = "/convos/support/live", "/v3/agents/support/convos/live"
+# Hide or show the page.
+_HIDE = """
+Object.defineProperty(document, "hidden", {value: arguments[0], configurable: true});
+document.dispatchEvent(new Event("visibilitychange"));
+"""
+_COUNT_REQUESTS = """
+const real = window.fetch;
+window.requests = 0;
+window.fetch = (...given) => { window.requests += 1; return real(...given); };
+"""
+# Answer the next request with this status and these headers, or lose its response if there is no status.
+_REPLACE_ANSWER = """
+const [status, headers] = arguments, real = window.fetch;
+window.fetch = async (...given) => {
+  window.fetch = real;
+  await new Promise((done) => setTimeout(done, 50));
+  if (status) return new Response("", {status, headers});
+  await real(...given);
+  throw new TypeError("lost");
+};
+"""
+
+
+@pytest.fixture
+def person(browsers: tuple[Chrome, Chrome], run: Run) -> Iterator[Person]:
+    """Open a conversation page. Fail if the browser reports an error during the test."""
+    converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"mid": "1", "item": {"text": "Hello"}}])
+    person = Person(browsers[0], run)
+    person.be_signed_in()
+    person.open(CONVO)
+    person.sees("Hello")
+    yield person
+    person.driver.execute_cdp_cmd("Network.emulateNetworkConditions", network(is_offline=False))
+    assert [one for one in person.log() if "ERR_INTERNET_DISCONNECTED" not in one] == []
+
+
+def network(*, is_offline: bool) -> dict[str, Any]:
+    return {"offline": is_offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+
+
+def write(run: Run, text: str) -> None:
+    """Add a message from the visitor."""
+    ask(run, "POST", f"{API}/messages", {"messages": [{"from": "human", "item": {"text": text}}]})
+
+
+def stored(run: Run) -> list[str]:
+    """Return the texts of the stored messages, newest first."""
+    return [one["item"]["text"] for one in ask(run, "GET", f"{API}/messages")["data"]]
+
+
+def notice(person: Person, text: str) -> None:
+    """Wait until the notice above the reply form has this text."""
+    wait = WebDriverWait(person.driver, 15, 0.02)
+    wait.until(lambda driver: driver.find_element(By.CSS_SELECTOR, ".notice").text == text, text)
+
+
+def send(person: Person, text: str) -> None:
+    """Press Send without waiting."""
+    person.fill("text", text)
+    person.find("[name=action][value=reply]").click()
+
+
+def draft(person: Person) -> str:
+    return str(person.find("#text").get_attribute("value"))
+
+
+def turns(person: Person) -> list[str]:
+    """Return the texts of the messages that the page shows."""
+    script = "return [...document.querySelectorAll('.said')].map((one) => one.innerText.trim())"
+    return list(person.driver.execute_script(script))
+
+
+def test_a_second_browser_sees_a_reply_live(browsers: tuple[Chrome, Chrome], run: Run) -> None:
+    """Each browser polls every 1.6 seconds, so a reply appears within 2 seconds.
+
+    The limit adds half a second for a busy machine.
+    """
+    converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    first, second = (Person(driver, run) for driver in browsers)
+    first.be_signed_in()
+    second.be_signed_in("cas@acme.test")
+    for person in (first, second):
+        person.open("/convos/support/live")
+        person.sees("Hello")
+    taken = []
+    for writer, reader in ((first, second), (second, first), (first, second)):
+        text = f"Reply {len(taken)}"
+        reader.fill("text", "half a reply")
+        begun = time.monotonic()
+        writer.reply(text)
+        reader.sees(text)
+        taken.append(round(time.monotonic() - begun, 2))
+        assert reader.find("[name=text]").get_attribute("value") == "half a reply"
+    sys.stdout.write(f"A reply was seen after {taken} seconds.\n")
+    assert max(taken) < 2.5
+    listed = ask(run, "GET", "/v3/agents/support/convos/live/messages")["data"]
+    assert [one["item"]["text"] for one in listed] == ["Reply 2", "Reply 1", "Reply 0", "Hello"]
+    assert first.log() == second.log() == []
+
+
+# Delay all responses. Hide and show the page five times, and type into it.
+_RETURN = """
+let asked = 0;
+const real = window.fetch;
+const later = (given) => new Promise((done) => setTimeout(() => done(real(...given)), 1000));
+window.fetch = (...given) => { asked += 1; return later(given); };
+for (let times = 0; times < 5; times += 1) document.dispatchEvent(new Event("visibilitychange"));
+document.dispatchEvent(new Event("input"));
+return new Promise((done) => setTimeout(() => done(asked), 100));
+"""
+
+
+def test_a_page_asks_for_news_once_at_a_time(browsers: tuple[Chrome, Chrome], run: Run) -> None:
+    converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person = Person(browsers[0], run)
+    person.be_signed_in()
+    person.open("/convos/support/live")
+    assert person.driver.execute_script(_RETURN) == 1
+    ask(
+        run,
+        "POST",
+        "/v3/agents/support/convos/live/messages",
+        {"messages": [{"from": "human", "item": {"text": "Later"}}]},
+    )
+    person.sees("Later")
+
+
+def test_edits_and_deletions_appear_and_the_draft_stays(person: Person, run: Run) -> None:
+    write(run, "Second")
+    person.sees("Second")
+    person.fill("text", "half a reply")
+    ask(run, "PATCH", f"{API}/messages/1", {"message": {"item": {"text": "Edited"}}})
+    person.sees("Edited")
+    assert turns(person) == ["Edited", "Second"]
+    ask(run, "DELETE", f"{API}/messages/1")
+    WebDriverWait(person.driver, 15, 0.05).until(lambda _: turns(person) == ["Second"])
+    assert draft(person) == "half a reply"
+
+
+def test_a_change_of_the_state_appears(person: Person, run: Run) -> None:
+    ask(run, "POST", f"{API}/assign", {"assign": {"to": "cas"}})
+    person.sees("With a person: Cas Smit")
+    assert person.find("#state").text == "With a person"
+    assert person.find("#to").get_attribute("value") == "cas"
+    person.choose("to", "Bo de Vries")
+    ask(run, "POST", f"{API}/assign", {"assign": {"to": None}})
+    person.sees("With the AI")
+    assert person.find("#to").get_attribute("value") == "bo"
+
+
+@pytest.mark.parametrize("selector", ["[data-mark]:nth-of-type(30)", ".reply"], ids=["a message", "the form"])
+def test_what_a_person_sees_stays_in_its_place(selector: str, person: Person, run: Run) -> None:
+    messages = [{"mid": str(number), "item": {"text": f"Line {number}."}} for number in range(60)]
+    converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, messages)
+    person.sees("Line 59.")
+    element = person.find(selector)
+    mark = element.get_attribute("data-mark")
+    place = (
+        f"return document.querySelector('{f'[data-mark=&{mark}&]' if mark else selector}').getBoundingClientRect().top"
+    )
+    place = place.replace("&", chr(34))
+    person.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+    before = person.driver.execute_script(place)
+    write(run, "News")
+    person.sees("News")
+    assert abs(person.driver.execute_script(place) - before) < 2
+    ask(run, "DELETE", f"{API}/messages/5")
+    WebDriverWait(person.driver, 15, 0.05).until(lambda _: "Line 5." not in turns(person))
+    assert abs(person.driver.execute_script(place) - before) < 2
+
+
+def test_a_hidden_page_sends_no_request_and_catches_up_at_once(person: Person, run: Run) -> None:
+    person.driver.execute_script(_HIDE, True)
+    time.sleep(0.5)  # for a request that has begun
+    person.driver.execute_script(_COUNT_REQUESTS)
+    write(run, "Are you there?")
+    time.sleep(4)  # more than two polling intervals
+    assert (person.driver.execute_script("return window.requests"), turns(person)) == (0, ["Hello"])
+    person.driver.execute_script(_HIDE, False)
+    assert person.driver.execute_script("return window.requests") == 1
+    person.sees("Are you there?")
+
+
+def test_a_reply_without_a_connection_is_kept_and_sent_once(person: Person, run: Run) -> None:
+    person.driver.execute_cdp_cmd("Network.enable", {})
+    person.driver.execute_cdp_cmd("Network.emulateNetworkConditions", network(is_offline=True))
+    send(person, "I am looking at it")
+    notice(person, "The connection is lost. Trying again … Your text is kept.")
+    assert draft(person) == "I am looking at it"
+    person.driver.execute_cdp_cmd("Network.emulateNetworkConditions", network(is_offline=False))
+    notice(person, "")
+    assert (draft(person), turns(person)) == ("", ["Hello", "I am looking at it"])
+    assert stored(run) == ["I am looking at it", "Hello"]
+
+
+def test_a_reply_whose_response_is_lost_is_added_once(person: Person, run: Run) -> None:
+    person.driver.execute_script(_REPLACE_ANSWER, None, None)
+    send(person, "I am looking at it")
+    notice(person, "The connection is lost. Trying again … Your text is kept.")
+    notice(person, "")
+    person.reply("Done")
+    assert stored(run) == ["Done", "I am looking at it", "Hello"]
+
+
+def test_an_unavailable_service_is_asked_after_the_time_that_it_names(person: Person, run: Run) -> None:
+    person.driver.execute_script(_REPLACE_ANSWER, 503, {"Retry-After": "4"})
+    begun = time.monotonic()
+    send(person, "I am looking at it")
+    notice(person, "The service is busy. Trying again … Your text is kept.")
+    notice(person, "")
+    assert time.monotonic() - begun > 4
+    assert (draft(person), stored(run)) == ("", ["I am looking at it", "Hello"])
+
+
+def test_an_expired_session_keeps_the_text_until_the_person_has_signed_in(person: Person, run: Run) -> None:
+    person.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    send(person, "I am looking at it")
+    notice(person, "Your session has expired. Your text is kept.")
+    person.driver.execute_script(_COUNT_REQUESTS)
+    time.sleep(4)  # more than two polling intervals
+    assert (person.driver.execute_script("return window.requests"), stored(run)) == (0, ["Hello"])
+    page = person.driver.current_window_handle
+    person.find(".notice a").click()
+    (other,) = {*person.driver.window_handles} - {page}
+    person.driver.switch_to.window(other)
+    person.fill("email", "bo@acme.test")
+    person.fill("password", PASSWORD)
+    person.press("Sign in")
+    person.driver.close()
+    person.driver.switch_to.window(page)
+    person.driver.execute_script(_HIDE, False)
+    notice(person, "")
+    WebDriverWait(person.driver, 15, 0.05).until(lambda _: turns(person) == ["Hello", "I am looking at it"])
+    assert draft(person) == ""
+    assert stored(run) == ["I am looking at it", "Hello"]
+
+
+def test_a_rejected_reply_is_sent_as_a_form_whose_page_explains_the_error(person: Person, run: Run) -> None:
+    person.driver.execute_script(_REPLACE_ANSWER, 429, {"Content-Type": "text/html; charset=utf-8"})
+    page = person.find("html")
+    send(person, "I am looking at it")
+    WebDriverWait(person.driver, 15, 0.02).until(lambda driver: driver.find_element(By.TAG_NAME, "html") != page)
+    person.sees("I am looking at it")
+    assert stored(run) == ["I am looking at it", "Hello"]
+
+
+def test_a_deleted_conversation_stops_the_updates(person: Person, run: Run) -> None:
+    ask(run, "DELETE", API)
+    notice(person, "This conversation is no longer available.")
+
+
+def test_a_page_sends_few_requests_in_a_silent_hour(run: Run) -> None:
+    converse(run, "live", {"userName": "Ann"}, [{"item": {"text": "Hello"}}])
+    with chromium.started() as driver:
+        person = Person(driver, run)
+        person.be_signed_in()
+        requests = silent_hour.count_requests(driver, person.home + CONVO)
+        person.sees("Hello")
+    sys.stdout.write(f"A silent conversation page sends {requests} requests in an hour.\n")
+    assert requests <= silent_hour.MOST
