@@ -20,6 +20,18 @@ TIMES = ["from", "to", "activeSince", "start_ts", "stop_ts"]
 LIMITS = ["0", "-1", "101", "x", "1.5", "1e1", "", "05", "10000000000", "5&limit=5"]
 # Other characters, a line break, invalid UTF-8, a key separator, a non-ASCII letter, two long values, two values.
 CURSORS = ["!!!", "1%0A", "%ff", "a%23b", "%C3%A9", "9" * 129, "9" * 5_000, "1&cursor=1"]
+POSITIONS = [
+    "x",
+    "1",
+    "1-",
+    f"-{'0' * 16}",
+    f"1-{'0' * 15}",
+    f"1-{'A' * 16}",
+    f"1-{'0' * 16}%0A",
+    "9" * 5_000,
+    "&after=",
+]
+VERSIONS = ["x", ".a", "a.", "a.B", "%C3%A9.a", "a.a%0A", "9" * 5_000, "&version="]
 ORDERS = ["", "id", "title", "LastModified", "lastModified,id", "lastModified&sort=lastModified"]
 FORMATS = ["", "?format=", "?format=xml", "?format=csv&format=csv"]
 
@@ -36,7 +48,7 @@ def each_once(name: str, values: list[str]) -> Any:
 
 
 def test_every_query_parameter_is_tested() -> None:
-    tested = {"page", "limit", "cursor", "status", "format", "sort", *FLAGS, *TEXTS, *TIMES}
+    tested = {"page", "limit", "cursor", "status", "format", "sort", "after", "version", *FLAGS, *TEXTS, *TIMES}
     assert {name for operation in OPERATIONS for name in operation.query} - {
         *extensions.listed("TESTED_PARAMETERS")
     } == tested
@@ -48,6 +60,23 @@ def test_an_unknown_query_parameter_is_refused_by_name(service: Service) -> None
         with harmless():
             answer = service.api.call(operation.method, path, body_of(operation.name))
         assert_refused(answer, operation, "unknown")
+
+
+@each_once("after", POSITIONS)
+def test_a_malformed_position_is_refused(operation: Operation, value: str, service: Service) -> None:
+    with harmless():
+        path = f"{service.path(operation.route)}?after={value}"
+        answer = service.api.call(operation.method, path, body_of(operation.name))
+    rule = "must not be repeated" if "&" in value else "must be empty, or the value in an earlier response"
+    assert assert_refused(answer, operation, "after") == f"after {rule}."
+
+
+@each_once("version", VERSIONS)
+def test_a_malformed_version_is_refused(operation: Operation, value: str, service: Service) -> None:
+    with harmless():
+        answer = service.api.get(f"{service.path(operation.route)}?after=&version={value}")
+    rule = "must not be repeated" if "&" in value else "must be empty, or the value in an earlier response"
+    assert assert_refused(answer, operation, "version") == f"version {rule}."
 
 
 @each_once("page", PAGES)
