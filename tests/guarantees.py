@@ -37,6 +37,7 @@ GUARANTEES = {
     "matched": "A save with `If-Match` never overwrites a change that its sender has not seen",
     "voice": "A reply with `inReplyTo` directly follows the message it names, and never an acknowledged takeover",
     "once": "Each webhook is sent at most once; its outcome is listed",
+    "pulled": "A consumer of a pull endpoint reads each event once, even after a pause of 29 days",
     "model": "Every response equals that of a reference model",
     "any": "Any JSON value in an open member is returned unchanged",
     "contract": "No request causes a 500, and every response conforms to the OpenAPI document",

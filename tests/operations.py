@@ -70,6 +70,10 @@ for _name in ("POST /v2/clients/{client_id}", "PUT /v2/clients", "POST /v3/clien
 for _name in ("POST /v2/orgs/{org_id}", "PUT /v2/orgs", "POST /v3/orgs"):
     CREATED_WHEN_NAMED[_name] = {"org_id", "agent_id", "client_id"}
 
+# Operation -> its path variables whose records are of a kind that only this operation accepts, and the names of their
+# ids. The extensions' `populate` creates these records.
+OTHER_IDS: dict[str, dict[str, str]] = extensions.joined("OTHER_IDS")
+
 # Resources that scopes name. A v3 operation's resource is the last of these in its path.
 _RESOURCES = {
     "agents": "agents",
@@ -109,6 +113,7 @@ def send(
 ) -> Answer:
     """Send an operation with these ids in its path and body. The JSON `body` replaces the default body."""
     method, path = name.split()
+    ids = {**ids, **{variable: ids[other] for variable, other in OTHER_IDS.get(name, {}).items() if other in ids}}
     if body is None:
         body = json.dumps(BODIES[name]) if name in BODIES else ""
     text = Template(body).substitute({**ids, "mark": mark})
@@ -118,7 +123,8 @@ def send(
 
 def named(name: str) -> list[str]:
     """Return the names of the ids in an operation's path and body."""
-    return sorted(set(re.findall(r"(?<=[{$])\w+_id", name + json.dumps(BODIES.get(name)))))
+    others = OTHER_IDS.get(name, {})
+    return sorted({others.get(one, one) for one in re.findall(r"(?<=[{$])\w+_id", name + json.dumps(BODIES.get(name)))})
 
 
 def populate(headers: dict[str, str], mark: str, chosen: dict[str, str]) -> dict[str, str]:

@@ -14,6 +14,7 @@ _MAX_SECRETS = 8
 # Maximum endpoints per workspace. Fan-out reads all of them for every batch of changes.
 MAX_ENDPOINTS = 50
 LOCK = "lock"
+PUSH, PULL = "push", "pull"
 # Tolerance for clock skew between machines, and for stream times, which may be rounded to seconds.
 _TOLERANCE_MILLISECONDS = 5_000
 
@@ -21,7 +22,7 @@ _TOLERANCE_MILLISECONDS = 5_000
 class WebhookRow(storage.AuthoredRow, DocumentRow):
     """An endpoint: `{url, events, enabled, description?, createdAt, importedAt?, secrets: [{secret, endsAt?}]}`.
 
-    Times are Unix times in milliseconds.
+    A pull endpoint has `kind` instead of `url`, and never uses its secret. Times are Unix times in milliseconds.
     """
 
     class Meta:
@@ -127,6 +128,11 @@ def rotate(row: WebhookRow) -> str:
 def active_secrets(document: Document) -> list[str]:
     """Return the currently valid signing secrets, newest first."""
     return [secret["secret"] for secret in document["secrets"] if _is_active(secret)]
+
+
+def is_pull(document: Document) -> bool:
+    """Return whether an endpoint's events are read from its feed (`extensions/feeds`) instead of sent."""
+    return document.get("kind") == PULL
 
 
 def is_subscribed(document: Document, type_: str) -> bool:

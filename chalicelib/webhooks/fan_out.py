@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from chalicelib import ids, storage
+from chalicelib import extensions, ids, storage
 from chalicelib.queues import stream_batches, tasks
 from chalicelib.storage import Document
 from chalicelib.webhooks import change, endpoints, events, hosts, ledger, queue
@@ -30,7 +30,7 @@ _Item = TypeVar("_Item")
 
 
 class _Subscriber(NamedTuple):
-    """An endpoint, and the queue for its deliveries."""
+    """An endpoint, and the queue for its deliveries or, if it is a pull endpoint, for its feed."""
 
     webhook_id: str
     document: Document
@@ -132,7 +132,7 @@ def _messages(
 
 
 def _send(workspace_id: str, messages: Sequence[tuple[str, queue.DeliveryMessage]]) -> None:
-    for queue_name in (queue.FAST, queue.SLOW):
+    for queue_name in sorted({name for name, _ in messages}):
         queue.send(workspace_id, [message for name, message in messages if name == queue_name], queue_name)
 
 
@@ -145,7 +145,8 @@ def _subscribers(workspace_id: str) -> list[_Subscriber]:
     rows, hosts_by_name = endpoints.list_with_hosts(workspace_id)
     for row in rows:
         try:
-            subscribers.append(_subscriber(row, hosts_by_name))
+            subscriber = _subscriber(row, hosts_by_name)
+            subscribers += [subscriber] if subscriber.queue_name else []
         except Exception as error:
             if storage.is_outage(error):
                 raise
@@ -157,7 +158,10 @@ def _subscribers(workspace_id: str) -> list[_Subscriber]:
 
 def _subscriber(row: endpoints.WebhookRow, hosts_by_name: hosts.Hosts) -> _Subscriber:
     document = row.open()
-    queue_name = queue.FAST if hosts.find(hosts_by_name, document["url"]).is_quick else queue.SLOW
+    if endpoints.is_pull(document):
+        queue_name = extensions.service("pull_queue") or ""  # the extension is disabled, so there is no feed
+    else:
+        queue_name = queue.FAST if hosts.find(hosts_by_name, document["url"]).is_quick else queue.SLOW
     # An unusable document raises an error here, and not only when the first event arrives.
     endpoints.is_subscribed(document, ""), endpoints.existed_at(document, 0)
     return _Subscriber(row.webhook_id, document, queue_name)

@@ -9,6 +9,7 @@ from chalicelib.http.wire import SECRET, OpenObject, OptionalNumber, OptionalTex
 from chalicelib.webhooks.events import Type
 
 EventType = TypeAliasType("EventType", Type)
+EndpointKind = TypeAliasType("EndpointKind", Literal["push", "pull"])
 DeliveryStatus = TypeAliasType("DeliveryStatus", Literal["pending", "delivered", "failed", "unknown", "expired"])
 
 Url = Annotated[str, Field(min_length=1, max_length=2048)]
@@ -19,6 +20,7 @@ class WebhookChange(WireModel):
     """A change to a webhook endpoint. Omitted members keep their values."""
 
     id: OptionalText = read_only()
+    kind: EndpointKind | None = read_only()
     # These members are required in an endpoint, so null cannot clear them. The defaults only mean "omitted"; their
     # values are not used.
     url: Url = ""
@@ -29,12 +31,12 @@ class WebhookChange(WireModel):
 
 
 class NewWebhook(WebhookChange):
-    """A webhook endpoint to create: a public https URL, and the event types to send to it.
+    """A webhook endpoint to create: its event types and, unless `kind` is `pull`, a public https URL.
 
     `enabled` is true by default.
     """
 
-    url: Url
+    kind: EndpointKind = "push"
     events: Types
 
 
@@ -53,11 +55,13 @@ class WebhookChangeIn(WireModel):
 class Webhook(WireModel):
     """A webhook endpoint. `createdAt` is in Unix milliseconds.
 
-    Only responses from the create and rotate routes contain `signingSecret`.
+    Only responses from the create and rotate routes contain `signingSecret`. A pull endpoint has neither `url` nor
+    secret.
     """
 
     id: str
-    url: str
+    kind: EndpointKind
+    url: str = omitted()
     events: list[EventType]
     enabled: bool
     description: OptionalText

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import clock, errors, ids, storage
+from chalicelib import clock, errors, extensions, ids, storage
 from chalicelib.http import auth, bodies, current_request, etag, parameters, privileges, responses
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
@@ -20,7 +20,14 @@ else:
 routes = Blueprint(__name__)
 
 _DEFAULTS = {"enabled": True}
-_RENDERED = ("url", "events", "enabled", "description", "createdAt")
+_RENDERED = ("events", "enabled", "description", "createdAt")
+
+
+class PullEndpoint(errors.Conflict):
+    """The endpoint is a pull endpoint, so CAMS sends nothing to it and signs nothing for it."""
+
+    code = "PULL_ENDPOINT"
+    sentence = "A pull endpoint has no deliveries and no signing secret; read its events."
 
 
 @routes.route("/v3/webhooks", methods=["POST"])
@@ -30,14 +37,24 @@ _RENDERED = ("url", "events", "enabled", "description", "createdAt")
 def create_webhook() -> Response:
     """Create a webhook endpoint. Store its `signingSecret`: only this response contains it.
 
+    An endpoint of the kind `pull` has no URL and no secret, because its events are read at `…/events`.
+
     If the caller is a token with scopes, the response omits the secret, but the workspace key can rotate it. If the
     caller is an access token, `warnings` lists the endpoint, because the endpoint outlives the token.
     """
     body: models.WebhookIn = bodies.read()
+    is_pull = body.webhook.kind == endpoints.PULL
+    if is_pull and not extensions.service("pull_queue"):
+        raise errors.Invalid.member("webhook.kind", "must be push, because pull endpoints are disabled")
+    if is_pull:
+        _require_no_url(body.webhook)
+    elif "url" not in body.webhook.model_fields_set:
+        raise errors.Invalid.member("webhook.url", "is required")
     _require_valid_url(body.webhook)
     row, secret = endpoints.create(auth.caller().workspace_id, _merged(body.webhook, _DEFAULTS))
-    data = privileges.visible({**_render(row), "signingSecret": secret}, lambda: models.Webhook)
-    warnings = privileges.warn_of_lasting("webhook", "webhook.signingSecret")
+    shown = {} if is_pull else {"signingSecret": secret}
+    data = privileges.visible({**_render(row), **shown}, lambda: models.Webhook)
+    warnings = privileges.warn_of_lasting("webhook", *(f"webhook.{name}" for name in shown))
     return etag.tagged(responses.success("Webhook created successfully", data, warnings), row)
 
 
@@ -74,6 +91,8 @@ def change_webhook(webhook_id: str) -> Response:
     _require_valid_url(change.webhook)
     row = _require_match(webhook_id)
     before = row.open()
+    if endpoints.is_pull(before):
+        _require_no_url(change.webhook)
     endpoints.save(row, before, _merged(change.webhook, before))
     warnings = privileges.warn_of_lasting("webhook")
     return etag.tagged(responses.success("Webhook updated successfully", _render(row), warnings), row)
@@ -88,10 +107,10 @@ def delete_webhook(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/test", methods=["POST"])
-@Operation(data="models.Delivery", raises=(errors.NotFound,))
+@Operation(data="models.Delivery", raises=(errors.NotFound, PullEndpoint))
 def test_webhook(webhook_id: str) -> Response:
     """Send a `webhook_test` event, even if the endpoint is disabled or does not subscribe to this event type."""
-    _endpoint(webhook_id)
+    _require_push(_endpoint(webhook_id))
     payload = {"message": "A test of this webhook endpoint.", "createdAt": clock.milliseconds()}
     event = events.Event(ids.new_id(), auth.caller().workspace_id, events.TEST, payload)
     ledger.stage_event(event)
@@ -99,13 +118,15 @@ def test_webhook(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/rotate", methods=["POST"])
-@Operation(data="models.Webhook", headers=("If-Match",), warns=True, raises=(errors.NotFound, errors.Stale))
+@Operation(
+    data="models.Webhook", headers=("If-Match",), warns=True, raises=(errors.NotFound, errors.Stale, PullEndpoint)
+)
 def rotate_webhook(webhook_id: str) -> Response:
     """Rotate the signing secret. For 24 hours, each delivery also contains a signature with the old secret.
 
     Store `signingSecret`: only this response contains it. If the caller is a token with scopes, the response omits it.
     """
-    row = _require_match(webhook_id)
+    row = _require_push(_require_match(webhook_id))
     rotated = privileges.visible({"signingSecret": endpoints.rotate(row), **_render(row)}, lambda: models.Webhook)
     warnings = privileges.warn_of_lasting("webhook.signingSecret")
     return etag.tagged(responses.success("Webhook secret rotated successfully", rotated, warnings), row)
@@ -176,6 +197,17 @@ def _stage_delivery(webhook_id: str, event_id: str, type_: str) -> dict[str, Any
     return _render_delivery(row)
 
 
+def _require_push(row: endpoints.WebhookRow) -> endpoints.WebhookRow:
+    if endpoints.is_pull(row.open()):
+        raise PullEndpoint()
+    return row
+
+
+def _require_no_url(change: "models.WebhookChange") -> None:
+    if "url" in change.model_fields_set:
+        raise errors.Invalid.member("webhook.url", "must be absent, because a pull endpoint has no URL")
+
+
 def _require_valid_url(change: "models.WebhookChange") -> None:
     """Raise Invalid if the URL is not allowed for a webhook endpoint."""
     rule = sender.check_url(change.url) if "url" in change.model_fields_set else None
@@ -190,7 +222,8 @@ def _merged(change: "models.WebhookChange", before: dict[str, Any]) -> dict[str,
 
 def _render(row: endpoints.WebhookRow) -> dict[str, Any]:
     document = row.open()
-    return {"id": row.webhook_id, **{name: document.get(name) for name in _RENDERED}}
+    kind = {"kind": endpoints.PULL} if endpoints.is_pull(document) else {"kind": endpoints.PUSH, "url": document["url"]}
+    return {"id": row.webhook_id, **kind, **{name: document.get(name) for name in _RENDERED}}
 
 
 def _render_delivery(row: "ledger.DeliveryRow") -> dict[str, Any]:

@@ -75,11 +75,11 @@ def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextMan
     for name in records.KINDS.keys() - _OWN_STEPS:
         if not records.is_of_agent(name):
             _delete_kind(receipt, name, workspace_id, "")
+    for remove in extensions.hooks("removal"):  # some rows are found by their endpoints
+        receipt.update(remove(workspace_id))
     for endpoint in endpoints.list_all(workspace_id):
         _delete(receipt, "delivery", ledger.list_all(workspace_id, endpoint.webhook_id))
         _delete(receipt, "webhook", [endpoint])
-    for remove in extensions.hooks("removal"):
-        receipt.update(remove(workspace_id))
     for partition in ledger.event_partitions(workspace_id):
         _delete(receipt, "event", storage.iterate(ledger.EventRow, partition))
     _delete(receipt, "stored answer", stored_responses.list_all(workspace_id))

@@ -88,6 +88,7 @@ TYPES = Rule(
         and all(isinstance(event_type, str) and event_type in events.TYPES for event_type in value)
     ),
 )
+ENDPOINT_KIND = text("push or pull", "push|pull")
 URL = Rule("a valid webhook URL", lambda value: isinstance(value, str) and _is_url(value))
 PASSWORD = Rule(
     f"a text of at least {SHORTEST_PASSWORD} characters that is not blank",

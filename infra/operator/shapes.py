@@ -75,7 +75,8 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
     "lead": {"document": {"agentId": rules.IDENTIFIER, "createdAt": rules.MILLISECONDS}},
     "webhook": {
         "document": {
-            "url": rules.URL,
+            "kind?": rules.ENDPOINT_KIND,
+            "url?": rules.URL,
             "events": rules.TYPES,
             "enabled": rules.BOOLEAN,
             "createdAt": rules.MILLISECONDS,
@@ -206,6 +207,8 @@ def _dependent(line: Record) -> str | None:
         return f"key must be a valid {line['kind']} key with a time that is not in the future"
     if line["kind"] == "lead" and record["document"]["agentId"] != line["agent"]:
         return "record.document.agentId must be the agent of the line"
+    if line["kind"] == "webhook" and ("url" in record["document"]) == (record["document"].get("kind") == "pull"):
+        return "record.document must have a url, unless its kind is pull"
     # If a conversation has turns, the service has counted their messages.
     if line["kind"] == "conversation" and record["turns"] and not rules.COUNT.holds(record["metadata"]["messagesNum"]):
         return f"record.metadata.messagesNum must be {rules.COUNT.words}"

@@ -14,9 +14,9 @@ _CLOUDFORMATION_BYTES = 51_200  # maximum size of TemplateBody in CreateStack
 _BUDGET = "AWS::Budgets::Budget"
 
 
-def test_an_eighth_of_the_size_that_cloudformation_accepts_is_free() -> None:
+def test_a_twelfth_of_the_size_that_cloudformation_accepts_is_free() -> None:
     size = len(template.body(template.build()).encode())
-    assert size <= _CLOUDFORMATION_BYTES * 7 / 8, f"{size} bytes"
+    assert size <= _CLOUDFORMATION_BYTES * 11 / 12, f"{size} bytes"
 
 
 def tables(resources: dict[str, Any]) -> dict[str, dict[str, Any]]:

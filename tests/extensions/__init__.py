@@ -5,6 +5,7 @@ The folder's module `support` adds the extension to the core tests.
 Each member of `support` is optional:
 - `CHOSEN`: values for path variables that only the extension's operations have.
 - `PATH_VALUES`: a function for each path variable that returns the example value for a path.
+- `OTHER_IDS`: for each operation that accepts only records of a kind, the names of their ids by path variable.
 - `TESTED_PARAMETERS`, `TESTED_SAVES`: query parameters, and operations with `If-Match`, that the extension's own tests
   cover.
 - `COSTS`: arguments of `Case` in `operation_cases`; `cost_values(api)` returns their path values.
@@ -20,7 +21,7 @@ Each member of `support` is optional:
 - `reach_conflicts(patch)`: makes the requests conflict for which no stored record causes a conflict.
 - `reach_limits(patch)`: makes every request that creates a record exceed its limit.
 - `reach_record_limits(patch)`: makes every request that creates core records exceed the limit of their size.
-- `populate(workspace_id, ids, mark)`: creates the records that its operations need.
+- `populate(workspace_id, ids, mark)`: creates the records that its operations need, and adds their ids to `ids`.
 - `queue_functions(workspace_id, agent_id, client_id)`: returns the queue functions by name, each with a message of each
   kind.
 - `add_rows(workspace_id)`: stores rows that no operation creates.
@@ -29,7 +30,7 @@ Each member of `support` is optional:
 - `clear_caches()`: clears the caches that a process keeps across requests.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -66,8 +67,11 @@ def listed(member: str) -> list[Any]:
     return [element for one in _support() for element in getattr(one, member, ())]
 
 
-def populate(workspace_id: str, ids: Mapping[str, str], mark: str) -> None:
-    """Create extension records for the records with these ids; a secret and other texts contain `mark`."""
+def populate(workspace_id: str, ids: dict[str, str], mark: str) -> None:
+    """Create extension records for the records with these ids; a secret and other texts contain `mark`.
+
+    Add the ids of further records to `ids`.
+    """
     call("populate", workspace_id, ids, mark)
 
 

@@ -124,6 +124,15 @@ def send_examples() -> Stage:
     return stage
 
 
+def pull_endpoint(stage: Stage) -> dict[str, str]:
+    """Create a pull endpoint, whose events no URL receives; return its path value."""
+    with storage.unit_of_work():
+        row, _ = endpoints.create(
+            stage.known.substitute(WORKSPACE_ID), {"kind": "pull", "events": ["lead_captured"], "enabled": True}
+        )
+    return {"webhook_id": row.webhook_id}
+
+
 def documented(status: int) -> set[str]:
     """Return the operations that document this error."""
     return {name for name, one in OPERATIONS.items() if status in one.statuses}
@@ -182,7 +191,7 @@ def test_404_is_returned_only_where_documented(engine: None) -> None:
 
 
 def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    dynamodb = storage.sdk_client("dynamodb")
+    dynamodb, values = storage.sdk_client("dynamodb"), {"test_webhook": pull_endpoint(stage)}
 
     def overtake(row: storage.Row) -> None:
         """Change the version tag, as a concurrent write would."""
@@ -217,7 +226,10 @@ def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
         monkeypatch.setattr("chalicelib.extensions.reports.report.MAX_AGENTS", 0)
     extensions.call("reach_conflicts", monkeypatch)
     answering = operations_answering(
-        409, lambda operation: stage.send(operation, bodies.get(operation.name), headers=headers.get(operation.name))
+        409,
+        lambda operation: stage.send(
+            operation, bodies.get(operation.name), headers=headers.get(operation.name), **values.get(operation.name, {})
+        ),
     )
     assert answering == CONFLICTING
 
@@ -261,9 +273,13 @@ def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypat
 
 
 def test_413_of_a_list_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {"list_events": pull_endpoint(stage)}
     monkeypatch.setattr(responses, "RESPONSE_LIMIT", 10)
     lists = {name: one for name, one in OPERATIONS.items() if name.startswith(("list_", "search_"))}
-    assert operations_answering(413, stage.send, lists) == documented(413) - WITH_BODY.keys() - raising(errors.TooLarge)
+    answering = operations_answering(
+        413, lambda operation: stage.send(operation, **values.get(operation.name, {})), lists
+    )
+    assert answering == documented(413) - WITH_BODY.keys() - raising(errors.TooLarge)
 
 
 def test_415_is_returned_only_where_documented(stage: Stage) -> None:

@@ -16,7 +16,7 @@ from tests.builders import webhook_body
 from tests.direct_writes import before_each_commit
 from tests.webhook_endpoints.endpoints import NOW, URL, change, create, overtaken, read, without_secret
 
-MEMBERS = {"id", "url", "events", "enabled", "description", "createdAt"}
+MEMBERS = {"id", "kind", "url", "events", "enabled", "description", "createdAt"}
 
 
 # ---- create and read ------------------------------------------------------------------------------
@@ -24,7 +24,13 @@ MEMBERS = {"id", "url", "events", "enabled", "description", "createdAt"}
 
 def test_an_endpoint_is_returned_when_it_is_created_and_read(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW)
-    members = {"url": URL, "events": ["agent_deleted", "lead_captured"], "description": "Ours", "enabled": False}
+    members = {
+        "kind": "push",
+        "url": URL,
+        "events": ["agent_deleted", "lead_captured"],
+        "description": "Ours",
+        "enabled": False,
+    }
     answer = api.post("/v3/webhooks", {"webhook": members})
     made = answer.data
     assert answer.json["message"] == "Webhook created successfully"

@@ -43,7 +43,13 @@ class WebhookRules(WorkspaceRules):
         record = Record({})
 
         def expected(_: Workspace) -> Expected:
-            kept = {"enabled": True, **content, "events": list(dict.fromkeys(content["events"])), "createdAt": self.now}
+            kept = {
+                "kind": "push",
+                "enabled": True,
+                **content,
+                "events": list(dict.fromkeys(content["events"])),
+                "createdAt": self.now,
+            }
             record.document = {"description": None, **kept}
             shown = {"id": MADE, "signingSecret": MADE, **record.document}
             lasting = self.lasting(at, caller, "webhook", "webhook.signingSecret")
