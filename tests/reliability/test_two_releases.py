@@ -14,7 +14,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from chalicelib import ids
+from chalicelib import extensions, ids
 from chalicelib.conversations.page_position import quarter_of
 from chalicelib.queues.messages import pack
 from chalicelib.queues.tasks import RecountQuarter, ResumeCascade
@@ -230,3 +230,22 @@ def test_a_release_that_cannot_read_a_record_loses_nothing(world: World, count_c
     assert contents(world)["newer"] == 1
     assert world.sources.dead_letters() == 0
     count_cases(faults=1, states=4)
+
+
+@pytest.mark.skipif(not extensions.has("feeds"), reason="The extension feeds is off.")
+def test_a_batch_that_the_last_release_cannot_fan_out_reaches_the_feed(world: World, count_cases: CaseCounter) -> None:
+    """The last release raises an error for a pull endpoint, so the stream repeats its batch until an update."""
+    world.sources.run(world.this, world.last)
+    body = {"webhook": {"kind": "pull", "events": ["client_created"]}}
+    path = f"/v3/webhooks/{world.this.post('/v3/webhooks', body).data['id']}/events"
+    posts, places = len(world.inbox.posts), dict(world.sources._places)
+    assert world.last.get("/v3/webhooks").status == 200
+    assert world.last.post("/v2/clients/pulled", {}).status == 200
+    with pytest.raises(AssertionError, match="KeyError"):
+        world.sources.run(world.last, world.last)
+    world.sources._places = places
+    world.sources.run(world.this, world.last)
+    assert [event["payload"]["clientId"] for event in world.this.get(path).data] == ["pulled"]
+    assert len(world.inbox.posts) == posts + 1
+    assert world.sources.dead_letters() == 0
+    count_cases(states=4)

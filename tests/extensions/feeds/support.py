@@ -31,6 +31,8 @@ COSTS: list[tuple[Any, ...]] = [
         {"webhook_id": "{feed_id}"},
     ),
 ]
+REPEATED = [("pull endpoint create", "POST /v3/webhooks", {"webhook": {"kind": "pull", "events": ["lead_captured"]}})]
+NOT_IDEMPOTENT = ("pull endpoint create",)
 QUEUES = (QUEUE,)
 TESTED_PARAMETERS = ("after",)
 
