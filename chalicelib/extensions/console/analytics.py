@@ -1,6 +1,5 @@
 """The analytics page: the counts for one or all visible agents in a chosen period, which can be downloaded as CSV."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from chalice.app import Response
@@ -56,15 +55,17 @@ def download(session: Session) -> Response:
     """Return the report as a file with a row for each interval and dimension value."""
     query = periods.from_request()
     agent_ids = _agents(overview.visible_agents(session).titles, current_request.query_value("agent"))
-    report = _REPORTS.build_report(_read(session, agent_ids, query), query)
+    report = _REPORTS.build_report(_REPORTS.read_all(_read_recent(session, agent_ids, query), agent_ids, query), query)
     return pages.download("analytics.csv", files.MEDIA[files.CSV], _REPORTS.table(report, query.by))
 
 
 def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document:
-    """Return the template variables for a report. This costs one request per agent, plus one for each further MB."""
+    """Return the template variables for a report. This costs two requests per agent, and at least one more."""
     query = periods.from_request()
     period, before = query.period, query.before
-    hourly_counts = [*_read(session, _agents(titles, agent_id), query)]
+    agent_ids = _agents(titles, agent_id)
+    recent = _read_recent(session, agent_ids, query)
+    hourly_counts = [*_REPORTS.read_all(recent, agent_ids, query)]
     report = _REPORTS.build_report(periods.comparable_hours(hourly_counts, period, before), query)
     earlier = _REPORTS.build_series(
         before, before.before(), query.interval, [hour for hour in hourly_counts if hour.start < before.end]
@@ -82,16 +83,16 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
         "is_empty": not any(report["totals"].get(name) for name in COUNTS),
         "groups": _groups(report, query),
         "period": period,
+        "counted_until": recent.counted_until,
         "dimension": query.by,
         "is_exact": not query.warnings(),
         "range": periods.with_labels([{"from": edge} for edge in edges], "day", zone, t),
     }
 
 
-def _read(session: Session, agent_ids: list[str], query: Any) -> Iterator[Any]:
+def _read_recent(session: Session, agent_ids: list[str], query: Any) -> Any:
     _REPORTS.check_size(agent_ids, query)
-    hourly_counts: Iterator[Any] = _REPORTS.read_all(session.workspace_id, agent_ids, query)
-    return hourly_counts
+    return _REPORTS.read_recent(session.workspace_id, agent_ids, query.before.start, query.period.end)
 
 
 def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:

@@ -18,10 +18,11 @@ _MAX_BARS = 8
 
 
 def read(session: Session, titles: dict[str, str]) -> Document:
-    """Return the template variables for these agents' counts. This costs two requests per agent."""
+    """Return the template variables for these agents' counts. This costs three requests per agent, and up to two."""
     period = _period()
     before, t = period.before(), guard.texts(session)
-    of_agents = {name: [*_REPORTS.read(session.workspace_id, name, before.start, period.end, None)] for name in titles}
+    recent = _REPORTS.read_recent(session.workspace_id, [*titles], before.start, period.end)
+    of_agents = {name: [*recent.read(name, before.start, period.end, None)] for name in titles}
     hourly_counts = [hour for hours in of_agents.values() for hour in hours]
     report = _REPORTS.build_series(period, before, "day", periods.comparable_hours(hourly_counts, period, before))
     earlier = _REPORTS.build_series(
@@ -30,12 +31,13 @@ def read(session: Session, titles: dict[str, str]) -> Document:
     return {
         "report": report,
         "period": period,
+        "counted_until": recent.counted_until,
         "series": periods.with_labels(report["series"], "day", period.zone, t),
         "earlier": periods.with_labels(earlier["series"], "day", period.zone, t),
         "charted_count": periods.charted_count(report["series"], period.end),
         "tiles": TILES,
         "charts_shown": CHARTS,
-        "bars": {"agent": _by_agent(period, titles, of_agents), **_by_dimensions(session, period, [*titles])},
+        "bars": {"agent": _by_agent(period, titles, of_agents), **_by_dimensions(recent, period, [*titles])},
     }
 
 
@@ -52,15 +54,15 @@ def _by_agent(period: Any, titles: dict[str, str], of_agents: dict[str, list[Any
     return _largest([(titles[one], total) for one, total in totals.items()])
 
 
-def _by_dimensions(session: Session, period: Any, agent_ids: list[str]) -> dict[str, list[tuple[str, int]]]:
-    return {dimension: _by_dimension(session, period, agent_ids, dimension) for dimension in DIMENSIONS}
+def _by_dimensions(recent: Any, period: Any, agent_ids: list[str]) -> dict[str, list[tuple[str, int]]]:
+    return {dimension: _by_dimension(recent, period, agent_ids, dimension) for dimension in DIMENSIONS}
 
 
-def _by_dimension(session: Session, period: Any, agent_ids: list[str], dimension: str) -> list[tuple[str, int]]:
+def _by_dimension(recent: Any, period: Any, agent_ids: list[str], dimension: str) -> list[tuple[str, int]]:
     sums: dict[str, int] = {}
     index = _REPORTS.NAMES.index(DIMENSIONS[dimension])
     for agent_id in agent_ids:
-        for hour in _REPORTS.read(session.workspace_id, agent_id, period.start, period.end, dimension):
+        for hour in recent.read(agent_id, period.start, period.end, dimension):
             sums[hour.value] = sums.get(hour.value, 0) + hour.counts[index]
     return _largest([*sums.items()])
 

@@ -1,7 +1,6 @@
 """The service `series`, which other extensions get from `extensions.service("series")`."""
 
-from chalicelib.extensions.reports import report, series
-from chalicelib.extensions.reports.counts import read as read
+from chalicelib.extensions.reports import recent_counts, report, series
 from chalicelib.extensions.reports.hours import DIMENSIONS as DIMENSIONS
 from chalicelib.extensions.reports.hours import NAMES as NAMES
 from chalicelib.extensions.reports.hours import SECONDS as SECONDS
@@ -16,3 +15,4 @@ from chalicelib.extensions.reports.series import ReportPeriod as ReportPeriod
 from chalicelib.extensions.reports.series import day_of as day_of
 
 build_report, read_all, build_series = report.build, report.read, series.build
+read_recent = recent_counts.read

@@ -3,7 +3,7 @@
 Each counted change is stored as a small row whose key contains the change's version tag, so a repeated change
 overwrites its row. An hour's counts are the sums of these rows. The two rows for the day store the sums as absolute
 numbers that are never incremented, so repeated and reordered messages have no effect. Change rows expire a week after
-their hour. An hour can be recounted for six days.
+their hour. An hour can be recounted for six days. Until an hour is counted, reports add up its rows (`recent_counts`).
 
 A stream may deliver a change after its agent was deleted and another agent was created with the same id. Therefore,
 counts omit changes that are older than the agent.
@@ -19,14 +19,17 @@ from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import hours, queue
-from chalicelib.extensions.reports.hours import HourlyCounts
+from chalicelib.extensions.reports.hours import HourlyCounts, HourTotals
 from chalicelib.extensions.reports.queue import RecountHour
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 
 # The agent id in the partition key of counts that belong to no agent, such as deliveries of clients' events.
 NO_AGENT = ""
+# Reports use the stored counts of an hour with more changes. Reading and decrypting 2,000 rows takes about 0.2 s.
+MAX_CHANGES = 2_000
 _CHANGE, _COUNTS, _GROUPS = "change", "counts", "groups"
+_LARGE = "large"
 _DAY_SECONDS = 24 * 60 * 60
 _KEPT_SECONDS = 7 * _DAY_SECONDS
 # Streams keep changes for a day. Rows for older changes are not written.
@@ -57,7 +60,11 @@ class ChangeRow(storage.SealedRow):
 
 
 class DayRow(storage.DocumentRow):
-    """A UTC day's counts by hour, or by dimension, hour and value."""
+    """A UTC day's counts by hour, or by dimension, hour and value.
+
+    In the row by hour, `counted` contains the time of the count that last changed an hour, and `large` the number of
+    changes of each hour with more than 2,000.
+    """
 
     class Meta:
         table_name = storage.table("tallies")
@@ -88,7 +95,7 @@ def save_rows(changes: Iterable[ChangeRow]) -> None:
     """Store change rows, and queue a recount of their hours. This costs one request per 25 rows, plus the queue's."""
     rows = {row.keys: row for row in changes}
     storage.save_many([*rows.values()])
-    agent_hours = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
+    agent_hours = sorted({(row.agent, hour_of(row)) for row in rows.values()})
     for workspace_id, of_workspace in groupby(agent_hours, lambda hour: storage.split_key(hour[0])[0]):
         queue.send(workspace_id, [RecountHour(agent, hour, clock.seconds()) for agent, hour in of_workspace])
 
@@ -109,7 +116,7 @@ def recount_all(workspace_id: str, agent_id: str) -> int:
     """Recount every hour in which an agent has changes. Return the number of hours."""
     agent = storage.join_key(workspace_id, agent_id)
     rows = storage.iterate(ChangeRow, agent, ChangeRow.period.startswith(f"{_CHANGE}#"))
-    changed_hours = sorted({_hour_of(row) for row in rows})
+    changed_hours = sorted({hour_of(row) for row in rows})
     for hour in changed_hours:
         recount(agent, hour, clock.seconds())
     return len(changed_hours)
@@ -131,10 +138,68 @@ def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str 
 
 def read_days(workspace_id: str, agent_id: str, start: int, end: int) -> dict[int, list[int]]:
     """Return the counts for each UTC day that has any, by the day's first second. This costs one request per MB."""
+    return sum_days(read(workspace_id, agent_id, start, end, None))
+
+
+def sum_days(hourly_counts: Iterable[HourlyCounts]) -> dict[int, list[int]]:
+    """Return the sums of hourly counts by UTC day, which is the day's first second."""
     days: dict[int, list[int]] = {}
-    for hour in read(workspace_id, agent_id, start, end, None):
+    for hour in hourly_counts:
         hours.add(days.setdefault(hour.start - hour.start % _DAY_SECONDS, [0] * len(hours.NAMES)), hour.counts)
     return days
+
+
+def day_key(agent: str, hour: int) -> storage.Key:
+    """Return the key of the row that contains an hour's counts. `agent` is the partition key."""
+    return storage.Key(DayRow, agent, _period(_COUNTS, clock.iso(hour)[:10]))
+
+
+def is_large(row: DayRow | None, hour: int) -> bool:
+    """Return whether an hour was counted with more than 2,000 changes. `row` contains the day's counts, if any."""
+    return row is not None and clock.iso(hour)[11:13] in row.open().get(_LARGE, {})
+
+
+def read_hour(agent: str, hour: int) -> tuple[HourTotals, int]:
+    """Return an hour's stored counts, and the Unix second before which they include all change rows.
+
+    This costs two requests. The groups are read last, because they are written first.
+    """
+    number = clock.iso(hour)[11:13]
+    (total,) = storage.find_many([day_key(agent, hour)])
+    (groups,) = storage.find_many([storage.Key(DayRow, agent, _period(_GROUPS, clock.iso(hour)[:10]))])
+    document, values = (row.open() if row else {} for row in (total, groups))
+    by_dimension = {name: values.get(name, {}).get(number, {}) for name in hours.DIMENSIONS}
+    counts = document.get("hours", {}).get(number, [0] * len(hours.NAMES))
+    changes = document.get(_LARGE, {}).get(number, 0)
+    return HourTotals(counts, by_dimension, changes), document.get("counted", {}).get(number, hour)
+
+
+def iterate_changes(agent: str, first: int, last: int) -> Iterator[ChangeRow]:
+    """Yield the change rows from the hour `first` to the hour `last`, ordered by time. This costs a request per MB."""
+    prefixes = (_period(_CHANGE, clock.iso(hour)[:13], end) for hour, end in ((first, ""), (last, ids.HIGHEST)))
+    return storage.iterate(ChangeRow, agent, ChangeRow.period.between(*prefixes))
+
+
+def add_up(rows: Iterable[ChangeRow], since: float) -> HourTotals:
+    """Return the sums of the changes that were caused at or after `since`, in Unix seconds."""
+    return hours.add_up(
+        (document["counts"], document["values"])
+        for row in rows
+        if (document := row.open()).get("causedAt", _second(storage.split_key(row.period)[-1])) >= since
+    )
+
+
+def start_of_counting(agent: Document) -> float:
+    """Return the Unix second from which changes belong to this agent, and not to a deleted agent with the same id."""
+    created = agent.get(agents.CREATED)
+    # An invalid stored time must not block the agent's counts.
+    return created - _SKEW_SECONDS if isinstance(created, int | float) else 0
+
+
+def hour_of(row: ChangeRow) -> int:
+    """Return the first second of the hour in which a change was written."""
+    day, hour = storage.split_key(row.period)[1].split("T")
+    return clock.start_of_day(day) + int(hour) * hours.SECONDS
 
 
 def list_changes(workspace_id: str, agent_id: str, limit: int) -> list[ChangeRow]:
@@ -156,28 +221,18 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
     if is_gone or counts_before["counted"].get(number, 0) > requested_at + _LAG_SECONDS:
         return
     now = clock.seconds()
-    created = owner.open().get(agents.CREATED) if has_agent else 0
-    # An invalid stored time must not block the agent's counts.
-    since = created - _SKEW_SECONDS if isinstance(created, int | float) else 0
-    sums = hours.add_up(_changes(agent, hour, since))
+    sums = add_up(iterate_changes(agent, hour, hour), start_of_counting(owner.open()) if has_agent else 0)
     if not any(sums.counts) and number not in counts_before["hours"]:
         return
     _put_if_changed(groups, groups_before, _with_groups(groups_before, number, sums.groups))
     # This row is written last, because it marks the hour as counted.
-    if counts_before["hours"].get(number) != sums.counts:
-        by_hour = {**counts_before["hours"], number: sums.counts}
-        if not any(sums.counts):
-            del by_hour[number]
-        _put_if_changed(total, counts_before, {"hours": by_hour, "counted": {**counts_before["counted"], number: now}})
-
-
-def _changes(agent: str, hour: int, since: float) -> Iterator[tuple[list[int], list[str]]]:
-    """Yield the counts and dimension values of an hour's changes that were caused at or after `since`."""
-    within = ChangeRow.period.startswith(_period(_CHANGE, clock.iso(hour)[:13], ""))
-    for row in storage.iterate(ChangeRow, agent, within):
-        document = row.open()
-        if document.get("causedAt", _second(storage.split_key(row.period)[-1])) >= since:
-            yield document["counts"], document["values"]
+    by_hour = {**counts_before["hours"], number: sums.counts}
+    if not any(sums.counts):
+        del by_hour[number]
+    large = {**counts_before.get(_LARGE, {}), **({number: sums.changes} if sums.changes > MAX_CHANGES else {})}
+    after = {**counts_before, "hours": by_hour, **({_LARGE: large} if large else {})}
+    if after != counts_before:
+        _put_if_changed(total, counts_before, {**after, "counted": {**counts_before["counted"], number: now}})
 
 
 def _with_groups(before: Document, number: str, groups: hours.Groups) -> Document:
@@ -206,11 +261,6 @@ def _row(change: CountedChange) -> ChangeRow:
 
 def _second(version_tag: str) -> int:
     return ids.timestamp_of(version_tag) // 1000
-
-
-def _hour_of(row: ChangeRow) -> int:
-    day, hour = storage.split_key(row.period)[1].split("T")
-    return clock.start_of_day(day) + int(hour) * hours.SECONDS
 
 
 def _period(kind: str, *texts: str) -> str:

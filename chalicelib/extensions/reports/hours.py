@@ -34,10 +34,11 @@ class HourlyCounts(NamedTuple):
 
 
 class HourTotals(NamedTuple):
-    """An hour's counts in total, and by dimension and value."""
+    """An hour's counts in total, its counts by dimension and value, and the number of its changes."""
 
     counts: list[int]
     groups: Groups
+    changes: int
 
 
 def numbers_of(change: CountedChange) -> list[int]:
@@ -55,13 +56,14 @@ def add_up(changes: Iterable[tuple[Sequence[int], Sequence[str]]]) -> HourTotals
     """Return the sums of changes. Each change has its counts and its dimension values; their order does not matter."""
     counts = [0] * len(NAMES)
     groups: Groups = {dimension: {} for dimension in DIMENSIONS}
+    number = 0
     for numbers, values in changes:
+        number += 1
         add(counts, numbers)
         for dimension, value in zip(DIMENSIONS, values, strict=True) if any(numbers[:_GROUPED]) else ():
             add(groups[dimension].setdefault(value or UNKNOWN, [0] * len(NAMES)), numbers)
-    return HourTotals(
-        counts, {dimension: most_frequent(by_value, MAX_VALUES) for dimension, by_value in groups.items()}
-    )
+    frequent = {dimension: most_frequent(by_value, MAX_VALUES) for dimension, by_value in groups.items()}
+    return HourTotals(counts, frequent, number)
 
 
 def combine(hourly_counts: Iterable[HourlyCounts]) -> list[HourlyCounts]:

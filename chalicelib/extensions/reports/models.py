@@ -57,3 +57,4 @@ class Report(WireModel):
     totals: Counts
     previous: Counts
     groups: list[CountsGroup] = omitted()
+    countedUntil: Number

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from chalice.app import Response
 
 from chalicelib import clock, errors
-from chalicelib.extensions.reports import counts, hours, report_query, series
+from chalicelib.extensions.reports import hours, recent_counts, report_query, series
 from chalicelib.extensions.reports.hours import HourlyCounts
+from chalicelib.extensions.reports.recent_counts import RecentCounts
 from chalicelib.extensions.reports.report_query import ReportQuery
 from chalicelib.http import files, responses
 from chalicelib.storage import Document
@@ -29,13 +30,14 @@ class TooManyAgents(errors.Conflict):
 def respond(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Response:
     """Return one report on all these agents, in the format that the request prefers.
 
-    This costs one request per agent, plus one for each further MB.
+    This costs one request per agent, one for each further MB, and those of `recent_counts.read`.
     """
-    data = build(read(workspace_id, agent_ids, query), query)
+    recent = recent_counts.read(workspace_id, agent_ids, query.before.start, query.period.end)
+    data = build(read(recent, agent_ids, query), query) | {"countedUntil": recent.counted_until}
     if not report_query.prefers_csv():
         return responses.success("Analytics retrieved successfully", data, query.warnings())
     response = files.response(files.CSV, table(data, query.by), None)
-    response.headers |= files.warning(query.warnings())
+    response.headers |= {**files.warning(query.warnings()), **counted_until(recent)}
     return response
 
 
@@ -57,10 +59,15 @@ def build(hourly_counts: Iterable[HourlyCounts], query: ReportQuery) -> Document
     return {**totals, "groups": series.build_groups(query.period, query.before, query.interval, all_hours)}
 
 
-def read(workspace_id: str, agent_ids: Sequence[str], query: ReportQuery) -> Iterator[HourlyCounts]:
+def read(recent: RecentCounts, agent_ids: Sequence[str], query: ReportQuery) -> Iterator[HourlyCounts]:
     """Yield the hourly counts for a period and the previous period."""
     for agent_id in agent_ids:
-        yield from counts.read(workspace_id, agent_id, query.before.start, query.period.end, query.by)
+        yield from recent.read(agent_id, query.before.start, query.period.end, query.by)
+
+
+def counted_until(recent: RecentCounts) -> dict[str, str]:
+    """Return the header that contains `countedUntil` in a CSV response."""
+    return {"Cams-Counted-Until": str(recent.counted_until)}
 
 
 def table(data: Document, by: str | None) -> str:

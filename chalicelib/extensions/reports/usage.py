@@ -5,26 +5,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from chalicelib import clock
 from chalicelib.agents import store as agents
 from chalicelib.extensions.reports import counts, hours
+from chalicelib.extensions.reports.recent_counts import RecentCounts
 from chalicelib.http import files, pages
 from chalicelib.storage import Document
 
 NAMES = ("conversations", "messages", "interactions", "deliveries", "leads")
 DAY_SECONDS = 24 * 60 * 60
-# The maximum number of agents per page. Each agent costs one request, which reads one row per day.
+# The maximum number of agents per page. Each agent costs two requests, of which one reads a row per day.
 MAX_AGENTS = 20
 _INDEXES = [hours.NAMES.index(name) for name in NAMES]
 
 
-def examine(workspace_id: str, start: int, end: int, after: str | None, limit: int) -> Iterator[pages.Examined]:
-    """Yield the daily usage of up to `limit` agents after the agent id `after`, from `start` until `end` (exclusive).
+def list_owners(workspace_id: str, after: str | None, limit: int) -> list[str]:
+    """Return up to `limit` agent ids after `after`, and the owner of the next entry, if there is one.
 
-    Counts that belong to no agent follow the last agent. This costs one request, plus one per agent.
+    The owner `counts.NO_AGENT` follows the last agent. This costs one request.
     """
-    entries = agents.list_entries(workspace_id, after, limit + 1)
-    owners = [entry.agent_id for entry in entries]
-    owners = owners if len(owners) > limit else [*owners, counts.NO_AGENT]
+    owners = [entry.agent_id for entry in agents.list_entries(workspace_id, after, limit + 1)]
+    return owners if len(owners) > limit else [*owners, counts.NO_AGENT]
+
+
+def examine(recent: RecentCounts, owners: Sequence[str], start: int, end: int) -> Iterator[pages.Examined]:
+    """Yield the owners' daily usage from `start` until `end` (exclusive). This costs one request per owner."""
     for number, owner in enumerate(owners, 1):
-        days = counts.read_days(workspace_id, owner, start, end)
+        days = recent.read_days(owner, start, end)
         record = _record(owner, days) if days or owner != counts.NO_AGENT else None
         yield pages.Examined(owner, record, number < len(owners))
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib.extensions.reports import report_query, usage
+from chalicelib.extensions.reports import recent_counts, report, report_query, usage
 from chalicelib.http import auth, files, pages, parameters
 from chalicelib.http.operation import Operation
 
@@ -23,6 +23,7 @@ _COLUMNS = ("agentId", "day", *usage.NAMES)
     files=(files.MEDIA[files.CSV],),
     query=("limit", "cursor", "from", "to"),
     bounded=True,
+    members=("countedUntil",),
     tag="analytics",
 )
 def list_usage() -> Response:
@@ -34,13 +35,19 @@ def list_usage() -> Response:
     `Link` header contains the URL of the next page.
 
     A page has at most 20 agents, even with a higher `limit`. While `hasMore` is true, pass `nextCursor` as `cursor` to
-    continue. Counts are delayed by about 17 minutes.
+    continue. `countedUntil` has the same meaning as in reports. In CSV responses, it is in the header
+    `Cams-Counted-Until`.
     """
     limit, cursor, (start, end) = parameters.limit(), parameters.cursor(), report_query.bounds(usage.DAY_SECONDS)
-    limit = min(limit, usage.MAX_AGENTS)
-    examined = usage.examine(auth.caller().workspace_id, start, end, cursor, limit)
+    workspace_id, limit = auth.caller().workspace_id, min(limit, usage.MAX_AGENTS)
+    owners = usage.list_owners(workspace_id, cursor, limit)
+    recent = recent_counts.read(workspace_id, owners[:limit], start, end)
+    examined = usage.examine(recent, owners, start, end)
     if not report_query.prefers_csv():
-        return pages.bounded_page("Usage retrieved successfully", examined, limit)
+        message = "Usage retrieved successfully"
+        return pages.bounded_page(message, examined, limit, lambda _: {"countedUntil": recent.counted_until})
     records, position = pages.take_bounded(examined, limit)
     heading = "" if cursor else files.heading(files.CSV, _COLUMNS)
-    return files.response(files.CSV, heading + usage.table(map(json.loads, records)), position)
+    response = files.response(files.CSV, heading + usage.table(map(json.loads, records)), position)
+    response.headers |= report.counted_until(recent)
+    return response

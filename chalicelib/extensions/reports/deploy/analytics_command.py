@@ -10,7 +10,8 @@ import click
 
 from chalicelib import clock
 from chalicelib.agents import store as agents
-from chalicelib.extensions.reports import counts, hours, series
+from chalicelib.extensions.reports import hours, recent_counts, series
+from chalicelib.extensions.reports.recent_counts import RecentCounts
 from chalicelib.workspaces import store as workspaces
 from infra.operator import options
 
@@ -69,12 +70,13 @@ def analytics(
     workspace_id = workspace_id or _only_workspace()
     agent = agents.read(workspace_id, agent_id)
     period = series.ReportPeriod(*series.widen(clock.seconds() - last, clock.seconds(), hours.SECONDS), zone)
-    report = _report(workspace_id, agent_id, period, None)
+    recent = recent_counts.read(workspace_id, [agent_id], period.before().start, period.end)
+    report = _report(recent, agent_id, period, None)
     if not (period.is_exact() and period.before().is_exact()):
         click.echo(series.INEXACT, err=True)
-    groups = {name: _report(workspace_id, agent_id, period, name)["groups"] for name in dimensions}
+    groups = {name: _report(recent, agent_id, period, name)["groups"] for name in dimensions}
     if as_json:
-        click.echo(json.dumps({**report, "groups": groups}, indent=2))
+        click.echo(json.dumps({**report, "groups": groups, "countedUntil": recent.counted_until}, indent=2))
         return
     title = f"{agents.display_name(agent.open()) or agent_id}, the last {_in_words(last)}"
     width = drawing.WIDTH if picture else drawing.width_of_terminal()
@@ -88,11 +90,11 @@ def analytics(
         raise click.FileError(str(picture), error.strerror) from error
 
 
-def _report(workspace_id: str, agent_id: str, period: series.ReportPeriod, by: str | None) -> dict[str, Any]:
+def _report(recent: RecentCounts, agent_id: str, period: series.ReportPeriod, by: str | None) -> dict[str, Any]:
     """Return the report for a period, or its groups by a dimension."""
     before = period.before()
     interval = "hour" if period.end - period.start <= _HOURLY_SECONDS else "day"
-    hourly_counts = [*counts.read(workspace_id, agent_id, before.start, period.end, by)]
+    hourly_counts = [*recent.read(agent_id, before.start, period.end, by)]
     if by is None:
         return series.build(period, before, interval, hourly_counts)
     return {"groups": series.build_groups(period, before, interval, hourly_counts)}

@@ -57,7 +57,7 @@ def draw(
     series, totals = report["series"], report["totals"]
     heading = _text(title, "bold")
     if not any(totals[name] or report["previous"][name] for name in _LABELS):
-        return Group(heading, Text("Nothing was counted in this period. A change is counted about 17 minutes later."))
+        return Group(heading, Text("Nothing was counted in this period. A change is counted within seconds."))
     sparks = min(_SPARKS, width - _TOTALS_WIDTH)
     per_mark = -(-len(series) // sparks) if sparks >= _FEWEST_SPARKS else None
     scale = [Text(_scale(series, per_mark, zone), style="dim")] if per_mark else []

@@ -34,7 +34,8 @@ FUNCTIONS = (
     ),
 )
 GRANTS = {
-    "api_handler": {"tallies": "BatchWriteItem Query"},
+    # A report counts an hour with many changes itself.
+    "api_handler": {"tallies": "BatchWriteItem PutItem Query"},
     "follow_conversations": _WRITES,
     "maintain": {"tallies": "BatchWriteItem Query"},
 }
