@@ -35,16 +35,10 @@ class Batch(NamedTuple):
 
 
 BATCHES = {
-    "agents": Batch(100, 0),
-    "clients": Batch(100, 0),
-    "organisations": Batch(100, 0),
-    "webhooks": Batch(100, 0),
-    "credentials": Batch(100, 0),
-    # These tables' followers request recounts once per batch, so larger batches need fewer requests.
-    "conversations": Batch(10_000, 60),
-    "leads": Batch(1_000, 60),
-    "analytics": Batch(1_000, 60),
-    "deliveries": Batch(1_000, 60),
+    **dict.fromkeys(("agents", "clients", "organisations", "webhooks", "credentials"), Batch(100, 0)),
+    # Reports include changes within ten seconds, so these windows are short.
+    **dict.fromkeys(("leads", "analytics", "deliveries"), Batch(1_000, 3)),
+    "conversations": Batch(10_000, 3),
 }
 """The batch size for each table's stream."""
 

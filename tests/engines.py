@@ -9,6 +9,7 @@ from moto.sqs.models import sqs_backends
 from chalicelib import queues, settings, storage
 from chalicelib.agents import store as agents
 from chalicelib.http import auth
+from chalicelib.queues import shared_messages
 from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from infra import tables
@@ -49,4 +50,5 @@ def clear_caches() -> None:
     keyring.current.cache_clear()
     keyring.find.cache_clear()
     queues._url.cache_clear()
+    shared_messages._sent.clear()
     extensions.call("clear_caches")

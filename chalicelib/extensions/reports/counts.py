@@ -21,6 +21,7 @@ from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import hours, queue
 from chalicelib.extensions.reports.hours import HourlyCounts, HourTotals
 from chalicelib.extensions.reports.queue import RecountHour
+from chalicelib.queues import shared_messages
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 
@@ -37,8 +38,8 @@ _RECENT_SECONDS = 2 * _DAY_SECONDS
 # The maximum clock difference between two processes. No process writes for a deleted agent in the last four seconds
 # before its id becomes available again (`deletion.cascade`).
 _SKEW_SECONDS = 2
-# After this time, an eventually consistent read returns a written row.
-_LAG_SECONDS = 60
+# A recount includes all changes that share its request if it begins this time after the request.
+_SHARED_SECONDS = shared_messages.SHARED_SECONDS + 10
 
 
 class ChangeRow(storage.SealedRow):
@@ -92,21 +93,22 @@ def change_row(change: CountedChange) -> ChangeRow | None:
 
 
 def save_rows(changes: Iterable[ChangeRow]) -> None:
-    """Store change rows, and queue a recount of their hours. This costs one request per 25 rows, plus the queue's."""
+    """Store change rows, and queue a recount of their hours. This costs one request per 25 rows, plus the queue's.
+
+    Changes to the same hour share a recount for a minute.
+    """
     rows = {row.keys: row for row in changes}
     storage.save_many([*rows.values()])
-    agent_hours = sorted({(row.agent, hour_of(row)) for row in rows.values()})
-    for workspace_id, of_workspace in groupby(agent_hours, lambda hour: storage.split_key(hour[0])[0]):
-        queue.send(workspace_id, [RecountHour(agent, hour, clock.seconds()) for agent, hour in of_workspace])
+    shared_messages.send(((row.agent, hour_of(row)) for row in rows.values()), _request_recounts)
 
 
 def recount(agent: str, hour: int, requested_at: int) -> None:
     """Replace an hour's counts with the sums of its changes.
 
     `agent` is the partition key, and `hour` is the first second of the hour. Omit changes from before the agent's
-    creation. Do nothing if the hour was counted after `requested_at`, if the agent (or the workspace, for counts
-    without an agent) was deleted, or if the changes may soon expire. This costs four requests, plus one per MB of
-    changes.
+    creation. Do nothing if the hour was counted more than 70 seconds after `requested_at`, if the agent (or the
+    workspace, for counts without an agent) was deleted, or if the changes may soon expire. This costs four requests,
+    plus one per MB of changes.
     """
     if hour > clock.seconds() - (_KEPT_SECONDS - _DAY_SECONDS):
         storage.retry_on_conflict(lambda: _recount(agent, hour, requested_at))
@@ -154,9 +156,15 @@ def day_key(agent: str, hour: int) -> storage.Key:
     return storage.Key(DayRow, agent, _period(_COUNTS, clock.iso(hour)[:10]))
 
 
-def is_large(row: DayRow | None, hour: int) -> bool:
-    """Return whether an hour was counted with more than 2,000 changes. `row` contains the day's counts, if any."""
-    return row is not None and clock.iso(hour)[11:13] in row.open().get(_LARGE, {})
+def is_large(day: Document, hour: int) -> bool:
+    """Return whether an hour was counted with more than 2,000 changes. `day` is the document of its row."""
+    return _number(hour) in day.get(_LARGE, {})
+
+
+def stored(day: Document, hour: int) -> list[int]:
+    """Return an hour's stored counts. `day` is the document of its row."""
+    counts: list[int] = day.get("hours", {}).get(_number(hour), [0] * len(hours.NAMES))
+    return counts
 
 
 def read_hour(agent: str, hour: int) -> tuple[HourTotals, int]:
@@ -164,14 +172,13 @@ def read_hour(agent: str, hour: int) -> tuple[HourTotals, int]:
 
     This costs two requests. The groups are read last, because they are written first.
     """
-    number = clock.iso(hour)[11:13]
     (total,) = storage.find_many([day_key(agent, hour)])
     (groups,) = storage.find_many([storage.Key(DayRow, agent, _period(_GROUPS, clock.iso(hour)[:10]))])
-    document, values = (row.open() if row else {} for row in (total, groups))
+    day, values = (row.open() if row else {} for row in (total, groups))
+    number = _number(hour)
     by_dimension = {name: values.get(name, {}).get(number, {}) for name in hours.DIMENSIONS}
-    counts = document.get("hours", {}).get(number, [0] * len(hours.NAMES))
-    changes = document.get(_LARGE, {}).get(number, 0)
-    return HourTotals(counts, by_dimension, changes), document.get("counted", {}).get(number, hour)
+    totals = HourTotals(stored(day, hour), by_dimension, day.get(_LARGE, {}).get(number, 0))
+    return totals, day.get("counted", {}).get(number, hour)
 
 
 def iterate_changes(agent: str, first: int, last: int) -> Iterator[ChangeRow]:
@@ -208,9 +215,14 @@ def list_changes(workspace_id: str, agent_id: str, limit: int) -> list[ChangeRow
     return storage.query(ChangeRow, storage.join_key(workspace_id, agent_id), within, limit=limit)
 
 
+def _request_recounts(agent_hours: list[tuple[str, int]]) -> None:
+    for workspace_id, of_workspace in groupby(agent_hours, lambda hour: storage.split_key(hour[0])[0]):
+        queue.send(workspace_id, [RecountHour(agent, hour, clock.seconds()) for agent, hour in of_workspace])
+
+
 def _recount(agent: str, hour: int, requested_at: int) -> None:
     workspace_id, agent_id = storage.split_key(agent)
-    day, number = clock.iso(hour)[:10], clock.iso(hour)[11:13]
+    day, number = clock.iso(hour)[:10], _number(hour)
     keys = [storage.Key(DayRow, agent, _period(kind, day)) for kind in (_COUNTS, _GROUPS)]
     has_agent = agent_id != NO_AGENT
     owner_key = agents.key(workspace_id, agent_id) if has_agent else workspaces.key(workspace_id)
@@ -218,7 +230,7 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
     is_gone = owner is None or (has_agent and not agents.is_active(owner))
     total, groups = (row or DayRow(key.partition, key.sort) for row, key in zip(rows, keys, strict=True))
     counts_before, groups_before = (row.open() if row.version_tag else _empty() for row in (total, groups))
-    if is_gone or counts_before["counted"].get(number, 0) > requested_at + _LAG_SECONDS:
+    if is_gone or counts_before["counted"].get(number, 0) > requested_at + _SHARED_SECONDS:
         return
     now = clock.seconds()
     sums = add_up(iterate_changes(agent, hour, hour), start_of_counting(owner.open()) if has_agent else 0)
@@ -257,6 +269,11 @@ def _row(change: CountedChange) -> ChangeRow:
     cause = {} if change.caused_at is None else {"causedAt": change.caused_at}
     row.seal({"counts": hours.numbers_of(change), "values": hours.values_of(change), **cause})
     return row
+
+
+def _number(hour: int) -> str:
+    """Return the hour's name in its day's documents, such as `09`."""
+    return clock.iso(hour)[11:13]
 
 
 def _second(version_tag: str) -> int:

@@ -4,12 +4,16 @@ The current and the previous hour are *recent*: some of their changes may not be
 anything to the stored counts of these hours. They replace them with the sums of the change rows, which are the only
 source of every count. Therefore, a recount at the same time cannot make a total too high.
 
-A recent hour with more than 2,000 changes is *large*, and has its stored counts in reports. If no count has marked the
-hour as large yet, the report counts the hour first. The rows only increase, so that count includes every row that an
-earlier report has added up, and no total decreases.
+No total decreases, because change rows are only added, and because stored counts replace sums only if they include the
+same rows:
+
+- A recent hour with more than 2,000 changes is *large*, and has its stored counts in reports. If no recount has found
+  that number of changes yet, the report itself recounts the hour. Earlier reports have added up fewer rows.
+- If the previous hour is still not counted 20 minutes after its end, the report recounts it. An hour later, reports use
+  its stored counts.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import NamedTuple
 
@@ -17,6 +21,7 @@ from chalicelib import clock, storage
 from chalicelib.agents import store as agents
 from chalicelib.extensions.reports import counts, hours
 from chalicelib.extensions.reports.hours import HourlyCounts, HourTotals
+from chalicelib.storage import Document
 
 # The maximum number of agents in a report with recent counts. Each costs a query.
 MAX_AGENTS = 50
@@ -24,7 +29,6 @@ MAX_AGENTS = 50
 STREAM_SECONDS = 10
 # The time after which a change is counted: the stream's, the recount delay of 15 minutes, and two repeated recounts.
 COUNTING_SECONDS = 20 * 60
-_RECENT_HOURS = 2
 
 
 class RecentCounts(NamedTuple):
@@ -57,8 +61,8 @@ def read(workspace_id: str, agent_ids: Sequence[str], start: int, end: int) -> R
     """Return the recent counts of a report on these agents from `start` until `end` (exclusive), in Unix seconds.
 
     Above 50 agents, return no recent counts. This costs a query per agent and one per further MB of its changes. One
-    more request reads the agents, or two if there are many. A large hour costs two more requests and, if the report has
-    to count the hour, the cost of `counts.recount`.
+    more request reads the agents, or two if there are many. A large hour costs two more requests, and so does an hour
+    that the report recounts, plus the cost of `counts.recount`.
     """
     now = clock.seconds()
     current = now - now % hours.SECONDS
@@ -70,8 +74,8 @@ def read(workspace_id: str, agent_ids: Sequence[str], start: int, end: int) -> R
     by_agent: dict[str, dict[int, HourTotals]] = {}
     until = [now - STREAM_SECONDS]
     for agent in _read_agents(workspace_id, agent_ids, reported):
-        totals, large = _add_up(agent, reported)
-        for hour in large:
+        totals, stored_hours = _add_up(agent, reported, now - COUNTING_SECONDS)
+        for hour in stored_hours:
             totals[hour], counted = counts.read_hour(agent.partition, hour)
             is_complete = counted - STREAM_SECONDS >= hour + hours.SECONDS
             until += [] if is_complete else [counted - STREAM_SECONDS]
@@ -80,12 +84,16 @@ def read(workspace_id: str, agent_ids: Sequence[str], start: int, end: int) -> R
 
 
 class _Agent(NamedTuple):
-    """An agent, the Unix second from which changes belong to it, and the hours that are known to be large."""
+    """An agent, the Unix second from which changes belong to it, its days, and the hours with stored counts.
+
+    `days` contains the document with the stored counts for each recent hour.
+    """
 
     agent_id: str
     partition: str
     since: float
-    large: frozenset[int]
+    days: Mapping[int, Document]
+    stored_hours: frozenset[int]
 
 
 def _read_agents(workspace_id: str, agent_ids: Sequence[str], recent: Sequence[int]) -> Iterator[_Agent]:
@@ -95,23 +103,27 @@ def _read_agents(workspace_id: str, agent_ids: Sequence[str], recent: Sequence[i
     day_keys = [counts.day_key(partition, hour) for partition in partitions for hour in recent]
     rows = iter(storage.find_many([*keys, *day_keys]))
     for agent_id, partition, agent in zip(agent_ids, partitions, [*islice(rows, len(keys))], strict=True):
-        days = zip(recent, [*islice(rows, len(recent))], strict=True)
-        large = frozenset(hour for hour, day in days if counts.is_large(day, hour))
+        days = {hour: day.open() if day else {} for hour, day in zip(recent, islice(rows, len(recent)), strict=True)}
+        large = frozenset(hour for hour in recent if counts.is_large(days[hour], hour))
         if agent_id == counts.NO_AGENT:
-            yield _Agent(agent_id, partition, 0, large)
+            yield _Agent(agent_id, partition, 0, days, large)
         elif agents.is_active(agent):
-            yield _Agent(agent_id, partition, counts.start_of_counting(agent.open()), large)
+            yield _Agent(agent_id, partition, counts.start_of_counting(agent.open()), days, large)
 
 
-def _add_up(agent: _Agent, recent: Sequence[int]) -> tuple[dict[int, HourTotals], frozenset[int]]:
-    """Return the sums of the changes in each recent hour that is not large, and the large hours."""
-    small = [hour for hour in recent if hour not in agent.large]
+def _add_up(agent: _Agent, recent: Sequence[int], due: int) -> tuple[dict[int, HourTotals], frozenset[int]]:
+    """Return the sums of the changes by hour, and the hours whose stored counts are used instead.
+
+    `due` is the Unix second until which ended hours should have been counted.
+    """
+    small = [hour for hour in recent if hour not in agent.stored_hours]
     totals: dict[int, HourTotals] = {}
     changes = counts.iterate_changes(agent.partition, small[0], small[-1]) if small else ()
     for hour, rows in groupby(changes, counts.hour_of):
         taken = [*islice(rows, counts.MAX_CHANGES + 1)]
-        if len(taken) > counts.MAX_CHANGES:
-            counts.recount(agent.partition, hour, clock.seconds())
-            return _add_up(agent._replace(large=agent.large | {hour}), recent)
         totals[hour] = counts.add_up(taken, agent.since)
-    return totals, agent.large
+        is_overdue = hour + hours.SECONDS <= due and totals[hour].counts != counts.stored(agent.days[hour], hour)
+        if len(taken) > counts.MAX_CHANGES or is_overdue:
+            counts.recount(agent.partition, hour, clock.seconds())
+            return _add_up(agent._replace(stored_hours=agent.stored_hours | {hour}), recent, due)
+    return totals, agent.stored_hours

@@ -154,7 +154,7 @@ def test_an_agent_without_counts_has_a_sentence_instead() -> None:
     text = draw({"series": [nothing], "totals": nothing, "previous": nothing}, {"origin": []})
     assert lines(text) == [
         "Support, the last 9 days",
-        "Nothing was counted in this period. A change is counted about 17 minutes later.",
+        "Nothing was counted in this period. A change is counted within seconds.",
     ]
 
 
