@@ -15,7 +15,7 @@ from chalicelib.analytics import store as analytics
 from chalicelib.conversations import store
 from chalicelib.conversations.new_messages import Totals
 from chalicelib.conversations.state import State
-from chalicelib.extensions.reports import hours
+from chalicelib.extensions.reports import counts, hours
 from chalicelib.extensions.reports.extension import QUEUE
 from chalicelib.extensions.reports.functions import count_hours
 from chalicelib.leads.store import LeadRow
@@ -61,6 +61,7 @@ IntervalCounts = tuple[Counter[str], int | None]
 def test_repeated_shuffled_bisected_and_interrupted_batches_count_once(
     workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch, count_cases: CaseCounter
 ) -> None:
+    monkeypatch.setattr(counts, "MAX_CHANGES", 2)  # every second hour has more changes
     _compare(workspace, api, monkeypatch, count_cases, 120)
 
 
@@ -84,37 +85,66 @@ def _compare(
     chance.shuffle(changes)
     requests: list[tuple[int, str]] = []
     rounds = [changes[index::4] for index in range(4)]
+    reader = Reader(api, chance)
     with patch.context() as faulty:
         _inject(faulty, chance, faults, lambda text: requests.append((clock.seconds(), text)))
         for number_of_round in range(8):
             now = NOW + number_of_round * ROUND_SECONDS
             faulty.setattr(clock, "milliseconds", lambda now=now: now * 1000)
             if rounds:
-                _tally(rounds.pop(), chance)
+                _tally(rounds.pop(), chance, reader)
             due = [one for one in requests if one[0] + 900 <= now]
             requests[:] = [one for one in requests if one not in due]
-            _count([text for _, text in due for _ in range(chance.choice((1, 1, 2)))], chance)
+            _count([text for _, text in due for _ in range(chance.choice((1, 1, 2)))], chance, reader)
     assert requests == []
+    assert reader.number >= 10
     patch.setattr(clock, "milliseconds", lambda: NOW * 1000)
     for zone in ZONES:
         for interval in ("day", "hour"):
             assert _by_interval(_report(api, zone, interval, "")) == _recount(truth, zone, interval)
     for dimension in hours.DIMENSIONS:
         _assert_equal_groups(api, _by_value(truth, dimension), dimension)
-    count_cases(faults=faults.total(), states=len(changes))
+    count_cases(faults=faults.total(), states=len(changes) + reader.number)
+    print(f"{len(changes):,} changes, {reader.number} reads in between, {faults.total()} faults")
+
+
+class Reader:
+    """Reads the report at random moments. No total is ever too high, and none decreases."""
+
+    def __init__(self, api: Api, chance: random.Random) -> None:
+        self.number = 0
+        self._api, self._chance = api, chance
+        self._totals, self._written = Counter[str](), Counter[str]()
+        self._known: set[int] = set()
+
+    def on_changes(self, changes: Sequence[Raw]) -> None:
+        """Add changes that are about to be written, completely or in part."""
+        for one in changes:
+            if id(one) not in self._known:
+                self._known.add(id(one))
+                self._written.update(one.counts)
+
+    def perhaps_read(self) -> None:
+        if self._chance.random() < 0.6:
+            answer = self._api.get(f"/v3/agents/support/analytics?from={START}&to={END}")
+            if answer.status == 503:  # an injected fault
+                return
+            totals = Counter({name: answer.data["totals"][name] for name in hours.REPORTED})
+            assert self._totals <= totals <= self._written
+            self.number, self._totals = self.number + 1, totals
 
 
 def _keep_in_memory(patch: pytest.MonkeyPatch) -> None:
     """Store change rows in a dictionary by key, because moto takes hours for a partition of this size."""
-    kept: dict[str, dict[str, Any]] = defaultdict(dict)
+    kept: dict[str, dict[str, Any]] = defaultdict(dict)  # the rows by hour and key
 
     def save(rows: Sequence[Any]) -> None:
         for row in rows:
             kept[row.period.rpartition("#")[0]][row.period] = row
 
     def iterate(row: Any, agent: str, within: Any) -> Iterator[Any]:
-        _, prefix = within.values
-        return iter([*kept[prefix.value["S"].removesuffix("#")].values()])
+        first, last = (value.value["S"].rpartition("#")[0] for value in within.values[1:])
+        return (one for hour in sorted(kept) if first <= hour <= last for one in [*kept[hour].values()])
 
     patch.setattr(storage, "save_many", save)
     patch.setattr(storage, "iterate", iterate)
@@ -185,13 +215,15 @@ def _size(changes: Sequence[Raw]) -> int:
 TABLES = ("conversations", "leads", "analytics")
 
 
-def _tally(changes: Sequence[Raw], chance: random.Random) -> None:
+def _tally(changes: Sequence[Raw], chance: random.Random, reader: Reader) -> None:
     """Deliver changes in batches; redeliver a failed batch in halves."""
+    reader.on_changes(changes)
     for table in TABLES:
         records = [one.record for one in changes if one.table == table]
         size = max(100, len(records) // 5)  # there are few batches, because counting an hour is slow in moto
         pending = [records[start : start + size] for start in range(0, len(records), size)]
         while pending:
+            reader.perhaps_read()
             batch = pending.pop(chance.randrange(len(pending)))
             try:
                 follow(table, batch)
@@ -200,9 +232,10 @@ def _tally(changes: Sequence[Raw], chance: random.Random) -> None:
                 pending += [part for part in (batch[:half], batch[half:]) if part]
 
 
-def _count(texts: list[str], chance: random.Random) -> None:
+def _count(texts: list[str], chance: random.Random, reader: Reader) -> None:
     chance.shuffle(texts)
     while texts:
+        reader.perhaps_read()
         taken, texts = texts[:10], texts[10:]
         records = [{"messageId": str(number), "body": text} for number, text in enumerate(taken)]
         answer = count_hours({"Records": records}, None)
