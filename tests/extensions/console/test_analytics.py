@@ -2,11 +2,13 @@
 
 import csv
 import io
+import re
 from typing import Any
 
 import pytest
 
-from chalicelib import clock, storage
+from chalicelib import clock, ids, queues, storage
+from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.console import overview, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests import extensions
@@ -18,7 +20,7 @@ from tests.extensions.console.conftest import PASSWORD
 extensions.require("reports")
 
 from chalicelib.extensions.reports import hours
-from chalicelib.extensions.reports.counts import DayRow
+from chalicelib.extensions.reports.counts import DayRow, record_changes
 from tests.extensions.console.stored_counts import count
 
 TODAY = clock.iso(clock.seconds())[:10]
@@ -59,6 +61,22 @@ def test_an_unfinished_period_is_compared_with_as_much_of_the_one_before(
     assert "before: 4<" in browser.open("/analytics").text
     since, until = (clock.iso(clock.seconds() - days * day)[:10] for days in (30, 1))
     assert "before: 4<" in browser.open(f"/analytics?from={since}&to={until}").text
+
+
+def test_pages_contain_the_changes_of_the_last_seconds(
+    signed_in: Browser, workspace_api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Store changes of the agents that the person sees and of another agent, and count none of them."""
+    monkeypatch.setattr(queues, "send", lambda *_: None)
+    for agent_id, number in (("support", 5), ("other", 990)):
+        partition = storage.join_key(workspace.workspace_id, agent_id)
+        change = CountedChange(partition, ids.new_id(), {"handoffs": number}, {"country": "NL"})
+        record_changes([change])
+    for path in ("/overview", "/analytics", "/analytics?by=country"):
+        page = signed_in.open(path).text
+        assert "<strong>5</strong>" in page and "990" not in page and "995" not in page
+        (until,) = re.findall(r"Counted until [^,]+ (\d\d:\d\d), UTC\.", page)
+        assert until in {clock.iso(clock.seconds() - seconds)[11:16] for seconds in (10, 70)}
 
 
 def points(page: str) -> list[int]:

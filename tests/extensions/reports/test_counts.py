@@ -105,7 +105,6 @@ def _compare(
     for dimension in hours.DIMENSIONS:
         _assert_equal_groups(api, _by_value(truth, dimension), dimension)
     count_cases(faults=faults.total(), states=len(changes) + reader.number)
-    print(f"{len(changes):,} changes, {reader.number} reads in between, {faults.total()} faults")
 
 
 class Reader:

@@ -11,6 +11,8 @@ from chalicelib import clock, ids, queues, storage
 from chalicelib.conversations.counted_changes import CountedChange
 from chalicelib.extensions.reports import counts, recent_counts
 from chalicelib.extensions.reports.counts import DayRow
+from chalicelib.extensions.reports.queue import RecountHour
+from chalicelib.queues import messages
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import lead_body, state_body
@@ -243,3 +245,20 @@ def _interleave(
         act()
     assert reads > steps // 10
     patch.undo()
+
+
+def test_a_recount_includes_all_changes_that_share_its_request(
+    api: Api, agent: str, at: Callable[[int], None], requests: list[str]
+) -> None:
+    """A later count may replace the recount only if it began after the last of these changes."""
+    for second in (0, 30, 59):
+        at(second)
+        write(agent, second)
+    assert len(requests) == 1
+    at(60)
+    recount(agent)
+    at(61)
+    write(agent, 59)  # by a process whose clock is two seconds behind
+    at(60 + 900)
+    counts.recount(*messages.parse(requests[0], [RecountHour]))
+    assert counts.stored(day_rows()[0].open(), NOON) == [4, *[0] * 8]
