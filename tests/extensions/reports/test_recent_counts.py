@@ -203,7 +203,7 @@ def _interleave(
     connection = storage.client.connection  # type: ignore[attr-defined]
     dispatch, iterate = connection.dispatch, storage.iterate
     written = depth = now = reads = 0
-    shown = Counter[str]()
+    highest = Counter[str]()
 
     def act() -> None:
         nonlocal written, now, depth
@@ -221,10 +221,10 @@ def _interleave(
     def read() -> None:
         nonlocal reads
         path = chance.choice((REPORT, f"{REPORT}?by=country"))  # the two reports read different rows
-        before = shown[path]
+        before = highest[path]
         number = loads(api, path)
         assert before <= number <= written
-        shown[path], reads = max(shown[path], number), reads + 1
+        highest[path], reads = max(highest[path], number), reads + 1
 
     def interrupted(call: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any, **named: Any) -> Any:
