@@ -27,7 +27,7 @@ from chalicelib.conversations import store as conversations
 from chalicelib.conversations.new_messages import Totals
 from chalicelib.conversations.state import State
 from chalicelib.leads.store import LeadRow
-from chalicelib.queues import messages, stream_batches, tasks
+from chalicelib.queues import messages, shared_messages, stream_batches, tasks
 from chalicelib.storage import encryption, parent_scoped_ids
 from chalicelib.webhooks import functions as webhook_functions
 from chalicelib.webhooks import queue
@@ -237,6 +237,7 @@ def check(name: str, records: Any, other: NewWorkspace, patch: pytest.MonkeyPatc
     for start in range(0, len(cases), BATCH):
         where, bad = zip(*cases[start : start + BATCH], strict=True)
         effects.clear()
+        shared_messages._sent.clear()  # each batch sends its own messages
         try:
             returned = function({"Records": [*good[:half], *bad, *good[half:]]}, None)
         except Exception as error:
@@ -247,6 +248,7 @@ def check(name: str, records: Any, other: NewWorkspace, patch: pytest.MonkeyPatc
 
 
 def _run(patch: pytest.MonkeyPatch, function: Callable[[Any, Any], Any], records: list[Record]) -> Effects:
+    shared_messages._sent.clear()
     with patch.context() as inner:
         effects = Effects(inner)
         function({"Records": records}, None)

@@ -31,7 +31,7 @@ from infra.operator import records
 
 # The timeout of the functions that fan out and deliver, plus the time in which the stream batches deliveries and its
 # function counts them. Later invocations find no endpoint and write nothing.
-_LAST_WEBHOOK_SECONDS = 60 + 60 + 10
+_LAST_WEBHOOK_SECONDS = 60 + 3 + 10
 _BATCH = 100
 # Workspace kinds that cannot be deleted by their keys alone.
 _OWN_STEPS = {"webhook", "credential", "workspace"}

@@ -150,7 +150,7 @@ def test_a_visitor_is_shown_no_secret_and_no_undeclared_member_of_the_agent(api:
 def test_only_declared_routes_open_to_a_visitor() -> None:
     opened = {path for path in app.routes if tokens.VISITOR in auth.credentials_for(path)}
     assert opened == auth.VISITOR_ROUTES
-    assert {method for path in opened for method in app.routes[path]} == {"POST"}
+    assert {method for path in opened for method in app.routes[path]} == {"GET", "POST"}
 
 
 @pytest.mark.parametrize("sender", [{}, {"from": None}, {"from": "human"}])

@@ -275,7 +275,7 @@ def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypat
 def test_413_of_a_list_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {"list_events": pull_endpoint(stage)}
     monkeypatch.setattr(responses, "RESPONSE_LIMIT", 10)
-    lists = {name: one for name, one in OPERATIONS.items() if name.startswith(("list_", "search_"))}
+    lists = {name: one for name, one in OPERATIONS.items() if name.startswith(("list_", "search_", "read_new_"))}
     answering = operations_answering(
         413, lambda operation: stage.send(operation, **values.get(operation.name, {})), lists
     )

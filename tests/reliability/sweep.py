@@ -283,10 +283,14 @@ def organisations(world: World) -> Any:
 
 def webhooks(world: World) -> Any:
     """Return every webhook, its deliveries, and the number of its signing secrets."""
-    found = world.api.get("/v3/webhooks").data
+    unordered = world.api.get("/v3/webhooks").data
+    # Endpoints that were created in the same millisecond have no fixed order.
+    records = sorted(
+        unordered, key=lambda webhook: (webhook["kind"], webhook["description"] or "", webhook.get("url", ""))
+    )
     workspace_id = world.workspace.workspace_id
-    secrets = [len(endpoints.read(workspace_id, one["id"]).open()["secrets"]) for one in found]
-    return [found, secrets, [_got(world, f"/v3/webhooks/{one['id']}/deliveries") for one in found]]
+    secrets = [len(endpoints.read(workspace_id, one["id"]).open()["secrets"]) for one in records]
+    return [records, secrets, [_got(world, f"/v3/webhooks/{one['id']}/deliveries") for one in records]]
 
 
 def conversations_(world: World) -> Any:

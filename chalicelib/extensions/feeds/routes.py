@@ -64,7 +64,7 @@ def list_events(webhook_id: str) -> Response:
 def _position() -> "feed.Position | None":
     value = current_request.query_value("after")
     if value and not feed.POSITION.fullmatch(value):
-        raise errors.Invalid.member("after", "must be the after of an earlier response")
+        raise errors.Invalid.member("after", "must be empty, or the value in an earlier response")
     return feed.Position.parse(value) if value else None
 
 

@@ -34,7 +34,6 @@ COSTS: list[tuple[Any, ...]] = [
 REPEATED = [("pull endpoint create", "POST /v3/webhooks", {"webhook": {"kind": "pull", "events": ["lead_captured"]}})]
 NOT_IDEMPOTENT = ("pull endpoint create",)
 QUEUES = (QUEUE,)
-TESTED_PARAMETERS = ("after",)
 
 
 def cost_values(api: Api) -> dict[str, str]:

@@ -180,7 +180,7 @@ def test_a_page_fits_in_a_response(workspace: NewWorkspace, api: Api, endpoint: 
 @pytest.mark.parametrize("after", ["0-", "1-x", f"0-{ids.id_at(1, 1)}", "nonsense", "1"])
 def test_a_malformed_position_is_refused(endpoint: PullEndpoint, after: str) -> None:
     answer = endpoint.page(after)
-    issue = {"path": "after", "message": "must be the after of an earlier response"}
+    issue = {"path": "after", "message": "must be empty, or the value in an earlier response"}
     assert (answer.status, answer.json["issues"]) == (400, [issue])
 
 
