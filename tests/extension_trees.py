@@ -2,7 +2,7 @@
 
     python -m tests.extension_trees [--only NAME | --without NAME] [--all-tests] [--rehearse] [PYTEST OPTIONS]
 
-`.ci/run` tests seven copies, two at a time: one without extensions, and one for each extension. In each copy, it runs
+`.ci/run` tests these copies, two at a time: one without extensions, and one for each extension. In each copy, it runs
 the quick tests that depend on extensions: comparisons of parts of the tree, core's hooks, and the extension's tests.
 
 `--all-tests` runs all other quick tests in each copy. `--without NAME` removes only one extension and runs all tests;
