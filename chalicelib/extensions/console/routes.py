@@ -56,7 +56,6 @@ _FORMS = {
     _CONVERSATION: "conversations.submit_action",
     f"{_CONVERSATION}/live": "live_updates.add_reply",
     _AGENT: "agents.save_agent",
-    f"{_AGENT}/tools/{{tool_id}}": "agents.test_tool",
     _ORGANISATION: "settings.save_organisation",
     f"{_ORGANISATION}/new-client": "people.create_client",
     f"{_ORGANISATION}/clients/{{client_id}}": "people.save_client",
@@ -80,7 +79,10 @@ NAVIGATION = tuple(
     if page in _PAGES or any(page in _PAGES_WITH[name] for name in filter(extensions.has, _PAGES_WITH))
 )
 """The pages in the navigation, in order. `canAccess` lists the pages that a person may open."""
-_FORMS_WITH = {"history": {_VERSION: "versions.restore_version"}}
+_FORMS_WITH = {
+    "history": {_VERSION: "versions.restore_version"},
+    "tool_calls": {f"{_AGENT}/tools/{{tool_id}}": "agents.test_tool"},
+}
 
 
 def show_errors(request: Request, get_response: Callable[[Request], Response]) -> Response:
@@ -111,8 +113,8 @@ def _view(name: str) -> Callable[..., Response]:
 def _register() -> None:
     in_workspace = "/console/{workspace}"
     pages, forms = {**_PAGES}, {**_FORMS}
-    for extension in filter(extensions.has, _PAGES_WITH):
-        pages |= _PAGES_WITH[extension]
+    for extension in filter(extensions.has, {**_PAGES_WITH, **_FORMS_WITH}):
+        pages |= _PAGES_WITH.get(extension, {})
         forms |= _FORMS_WITH.get(extension, {})
     pages = {**_ENTRANCE, **{f"{in_workspace}{path}": name for path, name in pages.items()}}
     forms = {"/console": "sign_in.enter", **{f"{in_workspace}{path}": name for path, name in forms.items()}}

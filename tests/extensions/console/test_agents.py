@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.extensions import has
 from tests.api import Answer, Api
 from tests.extensions.console.browser import Browser
 from tests.extensions.console.conftest import PASSWORD
@@ -168,6 +169,7 @@ def test_two_people_who_edit_at_once_lose_nothing(signed_in: Browser, workspace_
     assert [read_agent(workspace_api)[name] for name in ("title", "description")] == ["By me", "By the other"]
 
 
+@pytest.mark.skipif(not has("tool_calls"), reason="The form needs the extension tool_calls.")
 def test_a_tool_is_tested_with_its_reason_if_it_is_not(signed_in: Browser, workspace_api: Api) -> None:
     open_tool = {"name": "Look up", "serverUrl": "http://127.0.0.1:9/x", "fields": [{"key": "order", "in": "query"}]}
     tools = [open_tool, {"name": "Pay", "serverUrl": "https://pay.test", "serverUrlSecret": CANARY}]
