@@ -32,10 +32,11 @@ FEW, MANY = 10, 1_000
 EDGES = 0.7
 # Rules that a schema cannot express, keyed by the rejected member: ids in one list are distinct, a cursor comes from an
 # earlier response, and a template reference names one of the template's tools. A report's period and number of
-# intervals are bounded, and its time zone exists.
+# intervals are bounded, and its time zone exists. `after` comes from an earlier response and excludes `limit`, and
+# only push endpoints have a `url`.
 BEYOND_SCHEMAS = re.compile(
     r"(agent|template)\.nodes\.\d+\.id|(turns\.\d+\.)?messages\.\d+\.mid|cursor"
-    r"|template\.(assignedToolsIds|nodes\.\d+\.toolsIds)\.\d+|from|interval|tz"
+    r"|template\.(assignedToolsIds|nodes\.\d+\.toolsIds)\.\d+|from|interval|tz|after|version|webhook\.(url|kind)"
 )
 # Settings for the random cases. Failing cases are not shrunk, because shrinking takes too long.
 _ANY = settings(database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -43,6 +44,8 @@ _ANY = settings(database=None, deadline=None, phases=[Phase.generate], suppress_
 DETERMINISTIC = settings(_ANY, derandomize=True)
 # Every run generates different cases. A failure prints the seed that reproduces its cases.
 RANDOM = settings(_ANY, derandomize=False)
+# The stage's endpoint has a URL, so it has no feed.
+_OF_PULL_ENDPOINTS = "GET /v3/webhooks/{webhook_id}/events"
 # Records from earlier cases would make valid requests with these members fail.
 _CONDITIONS = ("If-Match", "If-None-Match", "Idempotency-Key")
 
@@ -118,7 +121,7 @@ def fuzz(name: str, stage: Stage, cases: int, chosen: settings) -> int:
         send_random_cases(operation, mode, settings(chosen, max_examples=most), send)
     tried = next(sent)
     assert tried >= cases
-    assert 200 in statuses, "no case reached a record"
+    assert 200 in statuses or name == _OF_PULL_ENDPOINTS, "no case reached a record"
     return tried
 
 

@@ -187,7 +187,8 @@ def test_another_organisations_agents_and_tools_are_not_found(signed_in: Browser
     tool = workspace_api.post("/v3/agents/other/tools", {"tool": {"name": "T", "serverUrl": "https://a.test"}}).data
     fields, before = filled(signed_in.open(AGENT)), snapshot()
     assert signed_in.open("/agents/other").status == 404
-    for path in ("/agents/other", f"/agents/other/tools/{tool['id']}", f"{AGENT}/tools/{tool['id']}"):
+    tools = [f"{agent}/tools/{tool['id']}" for agent in ("/agents/other", AGENT)] if has("tool_calls") else []
+    for path in ("/agents/other", *tools):
         assert signed_in.post(path, fields).status == 404
     assert snapshot() == before
 
