@@ -27,7 +27,9 @@ def call_every_operation(api: Gateway) -> int:
         names, key=lambda operation_id: (operation_id.startswith("delete_"), operation_id == "delete_agent")
     ):
         method, path, description = operations[name]
-        if "{number}" in path:  # versions are stored later by a stream function
+        # Versions are stored later by a stream function. The examples' endpoint has a URL, so it has no feed;
+        # `make verify`, which the rehearsal runs, reads a feed.
+        if "{number}" in path or name == "list_events":
             continue
         parameters = [_resolved(document, one) for one in description.get("parameters", ())]
         query = {one["name"]: one["example"] for one in parameters if one["in"] == "query" and one.get("required")}
