@@ -37,14 +37,16 @@ def read_new_messages(agent_id: str, user_id: str) -> Response:
 
     If `version` is current, the read costs less, and the response has no `ETag`.
     """
-    return read(agent_id, user_id)
+    return read(agent_id, user_id, position() or "", version())
 
 
-def read(agent_id: str, conversation_id: str) -> Response:
-    """Return the response to a delta read. Raise NotFound if the agent or the conversation does not exist."""
-    after, version = position() or "", _query_text("version", VERSION)
-    if after and version:
-        entry = listing.find_unchanged(auth.caller().workspace_id, agent_id, conversation_id, version)
+def read(agent_id: str, conversation_id: str, after: str, known: str | None) -> Response:
+    """Return the response to a delta read after a position. `known` is the version that the caller knows, if any.
+
+    Raise NotFound if the agent or the conversation does not exist.
+    """
+    if after and known:
+        entry = listing.find_unchanged(auth.caller().workspace_id, agent_id, conversation_id, known)
         if entry and visitors.is_bound_to(entry) and not store.has_expired(store.read_metadata(entry)):
             return response(_READ, entry, transcript.Delta([], reset=False, after=after), hasMore=False)
     return storage.retry_on_conflict(lambda: _read(agent_id, conversation_id, after))
@@ -53,6 +55,11 @@ def read(agent_id: str, conversation_id: str) -> Response:
 def position() -> str | None:
     """Return the query parameter `after`, or None if it is absent. An empty text is no position. Raise Invalid."""
     return _query_text("after", AFTER)
+
+
+def version() -> str | None:
+    """Return the query parameter `version`, which may be empty, or None if it is absent. Raise Invalid."""
+    return _query_text("version", VERSION)
 
 
 def response(message: str, row: store.ConversationRow, delta: transcript.Delta, **members: object) -> Response:

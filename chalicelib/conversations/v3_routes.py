@@ -105,10 +105,11 @@ def list_messages(agent_id: str, convo_id: str) -> Response:
     {user_id}/messages`. In that case, `limit` and `cursor` must be absent.
     """
     limit, cursor = parameters.limit(), parameters.cursor()
-    if delta_routes.position() is not None:
+    after, version = delta_routes.position(), delta_routes.version()
+    if after is not None:
         if any(current_request.query_value(name) is not None for name in ("limit", "cursor")):
             raise errors.Invalid.member("after", "must be sent without limit and cursor")
-        return delta_routes.read(agent_id, convo_id)
+        return delta_routes.read(agent_id, convo_id, after, version)
     before = int(cursor) if cursor else None
     return storage.retry_on_conflict(lambda: _messages_page(agent_id, convo_id, before, limit))
 
