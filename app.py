@@ -43,7 +43,7 @@ from chalicelib.webhooks.routes import routes as webhooks
 from chalicelib.workspaces.routes import routes as workspaces
 
 app = Service(app_name="cams")
-# No response is binary. With the default types, Chalice would check each response for them.
+# No response is binary. Chalice declares these types to API Gateway.
 app.api.binary_types = []
 
 # Middleware is listed outermost first. `envelope` wraps errors from all inner middleware in the error envelope.

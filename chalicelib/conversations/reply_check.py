@@ -43,8 +43,8 @@ def require_turn(in_reply_to: str | None, row: store.ConversationRow | None, sta
     """Raise HumanChatting or Outdated unless an author who last saw the message `in_reply_to` may reply.
 
     `state` is the row's state. The commit requires the same version of the row, so the decision still holds when the
-    reply is stored. This costs one request for each chunk that must be read to find the newest message: none, unless
-    the message exceeds 8,000 bytes, or all turns after it in the last two items contain no message.
+    reply is stored. This costs a request only for each chunk, beyond the end of the state, that the search for the
+    newest message reads.
     """
     if in_reply_to is None:
         return

@@ -207,8 +207,8 @@ def _too_large() -> errors.TooLarge:
 def _stage_received(row: ConversationRow, before: Document, state: State, agent_name: str | None = None) -> None:
     """Put the new messages and the transfer into the row. Stage separate items if the messages are too long for it."""
     transfer = _transfer(before, state.metadata)
-    row.received = _seal_received(row, {"messages": [], **transfer}) if transfer else None
     if not state.new_messages:
+        row.received = _seal_transfer(row, transfer)
         return
     if len(state.new_messages) > _MAX_NEW_MESSAGES:
         raise errors.TooLarge(f"A write may add at most {_MAX_NEW_MESSAGES:,} user messages.")
@@ -217,6 +217,7 @@ def _stage_received(row: ConversationRow, before: Document, state: State, agent_
     if len(sealed) <= _MAX_RECEIVED and len(state.new_messages) <= new_messages.MAX_MESSAGES:
         row.received = sealed
         return
+    row.received = _seal_transfer(row, transfer)
     first, write_id = 0, ids.new_id()
     for part in new_messages.split(state.new_messages, _MAX_RECEIVED_JSON):
         storage.put(_received_row(row, write_id, {**metadata, "messages": part, "first": first}))
@@ -239,6 +240,10 @@ def _received_row(row: ConversationRow, write_id: str, document: Document) -> Re
     received.received = _seal_received(received, document)
     received.expires_at = clock.to_datetime(clock.seconds() + _RECEIVED_SECONDS)
     return received
+
+
+def _seal_transfer(row: ConversationRow, transfer: Document) -> bytes | None:
+    return _seal_received(row, {"messages": [], **transfer}) if transfer else None
 
 
 def _seal_received(row: storage.Row, document: Document) -> bytes:

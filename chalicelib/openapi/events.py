@@ -4,17 +4,16 @@ from typing import Any
 
 from chalicelib.conversations.new_messages import Channel
 from chalicelib.openapi.schemas import COMPONENTS, Schema, inline
-from chalicelib.webhooks import events
+from chalicelib.webhooks import events, signature
 
 SCHEMAS: dict[str, Schema] = {"MessageChannel": inline(Channel)}
 
-_MESSAGE_ID = "cams-message-id"
 # Delivery headers: those of Standard Webhooks, and the header of messages.
 PARAMETERS: dict[str, Schema] = {
     name: {
         "name": name,
         "in": "header",
-        "required": name != _MESSAGE_ID,
+        "required": name != signature.MESSAGE_ID,
         "description": description,
         "schema": {"type": "string"},
     }
@@ -22,7 +21,7 @@ PARAMETERS: dict[str, Schema] = {
         ("webhook-id", "The event id, which is the same in all deliveries of the event."),
         ("webhook-timestamp", "The time when the request was sent, in Unix seconds."),
         ("webhook-signature", "`v1,` and a base64 signature. During a rotation, several are separated by spaces."),
-        (_MESSAGE_ID, "The message's `mid`, percent-encoded. Absent if it is longer than 999 characters."),
+        (signature.MESSAGE_ID, "The message's `mid`, percent-encoded. Absent if it is longer than 999 characters."),
     )
 }
 
@@ -52,7 +51,7 @@ def _request(event_type: str, of_event: Schema) -> dict[str, Any]:
         "parameters": [
             {"$ref": f"#/components/parameters/{name}"}
             for name in PARAMETERS
-            if name != _MESSAGE_ID or event_type == "message_received"
+            if name != signature.MESSAGE_ID or event_type == "message_received"
         ],
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
         "responses": {

@@ -26,8 +26,6 @@ from chalicelib.workspaces import store as workspaces
 
 _log = logging.getLogger(__name__)
 
-# The header that contains a received message's id, percent-encoded.
-MESSAGE_ID = "cams-message-id"
 _POLL_SECONDS = 0.25
 # Maximum deliveries that start between two polls, across all batches of a process. A Lambda process has one batch, and
 # the local run has several.
@@ -249,5 +247,5 @@ def _post(delivery: queue.QueuedDelivery, endpoint: Document, event: Document, s
     body = storage.encode_json({"type": event["type"], "payload": {**event["payload"], "workspaceSecret": secret}})
     headers = signature.sign(endpoints.active_secrets(endpoint), delivery.event_id, clock.seconds(), body)
     if "messageId" in event:
-        headers[MESSAGE_ID] = event["messageId"]
+        headers[signature.MESSAGE_ID] = event["messageId"]
     return sender.post(endpoint["url"], body, headers, retry_policy.POST_SECONDS)

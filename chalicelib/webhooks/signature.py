@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from chalicelib import ids
 
+# The header that contains a received message's id, percent-encoded. It is not signed.
+MESSAGE_ID = "cams-message-id"
 _PREFIX = "whsec_"
 
 

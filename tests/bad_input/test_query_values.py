@@ -64,19 +64,21 @@ def test_an_unknown_query_parameter_is_refused_by_name(service: Service) -> None
 
 @each_once("after", POSITIONS)
 def test_a_malformed_position_is_refused(operation: Operation, value: str, service: Service) -> None:
-    with harmless():
-        path = f"{service.path(operation.route)}?after={value}"
-        answer = service.api.call(operation.method, path, body_of(operation.name))
-    rule = "must not be repeated" if "&" in value else "must be empty, or the value in an earlier response"
-    assert assert_refused(answer, operation, "after") == f"after {rule}."
+    assert_a_value_of_an_earlier_response(operation, "after", value, service)
 
 
 @each_once("version", VERSIONS)
 def test_a_malformed_version_is_refused(operation: Operation, value: str, service: Service) -> None:
+    assert_a_value_of_an_earlier_response(operation, "version", value, service)
+
+
+def assert_a_value_of_an_earlier_response(operation: Operation, name: str, value: str, service: Service) -> None:
+    """Check that the operation refuses the malformed value by the parameter's name."""
     with harmless():
-        answer = service.api.get(f"{service.path(operation.route)}?version={value}")
+        path = f"{service.path(operation.route)}?{name}={value}"
+        answer = service.api.call(operation.method, path, body_of(operation.name))
     rule = "must not be repeated" if "&" in value else "must be empty, or the value in an earlier response"
-    assert assert_refused(answer, operation, "version") == f"version {rule}."
+    assert assert_refused(answer, operation, name) == f"{name} {rule}."
 
 
 @each_once("page", PAGES)

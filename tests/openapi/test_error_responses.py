@@ -14,13 +14,13 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib import extensions as enabled
 from chalicelib.credentials import store as credentials
 from chalicelib.deletion import cascade
-from chalicelib.http import auth, idempotency, responses
+from chalicelib.http import auth, responses
 from chalicelib.openapi.error_responses import EXAMPLES as REFUSALS
 from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.storage.unit import Unit
 from chalicelib.webhooks import endpoints
 from chalicelib.workspaces import store as workspaces
-from tests import extensions, generated_docs
+from tests import extensions
 from tests.api import Answer, Api
 from tests.builders import webhook_body
 from tests.fast_moto import restore_or_create
@@ -51,21 +51,6 @@ def test_an_operation_describes_each_of_its_conflicts_by_a_known_code() -> None:
         described = set(re.findall(r"`([A-Z_]+)`: ", operation.description["responses"]["409"]["description"]))
         assert described - {"IDEMPOTENCY_KEY_REUSED"} == codes, operation.name
         assert described <= known, operation.name
-
-
-@pytest.mark.skipif(not extensions.are_all_on(), reason="The table has the conflicts of all extensions.")
-def test_the_table_of_conflicts_follows_from_the_operations() -> None:
-    declared = (app.routes[one.path][one.method].view_function.operation.raises for one in operations())
-    conflicts = {
-        idempotency.KeyReused,
-        *(one for raised in declared for one in raised if issubclass(one, errors.Conflict)),
-    }
-    rows = [
-        (f"`{one.code}`", str(one.__doc__).partition("\n")[0], f"`{one.__module__.replace('.', '/')}.py`")
-        for one in sorted(conflicts, key=lambda operation: operation.code)
-    ]
-    table = generated_docs.table(["`code`", "Cause", "Declared in"], rows)
-    generated_docs.check("docs/decisions.md", "conflicts", table)
 
 
 # A value that is too large for one item, even when compressed.

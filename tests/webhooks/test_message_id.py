@@ -5,14 +5,14 @@ from urllib.parse import unquote
 
 import pytest
 
-from chalicelib.webhooks import delivery, ledger
+from chalicelib.webhooks import ledger, signature
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.webhooks.deliveries import deliveries
 from tests.webhooks.pipeline import Inbox, Posted, Stream, drain, fan_out
 
 MESSAGES = "/agents/support/interact/ann/messages"
-HEADER = delivery.MESSAGE_ID
+HEADER = signature.MESSAGE_ID
 
 
 @pytest.fixture
