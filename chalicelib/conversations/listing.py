@@ -77,10 +77,10 @@ def version_of(row: ConversationRow) -> str:
 
 def find_unchanged(workspace_id: str, agent_id: str, conversation_id: str, version: str) -> ConversationRow | None:
     """Return a conversation's entry if it still has this version, or None. This costs one request of half a unit."""
-    agent, created = storage.join_key(workspace_id, agent_id), version.partition(".")[0]
+    agent, created = storage.join_key(workspace_id, agent_id), version.rpartition(".")[0]
     entries = storage.query(ConversationRow, agent, ConversationRow.created == created, index="by_creation", limit=1)
     conversation = storage.join_key(agent, conversation_id)
-    return next((one for one in entries if one.conversation == conversation and version_of(one) == version), None)
+    return next((row for row in entries if row.conversation == conversation and version_of(row) == version), None)
 
 
 def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:

@@ -164,6 +164,12 @@ def test_the_index_answers_a_current_version(api: Api, first: Answer) -> None:
     assert mids(pull(api, first, version=True)) == ["m3"]
 
 
+@pytest.mark.parametrize("version", ["x.a", "..a", ".x.a"])
+def test_an_unknown_version_is_not_current(api: Api, first: Answer, version: str) -> None:
+    answer = api.get(f"{READS[0]}?after={first.json['after']}&version={version}")
+    assert answer.json == first.json | {"data": [], "reset": False}
+
+
 def test_a_version_of_another_conversation_is_not_current(api: Api, first: Answer) -> None:
     api.post("/agents/support/interact/bob/messages", {"messages": [message("Hi", mid="b1")]})
     answer = pull(api, first, "/agents/support/interact/bob/messages", version=True)
