@@ -43,7 +43,8 @@ def read_new_messages(agent_id: str, user_id: str) -> Response:
 def read(agent_id: str, conversation_id: str, after: str, known: str | None) -> Response:
     """Return the response to a delta read after a position. `known` is the version that the caller knows, if any.
 
-    Raise NotFound if the agent or the conversation does not exist.
+    Raise NotFound if the agent or the conversation does not exist. If the index shows the version that the caller
+    knows, the agent is not read. Until its cascading delete reaches the conversation, such a read finds nothing new.
     """
     if after and known:
         entry = listing.find_unchanged(auth.caller().workspace_id, agent_id, conversation_id, known)

@@ -13,6 +13,7 @@ from chalicelib.conversations.transcript.parser import POSITION, all_messages, b
 from chalicelib.conversations.transcript.reader import (
     Delta,
     Transcript,
+    end_position,
     last_messages,
     newest_messages,
     read_delta,
@@ -41,6 +42,7 @@ __all__ = [
     "chunk_rows",
     "chunks",
     "edit_message",
+    "end_position",
     "extend_index",
     "find_stored",
     "first_byte",

@@ -60,19 +60,19 @@ def read_delta(row: ConversationRow, after: str, end: State | None = None) -> De
     reads. Raise ConditionFailed as `turns.read_state` does.
     """
     tail, digests, _ = turns.unseal_tail(row)
-    first = turns.chunked_length(row)
-
-    def position(length: int) -> str:
-        text = b"".join((*digests, tail[:length]))
-        return f"{first + length}-{hashlib.blake2b(text, digest_size=8).hexdigest()}"
-
-    current, length = position(len(tail) - 1), int(after.partition("-")[0] or 0) - first
-    if length >= 0 and after == position(length):
+    length = int(after.partition("-")[0] or 0) - turns.chunked_length(row)
+    if length >= 0 and after == _position(row, digests, tail[:length]):
         added = parser.messages_after(tail, length)
         if added is not None:
-            return Delta(added, reset=False, after=current)
+            return Delta(added, reset=False, after=end_position(row))
     newest = islice(newest_messages(row, end), _NEWEST)
-    return Delta([*newest][::-1], reset=True, after=current)
+    return Delta([*newest][::-1], reset=True, after=end_position(row))
+
+
+def end_position(row: ConversationRow) -> str:
+    """Return the position after all messages. This costs no request."""
+    tail, digests, _ = turns.unseal_tail(row)
+    return _position(row, digests, tail[:-1])  # without the list's last bracket
 
 
 def read_transcripts(entries: Iterable[ConversationRow]) -> Iterator[Transcript]:
@@ -87,6 +87,12 @@ def read_transcripts(entries: Iterable[ConversationRow]) -> Iterator[Transcript]
         ]
         for entry, row in zip(batch, storage.find_many(keys), strict=True):
             yield _transcript(entry, row)
+
+
+def _position(row: ConversationRow, digests: list[bytes], text: bytes) -> str:
+    """Return the position after `text`, which is the beginning of the last turns. `digests` are those of the chunks."""
+    digest = hashlib.blake2b(b"".join((*digests, text)), digest_size=8).hexdigest()
+    return f"{turns.chunked_length(row) + len(text)}-{digest}"
 
 
 def _transcript(entry: ConversationRow, row: ConversationRow | None) -> Transcript:

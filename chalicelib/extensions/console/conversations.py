@@ -14,7 +14,6 @@ from chalicelib.conversations import listing, transcript
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.conversations.state import empty_state
 from chalicelib.extensions.console import bubbles, calls, guard, overview, pages
 from chalicelib.extensions.console.calls import query_string
 from chalicelib.extensions.console.guard import signed_in
@@ -141,7 +140,7 @@ def read_transcript(session: Session, agent_id: str, convo_id: str) -> Document:
         "earlier": until if newest and metadata.get("messagesNum", 0) > until else None,
         "agent": display_name(agent, "title") or agent_id,
         # The position and version from which the page's script continues. An earlier page is not updated.
-        "after": None if before else transcript.read_delta(row, "", empty_state(convo_id)).after,
+        "after": None if before else transcript.end_position(row),
         "version": listing.version_of(row),
         "is_reset": True,
     }
