@@ -8,7 +8,7 @@ export async function chat(root, getSession) {
   const [list, state, problem, form] = [find("ul"), find("[role=status]"), find("[role=alert]"), find("form")];
   const bubbles = new Map(), unsent = new Map(); // by mid
   let session, after = "", version = "", isOpen = true;
-  let failures = 0, retryAfter = 0, active = Date.now(), wake = () => {};
+  let failures = 0, earliest = 0, active = Date.now(), wake = () => {};
 
   async function call(messages) {
     session ??= await getSession();
@@ -26,8 +26,8 @@ export async function chat(root, getSession) {
     if (!isOpen) throw new Problem("This chat has expired. Reload the page.");
     if (answer.status === 404 && !after && !messages.length) return; // the first message creates the conversation
     const body = await answer.json().catch(() => ({}));
-    retryAfter = Number(answer.headers.get("Retry-After")) || 0;
-    isOpen = answer.ok || answer.status >= 500 || body.code === "THROTTLED"; // the last two pass
+    earliest = Date.now() + (Number(answer.headers.get("Retry-After")) || 0) * 1000;
+    isOpen = answer.ok || answer.status >= 500 || ["THROTTLED", "STALE"].includes(body.code); // errors that pass
     if (!answer.ok) throw new Problem(isOpen ? "The chat is busy. Trying again …" : body.message);
     if (body.after !== after || body.version !== version) active = Date.now();
     show(body, messages);
@@ -50,8 +50,8 @@ export async function chat(root, getSession) {
   }
 
   const pace = () => Math.min(60, Math.max(1.6, (Date.now() - active) / 25000)); // seconds; slower while silent
-  const backoff = () => Math.max(retryAfter, Math.min(60, 2 ** failures)) * (1 + Math.random() / 2);
-  const resume = () => { active = Date.now(); wake(); };
+  const backoff = () => Math.max((earliest - Date.now()) / 1000, Math.min(60, 2 ** failures)) * (1 + Math.random() / 2);
+  const resume = () => { active = Date.now(); if (!failures || active >= earliest) wake(); };
   form.oninput = () => { if (failures || pace() < 2) active = Date.now(); else resume(); };
   form.onsubmit = (event) => {
     event.preventDefault();

@@ -99,14 +99,14 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-# Answer the next requests for messages with this status and these headers.
+# Answer the next requests for messages with this status, these headers and this code.
 _REPLACE_ANSWERS = """
-const [status, headers, times] = arguments, real = window.fetch;
+const [status, headers, times, code] = arguments, real = window.fetch;
 let left = times;
 window.fetch = async (url, options) => {
   if (!url.includes("/messages") || left === 0) return real(url, options);
   left -= 1;
-  return new Response("{}", {status, headers});
+  return new Response(JSON.stringify({code}), {status, headers});
 };
 """
 _COUNT_REQUESTS = """
@@ -293,10 +293,20 @@ def test_an_unavailable_service_gets_the_message_after_the_time_that_it_names(pa
     begun = time.monotonic()
     write(page, "Second")
     eventually(page, problem, "The chat is busy. Trying again …")
+    page.execute_script(_HIDE, False)  # the visitor returns to the page too early
     assert unsent(page) == ["Second"]
     eventually(page, lines, ["First", "Second"])
     assert (time.monotonic() - begun > 4, problem(page)) == (True, "")
     assert stored(web) == [("human", "First"), ("human", "Second")]
+
+
+@pytest.mark.parametrize(("status", "code"), [(409, "STALE"), (429, "THROTTLED")])
+def test_a_rejection_that_passes_does_not_end_the_chat(page: Chrome, web: BackEnd, status: int, code: str) -> None:
+    page.execute_script(_REPLACE_ANSWERS, status, {}, 1, code)
+    write(page, "Hello")
+    eventually(page, problem, "The chat is busy. Trying again …")
+    eventually(page, lines, ["Hello"])
+    assert (problem(page), stored(web)) == ("", [("human", "Hello")])
 
 
 def test_a_hidden_page_sends_no_request_and_catches_up_at_once(page: Chrome, web: BackEnd) -> None:

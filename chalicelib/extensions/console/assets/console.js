@@ -6,7 +6,7 @@ if (live) {
   const [notice, signIn] = document.querySelectorAll(".notice"), state = document.querySelector("#state");
   const form = document.querySelector(".reply"), text = form.elements.text, to = document.querySelector("#to");
   const position = { after: live.dataset.after, version: live.dataset.version };
-  let isSending = false, isEnded = false, failures = 0, retryAfter = 0, active = Date.now(), wake = () => {};
+  let isSending = false, isEnded = false, failures = 0, earliest = 0, active = Date.now(), wake = () => {};
 
   // Returns the name of the problem, or an empty string.
   const pull = async () => {
@@ -14,7 +14,7 @@ if (live) {
     const options = { cache: "no-store", redirect: "manual", signal: AbortSignal.timeout?.(30000) };
     if (isReply) Object.assign(options, { method: "POST", body: new URLSearchParams(new FormData(form)) });
     const answer = await fetch(`${live.dataset.live}?${new URLSearchParams(position)}`, options);
-    retryAfter = Number(answer.headers.get("Retry-After")) || 0;
+    earliest = Date.now() + (Number(answer.headers.get("Retry-After")) || 0) * 1000;
     if (answer.type === "opaqueredirect") return "expired"; // to the sign-in page
     const isPage = answer.headers.get("Content-Type")?.startsWith("text/html"); // not for the gateway's own errors
     if (answer.status >= 500 || (answer.status === 429 && !isPage)) return "busy";
@@ -90,8 +90,8 @@ if (live) {
 
   // Seconds until the next request: more after a longer silence, or after more failures.
   const pace = () => Math.min(60, Math.max(1.6, (Date.now() - active) / 25000));
-  const backoff = () => Math.max(retryAfter, Math.min(60, 2 ** failures)) * (1 + Math.random() / 2);
-  const resume = () => { active = Date.now(); wake(); };
+  const backoff = () => Math.max((earliest - Date.now()) / 1000, Math.min(60, 2 ** failures)) * (1 + Math.random() / 2);
+  const resume = () => { active = Date.now(); if (!failures || active >= earliest) wake(); };
   const sleep = (seconds) => new Promise((done) => {
     wake = done;
     if (seconds < Infinity) setTimeout(done, seconds * 1000);
