@@ -72,15 +72,16 @@ def read(workspace_id: str, agent_ids: Sequence[str], start: int, end: int) -> R
     if len(agent_ids) > MAX_AGENTS:
         return RecentCounts(workspace_id, now - COUNTING_SECONDS, {})
     by_agent: dict[str, dict[int, HourTotals]] = {}
-    until = [now - STREAM_SECONDS]
+    until = now - STREAM_SECONDS
     for agent in _read_agents(workspace_id, agent_ids, reported):
         totals, stored_hours = _add_up(agent, reported, now - COUNTING_SECONDS)
         for hour in stored_hours:
             totals[hour], counted = counts.read_hour(agent.partition, hour)
-            is_complete = counted - STREAM_SECONDS >= hour + hours.SECONDS
-            until += [] if is_complete else [counted - STREAM_SECONDS]
+            # The time of the last recount is not stored if the recount changed nothing.
+            included = max(counted - STREAM_SECONDS, now - COUNTING_SECONDS)
+            until = min(until, included) if included < hour + hours.SECONDS else until
         by_agent[agent.agent_id] = totals
-    return RecentCounts(workspace_id, min(until), by_agent)
+    return RecentCounts(workspace_id, until, by_agent)
 
 
 class _Agent(NamedTuple):
@@ -98,13 +99,15 @@ class _Agent(NamedTuple):
 
 def _read_agents(workspace_id: str, agent_ids: Sequence[str], recent: Sequence[int]) -> Iterator[_Agent]:
     """Yield the agents that exist."""
-    partitions = [storage.join_key(workspace_id, agent_id) for agent_id in agent_ids]
-    keys = [agents.key(workspace_id, agent_id) for agent_id in agent_ids]
-    day_keys = [counts.day_key(partition, hour) for partition in partitions for hour in recent]
-    rows = iter(storage.find_many([*keys, *day_keys]))
-    for agent_id, partition, agent in zip(agent_ids, partitions, [*islice(rows, len(keys))], strict=True):
-        days = {hour: day.open() if day else {} for hour, day in zip(recent, islice(rows, len(recent)), strict=True)}
+    keys = {agent_id: agents.key(workspace_id, agent_id) for agent_id in agent_ids}
+    partitions = {agent_id: storage.join_key(workspace_id, agent_id) for agent_id in agent_ids}
+    day_keys = [counts.day_key(partition, hour) for partition in partitions.values() for hour in recent]
+    all_keys = [*keys.values(), *day_keys]
+    rows = dict(zip(all_keys, storage.find_many(all_keys), strict=True))
+    for agent_id, partition in partitions.items():
+        days = {hour: row.open() if (row := rows[counts.day_key(partition, hour)]) else {} for hour in recent}
         large = frozenset(hour for hour in recent if counts.is_large(days[hour], hour))
+        agent = rows[keys[agent_id]]
         if agent_id == counts.NO_AGENT:
             yield _Agent(agent_id, partition, 0, days, large)
         elif agents.is_active(agent):

@@ -188,6 +188,39 @@ def test_a_recount_at_any_moment_of_a_report_counts_no_change_twice(
     _interleave(api, agent, at, monkeypatch, random.Random(1), 40)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_all_changes_before_counted_until_are_counted(
+    api: Api,
+    agent: str,
+    requests: list[str],
+    at: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int,
+) -> None:
+    """Changes have rows within ten seconds, and the queue delivers each request after 15 minutes."""
+    monkeypatch.setattr(counts, "MAX_CHANGES", 12)
+    chance, times, now = random.Random(seed), list[int](), HOUR // 2
+    for _ in range(60):
+        following = now + chance.choice((1, 9, 60, 600, 1_500))
+        for text in requests:
+            request = messages.parse(text, [RecountHour])
+            delivery = request.requested_at - NOON + 900
+            if now < delivery <= following:
+                at(delivery)
+                counts.recount(*request)
+        now = following
+        at(now)
+        for _ in range(chance.choice((0, 0, 1, 2))):
+            late, number = chance.randrange(9), chance.choice((1, 5, 14))
+            write(agent, now - late, number)
+            times += [NOON + now - late] * number
+        monkeypatch.setattr(recent_counts, "MAX_AGENTS", chance.choice((0, 50)))
+        report = api.get(f"{REPORT}?from={NOON}&to={NOON + 24 * HOUR}").data
+        until = report["countedUntil"]
+        assert sum(time < until for time in times) <= report["totals"]["loads"] <= len(times)
+        assert clock.seconds() - 20 * 60 <= until <= clock.seconds() - 10
+
+
 @pytest.mark.whole
 @pytest.mark.parametrize("seed", range(2, 12))
 def test_random_moments_of_recounts_and_reports(
