@@ -138,19 +138,6 @@ def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str 
                 yield from (HourlyCounts(hour, value, counts) for value, counts in values.items())
 
 
-def read_days(workspace_id: str, agent_id: str, start: int, end: int) -> dict[int, list[int]]:
-    """Return the counts for each UTC day that has any, by the day's first second. This costs one request per MB."""
-    return sum_days(read(workspace_id, agent_id, start, end, None))
-
-
-def sum_days(hourly_counts: Iterable[HourlyCounts]) -> dict[int, list[int]]:
-    """Return the sums of hourly counts by UTC day, which is the day's first second."""
-    days: dict[int, list[int]] = {}
-    for hour in hourly_counts:
-        hours.add(days.setdefault(hour.start - hour.start % _DAY_SECONDS, [0] * len(hours.NAMES)), hour.counts)
-    return days
-
-
 def day_key(agent: str, hour: int) -> storage.Key:
     """Return the key of the row that contains an hour's counts. `agent` is the partition key."""
     return storage.Key(DayRow, agent, _period(_COUNTS, clock.iso(hour)[:10]))

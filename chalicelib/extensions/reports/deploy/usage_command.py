@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from chalicelib import clock
-from chalicelib.extensions.reports import counts, hours
+from chalicelib.extensions.reports import counts, hours, recent_counts
 from chalicelib.extensions.reports.deploy import request_lines
 from chalicelib.extensions.reports.usage import DAY_SECONDS, NAMES
 from chalicelib.http import files
@@ -97,9 +97,13 @@ def _record(workspace_id: str, start: int, end: int, sums: Counter[str]) -> Reco
 
 def _counts(workspace_id: str, start: int, end: int) -> dict[str, int]:
     total = [0] * len(hours.NAMES)
-    for agent_id in (*records.list_agents(workspace_id), counts.NO_AGENT):
-        for numbers in counts.read_days(workspace_id, agent_id, start, end).values():
-            hours.add(total, numbers)
+    owners = [*records.list_agents(workspace_id), counts.NO_AGENT]
+    for first in range(0, len(owners), recent_counts.MAX_AGENTS):
+        batch = owners[first : first + recent_counts.MAX_AGENTS]
+        recent = recent_counts.read(workspace_id, batch, start, end)
+        for owner in batch:
+            for hour in recent.read(owner, start, end, None):
+                hours.add(total, hour.counts)
     return {name: total[hours.NAMES.index(name)] for name in NAMES}
 
 
