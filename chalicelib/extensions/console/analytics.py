@@ -55,8 +55,11 @@ def download(session: Session) -> Response:
     """Return the report as a file with a row for each interval and dimension value."""
     query = periods.from_request()
     agent_ids = _agents(overview.visible_agents(session).titles, current_request.query_value("agent"))
-    report = _REPORTS.build_report(_REPORTS.read_all(_read_recent(session, agent_ids, query), agent_ids, query), query)
-    return pages.download("analytics.csv", files.MEDIA[files.CSV], _REPORTS.table(report, query.by))
+    recent = _read_recent(session, agent_ids, query)
+    report = _REPORTS.build_report(_REPORTS.read_all(recent, agent_ids, query), query)
+    response = pages.download("analytics.csv", files.MEDIA[files.CSV], _REPORTS.table(report, query.by))
+    response.headers |= _REPORTS.counted_until(recent)
+    return response
 
 
 def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document:

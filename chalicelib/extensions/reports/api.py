@@ -6,6 +6,7 @@ from chalicelib.extensions.reports.hours import NAMES as NAMES
 from chalicelib.extensions.reports.hours import SECONDS as SECONDS
 from chalicelib.extensions.reports.hours import UNKNOWN as UNKNOWN
 from chalicelib.extensions.reports.report import check_size as check_size
+from chalicelib.extensions.reports.report import counted_until as counted_until
 from chalicelib.extensions.reports.report import table as table
 from chalicelib.extensions.reports.report_query import MAX_DAYS as MAX_DAYS
 from chalicelib.extensions.reports.report_query import ReportQuery as ReportQuery

@@ -153,6 +153,7 @@ def test_the_error_is_at_the_field_with_the_wrong_value(signed_in: Browser) -> N
 def test_the_file_has_what_the_page_shows(signed_in: Browser) -> None:
     answer = signed_in.open("/analytics.csv?days=7")
     assert answer.headers["content-disposition"] == 'attachment; filename="analytics.csv"'
+    assert clock.seconds() - 12 <= int(answer.headers["cams-counted-until"]) <= clock.seconds() - 10
     rows: list[dict[str, Any]] = [*csv.DictReader(io.StringIO(answer.text))]
     assert len(rows) == 7
     assert sum(int(row["conversations"]) for row in rows) == 7
