@@ -53,7 +53,7 @@ if (live) {
     const isOther = state.textContent !== newState.textContent || live.dataset.assigned !== assigned;
     const person = [...to.options].find((option) => option.value === assigned);
     if (person && to.value === live.dataset.assigned) person.selected = true; // unless the person has chosen another
-    if (isOther) {
+    if (isOther && newState.textContent) {
       const line = document.createElement("p");
       line.className = "event";
       line.textContent = newState.textContent + (assigned && person ? `: ${person.text}` : "");

@@ -163,6 +163,10 @@ def test_a_change_of_the_state_appears(person: Person, run: Run) -> None:
     ask(run, "POST", f"{API}/assign", {"assign": {"to": None}})
     person.sees("With the AI")
     assert person.find("#to").get_attribute("value") == "bo"
+    ask(run, "PATCH", API, {"conversation": {"state": None}})
+    WebDriverWait(person.driver, 15, 0.05).until(lambda _: person.find("#state").get_attribute("hidden"))
+    script = "return [...document.querySelectorAll('.event')].map((line) => line.textContent)"
+    assert person.driver.execute_script(script) == ["With a person: Cas Smit", "With the AI"]
 
 
 @pytest.mark.parametrize("selector", ["[data-mark]:nth-of-type(30)", ".reply"], ids=["a message", "the form"])
