@@ -60,19 +60,20 @@ def read_delta(row: ConversationRow, after: str, end: State | None = None) -> De
     reads. Raise ConditionFailed as `turns.read_state` does.
     """
     tail, digests, _ = turns.unseal_tail(row)
+    current = _position(row, digests, tail[:-1])  # without the list's last bracket
     length = int(after.partition("-")[0] or 0) - turns.chunked_length(row)
     if length >= 0 and after == _position(row, digests, tail[:length]):
         added = parser.messages_after(tail, length)
         if added is not None:
-            return Delta(added, reset=False, after=end_position(row))
+            return Delta(added, reset=False, after=current)
     newest = islice(newest_messages(row, end), _NEWEST)
-    return Delta([*newest][::-1], reset=True, after=end_position(row))
+    return Delta([*newest][::-1], reset=True, after=current)
 
 
 def end_position(row: ConversationRow) -> str:
     """Return the position after all messages. This costs no request."""
     tail, digests, _ = turns.unseal_tail(row)
-    return _position(row, digests, tail[:-1])  # without the list's last bracket
+    return _position(row, digests, tail[:-1])
 
 
 def read_transcripts(entries: Iterable[ConversationRow]) -> Iterator[Transcript]:
