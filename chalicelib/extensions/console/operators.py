@@ -54,10 +54,12 @@ def revoke_token(session: Session, token_id: str) -> Response:
 
 @signed_in("/settings")
 def read_webhook(session: Session, webhook_id: str) -> Response:
-    """Show a webhook and its deliveries, newest first."""
+    """Show a webhook and its deliveries, newest first. A pull endpoint has no deliveries."""
     _require_operator(session)
     query = {name: current_request.query_value(name) for name in ("status", "cursor")}
     webhook, _ = calls.read(_WEBHOOK, webhook_id=webhook_id)
+    if webhook["kind"] == "pull":
+        return guard.page(session, "pull_endpoint.html", "/settings", webhook=webhook)
     page = calls.get(f"{_WEBHOOK}/deliveries", {**query, "limit": 50}, webhook_id=webhook_id)
     following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
     return guard.page(

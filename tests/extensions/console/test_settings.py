@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.extensions import has
 from chalicelib.extensions.console import pages, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
@@ -295,6 +296,20 @@ def test_a_delivery_is_delivered_again(operator: Browser, workspace_api: Api) ->
     assert len([*messages()]) == waiting + 1
     assert len(workspace_api.get(f"/v3/webhooks/{hook}/deliveries").data) == 2
     assert operator.open(f"/settings/webhooks/{hook}?status=failed").status == 200
+
+
+@pytest.mark.skipif(not has("feeds"), reason="The extension feeds is off.")
+def test_a_pull_endpoint_is_shown_without_a_url_and_deliveries(operator: Browser, workspace_api: Api) -> None:
+    body = {"webhook": {"kind": "pull", "events": ["lead_captured"], "description": "Nightly sync"}}
+    hook = workspace_api.post("/v3/webhooks", body).data["id"]
+    listed = operator.open("/settings").text
+    assert f"/settings/webhooks/{hook}" in listed and "<span>pull</span>" in listed
+    for query in ("", "?status=failed"):
+        page = operator.open(f"/settings/webhooks/{hook}{query}")
+        assert page.status == 200
+        assert "Nightly sync" in page.text and "lead_captured" in page.text
+        assert f"/v3/webhooks/{hook}/events" in page.text
+        assert "<dt>URL</dt>" not in page.text and "Deliveries" not in page.text
 
 
 def made_webhook(api: Api) -> str:
