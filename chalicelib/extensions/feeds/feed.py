@@ -9,6 +9,7 @@ An append of n events consumes 4n + 2 write units, and costs a query and a trans
 id. Its event is stored once for all endpoints (`webhooks.ledger`), so that erasures delete one copy.
 """
 
+import logging
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
@@ -17,7 +18,10 @@ from typing import NamedTuple
 from pynamodb.attributes import TTLAttribute, UnicodeAttribute
 
 from chalicelib import clock, errors, ids, storage
+from chalicelib.storage import encryption
 from chalicelib.webhooks import ledger, retry_policy
+
+_log = logging.getLogger(__name__)
 
 # A transaction has at most 100 items: two per event, and the previous row.
 MAX_APPENDED = 49
@@ -90,9 +94,10 @@ class Position(NamedTuple):
 
 
 class FeedEntry(NamedTuple):
-    """An event in a page, at its position. `event` is None if the event is no longer stored."""
+    """An event in a page, at its position. `event` is None if the event is not stored or cannot be decrypted."""
 
     position: Position
+    is_stored: bool
     event: storage.Document | None
 
 
@@ -136,7 +141,7 @@ def read(workspace_id: str, webhook_id: str, after: Position | None, limit: int)
     listed = readable[:limit]
     entries = _entries(workspace_id, listed)
     is_expired = after is not None and any(
-        row.number != number or (entry.event is None and _has_expired(row))
+        row.number != number or (not entry.is_stored and _has_expired(row))
         for number, (row, entry) in enumerate(zip(listed, entries, strict=True), previous + 1)
     )
     return FeedPage(entries, len(following) > len(listed), is_expired)
@@ -209,13 +214,18 @@ class _Feed(NamedTuple):
 
 def _entries(workspace_id: str, rows: Sequence[FeedRow]) -> list[FeedEntry]:
     events = storage.find_written([ledger.event_key(workspace_id, row.event) for row in rows])
-    now = clock.seconds()
-    return [
-        FeedEntry(
-            Position(row.number, row.event), event.open() if event and event.expires_at.timestamp() > now else None
-        )
-        for row, event in zip(rows, events, strict=True)
-    ]
+    return [_entry(Position(row.number, row.event), event) for row, event in zip(rows, events, strict=True)]
+
+
+def _entry(position: Position, event: ledger.EventRow | None) -> FeedEntry:
+    if event is None or event.expires_at.timestamp() <= clock.seconds():
+        return FeedEntry(position, False, None)
+    try:
+        return FeedEntry(position, True, event.open())
+    except encryption.DecryptionError:
+        # The event was tampered with, or restored without its key. Raising an error would block all later events.
+        _log.exception("Cannot decrypt an event; the feed lists it as unreadable: %s", event)
+        return FeedEntry(position, True, None)
 
 
 def _has_expired(row: FeedRow) -> bool:

@@ -8,11 +8,13 @@ class FeedEvent(WireModel):
     """An event in a feed. `type` and `payload` are the body of a webhook, without `workspaceSecret`.
 
     `id` is the event's id, which a webhook has in the header `webhook-id`. `mid` is the id of a received message.
-    `after` is the position after this event.
+    `after` is the position after this event. An event that the service cannot decrypt has `unreadable`, which is true,
+    instead of `type` and `payload`.
     """
 
     id: str
-    type: EventType
-    payload: OpenObject
+    type: EventType = omitted()
+    payload: OpenObject = omitted()
+    unreadable: bool = omitted()
     mid: OptionalText = omitted()
     after: str

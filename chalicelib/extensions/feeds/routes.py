@@ -47,7 +47,7 @@ def list_events(webhook_id: str) -> Response:
     workspace_id = auth.caller().workspace_id
     _require_pull(workspace_id, webhook_id)
     page = feed.read(workspace_id, webhook_id, after, limit)
-    shown = [entry for entry in page.entries if entry.event is not None]
+    shown = [entry for entry in page.entries if entry.is_stored]
     texts = [*json_text.take_fitting(map(_render, shown))]
     is_cut = len(texts) < len(shown)
     read = shown[: len(texts)] if is_cut else page.entries
@@ -77,8 +77,12 @@ def _require_pull(workspace_id: str, webhook_id: str) -> None:
 
 
 def _render(entry: "feed.FeedEntry") -> dict[str, Any]:
-    event = entry.event or {}
+    return {"id": entry.position.event_id, **_content(entry.event), "after": str(entry.position)}
+
+
+def _content(event: storage.Document | None) -> dict[str, Any]:
+    if event is None:
+        return {"unreadable": True}
     # A header of a webhook contains the message id percent-encoded.
     mid = {"mid": unquote(event["messageId"])} if "messageId" in event else {}
-    place = {"after": str(entry.position)}
-    return {"id": entry.position.event_id, "type": event["type"], "payload": event["payload"], **mid, **place}
+    return {"type": event["type"], "payload": event["payload"], **mid}

@@ -139,6 +139,21 @@ def test_an_erased_event_is_left_out(workspace: NewWorkspace, api: Api, endpoint
     assert page.json["after"] == events[2]["after"]
 
 
+def test_an_event_that_cannot_be_decrypted_is_listed_as_unreadable(
+    workspace: NewWorkspace, api: Api, endpoint: PullEndpoint
+) -> None:
+    _create(api, "a", "b", "c")
+    endpoint.run()
+    first, second, third = endpoint.read()
+    (row,) = storage.find_many([ledger.event_key(workspace.workspace_id, second["id"])])
+    row.document = row.document[:-1] + bytes([row.document[-1] ^ 1])
+    storage.save_many([row])
+    page = endpoint.page()
+    unreadable = {"id": second["id"], "unreadable": True, "after": second["after"]}
+    assert (page.data, page.json["eventsExpired"]) == ([first, unreadable, third], False)
+    assert endpoint.page(second["after"]).data == [third]
+
+
 def test_a_page_ends_before_an_event_that_is_being_written(
     api: Api, endpoint: PullEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
