@@ -198,10 +198,12 @@ class _Feed(NamedTuple):
     def without_unwritten(self, previous: int, rows: Sequence[FeedRow]) -> Iterator[FeedRow]:
         """Yield rows after a number, until an earlier row is missing because its transaction is still being written.
 
-        Other missing rows have expired. A transactional read distinguishes them.
+        Other missing rows have expired. A transactional read distinguishes them, unless the next row has expired, too:
+        TTL deletes expired rows in any order.
         """
+        now = clock.seconds()
         for row in rows:
-            if row.number != previous + 1:
+            if row.number != previous + 1 and row.expires_at.timestamp() > now:
                 missing = storage.Key(FeedRow, self.partition, _sort_key(row.number - 1))
                 if storage.find_serializable(missing):
                     return

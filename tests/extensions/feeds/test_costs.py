@@ -2,13 +2,14 @@
 
 import pytest
 
-from chalicelib import ids
+from chalicelib import ids, storage
 from chalicelib.extensions.feeds import feed
 from chalicelib.webhooks import ledger
 from chalicelib.webhooks.events import Event
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered
+from tests.conftest import PassTime
 from tests.costs import check
 from tests.extensions.feeds.conftest import PullEndpoint
 from tests.webhooks import pipeline
@@ -55,6 +56,19 @@ def test_the_cost_of_a_page(filled: PullEndpoint) -> None:
     with metered() as meter:
         assert filled.page(last.json["after"]).data == []
     check("read a feed without new events", meter)
+
+
+def test_rows_that_ttl_deletes_in_random_order_cost_no_further_requests(
+    workspace: NewWorkspace, filled: PullEndpoint, pass_time: PassTime
+) -> None:
+    pass_time(40 * 24 * 60 * 60)
+    feed.append(workspace.workspace_id, filled.id, _events(workspace, 1))
+    rows = [row for row in feed.list_all(workspace.workspace_id, filled.id) if isinstance(row, feed.FeedRow)]
+    storage.delete_many(rows[0:180:2])
+    filled.page()
+    with metered() as meter:
+        assert filled.page(limit=100).json["hasMore"] is True
+    assert meter.requests == {"Query": 1, "BatchGetItem": 2}
 
 
 def test_without_a_pull_endpoint_fan_out_sends_the_same_requests(
