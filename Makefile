@@ -114,7 +114,7 @@ destroy: install-app
 	@.venv/bin/python -m infra.deploy destroy --stage "$(STAGE)" $(ARGS)
 
 client: install
-	@.venv/bin/python -m infra.client
+	@.venv/bin/python -m infra.client.build
 
 install: install-engine
 	@$(INSTALL) .venv requirements/dev.lock

@@ -1,0 +1,54 @@
+"""Names of operations in the Python client.
+
+An operation belongs to the resource of its tag, and its method is its verb: `read_agent` is `agents.retrieve`.
+Operations on one conversation belong to `conversation` and `messages`, which know the ids in their path.
+"""
+
+_VERBS = {"read": "retrieve", "change": "update"}
+_EXCEPTIONS = {
+    "assign_conversation": "conversation.assign",
+    "change_conversation": "conversation.update",
+    "change_message": "messages.update",
+    "change_workspace": "workspace.update",
+    "delete_conversation": "conversation.delete",
+    "delete_message": "messages.delete",
+    "delete_analytics": "analytics.delete_v2",
+    "delete_analytics_v3": "analytics.delete",
+    "exchange_state": "conversation.state",
+    "import_agent": "agents.import_template",
+    "issue_token": "tokens.issue",
+    "issue_visitor_token": "conversation.issue_visitor_token_v3",
+    "issue_visitor_token_at_edge": "conversation.issue_visitor_token",
+    "list_agent_conversations": "conversations.list",
+    "list_all_leads": "leads.list",
+    "list_changes": "history.list",
+    "list_clients": "clients.list_v2",
+    "list_clients_v3": "clients.list",
+    "list_conversations": "conversations.list_v2",
+    "list_leads": "leads.list_by_agent",
+    "list_messages": "messages.list",
+    "list_organisation_agents": "agents.list_by_organisation",
+    "list_organisation_clients": "clients.list_by_organisation",
+    "list_organisations": "organisations.list_v2",
+    "list_organisations_v3": "organisations.list",
+    "list_tokens": "tokens.list",
+    "read_conversation": "conversation.retrieve",
+    "read_workspace": "workspace.retrieve",
+    "replace_messages": "messages.replace",
+    "report_agent": "reports.agent",
+    "report_organisation": "reports.organisation",
+    "report_workspace": "reports.workspace",
+    "revoke_token": "tokens.revoke",
+    "rotate_key": "workspace.rotate_key",
+}
+
+
+def method_name(operation_id: str, tag: str) -> tuple[str, str]:
+    """Return the resource and the method of an operation, such as `webhooks` and `retrieve_delivery`."""
+    resource = tag.removeprefix("extension: ")
+    if operation_id in _EXCEPTIONS:
+        resource, method = _EXCEPTIONS[operation_id].split(".")
+        return resource, method
+    verb, *words = operation_id.split("_")
+    rest = [word for word in words if word not in (resource, resource.removesuffix("s"))]
+    return resource, "_".join([_VERBS.get(verb, verb), *rest])

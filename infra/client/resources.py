@@ -1,0 +1,238 @@
+"""Writes the asynchronous resources of the Python client: a class for each resource, a method for each operation."""
+
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+from infra.client.names import method_name
+from infra.client.schemas import Schema, Types, class_name, snake_case
+
+# The operations that `messages.add` replaces.
+WRITTEN_BY_HAND = {"add_messages", "add_conversation_messages"}
+# A conversation and its messages are bound to the ids in their path.
+_BOUND = {"conversation", "messages"}
+_CONVERSATION_ID = {"user_id": "convo_id"}
+_DESCRIPTIONS = {
+    "conversation": "A conversation of an agent.",
+    "messages": "The messages of a conversation.",
+    "tokens": "Access tokens of the workspace.",
+    "workspace": "The workspace of the credential.",
+}
+# A repeat of these operations sets the same values, so it has no effect. Any other write gets an idempotency key.
+_NO_EFFECT = {"assign", "change", "delete", "list", "read", "report", "revoke", "save", "search", "write"}
+# A repeated state could remove messages that another writer has added after the first attempt.
+_EFFECTS = {"exchange_state": '"turns" in members'}
+_HEADERS = {"Idempotency-Key": "idempotency_key", "If-Match": "if_match", "If-None-Match": "if_none_match"}
+_LONGEST_PAGE = 100
+_WIDTH = 110
+
+
+@dataclass(frozen=True)
+class _Method:
+    """An operation's method: its name, the path and the operation in the OpenAPI document."""
+
+    resource: str
+    name: str
+    verb: str
+    path: str
+    operation: Schema
+
+
+class Resources:
+    """The module `resources`, and the names of the schemas that it uses."""
+
+    def __init__(self, document: Schema) -> None:
+        """Read the operations of this OpenAPI document."""
+        self._document = document
+        self._types = Types(document)
+        self.records: set[str] = set()
+        self.bodies: set[str] = set()
+        self._methods = [
+            _Method(*method_name(operation["operationId"], operation["tags"][0]), verb.upper(), path, operation)
+            for path, operations in document["paths"].items()
+            for verb, operation in operations.items()
+            if operation["operationId"] not in WRITTEN_BY_HAND
+        ]
+
+    def text(self) -> str:
+        """Return the module."""
+        lines = ['"""The resources of the service: a class for each, and a method for each operation."""', ""]
+        lines += [
+            "from __future__ import annotations",
+            "",
+            "import builtins",
+            "from collections.abc import Mapping, Sequence",
+        ]
+        lines += ["from typing import TYPE_CHECKING, Any, Literal, Unpack", "", "from .. import models"]
+        lines += ["from .._http import Call", "from .._records import to_body", "from .messages import AsyncAppends"]
+        lines += ["from .transport import AsyncPages, AsyncTextPages, AsyncTransport", ""]
+        lines += ["if TYPE_CHECKING:", "    from .. import params"]
+        names = dict.fromkeys(method.resource for method in self._methods)
+        for resource in sorted(names, key=lambda name: (name not in _BOUND, name == "conversation", name)):
+            lines += self._class(resource)
+        lines += ["", "", "class AsyncResources:", '    """The resources of the service."""', ""]
+        lines += ["    def __init__(self, transport: AsyncTransport) -> None:", '        """Create the resources."""']
+        lines += ["        self._transport = transport"]
+        lines += [f"        self.{name} = {_class(name)}(transport)" for name in names if name not in _BOUND]
+        return "\n".join([*lines, ""])
+
+    def _class(self, resource: str) -> list[str]:
+        """Return the lines of a resource's class."""
+        tags = {tag["name"].removeprefix("extension: "): tag["description"] for tag in self._document["tags"]}
+        base = "(AsyncAppends)" if resource == "messages" else ""
+        text = tags.get(resource) or _DESCRIPTIONS.get(resource, f"{resource.capitalize()}.")
+        lines = ["", "", f"class {_class(resource)}{base}:", *_docstring(text, 4), ""]
+        if resource == "conversation":
+            lines += ["    def __init__(self, transport: AsyncTransport, agent_id: str, convo_id: str) -> None:"]
+            lines += ['        """Create the conversation with these ids."""', "        self._transport = transport"]
+            lines += ['        self._ids = {"agent_id": agent_id, "convo_id": convo_id}']
+            lines += ["        self.messages = AsyncMessages(transport, self._ids)"]
+        elif resource != "messages":
+            lines += ["    def __init__(self, transport: AsyncTransport) -> None:"]
+            lines += ['        """Create the resource."""', "        self._transport = transport"]
+        if resource == "conversations":
+            lines += ["", "    def __call__(self, agent_id: str, convo_id: str, /) -> AsyncConversation:"]
+            lines += ['        """Return the conversation with these ids. This sends no request."""']
+            lines += ["        return AsyncConversation(self._transport, agent_id, convo_id)"]
+        for method in self._methods:
+            if method.resource == resource:
+                lines += ["", *self._method(method)]
+        return lines
+
+    def _method(self, method: _Method) -> list[str]:
+        """Return the lines of an operation's method."""
+        parameters = [self._parameter(parameter) for parameter in method.operation.get("parameters", ())]
+        path, ids, positional = self._path(method, parameters)
+        keywords = self._keywords(method, parameters)
+        body, members = self._body(method.operation)
+        returned, result = self._result(method.operation)
+        signature = ["self", *positional, *(["/"] if positional else []), *(["*"] if keywords else [])]
+        signature += [f"{name}: {text}" for name, text, _ in keywords] + members
+        is_list = returned.startswith(("AsyncPages", "AsyncTextPages"))
+        lines = [f"    {'' if is_list else 'async '}def {method.name}({', '.join(signature)}) -> {returned}:"]
+        described = method.operation.get("description", "")
+        arguments = [f"    {name}: {text}" for name, _, text in keywords if text]
+        paragraphs = [
+            f"{method.operation['summary']}.",
+            described,
+            "\n".join(["Args:", *arguments] if arguments else []),
+        ]
+        lines += _docstring("\n\n".join(filter(None, paragraphs)), 8)
+        call = [f'"{method.verb}"', f'"{path}"', ids, *self._arguments(method, parameters), *body]
+        lines += [f"        call = Call({', '.join(filter(None, call))})", f"        return {result}"]
+        return lines
+
+    def _path(self, method: _Method, parameters: list[Schema]) -> tuple[str, str, list[str]]:
+        """Return the path's template, the expression for its variables, and the positional arguments."""
+        names = [parameter["name"] for parameter in parameters if parameter["in"] == "path"]
+        if method.resource not in _BOUND:
+            return method.path, _dict(names) if names else "", [f"{name}: str" for name in names]
+        own = [name for name in names if name not in ("agent_id", "convo_id", "user_id")]
+        ids = f"{{**self._ids, **{_dict(own)}}}" if own else "self._ids"
+        return method.path.replace("{user_id}", "{convo_id}"), ids, [f"{name}: str" for name in own]
+
+    def _keywords(self, method: _Method, parameters: list[Schema]) -> list[tuple[str, str, str]]:
+        """Return the name, the annotation with the default, and the description of each keyword argument."""
+        keywords = []
+        for parameter in parameters:
+            schema, name = parameter["schema"], snake_case(parameter["name"])
+            if parameter["in"] == "path" or "const" in schema:
+                continue
+            annotation = self._types.annotation(schema, "models.").replace("list[", "Sequence[")
+            self._use(schema)
+            if name == "limit":
+                annotation += f" = {_LONGEST_PAGE}"
+            elif not parameter.get("required"):
+                annotation += " | None = None"
+            keywords.append((name, annotation, parameter.get("description", "")))
+        return keywords
+
+    def _arguments(self, method: _Method, parameters: list[Schema]) -> list[str]:
+        """Return the arguments of `Call` for the query and the headers."""
+        lines = []
+        for place, argument in (("query", "query"), ("header", "headers")):
+            values = {item["name"]: item["schema"] for item in parameters if item["in"] == place}
+            pairs = (f'"{name}": {_value(name, schema)}' for name, schema in values.items())
+            lines += [f"{argument}={{{', '.join(pairs)}}}"] if values else []
+        operation = method.operation["operationId"]
+        effect = _EFFECTS.get(operation, "" if operation.split("_")[0] in _NO_EFFECT else "True")
+        is_keyed = any(parameter["name"] == "Idempotency-Key" for parameter in parameters)
+        return [*lines, *([f"has_effect={effect}"] if effect and is_keyed else [])]
+
+    def _body(self, operation: Schema) -> tuple[list[str], list[str]]:
+        """Return the argument of `Call` for the body, and the keyword arguments for its members."""
+        if "requestBody" not in operation:
+            return [], []
+        schema = operation["requestBody"]["content"]["application/json"]["schema"]
+        properties = self._types.resolve(schema)["properties"]
+        wrapper, inner = next(iter(properties.items()))
+        is_wrapped = len(properties) == 1 and "$ref" in inner and self._types.is_record(self._types.resolve(inner))
+        self._use(inner if is_wrapped else schema)
+        reference = (inner if is_wrapped else schema)["$ref"]
+        self.bodies.add(reference.rsplit("/", 1)[-1])
+        name = class_name(reference)
+        value = f"to_body(models.{name}, members)"
+        return (
+            [f'json={{"{wrapper}": {value}}}' if is_wrapped else f"json={value}"],
+            [f"**members: Unpack[params.{name}]"],
+        )
+
+    def _result(self, operation: Schema) -> tuple[str, str]:
+        """Return the annotation and the expression of what the method returns."""
+        (success,) = (answer for status, answer in operation["responses"].items() if status.startswith("2"))
+        schema = success["content"].get("application/json", {}).get("schema")
+        if schema is None:
+            return "AsyncTextPages", "AsyncTextPages(self._transport, call)"
+        properties = self._types.resolve(schema)["properties"]
+        data = properties.get("data", {})
+        is_data = not properties.keys() - {"success", "message", "warnings", "data"} and "data" in properties
+        if data.get("type") == "array":
+            name = self._use(data["items"])
+            if is_data and operation["operationId"] not in self._listed():
+                return f"builtins.list[{name}]", f"(await self._transport.send(call)).page({name}).data"
+            return f"AsyncPages[{name}]", f"AsyncPages(self._transport, call, {name})"
+        name, member = (self._use(data), ', "data"') if is_data else (self._use(schema), "")
+        return name, f"(await self._transport.send(call)).record({name}{member})"
+
+    def _listed(self) -> set[str]:
+        """Return the ids of all operations that read a list."""
+        operations = (method.operation["operationId"] for method in self._methods)
+        return {operation for operation in operations if operation.startswith("list_")}
+
+    def _use(self, schema: Schema) -> str:
+        """Note that the module uses the schema; return its class."""
+        if "$ref" in schema and (self._types.record(schema) or "enum" in self._types.resolve(schema)):
+            self.records.add(schema["$ref"].rsplit("/", 1)[-1])
+            return f"models.{class_name(schema['$ref'])}"
+        return ""
+
+    def _parameter(self, parameter: Schema) -> Schema:
+        """Return the parameter to which a reference points."""
+        name: Any = parameter.get("$ref", "").rsplit("/", 1)[-1]
+        return self._document["components"]["parameters"][name] if name else parameter
+
+
+def _class(resource: str) -> str:
+    return f"Async{resource.capitalize()}"
+
+
+def _dict(names: list[str]) -> str:
+    """Return the expression for a dict from these names to the variables with these names."""
+    return f"{{{', '.join(f'{name!r}: {name}' for name in names)}}}"
+
+
+def _value(name: str, schema: Schema) -> str:
+    """Return the expression for a parameter's value."""
+    return f'"{schema["const"]}"' if "const" in schema else snake_case(name)
+
+
+def _docstring(text: str, indent: int) -> list[str]:
+    """Return the lines of a docstring."""
+    lines = []
+    for line in text.replace("\\", "\\\\").strip().split("\n"):
+        margin = " " * (len(line) - len(line.lstrip()))
+        lines += textwrap.wrap(line, _WIDTH - indent, subsequent_indent=f"{margin}    " if margin else "") or [""]
+    lines = [f'"""{lines[0]}', *lines[1:]]
+    end = [" " * indent + '"""'] if len(lines) > 1 else []
+    lines = lines if end else [f'{lines[0]}"""']
+    return [*(" " * indent + line if line else "" for line in lines), *end]
