@@ -4,6 +4,8 @@ from typing import Any
 
 from infra.client.schemas import Schema, Types, class_name
 
+# Members in every response, like read-only ids. Requests share their schemas, so the document allows null.
+_PRESENT = {"Message": {"mid", "item", "ts"}}
 _IMPORTS = ("from __future__ import annotations", "")
 _ENVELOPE = {"id": "The event's id, which is the same for all deliveries.", "sentAt": "The delivery's time (Unix s)."}
 
@@ -83,7 +85,9 @@ def record(types: Types, name: str, schema: Schema, prefix: str = "") -> list[st
         value = schema["properties"][wire]
         annotation = types.annotation(value, prefix)
         is_required = wire in schema.get("required", ())
-        if not is_required and annotation != "Any" and "None" not in annotation:
+        if wire in _PRESENT.get(name, ()) or (python == "id" and value.get("readOnly")):
+            annotation = annotation.removesuffix(" | None")
+        elif not is_required and annotation != "Any" and "None" not in annotation:
             annotation += " | None"
         options = [f'"{wire}"', *([f'record="{prefix}{types.record(value)}"'] if types.record(value) else [])]
         options += ["secret=True"] if value.get("x-secret") else []
