@@ -80,7 +80,8 @@ def errors(document: Schema) -> str:
 
 def record(types: Types, name: str, schema: Schema, prefix: str = "") -> list[str]:
     """Return the lines of a record's class."""
-    lines = ["", "", f"class {name}(Record):", f'    """{schema.get("description", name)}"""', ""]
+    description = schema.get("description", f"The record `{name}` of the API.")
+    lines = ["", "", f"class {name}(Record):", f'    """{description}"""', ""]
     for python, wire in types.members(schema).items():
         value = schema["properties"][wire]
         annotation = types.annotation(value, prefix)
@@ -90,7 +91,7 @@ def record(types: Types, name: str, schema: Schema, prefix: str = "") -> list[st
         elif not is_required and annotation != "Any" and "None" not in annotation:
             annotation += " | None"
         options = [f'"{wire}"', *([f'record="{prefix}{types.record(value)}"'] if types.record(value) else [])]
-        options += ["secret=True"] if value.get("x-secret") else []
+        options += ["secret=True"] if value.get("x-secret") or wire == "workspaceSecret" else []
         options += [] if is_required else ["default=None"]
         lines += [f"    {python}: {annotation} = member({', '.join(options)})"]
         lines += [f'    """{_text(value["description"])}"""'] if "description" in value else []

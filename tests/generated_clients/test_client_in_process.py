@@ -20,6 +20,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.client import build
 from tests.generated_clients.in_process import Service, load_package
 from tests.openapi.document import operations
+from tests.selection import whole
 
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="NOT TESTED: the Python client needs Python 3.11.")
 
@@ -291,6 +292,7 @@ def test_the_asynchronous_client_does_the_same(cams: Any, workspace: NewWorkspac
     assert asyncio.run(story()) == [*map(str, reversed(range(10)))]
 
 
+@whole
 def test_both_clients_have_every_operation_once(cams: Any) -> None:
     by_hand = {"add_messages", "add_conversation_messages"}
     methods = {}

@@ -84,7 +84,7 @@ def test_programs_of_customers_have_no_type_errors(python: Path, tmp_path: Path)
         ('title="Support"', 'titel="Support"'),
         ("client.agents.create", "client.agents.creat"),
         ("error.code", "error.kode"),
-        ("event.payload.lead_name", "event.payload.agent_name"),
+        ("event.payload.lead_name", "event.payload.sender"),
         ("message.from_", "message.sender"),
         ("cams.models.Limits()", "cams.models.Limit()"),
         ("await client", "client"),
