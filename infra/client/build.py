@@ -24,7 +24,7 @@ SOURCE = ROOT / "clients" / "python"
 _PACKAGE = "cams"
 _DIRECTORY = ROOT / "build" / "client"
 # Records that only the hand-written modules use.
-_USED_BY_HAND = {"Issue", "Message", "ReachedLimit"}
+_USED_BY_HAND = {"CurrentConversation", "Issue", "Message", "ReachedLimit"}
 _BUILD = "from setuptools import build_meta as backend; backend.build_sdist('dist'); print(backend.build_wheel('dist'))"
 _RUFF = ("--isolated", "--no-cache", "--no-respect-gitignore", "--target-version", "py311", "--line-length", "120")
 # 1980-01-01, the earliest timestamp that a zip file can store. A fixed timestamp makes builds reproducible.

@@ -4,6 +4,11 @@ An operation belongs to the resource of its tag, and its method is its verb: `re
 Operations on one conversation belong to `conversation` and `messages`, which know the ids in their path.
 """
 
+# Each of these v3 operations is the same as an operation at the edge. The client sends what its credential may send.
+AT_EDGE = {
+    "add_conversation_messages": "add_messages",
+    "issue_visitor_token": "issue_visitor_token_at_edge",
+}
 _VERBS = {"read": "retrieve", "change": "update"}
 _EXCEPTIONS = {
     "assign_conversation": "conversation.assign",
@@ -12,13 +17,13 @@ _EXCEPTIONS = {
     "change_workspace": "workspace.update",
     "delete_conversation": "conversation.delete",
     "delete_message": "messages.delete",
+    "clone_agent": "agents.clone",
     "delete_analytics": "analytics.delete_v2",
     "delete_analytics_v3": "analytics.delete",
     "exchange_state": "conversation.state",
     "import_agent": "agents.import_template",
     "issue_token": "tokens.issue",
-    "issue_visitor_token": "conversation.issue_visitor_token_v3",
-    "issue_visitor_token_at_edge": "conversation.issue_visitor_token",
+    "issue_visitor_token": "conversation.issue_visitor_token",
     "list_agent_conversations": "conversations.list",
     "list_all_leads": "leads.list",
     "list_changes": "history.list",
@@ -33,6 +38,7 @@ _EXCEPTIONS = {
     "list_organisations_v3": "organisations.list",
     "list_tokens": "tokens.list",
     "read_conversation": "conversation.retrieve",
+    "read_template": "agents.retrieve_template",
     "read_workspace": "workspace.retrieve",
     "replace_messages": "messages.replace",
     "report_agent": "reports.agent",

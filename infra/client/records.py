@@ -7,16 +7,23 @@ from infra.client.schemas import Schema, Types, class_name
 # Members in every response, like read-only ids. Requests share their schemas, so the document allows null.
 _PRESENT = {"Message": {"mid", "item", "ts"}}
 _IMPORTS = ("from __future__ import annotations", "")
-_ENVELOPE = {"id": "The event's id, which is the same for all deliveries.", "sentAt": "The delivery's time (Unix s)."}
+# Members that `verify_webhook` adds to each event.
+_ENVELOPE = '''
+    id: str = member("id")
+    """The event's id, which is the same for all deliveries."""
+    sent_at: int = member("sentAt")
+    """The time of the delivery, in Unix seconds."""
+    message_id: str | None = member("messageId", default=None)
+    """For `message_received`, the message's `mid`. The signature does not cover it."""
+'''.splitlines()[1:]
 
 
 def models(types: Types, names: set[str], document: Schema) -> str:
     """Return the module `models`: a class for each of these schemas, and each schema in them and in the events."""
     lines = ['"""The records of the service."""', "", *_IMPORTS, "from typing import Any, Literal", ""]
     lines += ["from ._records import Record, member", ""]
-    used = _with_contained(
-        types, {*names, *_references([item["post"]["requestBody"] for item in document["webhooks"].values()])}
-    )
+    bodies = [item["post"]["requestBody"] for item in document["webhooks"].values()]
+    used = _with_contained(types, {*names, *_references(bodies)})
     for name in sorted(used):
         if "enum" in types.schemas[name]:
             lines += [f"{class_name(name)} = Literal[{', '.join(map(repr, types.schemas[name]['enum']))}]"]
@@ -47,20 +54,22 @@ def events(types: Types, document: Schema) -> str:
     """Return the module `events`: a class for each event type, and one for the payloads of each resource."""
     lines = ['"""The events that webhooks deliver."""', "", *_IMPORTS, "from typing import Any, Literal", ""]
     lines += ["from . import models", "from ._records import Record, member"]
-    payloads: dict[str, Schema] = {}
+    payloads: set[str] = set()
     classes = {}
     for event, item in document["webhooks"].items():
         body = item["post"]["requestBody"]["content"]["application/json"]["schema"]
+        # Types with the same first word share a payload.
         payload = f"{event.split('_')[0].capitalize()}Payload"
         if payload not in payloads:
-            payloads[payload] = body["properties"]["payload"]
-            lines += record(types, payload, payloads[payload], "models.")
+            payloads.add(payload)
+            schema = {**body["properties"]["payload"], "description": "The payload of an event."}
+            lines += record(types, payload, schema, "models.")
         classes[event] = "".join(word.capitalize() for word in event.split("_"))
         lines += ["", "", f"class {classes[event]}(Record):", f'    """{item["post"]["description"]}"""', ""]
         lines += [f'    type: Literal["{event}"] = member("type")']
-        lines += [f'    payload: {payload} = member("payload", record="{payload}")', *_envelope()]
+        lines += [f'    payload: {payload} = member("payload", record="{payload}")', *_ENVELOPE]
     lines += ["", "", "class UnknownEvent(Record):", '    """An event whose type this client does not know."""', ""]
-    lines += ['    type: str = member("type")', '    payload: dict[str, Any] = member("payload")', *_envelope()]
+    lines += ['    type: str = member("type")', '    payload: dict[str, Any] = member("payload")', *_ENVELOPE]
     lines += ["", "", f"Event = {' | '.join(classes.values())}"]
     lines += ["BY_TYPE: dict[str, type[Event]] = {", *(f'    "{key}": {name},' for key, name in classes.items()), "}"]
     return "\n".join([*lines, ""])
@@ -95,14 +104,6 @@ def record(types: Types, name: str, schema: Schema, prefix: str = "") -> list[st
         options += [] if is_required else ["default=None"]
         lines += [f"    {python}: {annotation} = member({', '.join(options)})"]
         lines += [f'    """{_text(value["description"])}"""'] if "description" in value else []
-    return lines
-
-
-def _envelope() -> list[str]:
-    lines = []
-    for name, text in _ENVELOPE.items():
-        python, kind = ("sent_at", "int") if name == "sentAt" else (name, "str")
-        lines += [f'    {python}: {kind} = member("{name}")', f'    """{text}"""']
     return lines
 
 

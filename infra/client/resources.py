@@ -4,19 +4,31 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from infra.client.names import method_name
+from infra.client.names import AT_EDGE, method_name
 from infra.client.schemas import Schema, Types, class_name, snake_case
 
-# The operations that `messages.add` replaces.
-WRITTEN_BY_HAND = {"add_messages", "add_conversation_messages"}
+# The operation that `messages.add` sends.
+_BY_HAND = "add_conversation_messages"
 # A conversation and its messages are bound to the ids in their path.
 _BOUND = {"conversation", "messages"}
-_CONVERSATION_ID = {"user_id": "convo_id"}
 _DESCRIPTIONS = {
     "conversation": "A conversation of an agent.",
     "messages": "The messages of a conversation.",
     "tokens": "Access tokens of the workspace.",
     "workspace": "The workspace of the credential.",
+}
+_BY_RESOURCE = {
+    "conversation": '''
+    @property
+    def messages(self) -> AsyncMessages:
+        """The conversation's messages."""
+        return AsyncMessages(self._transport, self._ids)
+''',
+    "conversations": '''
+    def __call__(self, agent_id: str, convo_id: str, /) -> AsyncConversation:
+        """Return the conversation with these ids. This sends no request."""
+        return AsyncConversation(self._transport, {"agent_id": agent_id, "convo_id": convo_id})
+''',
 }
 # A repeat of these operations sets the same values, so it has no effect. Any other write gets an idempotency key.
 _NO_EFFECT = {"assign", "change", "delete", "list", "read", "report", "revoke", "save", "search", "write"}
@@ -51,8 +63,13 @@ class Resources:
             _Method(*method_name(operation["operationId"], operation["tags"][0]), verb.upper(), path, operation)
             for path, operations in document["paths"].items()
             for verb, operation in operations.items()
-            if operation["operationId"] not in WRITTEN_BY_HAND
+            if operation["operationId"] not in {_BY_HAND, *AT_EDGE.values()}
         ]
+        self._paths = {
+            operation["operationId"]: path.replace("{user_id}", "{convo_id}")
+            for path, operations in document["paths"].items()
+            for operation in operations.values()
+        }
 
     def text(self) -> str:
         """Return the module."""
@@ -64,7 +81,11 @@ class Resources:
             "from collections.abc import Mapping, Sequence",
         ]
         lines += ["from typing import TYPE_CHECKING, Any, Literal, Unpack", "", "from .. import models"]
-        lines += ["from .._http import Call", "from .._records import to_body", "from .messages import AsyncAppends"]
+        lines += [
+            "from .._http import Call",
+            "from .._records import to_body",
+            "from .conversations import AsyncAppends, AsyncBound",
+        ]
         lines += ["from .transport import AsyncPages, AsyncTextPages, AsyncTransport", ""]
         lines += ["if TYPE_CHECKING:", "    from .. import params"]
         names = dict.fromkeys(method.resource for method in self._methods)
@@ -79,21 +100,13 @@ class Resources:
     def _class(self, resource: str) -> list[str]:
         """Return the lines of a resource's class."""
         tags = {tag["name"].removeprefix("extension: "): tag["description"] for tag in self._document["tags"]}
-        base = "(AsyncAppends)" if resource == "messages" else ""
+        base = {"conversation": "(AsyncBound)", "messages": "(AsyncAppends)"}.get(resource, "")
         text = tags.get(resource) or _DESCRIPTIONS.get(resource, f"{resource.capitalize()}.")
         lines = ["", "", f"class {_class(resource)}{base}:", *_docstring(text, 4), ""]
-        if resource == "conversation":
-            lines += ["    def __init__(self, transport: AsyncTransport, agent_id: str, convo_id: str) -> None:"]
-            lines += ['        """Create the conversation with these ids."""', "        self._transport = transport"]
-            lines += ['        self._ids = {"agent_id": agent_id, "convo_id": convo_id}']
-            lines += ["        self.messages = AsyncMessages(transport, self._ids)"]
-        elif resource != "messages":
+        if resource not in _BOUND:
             lines += ["    def __init__(self, transport: AsyncTransport) -> None:"]
             lines += ['        """Create the resource."""', "        self._transport = transport"]
-        if resource == "conversations":
-            lines += ["", "    def __call__(self, agent_id: str, convo_id: str, /) -> AsyncConversation:"]
-            lines += ['        """Return the conversation with these ids. This sends no request."""']
-            lines += ["        return AsyncConversation(self._transport, agent_id, convo_id)"]
+        lines += _BY_RESOURCE.get(resource, "").splitlines()
         for method in self._methods:
             if method.resource == resource:
                 lines += ["", *self._method(method)]
@@ -118,18 +131,22 @@ class Resources:
             "\n".join(["Args:", *arguments] if arguments else []),
         ]
         lines += _docstring("\n\n".join(filter(None, paragraphs)), 8)
-        call = [f'"{method.verb}"', f'"{path}"', ids, *self._arguments(method, parameters), *body]
+        call = [f'"{method.verb}"', path, ids, *self._arguments(method, parameters), *body]
         lines += [f"        call = Call({', '.join(filter(None, call))})", f"        return {result}"]
         return lines
 
     def _path(self, method: _Method, parameters: list[Schema]) -> tuple[str, str, list[str]]:
-        """Return the path's template, the expression for its variables, and the positional arguments."""
+        """Return the expressions for the path and its variables, and the positional arguments."""
         names = [parameter["name"] for parameter in parameters if parameter["in"] == "path"]
         if method.resource not in _BOUND:
-            return method.path, _dict(names) if names else "", [f"{name}: str" for name in names]
+            return f'"{method.path}"', _dict(names) if names else "", [f"{name}: str" for name in names]
         own = [name for name in names if name not in ("agent_id", "convo_id", "user_id")]
         ids = f"{{**self._ids, **{_dict(own)}}}" if own else "self._ids"
-        return method.path.replace("{user_id}", "{convo_id}"), ids, [f"{name}: str" for name in own]
+        operation = method.operation["operationId"]
+        path = f'"{self._paths[operation]}"'
+        if operation in AT_EDGE:
+            path = f'self._path("{self._paths[AT_EDGE[operation]]}", {path})'
+        return path, ids, [f"{name}: str" for name in own]
 
     def _keywords(self, method: _Method, parameters: list[Schema]) -> list[tuple[str, str, str]]:
         """Return the name, the annotation with the default, and the description of each keyword argument."""

@@ -18,6 +18,7 @@ import pytest
 
 from chalicelib.workspaces.store import NewWorkspace
 from infra.client import build
+from infra.client.names import AT_EDGE
 from tests.generated_clients.in_process import Service, load_package
 from tests.openapi.document import operations
 from tests.selection import whole
@@ -85,6 +86,15 @@ def test_a_stale_append_is_sent_again_with_the_same_mids(connect: Connect, agent
     assert len({request.content for request in service.requests}) == 1
 
 
+def test_a_reply_to_an_outdated_message_is_rejected_with_the_newest(cams: Any, agent: Any, client: Any) -> None:
+    messages = client.conversations(agent.id, "ann").messages
+    first, second = messages.add("Hello", "Are you there?")
+    with pytest.raises(cams.errors.Outdated) as caught:
+        messages.add("Yes.", from_="bot", in_reply_to=first.mid)
+    assert caught.value.conversation.newest.mid == second.mid
+    assert messages.add("Yes.", from_="bot", in_reply_to=second.mid)[0].from_ == "bot"
+
+
 def test_a_stale_state_is_not_sent_again(cams: Any, connect: Connect, agent: Any) -> None:
     service = Service([stale()])
     with pytest.raises(cams.errors.Stale):
@@ -124,18 +134,22 @@ def test_a_creation_whose_response_is_lost_creates_one_record(connect: Connect, 
 
 
 def test_a_visitor_sends_no_key(connect: Connect, agent: Any, client: Any) -> None:
+    client.conversations(agent.id, "ann").messages.add("Hello")
     token = client.conversations(agent.id, "ann").issue_visitor_token().token
     service = Service(["lost"])
-    connect(service, api_key=token).conversations(agent.id, "ann").state(metadata={"userName": "Ann"})
+    connect(service, api_key=token).conversations(agent.id, "ann").state(metadata={"userName": "Ann"}, if_match="*")
     assert service.keys == [None, None]
 
 
-def test_an_access_token_adds_messages_through_v3(connect: Connect, agent: Any, client: Any) -> None:
-    conversation = client.conversations.create(agent.id, title="Ann")
+def test_agent_keys_use_the_edge_and_access_tokens_v3(connect: Connect, agent: Any, client: Any) -> None:
+    created = client.conversations.create(agent.id, title="Ann")
     token = client.tokens.issue(name="Bot").token
-    service = Service()
-    connect(service, api_key=token).conversations(agent.id, conversation.id).messages.add("Hello")
-    assert service.requests[0].url.path.startswith("/v3/")
+    for key, start in ((token, "/v3/agents/"), (agent.secret_api_key, "/agents/")):
+        service = Service()
+        conversation = connect(service, api_key=key).conversations(agent.id, created.id)
+        conversation.messages.add("Hello")
+        assert conversation.issue_visitor_token(expires_in_seconds=60).token
+        assert [request.url.path.startswith(start) for request in service.requests] == [True, True]
 
 
 def test_an_error_contains_code_request_id_and_issues(cams: Any, client: Any) -> None:
@@ -152,7 +166,7 @@ def test_an_error_contains_code_request_id_and_issues(cams: Any, client: Any) ->
 
 @pytest.mark.parametrize(
     "response",
-    [HTML, httpx.Response(200, text="<html>"), httpx.Response(200, json=[]), httpx.Response(302), httpx.Response(200)],
+    [HTML, httpx.Response(200, text="<html>"), httpx.Response(200, json=[1]), httpx.Response(302), httpx.Response(200)],
 )
 def test_a_response_that_is_no_json_object_raises_our_own_error(
     response: httpx.Response, cams: Any, connect: Connect
@@ -294,7 +308,6 @@ def test_the_asynchronous_client_does_the_same(cams: Any, workspace: NewWorkspac
 
 @whole
 def test_both_clients_have_every_operation_once(cams: Any) -> None:
-    by_hand = {"add_messages", "add_conversation_messages"}
     methods = {}
     for package in (cams._async, cams._sync):
         classes = [item for name, item in vars(package.resources).items() if inspect.isclass(item)]
@@ -306,7 +319,8 @@ def test_both_clients_have_every_operation_once(cams: Any) -> None:
             if not name.startswith("__")
         }
     assert methods[cams._async] == methods[cams._sync]
-    assert len(methods[cams._sync]) == len(list(operations())) - len(by_hand)
+    by_hand = {"Conversation.messages", "Resources.__init__"}
+    assert len(methods[cams._sync] - by_hand) == len(list(operations())) - len({"add", *AT_EDGE})
     assert {"Agents.create", "Messages.list", "Tokens.issue"} < methods[cams._sync]
     assert hasattr(cams._sync.resources.Messages, "add")
 
@@ -348,7 +362,7 @@ def test_a_verified_event_has_a_typed_payload(cams: Any) -> None:
 
     def receive(kind: str) -> Any:
         body = json.dumps({"type": kind, "payload": payload}).encode()
-        headers = {"webhook-id": "e-1", "webhook-timestamp": str(int(time.time()))}
+        headers = {"webhook-id": "e-1", "cams-message-id": "m%C3%BC-1", "webhook-timestamp": str(int(time.time()))}
         signed = b"e-1." + headers["webhook-timestamp"].encode() + b"." + body
         headers["webhook-signature"] = "v1," + base64.b64encode(hmac.digest(secret, signed, "sha256")).decode()
         return cams.verify_webhook(body, headers, f"whsec_{base64.b64encode(secret).decode()}")
@@ -361,6 +375,7 @@ def test_a_verified_event_has_a_typed_payload(cams: Any) -> None:
         "Ann",
         "support",
     )
+    assert event.message_id == "mü-1"
     assert receive("a_later_type").payload == payload
 
 

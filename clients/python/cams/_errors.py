@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .models import Issue, ReachedLimit
+from .models import CurrentConversation, Issue, ReachedLimit
 
 
 class Error(Exception):
@@ -48,6 +48,11 @@ class ApiError(Error):
     def limit(self) -> ReachedLimit | None:
         """The limit that the request would exceed."""
         return ReachedLimit.from_dict(self.body["limit"]) if "limit" in self.body else None
+
+    @property
+    def conversation(self) -> CurrentConversation | None:
+        """The conversation that rejected a reply with `in_reply_to`."""
+        return CurrentConversation.from_dict(self.body["conversation"]) if "conversation" in self.body else None
 
     @property
     def request_id(self) -> str | None:

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from ._errors import Error
 from .events import BY_TYPE, Event, UnknownEvent
@@ -35,7 +36,8 @@ def verify_webhook(body: bytes, headers: Mapping[str, str], signing_secret: str)
     expected = _signature(f"{event_id}.{values['webhook-timestamp']}.".encode() + body, signing_secret)
     if not any(hmac.compare_digest(expected, given.encode()) for given in signatures):
         raise InvalidWebhook("No signature in the request matches its body.")
-    event = {**json.loads(body), "id": event_id, "sentAt": sent_at}
+    message_id = unquote(values["cams-message-id"]) if "cams-message-id" in values else None
+    event = {**json.loads(body), "id": event_id, "sentAt": sent_at, "messageId": message_id}
     # A new version of the service may have further types. A type checker need not know them.
     record: Any = BY_TYPE.get(event["type"], UnknownEvent)
     verified: Event = record.from_dict(event)
