@@ -110,20 +110,20 @@ def record(types: Types, name: str, schema: Schema, prefix: str = "") -> list[st
 def _argument(types: Types, schema: Schema) -> str:
     """Return the type of an argument. An object may be a record, or a dict with the names of the API."""
     annotation = types.annotation(schema, "models.").replace("list[", "Sequence[")
-    found = types.record(schema)
-    return annotation.replace(f"models.{found}", f"models.{found} | Mapping[str, Any]") if found else annotation
+    name = types.record(schema)
+    return annotation.replace(f"models.{name}", f"models.{name} | Mapping[str, Any]") if name else annotation
 
 
 def _with_contained(types: Types, names: set[str]) -> set[str]:
     """Return these schemas' names with the names of all schemas to which they refer."""
-    found: set[str] = set()
+    reached: set[str] = set()
     waiting = list(names)
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in reached:
+            reached.add(name)
             waiting += _references(types.schemas[name])
-    return found
+    return reached
 
 
 def _references(value: Any) -> list[str]:

@@ -97,12 +97,12 @@ def pause(call: Call, attempt: int, outcome: httpx.Response | Exception) -> floa
 
     The pause is exponential backoff with full jitter, plus the seconds in `Retry-After`.
     """
-    asked: float | None = 0.0
+    shortest: float | None = 0.0
     if isinstance(outcome, httpx.Response):
-        asked = _requested_pause(call, outcome)
-    if asked is None or asked > _LONGEST_HEADER:
+        shortest = _requested_pause(call, outcome)
+    if shortest is None or shortest > _LONGEST_HEADER:
         return None
-    return asked + random.uniform(0, min(_LONGEST, _BASE * 2 ** (attempt - 1)))
+    return shortest + random.uniform(0, min(_LONGEST, _BASE * 2 ** (attempt - 1)))
 
 
 def _requested_pause(call: Call, response: httpx.Response) -> float | None:

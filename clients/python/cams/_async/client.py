@@ -62,7 +62,7 @@ class AsyncClient(AsyncResources):
 
 
 def _setting(value: str | None, name: str, variable: str) -> str:
-    found = value or os.environ.get(variable)
-    if not found:
+    setting = value or os.environ.get(variable)
+    if not setting:
         raise Error(f"Pass {name}, or set the environment variable {variable}.")
-    return found
+    return setting
