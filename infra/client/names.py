@@ -46,6 +46,7 @@ _EXCEPTIONS = {
     "report_workspace": "reports.workspace",
     "revoke_token": "tokens.revoke",
     "rotate_key": "workspace.rotate_key",
+    "test_tool": "tools.test",
 }
 
 

@@ -134,7 +134,7 @@ def success(call: Call, response: httpx.Response) -> Response:
     for warning in body.get("warnings") or ():
         log.warning("%s %s: %s: %s", call.method, call.path, warning.get("path"), warning.get("message"))
     link = response.links.get("next")
-    cursor = httpx.URL(link["url"]).params["cursor"] if link else body.get("nextCursor")
+    cursor = httpx.URL(link["url"]).params.get("cursor") if link else body.get("nextCursor")
     return Response(headers, response.text, body, cursor)
 
 
