@@ -15,7 +15,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
 endif
 
-.PHONY: help run demo test test-all test-rest test-long test-extensions test-browser check format bench bench-quick rehearse deploy verify adopt restore destroy client install install-app install-run install-engine install-bench require-python lock clean
+.PHONY: help run demo test test-all test-rest test-long test-extensions test-browser check format bench bench-quick rehearse deploy verify adopt restore destroy client client-typescript install install-app install-run install-engine install-bench require-python lock clean
 
 help:  # the first target, so that a bare `make` prints this list
 	@echo "make run [PORT=8000] [STATE=.local]   run the service on this machine"
@@ -36,6 +36,7 @@ help:  # the first target, so that a bare `make` prints this list
 	@echo "make restore STAGE=prod AT=... TO=b    restore a stage's data at one point in time as the new stage b"
 	@echo "make destroy STAGE=prod               remove a stage but keep its data; asks for confirmation"
 	@echo "make client                           build the Python client as a wheel in build/client/dist"
+	@echo "make client-typescript                build the TypeScript client for npm in build/typescript-client"
 	@echo "make lock                             update the lock files after changing a requirements file"
 	@echo "make clean                            remove environments and caches, but not STATE"
 
@@ -115,6 +116,9 @@ destroy: install-app
 
 client: install
 	@.venv/bin/python -m infra.client.build
+
+client-typescript: install
+	@.venv/bin/python -m infra.client.typescript
 
 install: install-engine
 	@$(INSTALL) .venv requirements/dev.lock

@@ -9,6 +9,8 @@ AT_EDGE = {
     "add_conversation_messages": "add_messages",
     "issue_visitor_token": "issue_visitor_token_at_edge",
 }
+# A repeat of these operations sets the same values, so it has no effect. Any other write gets an idempotency key.
+_NO_EFFECT = {"assign", "change", "delete", "list", "read", "report", "revoke", "save", "search", "write"}
 _VERBS = {"read": "retrieve", "change": "update"}
 _EXCEPTIONS = {
     "assign_conversation": "conversation.assign",
@@ -61,3 +63,8 @@ def method_name(operation_id: str, tag: str) -> tuple[str, str]:
     verb, *words = operation_id.split("_")
     rest = [word for word in words if word not in (resource, resource.removesuffix("s"))]
     return resource, "_".join([_VERBS.get(verb, verb), *rest])
+
+
+def has_effect(operation_id: str) -> bool:
+    """Return whether a repeat of the operation would take effect twice."""
+    return operation_id.split("_")[0] not in _NO_EFFECT

@@ -4,7 +4,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from infra.client.names import AT_EDGE, method_name
+from infra.client.names import AT_EDGE, has_effect, method_name
 from infra.client.schemas import Schema, Types, class_name, snake_case
 
 # The operation that `messages.add` sends.
@@ -30,8 +30,6 @@ _BY_RESOURCE = {
         return AsyncConversation(self._transport, {"agent_id": agent_id, "convo_id": convo_id})
 ''',
 }
-# A repeat of these operations sets the same values, so it has no effect. Any other write gets an idempotency key.
-_NO_EFFECT = {"assign", "change", "delete", "list", "read", "report", "revoke", "save", "search", "write"}
 # A repeated state could remove messages that another writer has added after the first attempt.
 _EFFECTS = {"exchange_state": '"turns" in members'}
 _HEADERS = {"Idempotency-Key": "idempotency_key", "If-Match": "if_match", "If-None-Match": "if_none_match"}
@@ -172,7 +170,7 @@ class Resources:
             pairs = (f'"{name}": {_value(name, schema)}' for name, schema in values.items())
             lines += [f"{argument}={{{', '.join(pairs)}}}"] if values else []
         operation = method.operation["operationId"]
-        effect = _EFFECTS.get(operation, "" if operation.split("_")[0] in _NO_EFFECT else "True")
+        effect = _EFFECTS.get(operation, "True" if has_effect(operation) else "")
         is_keyed = any(parameter["name"] == "Idempotency-Key" for parameter in parameters)
         return [*lines, *([f"has_effect={effect}"] if effect and is_keyed else [])]
 

@@ -9,20 +9,16 @@ import asyncio
 import base64
 import hashlib
 import hmac
-import http.client
 import json
-import queue
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import cams
 import httpx
+
+from tests.generated_clients.servers import Proxy, Receiver, serving
 
 WRITERS = 4
 
@@ -61,61 +57,6 @@ async def _create_and_list(address: str, number: int) -> tuple[set[str], Counter
         await asyncio.gather(*(create() for _ in range(8)))
         assert len("".join([page async for page in client.leads.export(format="csv")]).splitlines()) == number + 1
         return created, Counter([lead.id async for lead in client.leads.list_by_agent("pages")])
-
-
-class Proxy(ThreadingHTTPServer):
-    """Forwards requests to the service, and drops every fifth response after the service has processed the request."""
-
-    daemon_threads = True
-
-    def __init__(self, service: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Passing)
-        self.service = service.removeprefix("http://")
-        self.lost = self.requests = 0
-
-    @property
-    def address(self) -> str:
-        """Return the address as a URL."""
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Passing(BaseHTTPRequestHandler):
-    server: Proxy
-
-    def _pass_on(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.close_connection = True
-        service = http.client.HTTPConnection(self.server.service)
-        service.request(self.command, self.path, body, dict(self.headers))
-        answer = service.getresponse()
-        content = answer.read()
-        service.close()
-        self.server.requests += 1
-        if self.server.requests % 5 == 0:
-            self.server.lost += 1
-            # Every second lost response ends in the middle of its body.
-            content = content[: len(content) // 2] if self.server.lost % 2 else b""
-            if not content:
-                return
-        self.send_response(answer.status)
-        for name, value in answer.getheaders():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _pass_on
-
-    def log_message(self, *arguments: object) -> None:
-        """Log nothing."""
-
-
-@contextmanager
-def serving(server: ThreadingHTTPServer) -> Iterator[None]:
-    """Run the server in a thread for the duration of the block."""
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield
-    server.shutdown()
-    server.server_close()
 
 
 def appends(address: str, number: str = "60") -> None:
@@ -166,31 +107,9 @@ def creations(address: str) -> None:
         assert proxy.lost > 10
 
 
-class _Receiver(ThreadingHTTPServer):
-    """Puts each request into a queue."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Receiving)
-        self.received: queue.Queue[tuple[bytes, dict[str, str]]] = queue.Queue()
-
-
-class _Receiving(BaseHTTPRequestHandler):
-    server: _Receiver
-
-    def do_POST(self) -> None:
-        """Respond with 200."""
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.received.put((body, dict(self.headers)))
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *arguments: object) -> None:
-        """Log nothing."""
-
-
 def webhooks(address: str) -> None:
     """Check that the client verifies the service's webhooks and rejects all other requests."""
-    receiver = _Receiver()
+    receiver = Receiver()
     with serving(receiver), cams.Client(url=address) as client:
         url = f"http://127.0.0.1:{receiver.server_port}/"
         endpoint = client.webhooks.create(url=url, events=["agent_created"])

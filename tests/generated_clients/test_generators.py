@@ -1,6 +1,6 @@
 """Linters, generators and schemathesis find no errors in the OpenAPI document.
 
-The generated clients run the README tour.
+The generated Python client runs the README tour.
 """
 
 import json
@@ -69,7 +69,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def node() -> None:
     """Install the locked Node.js packages; skip the test if Node.js is missing."""
     if shutil.which("npm") is None:
-        pytest.skip("NOT TESTED with redocly, spectral and openapi-typescript: Node.js 20.19 or newer is missing.")
+        pytest.skip("NOT TESTED with redocly and spectral: Node.js 20.19 or newer is missing.")
     installed = MODULES / ".package-lock.json"
     if not installed.exists() or installed.stat().st_mtime < (HERE / "package-lock.json").stat().st_mtime:
         ran("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=HERE)
@@ -112,21 +112,6 @@ def test_redocly_finds_nothing(described: Path, node: None) -> None:
 def test_spectral_finds_nothing(described: Path, node: None) -> None:
     options = ("--fail-severity=hint", "--format=json", "--ruleset", HERE / "spectral.yaml")
     assert "[]" in ran(MODULES / ".bin/spectral", "lint", *options, described, cwd=described.parent)
-
-
-def test_the_generated_typescript_client_compiles_and_runs_the_tour(
-    described: Path,
-    node: None,
-    run: Run,  # noqa: F811
-) -> None:
-    folder = described.parent / "typescript"
-    folder.mkdir()
-    (folder / "node_modules").symlink_to(MODULES)
-    for name in ("package.json", "tsconfig.json", "tour.ts"):
-        shutil.copy(HERE / name, folder)
-    ran(MODULES / ".bin/openapi-typescript", described, "--output", folder / "schema.ts", cwd=folder)
-    ran(MODULES / ".bin/tsc", cwd=folder)
-    ran("node", folder / "built" / "tour.js", f"http://127.0.0.1:{run.port}", cwd=folder, CAMS_KEY=new_key(run))
 
 
 @pytest.mark.long

@@ -136,7 +136,7 @@ def test_eight_operations_run(python: Path, run: Run) -> None:  # noqa: F811
 def test_the_installed_client(arguments: tuple[str, ...], python: Path, run: Run) -> None:  # noqa: F811
     name, *rest = arguments
     values = settings(run)
-    ran(python, HERE / "python_client.py", name, values["CAMS_URL"], *rest, cwd=HERE, **values)
+    ran(python, HERE / "python_client.py", name, values["CAMS_URL"], *rest, cwd=HERE, PYTHONPATH=str(ROOT), **values)
 
 
 def settings(run: Run) -> dict[str, str]:  # noqa: F811

@@ -1,0 +1,159 @@
+"""The TypeScript client as a customer gets it: programs compile against the package and use it against a local run."""
+
+import json
+import re
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from chalicelib import __version__
+from infra.client import typescript
+from infra.local.children import ROOT
+from tests.generated_clients.servers import Proxy, Receiver, serving
+from tests.generated_clients.test_generators import new_key, ran
+from tests.reliability.runs import ask
+from tests.reliability.test_local_run import Run, run  # noqa: F401 - the fixture
+from tests.selection import whole
+
+pytestmark = [pytest.mark.engine, whole]
+
+HERE = Path(__file__).parent
+PAGE = (ROOT / "docs" / "typescript-client.md").read_text(encoding="utf-8")
+(SCRIPT,) = re.findall(r"```ts\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the package that `make client-typescript` builds; skip the test if Node.js is missing."""
+    if shutil.which("npm") is None:
+        pytest.skip("NOT TESTED: the TypeScript client needs Node.js 20 or newer.")
+    return typescript.build(tmp_path_factory.mktemp("typescript"))
+
+
+@pytest.fixture(scope="module")
+def programs(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with compiled programs that use the unpacked package. The strictest compiler finds no error."""
+    folder = tmp_path_factory.mktemp("programs")
+    modules = folder / "node_modules"
+    with tarfile.open(package) as archive:
+        archive.extractall(modules)
+    (modules / "package").rename(modules / "cams-client")
+    for name in ("openapi-fetch", "openapi-typescript-helpers"):
+        (modules / name).symlink_to(package.parent / "node_modules" / name)
+    for file in (HERE / "tsconfig.json", *HERE.glob("*.ts")):
+        shutil.copy(file, folder)
+    (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
+    (folder / "page.ts").write_text(SCRIPT, encoding="utf-8")
+    assert tsc(package, folder) == ""
+    return folder
+
+
+def tsc(package: Path, folder: Path) -> str:
+    """Compile a folder; return the errors."""
+    command = [package.parent / "node_modules/.bin/tsc", "--pretty", "false"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout
+
+
+def settings(run: Run) -> dict[str, str]:  # noqa: F811
+    """Return the client's environment variables, with the key of a new workspace."""
+    return {"CAMS_URL": f"http://127.0.0.1:{run.port}", "CAMS_API_KEY": new_key(run)}
+
+
+def test_the_package_contains_compiled_modules_and_needs_one_package(package: Path) -> None:
+    with tarfile.open(package) as archive:
+        names = {name.removeprefix("package/") for name in archive.getnames()}
+        contents = json.load(archive.extractfile("package/package.json"))
+    modules = {*(file.stem for file in (typescript.SOURCE / "src").glob("*.ts")), "schema", "operations"}
+    assert names - {"package.json", "README.md", "LICENSE"} == {
+        f"dist/{name}{suffix}" for name in modules for suffix in (".js", ".d.ts")
+    }
+    assert package.name == f"cams-client-{__version__}.tgz"
+    assert list(contents["dependencies"]) == ["openapi-fetch"]
+    assert package.stat().st_size < 60_000
+
+
+def test_the_modules_by_hand_have_at_most_200_lines() -> None:
+    """Blank lines and comments do not count."""
+    lines = [line.strip() for file in (typescript.SOURCE / "src").glob("*.ts") for line in file.open(encoding="utf-8")]
+    assert len([line for line in lines if line and not line.startswith(("//", "/*", "*"))]) <= 200
+
+
+def test_versions_are_exact_and_the_lock_has_no_address_of_a_registry() -> None:
+    contents = json.loads((typescript.SOURCE / "package.json").read_text(encoding="utf-8"))
+    versions = [*contents["dependencies"].values(), *contents["devDependencies"].values()]
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in versions)
+    assert "resolved" not in (typescript.SOURCE / "package-lock.json").read_text(encoding="utf-8")
+
+
+def test_the_clients_rules(programs: Path) -> None:
+    assert ran("node", "built/client_rules.js", cwd=programs, CAMS_URL="", CAMS_API_KEY="") == "All rules hold.\n"
+
+
+def test_the_compiler_finds_mistakes(package: Path, programs: Path, tmp_path: Path) -> None:
+    mistakes = [
+        ('title: "Support"', "title: 5"),
+        ('"/v3/agents"', '"/v3/agent"'),
+        ("{ agent: {", "{ agents: {"),
+        ("agent_id:", "agentId:"),
+        ("messages.add", "messages.ad"),
+        ("error.code", "error.kode"),
+        ('from: "assistant"', 'author: "assistant"'),
+    ]
+    for name in ("tsconfig.json", "package.json"):
+        shutil.copy(programs / name, tmp_path)
+    (tmp_path / "node_modules").symlink_to(programs / "node_modules")
+    for number, (correct, wrong) in enumerate(mistakes):
+        assert correct in SCRIPT
+        (tmp_path / f"{number}.ts").write_text(SCRIPT.replace(correct, wrong), encoding="utf-8")
+    found = re.findall(r"^(\d+)\.ts\(\d+,\d+\): error", tsc(package, tmp_path), re.MULTILINE)
+    assert set(found) == {str(number) for number in range(len(mistakes))}
+
+
+def test_the_page_prints_what_its_comments_say(programs: Path, run: Run) -> None:  # noqa: F811
+    printed = ran("node", "built/page.js", cwd=programs, **settings(run)).splitlines()
+    expected = re.findall(r"console\.log\(.*\); // (.+)$", SCRIPT, re.MULTILINE)
+    # The example of the list shows one of two messages.
+    assert [line for line in printed if line in expected] == expected
+    assert len(printed) == len(expected) + 1
+
+
+def test_the_client_takes_the_tour(programs: Path, run: Run) -> None:  # noqa: F811
+    ran("node", "built/tour.js", cwd=programs, **settings(run))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("creations",), ("appends", "60"), pytest.param(("appends", "1000"), marks=pytest.mark.long)],
+    ids=" ".join,
+)
+def test_nothing_is_lost_or_doubled_if_every_fifth_response_is_lost(
+    arguments: tuple[str, ...],
+    programs: Path,
+    run: Run,  # noqa: F811
+) -> None:
+    proxy = Proxy(f"http://127.0.0.1:{run.port}")
+    with serving(proxy):
+        ran(
+            "node",
+            "built/typescript_client.js",
+            *arguments,
+            cwd=programs,
+            CAMS_URL=proxy.address,
+            CAMS_API_KEY=new_key(run),
+        )
+    assert proxy.lost >= 15
+
+
+def test_a_webhook_is_verified(programs: Path, run: Run) -> None:  # noqa: F811
+    key, receiver = new_key(run), Receiver()
+    with serving(receiver):
+        endpoint = {"url": f"http://127.0.0.1:{receiver.server_port}/", "events": ["agent_created"]}
+        created = ask(run, "POST", "/v3/webhooks", key, {"webhook": endpoint})[1]["data"]
+        ask(run, "POST", f"/v3/webhooks/{created['id']}/test", key)
+        body, headers = receiver.received.get(timeout=30)
+    argument = json.dumps({"body": body.decode(), "headers": headers, "secret": created["signingSecret"]})
+    variables = {"CAMS_URL": f"http://127.0.0.1:{run.port}", "CAMS_API_KEY": key}
+    ran("node", "built/typescript_client.js", "webhooks", argument, cwd=programs, **variables)
