@@ -25,7 +25,7 @@ from chalicelib.agents.routes import routes as agents
 from chalicelib.analytics.record_routes import routes as analytics_records
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.clients.routes import routes as clients
-from chalicelib.conversations.delta_routes import routes as conversation_deltas
+from chalicelib.conversations.message_list_routes import routes as message_lists
 from chalicelib.conversations.message_routes import routes as conversation_messages
 from chalicelib.conversations.routes import routes as conversations
 from chalicelib.conversations.transcript_routes import routes as transcripts
@@ -65,7 +65,7 @@ core_routes = (
     agents,
     tools,
     conversations,
-    conversation_deltas,
+    message_lists,
     conversation_messages,
     visitor_tokens,
     analytics,

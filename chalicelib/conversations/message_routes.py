@@ -8,7 +8,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors
 from chalicelib.agents import store as agents
-from chalicelib.conversations import delta_routes, records, reply_check, store, transcript, visitors
+from chalicelib.conversations import message_list_routes, records, reply_check, store, transcript, visitors
 from chalicelib.conversations.rendering import RESERVED_BYTES
 from chalicelib.conversations.state import (
     MAX_BODY_BYTES,
@@ -38,7 +38,7 @@ _add_operation = Operation(
     body="models.NewMessages",
     data="list[models.Message]",
     query=("after",),
-    optional_members=delta_routes.MEMBERS,
+    optional_members=message_list_routes.MEMBERS,
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached, *reply_check.ERRORS),
 )
@@ -156,7 +156,7 @@ def _append(agent_id: str, conversation_id: str, check: Callable[[store.Conversa
     the conversation before the change. Raise NotFound if the agent does not exist.
     """
     body: models.NewMessages = visitors.restrict_messages(bodies.read())
-    position, now = delta_routes.position(), clock.seconds()
+    position, now = message_list_routes.position(), clock.seconds()
     mids = list(dict.fromkeys(mid for message in body.messages if (mid := message.get("mid"))))
     key = store.key(auth.caller().workspace_id, agent_id, conversation_id)
     loaded = records.load(agent_id, conversation_id, *transcript.index_keys(key.partition, mids))
@@ -173,7 +173,7 @@ def _append(agent_id: str, conversation_id: str, check: Callable[[store.Conversa
     if row is None or position is None:
         added = [transcript.message_of_turn(stored.get(turn["messages"]["mid"], turn)) for turn in new]
         return etag.tagged(responses.success(_ADDED, added), row)
-    return etag.tagged(delta_routes.response(_ADDED, row, transcript.read_delta(row, position, after)), row)
+    return etag.tagged(message_list_routes.response(_ADDED, row, transcript.read_delta(row, position, after)), row)
 
 
 def _save_added(

@@ -1,7 +1,7 @@
 """The v3 conversation routes: lists, reads, changes and assignment."""
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count, islice
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
@@ -9,10 +9,10 @@ from chalice.app import Blueprint, Response
 from chalicelib import clock, errors, storage
 from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
-from chalicelib.conversations import delta_routes, filtered_lists, filters, records, store, transcript
+from chalicelib.conversations import filtered_lists, filters, records, store, transcript
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.state import with_write_time
-from chalicelib.http import auth, bodies, current_request, etag, pages, parameters, responses
+from chalicelib.http import auth, bodies, etag, pages, parameters, responses
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 
@@ -86,34 +86,6 @@ def read_conversation(agent_id: str, convo_id: str) -> Response:
     return etag.tagged(responses.success("Conversation retrieved successfully", data), row)
 
 
-@routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["GET"])
-@Operation(
-    data="list[models.Message]",
-    query=("limit", "cursor", *delta_routes.QUERY),
-    position=transcript.POSITION,
-    bounded=True,
-    headers=("If-None-Match",),
-    optional_members=delta_routes.MEMBERS,
-    raises=(errors.NotFound,),
-)
-def list_messages(agent_id: str, convo_id: str) -> Response:
-    """List a conversation's messages, newest first. New messages do not affect a cursor.
-
-    A message's `from` and `ts` default to its turn's values.
-
-    With `after`, return the messages after that position, oldest first, like `GET /agents/{agent_id}/interact/
-    {user_id}/messages`. In that case, `limit` and `cursor` must be absent.
-    """
-    limit, cursor = parameters.limit(), parameters.cursor()
-    after, version = delta_routes.position(), delta_routes.version()
-    if after is not None:
-        if any(current_request.query_value(name) is not None for name in ("limit", "cursor")):
-            raise errors.Invalid.member("after", "must be sent without limit and cursor")
-        return delta_routes.read(agent_id, convo_id, after, version)
-    before = int(cursor) if cursor else None
-    return storage.retry_on_conflict(lambda: _messages_page(agent_id, convo_id, before, limit))
-
-
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["PATCH"])
 @Operation(
     body="models.ConversationChange",
@@ -166,21 +138,6 @@ def _matching(
             is_listed = conditions.match(row, metadata) and not store.has_expired(metadata)
             record = render_v3(row, metadata) if is_listed else None
         yield pages.Examined(position, record, has_more)
-
-
-def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int) -> Response:
-    """Return a response that contains the messages numbered below `before`. The oldest message is number 1.
-
-    Raise ConditionFailed as `transcript.read_state` does.
-    """
-    row = _read(agent_id, convo_id)
-    # A caller may have set any `messagesNum` for a conversation without messages. Unlike `range`, `count` accepts every
-    # number.
-    numbers = count(store.read_metadata(row)["messagesNum"], -1)
-    numbered = zip(numbers, transcript.newest_messages(row), strict=False)
-    earlier = ((number, message) for number, message in numbered if before is None or number < before)
-    examined = (pages.Examined(str(number), message, number > 1) for number, message in earlier)
-    return etag.tagged(pages.bounded_page("Messages retrieved successfully", examined, limit), row)
 
 
 def _read(agent_id: str, convo_id: str) -> store.ConversationRow:

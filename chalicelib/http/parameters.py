@@ -87,6 +87,14 @@ def flag(name: str) -> bool | None:
     return None if value is None else value == "true"
 
 
+def choice(name: str, values: tuple[str, ...]) -> str | None:
+    """Return the query parameter `name`, one of at least two `values`, or None if it is absent. Raise Invalid."""
+    value = current_request.query_value(name)
+    if value not in (None, *values):
+        raise errors.Invalid.member(name, f"must be {', '.join(values[:-1])} or {values[-1]}")
+    return value
+
+
 def seconds(name: str) -> int | None:
     """Return the query parameter `name` as Unix seconds, or None if it is absent. Raise Invalid."""
     value = current_request.query_value(name)

@@ -6,7 +6,7 @@ from typing import Any
 
 from chalicelib import extensions
 from chalicelib.agents import listing as agents
-from chalicelib.conversations import delta_routes, transcript
+from chalicelib.conversations import message_list_routes, transcript
 from chalicelib.http import etag, files, idempotency, parameters
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE, ULID
 from chalicelib.openapi.schemas import Schema, reference
@@ -24,6 +24,11 @@ SCHEMAS: dict[str, Schema] = {
         for name, about, values in (
             ("AgentOrder", "The sort order of agents. The latest change comes first.", agents.ORDERS),
             ("ExportFormat", "The file format.", files.MEDIA),
+            (
+                "MessageOrder",
+                "`desc` lists the newest message first, and `asc` the oldest.",
+                message_list_routes.ORDERS,
+            ),
         )
     },
 }
@@ -68,7 +73,7 @@ QUERY: dict[str, Schema] = {
     "after": {
         "description": "Return only messages after this position, the `after` of an earlier response. If the position "
         "is empty or no longer valid, return the newest 50 messages, with `reset`.",
-        "schema": {"type": "string", "pattern": f"^{delta_routes.AFTER.pattern}$"},
+        "schema": {"type": "string", "pattern": f"^{message_list_routes.AFTER.pattern}$"},
     },
     "agentId": {"description": "Return only this agent's records.", "schema": _TEXT},
     "assignedTo": {"description": "Return only conversations with this client as `chatAssignedTo`.", "schema": _TEXT},
@@ -94,6 +99,13 @@ QUERY: dict[str, Schema] = {
         },
     },
     "messageCursor": _cursor(transcript.POSITION),
+    "messageLimit": {
+        "name": "limit",
+        "description": f"The maximum number of messages. Larger values mean {parameters.MAX_PAGE_SIZE}. By default, a "
+        f"page has {parameters.PAGE_SIZE} messages, or with `order=asc`, as many as fit in a response.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
+    },
+    "order": {"description": "The order of the messages, by default `desc`.", "schema": reference("MessageOrder")},
     "orgId": {"description": "Return only this organisation's records.", "schema": _TEXT},
     "page": {
         "description": "The page number, starting at 1. Pages after the last page are empty.",
@@ -121,7 +133,7 @@ QUERY: dict[str, Schema] = {
     "version": {
         "description": "The `version` of the response that contained `after`. If it is still current, the read costs "
         "less, but a change may take about a second to appear.",
-        "schema": {"type": "string", "pattern": f"^{delta_routes.VERSION.pattern}$"},
+        "schema": {"type": "string", "pattern": f"^{message_list_routes.VERSION.pattern}$"},
     },
     "userID": {"description": "Return only this user's conversations.", "schema": _TEXT},
 }

@@ -48,7 +48,20 @@ def each_once(name: str, values: list[str]) -> Any:
 
 
 def test_every_query_parameter_is_tested() -> None:
-    tested = {"page", "limit", "cursor", "status", "format", "sort", "after", "version", *FLAGS, *TEXTS, *TIMES}
+    tested = {
+        "page",
+        "limit",
+        "cursor",
+        "status",
+        "format",
+        "sort",
+        "order",
+        "after",
+        "version",
+        *FLAGS,
+        *TEXTS,
+        *TIMES,
+    }
     assert {name for operation in OPERATIONS for name in operation.query} - {
         *extensions.listed("TESTED_PARAMETERS")
     } == tested
@@ -152,6 +165,14 @@ def test_an_unknown_order_is_refused(operation: Operation, value: str, service: 
         answer = service.api.get(f"{service.path(operation.route)}?sort={value}")
     rule = "not be repeated" if "&" in value else "be lastModified"
     assert assert_refused(answer, operation, "sort") == f"sort must {rule}."
+
+
+@each_once("order", ["", "DESC", "newest", "asc,desc", "asc&order=asc"])
+def test_messages_are_listed_in_a_known_order(operation: Operation, value: str, service: Service) -> None:
+    with harmless():
+        answer = service.api.get(f"{service.path(operation.route)}?order={value}")
+    rule = "not be repeated" if "&" in value else "be asc or desc"
+    assert assert_refused(answer, operation, "order") == f"order must {rule}."
 
 
 @pytest.mark.parametrize("query", ["", "?inbox=false"])

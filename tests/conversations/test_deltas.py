@@ -62,9 +62,9 @@ def test_a_read_returns_only_the_messages_after_a_position(api: Api, first: Answ
     assert after.headers["etag"] == api.get(V3).headers["etag"] != opened.headers["etag"]
 
 
-def test_the_edge_needs_no_position_and_v3_lists_messages_without_one(api: Api, first: Answer) -> None:
-    assert api.get(READS[0]).json == first.json
-    assert "reset" not in api.get(READS[1]).json
+@pytest.mark.parametrize("path", READS)
+def test_without_a_position_both_routes_list_messages(api: Api, first: Answer, path: str) -> None:
+    assert (mids(api.get(path)), "reset" in api.get(path).json) == (["m2", "m1"], False)
 
 
 def test_an_empty_conversation_has_a_position(api: Api) -> None:
@@ -129,9 +129,10 @@ def test_malformed_values_are_rejected(api: Api, first: Answer, path: str, query
     refused(api.get(f"{path}?{query}"), 400, "version" if "version" in query else "after")
 
 
-@pytest.mark.parametrize(("query", "name"), [("after=&limit=1", "after"), ("after=&cursor=", "after")])
-def test_v3_rejects_the_parameters_of_the_other_read(api: Api, first: Answer, query: str, name: str) -> None:
-    refused(api.get(f"{READS[1]}?{query}"), 400, name)
+@pytest.mark.parametrize("path", READS)
+@pytest.mark.parametrize("query", ["limit=1", "cursor=", "order=asc"])
+def test_a_position_excludes_the_parameters_of_pages(api: Api, first: Answer, path: str, query: str) -> None:
+    refused(api.get(f"{path}?after=&{query}"), 400, "after")
 
 
 @pytest.mark.parametrize("length", [0, 1, 5, 100, 9_999_999])

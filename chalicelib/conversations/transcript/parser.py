@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from chalicelib.storage import Document
@@ -51,6 +52,16 @@ def by_mid(turns: Iterable[Document]) -> dict[str, Document]:
 def all_messages(turns: bytes) -> list[Document]:
     """Return all messages in the turns' JSON text, oldest first, as `message_of_turn` returns them."""
     return [message_of_turn(turn) for turn in json.loads(turns) if "messages" in turn]
+
+
+def first_messages(beginning: bytes) -> list[Document]:
+    """Return the messages in the beginning of the turns' JSON text, oldest first. Omit an incomplete last message."""
+    turns = list[Document]()
+    complete = beginning[: beginning.rfind(b"}") + 1]  # a turn ends with a brace
+    with suppress(ValueError, IndexError):  # the text ends in a turn, or after a turn
+        for element in elements(complete, 0):
+            turns.append(element.turn)
+    return [message_of_turn(turn) for turn in turns if "messages" in turn]
 
 
 def message_of_turn(turn: Document) -> Document:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from chalicelib import storage
-from chalicelib.conversations.rows import CONVERSATION_ITEM, ConversationRow, unless_expired
+from chalicelib.conversations.rows import CONVERSATION_ITEM, ConversationRow, read_metadata, unless_expired
 from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.conversations.transcript import parser, turns
 from chalicelib.storage import Document
@@ -51,6 +51,26 @@ def newest_messages(row: ConversationRow, end: State | None = None) -> Iterator[
 def last_messages(row: ConversationRow) -> Iterator[Document]:
     """Yield the messages in the row itself, newest first. This costs no request."""
     return parser.newest_messages([turns.read_last(row)])
+
+
+def messages_from(row: ConversationRow, start: int, count: int) -> list[Document]:
+    """Return up to `count` messages after the first `start` messages, oldest first.
+
+    This costs a request if some of these messages are in chunks. In rare cases, it costs two requests. Raise
+    ConditionFailed as `turns.read_state` does.
+    """
+    last, total = [*last_messages(row)][::-1], read_metadata(row)["messagesNum"]
+    in_chunks = total - len(last) if turns.chunks(row) else 0
+    if start >= in_chunks:
+        return last[start - in_chunks :][:count]
+    needed = min(start + count, total)
+    size = turns.chunked_length(row) + len(turns.read_last(row))
+    for length in (size * needed // total + size // 8, size):  # an estimate, and all bytes
+        (beginning,) = turns.read_spans(row, [(0, length)])
+        messages = parser.first_messages(beginning)
+        if len(messages) >= needed:
+            break
+    return messages[start:needed]
 
 
 def read_delta(row: ConversationRow, after: str, end: State | None = None) -> Delta:

@@ -33,7 +33,10 @@ class ReportQuery(NamedTuple):
         """Return the request's report query. The default is the last 30 days, by UTC day. Raise Invalid."""
         bounds(hours.SECONDS)
         period = _period(*_edges(), zone_from_request())
-        interval, by = _choice("interval", series.INTERVALS) or "day", _choice("by", hours.DIMENSIONS)
+        interval, by = (
+            parameters.choice("interval", series.INTERVALS) or "day",
+            parameters.choice("by", hours.DIMENSIONS),
+        )
         limit = MAX_GROUPED if by else MAX_INTERVALS
         if len([*period.intervals(interval)]) > limit:
             raise errors.Invalid.member("interval", f"must divide the period into at most {limit} intervals")
@@ -100,10 +103,3 @@ def zone_from_request() -> "ZoneInfo":
 
 def _unknown_zone() -> errors.Invalid:
     return errors.Invalid.member("tz", "must be the name of a time zone, such as Europe/Amsterdam")
-
-
-def _choice(name: str, values: tuple[str, ...]) -> str | None:
-    value = current_request.query_value(name)
-    if value not in (None, *values):
-        raise errors.Invalid.member(name, f"must be {', '.join(values[:-1])} or {values[-1]}")
-    return value
