@@ -64,6 +64,7 @@ CREATED_WHEN_NAMED = {name: {variable} for variable, name in CREATED_BY.items() 
 CREATED_WHEN_NAMED[MESSAGES] = {"user_id", "message_id"}  # the first message creates the conversation
 CREATED_WHEN_NAMED["POST /agents/{agent_id}/interact/{user_id}/visitor-tokens"] = {"user_id"}  # no conversation needed
 CREATED_WHEN_NAMED["PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages"] = {"message_id"}
+CREATED_WHEN_NAMED |= extensions.joined("CREATED_WHEN_NAMED")
 # A client and an organisation may refer to records that do not exist.
 for _name in ("POST /v2/clients/{client_id}", "PUT /v2/clients", "POST /v3/clients"):
     CREATED_WHEN_NAMED[_name] = {"client_id", "org_id"}

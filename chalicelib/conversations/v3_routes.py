@@ -98,7 +98,7 @@ def change_conversation(agent_id: str, convo_id: str) -> Response:
     """Change a conversation's metadata. Lists are replaced, and `null` clears a member. The turns do not change."""
     body: models.ConversationChange = bodies.read()
     row = etag.require_match(records.load(agent_id, convo_id).row, "conversation")
-    return _save("Conversation updated successfully", row, body.conversation.merge_into)
+    return save_metadata("Conversation updated successfully", row, body.conversation.merge_into)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/assign", methods=["POST"])
@@ -124,7 +124,7 @@ def assign_conversation(agent_id: str, convo_id: str) -> Response:
     if None in loaded.extra_rows:
         raise errors.NotFound.of("client")
     change = {"chatAssignedTo": to, "state": state}
-    return _save("Conversation assigned successfully", row, lambda metadata: {**metadata, **change})
+    return save_metadata("Conversation assigned successfully", row, lambda metadata: {**metadata, **change})
 
 
 def _matching(
@@ -145,7 +145,7 @@ def _read(agent_id: str, convo_id: str) -> store.ConversationRow:
     return errors.require(records.load(agent_id, convo_id).row, "conversation")
 
 
-def _save(message: str, row: store.ConversationRow, change: Callable[[Document], Document]) -> Response:
+def save_metadata(message: str, row: store.ConversationRow, change: Callable[[Document], Document]) -> Response:
     """Save the metadata if it changes, and return a response with the conversation. None clears a member."""
     before = store.read_metadata(row)
     after = {name: value for name, value in change(before).items() if value is not None}

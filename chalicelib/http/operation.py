@@ -52,6 +52,7 @@ class Operation:
     - `raises`: the errors that are specific to this endpoint. The common errors (authentication, validation,
       availability) are derived from the other arguments.
     - `creates`: the endpoint creates a record and returns it.
+    - `upserts`: the endpoint also creates the record if it is missing. In that case, the status is 201.
     - `warns`: the response can contain `warnings` about members that are unknown, are ignored, refer to a missing
       record, or outlive the token.
     - `tag`: the resource, by default the view's package.
@@ -73,6 +74,7 @@ class Operation:
     optional_members: tuple[str, ...] = ()
     raises: tuple[type[ApiError], ...] = ()
     creates: bool = False
+    upserts: bool = False
     warns: bool = False
     tag: str = ""
     package: str = field(init=False)

@@ -117,6 +117,7 @@ def _operation(view: _View, all_schemas: schemas.Schemas) -> dict[str, Any]:
         entry["requestBody"] = _request_body(view, all_schemas)
     entry["responses"] = {
         "200": _success(view, all_schemas),
+        **({"201": _success(view, all_schemas)} if view.operation.upserts else {}),
         **_not_modified(view),
         **error_responses.responses(view.path, statuses, view.operation, repeatable=view.is_repeatable),
     }

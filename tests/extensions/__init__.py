@@ -10,6 +10,7 @@ Each member of `support` is optional:
   cover.
 - `COSTS`: arguments of `Case` in `operation_cases`; `cost_values(api)` returns their path values.
 - `CREATION_COSTS`: arguments of `Case` in `operation_cases`, for operations that create core records.
+- `CREATED_WHEN_NAMED`: entries of `operations.CREATED_WHEN_NAMED`. These operations respond with 201.
 - `CREATED_BY`, `RECORDS`, `REPEATED`: entries of `operations.CREATED_BY`, arguments of `Record` in `test_preconditions`
   and of `Case` in `replay_cases`.
 - `LISTS`, `PAGE_COSTS`: entries of `LISTS` in `test_longest_ids` and of `PAGES` in `test_growing_lists`.

@@ -1,0 +1,1 @@
+"""Operations for adapters that store an agent framework's sessions as conversations."""
