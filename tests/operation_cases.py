@@ -101,6 +101,13 @@ CASES = [
     Case("state replace, large", STATE, {BATCH: 2, TRANSACT: 1}, large(2), values={"user_id": "large"}),
     Case("message add", ADD, {BATCH: 1, PUT: 1}, {"messages": [message("one more")]}),
     Case("message add, edge", MESSAGES, {BATCH: 1, PUT: 1}, {"messages": [message("Hello", mid="m1")]}),
+    Case(
+        "message add, replacing",
+        MESSAGES,
+        {BATCH: 1, PUT: 1},
+        {"messages": [message("Changed", mid="m1")], "replace": True},
+        values={"user_id": "talk"},
+    ),
     Case("message add again", MESSAGES, {BATCH: 1}, {"messages": [message("Hello", mid="m1")]}),
     Case(
         "message add, new conversation",

@@ -39,7 +39,7 @@ _add_operation = Operation(
     data="list[models.Message]",
     query=("after",),
     optional_members=message_list_routes.MEMBERS,
-    headers=("If-Match",),
+    headers=("If-Match", "If-None-Match"),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached, *reply_check.ERRORS),
 )
 
@@ -51,6 +51,8 @@ def add_messages(agent_id: str, user_id: str) -> Response:
 
     A message whose `mid` is already stored is not added again; the response contains the stored message.
     Therefore, requests can be retried safely. A message without `mid` gets a new id.
+
+    With `replace`, a message whose `mid` is stored replaces the stored message, and does not count as new.
 
     With `inReplyTo`, messages are added only to the conversation that their author has seen, and not while a person is
     chatting. Otherwise, the request fails with 409, and `conversation` contains the state and the newest message.
@@ -64,13 +66,14 @@ def add_messages(agent_id: str, user_id: str) -> Response:
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["POST"])
 @_add_operation
 def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
-    """Add messages to the end of an existing conversation.
+    """Add messages to the end of an existing conversation, or with `If-None-Match: *`, to a new conversation.
 
     A message whose `mid` is already stored is not added again; the response contains the stored message.
-    Therefore, requests can be retried safely. A message without `mid` gets a new id. `inReplyTo` works as in
-    `POST /agents/{agent_id}/interact/{user_id}/messages`.
+    Therefore, requests can be retried safely. A message without `mid` gets a new id. `inReplyTo` and `replace`
+    work as in `POST /agents/{agent_id}/interact/{user_id}/messages`.
     """
-    return _append(agent_id, convo_id, lambda row: etag.require_match(row, "conversation"))
+    check = etag.check_preconditions if etag.is_creation() else _require_match
+    return _append(agent_id, convo_id, check)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["PATCH"])
@@ -138,7 +141,11 @@ def delete_message(agent_id: str, convo_id: str, message_id: str) -> Response:
 def _read(agent_id: str, conversation_id: str) -> tuple[Document, store.ConversationRow]:
     """Return the agent and the existing conversation. Raise NotFound if either is missing. Check the preconditions."""
     loaded = records.load(agent_id, conversation_id)
-    return loaded.agent.open(), etag.require_match(loaded.row, "conversation")
+    return loaded.agent.open(), _require_match(loaded.row)
+
+
+def _require_match(row: store.ConversationRow | None) -> store.ConversationRow:
+    return etag.require_match(row, "conversation")
 
 
 def _save_changed(row: store.ConversationRow, agent: Document, before: State, after: State) -> None:
@@ -166,9 +173,14 @@ def _append(agent_id: str, conversation_id: str, check: Callable[[store.Conversa
     new = transcript.new_turns(body.messages, now)
     before = transcript.read_end(row) if row else empty_state(conversation_id)
     stored = transcript.find_stored(row, before, dict(zip(mids, loaded.extra_rows, strict=True))) if row else {}
-    after = transcript.add_turns(before, new, stored, now)
-    if after is not before:
+    current = before
+    if row and body.replace and (changed := transcript.changed_turns(new, stored)):
+        before, stored = transcript.read_state(row), stored | changed
+        current = transcript.replace_turns(before, changed, now)
+    after = transcript.add_turns(current, new, stored, now)
+    if after is not current:
         reply_check.require_turn(body.inReplyTo, row, before)
+    if after is not before:
         row = _save_added(loaded, agent, before, after)
     if row is None or position is None:
         added = [transcript.message_of_turn(stored.get(turn["messages"]["mid"], turn)) for turn in new]

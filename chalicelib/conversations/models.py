@@ -14,6 +14,7 @@ from chalicelib.http.wire import (
     Identifier,
     Open,
     OpenObject,
+    OptionalFlag,
     OptionalNumber,
     OptionalText,
     OptionalTexts,
@@ -141,10 +142,14 @@ class StateOut(WireModel):
 
 
 class NewMessages(WireModel):
-    """1 to 50 messages to add, in order. A message whose `mid` is already stored is not added again."""
+    """1 to 50 messages to add, in order. A message whose `mid` is already stored is not added again.
+
+    With `replace`, it replaces the stored message.
+    """
 
     messages: Annotated[list[Message], Field(fail_fast=True, min_length=1, max_length=50)]
     inReplyTo: OptionalText = None
+    replace: OptionalFlag = None
 
 
 class Messages(WireModel):

@@ -40,9 +40,11 @@ def restrict_change(body: "models.StateIn") -> "models.StateIn":
 def restrict_messages(body: "models.NewMessages") -> "models.NewMessages":
     """Return the body. If the caller is a visitor token, set the sender to the user, and remove `ts` and `channel`.
 
-    Raise Forbidden for any other sender.
+    Raise Forbidden for any other sender, and for `replace`.
     """
     if _is_visitor():
+        if body.replace:
+            raise errors.Forbidden("A visitor token cannot replace messages; leave replace out.")
         for index, message in enumerate(body.messages):
             if message.get("from") not in (None, new_messages.HUMAN):
                 raise errors.Forbidden(f"messages.{index}.from must be human or absent with a visitor token.")

@@ -70,6 +70,11 @@ def is_conditional() -> bool:
     return any(name in current_request.request().headers for name in (IF_MATCH, IF_NONE_MATCH))
 
 
+def is_creation() -> bool:
+    """Return whether the request requires that the record does not exist (`If-None-Match: *`)."""
+    return bool(current_request.request().headers.get(IF_NONE_MATCH, "").strip() == _ANY)
+
+
 def pin(row: storage.TaggedRow | None) -> None:
     """Require the same record version in every run of the view. Raise Stale for another version.
 
@@ -84,8 +89,7 @@ def pin(row: storage.TaggedRow | None) -> None:
 
 def _pins_a_version() -> bool:
     """Return whether the request requires specific versions (`If-Match`), or no record (`If-None-Match: *`)."""
-    headers = current_request.request().headers
-    return bool(headers.get(IF_MATCH, _ANY).strip() != _ANY or headers.get(IF_NONE_MATCH, "").strip() == _ANY)
+    return bool(current_request.request().headers.get(IF_MATCH, _ANY).strip() != _ANY) or is_creation()
 
 
 def _tag(row: storage.TaggedRow, others: Sequence[storage.TaggedRow] = ()) -> str:

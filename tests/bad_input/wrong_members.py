@@ -114,6 +114,7 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"messages": [{"item": {"text": CANARY}}] * 51}, "messages", "must have at most 50 items"),
         ({"messages": [{"type": NUMBER}]}, "messages.0.type", TEXT),
         ({"messages": [{}], "inReplyTo": NUMBER}, "inReplyTo", TEXT),
+        ({"messages": [{}], "replace": CANARY}, "replace", FLAG),
         ({"messages": [{}], "unknown": CANARY}, "unknown", UNKNOWN),
     ],
     "PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages": [
@@ -127,6 +128,7 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"messages": CANARY}, "messages", LIST),
         ({"messages": [{"type": NUMBER}]}, "messages.0.type", TEXT),
         ({"messages": [{}], "inReplyTo": [CANARY]}, "inReplyTo", TEXT),
+        ({"messages": [{}], "replace": NUMBER}, "replace", FLAG),
         ({"messages": [{}], "unknown": CANARY}, "unknown", UNKNOWN),
     ],
     "PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}": [

@@ -126,6 +126,8 @@ CREATED_AT_ID = {
     "client": "POST /v2/clients/{client_id}",
     "organisation": "POST /v2/orgs/{org_id}",
 }
+# The operations that create a conversation together with its messages.
+APPENDS = {MESSAGES, f"POST {V3_MESSAGES}"}
 READS = {f"{name}, {path}": (name, path) for name, one in RECORDS.items() for path in one.reads if path != STATE}
 DELETES = {name: one for name, one in RECORDS.items() if one.deleted_by}
 # The read operations whose path contains an id. A workspace always exists.

@@ -14,6 +14,7 @@ from tests.http.conditional_requests import (
     ADDRESSED_READS,
     ADDRESSED_SAVES,
     ALWAYS_WRITES,
+    APPENDS,
     CREATED_AT_ID,
     DELETIONS,
     OTHER_TAG,
@@ -51,7 +52,7 @@ def test_the_openapi_document_declares_the_preconditions_of_each_route() -> None
     deletes = {operation for _, operation in DELETIONS}
     accepts: dict[str, set[str]] = {
         "If-Match": saves | deletes,
-        "If-None-Match": reads | {*CREATED_AT_ID.values(), *extensions.joined("CREATED_WHEN_NAMED")},
+        "If-None-Match": reads | APPENDS | {*CREATED_AT_ID.values(), *extensions.joined("CREATED_WHEN_NAMED")},
     }
     named = {f"{one.method} {one.path}": one.description for one in operations()}
     for header, expected in accepts.items():

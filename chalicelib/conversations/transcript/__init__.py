@@ -7,7 +7,7 @@ the names below.
 """
 
 from chalicelib.conversations.transcript.append import add_turns, new_turns
-from chalicelib.conversations.transcript.edit import as_turns, edit_message
+from chalicelib.conversations.transcript.edit import as_turns, changed_turns, edit_message, replace_turns
 from chalicelib.conversations.transcript.message_index import IndexRows, extend_index, find_stored, index_keys
 from chalicelib.conversations.transcript.parser import POSITION, all_messages, by_mid, message_of_turn
 from chalicelib.conversations.transcript.reader import (
@@ -40,6 +40,7 @@ __all__ = [
     "all_messages",
     "as_turns",
     "by_mid",
+    "changed_turns",
     "chunk_rows",
     "chunks",
     "edit_message",
@@ -59,5 +60,6 @@ __all__ = [
     "read_state",
     "read_totals",
     "read_transcripts",
+    "replace_turns",
     "stage",
 ]

@@ -1,7 +1,7 @@
-"""Edits single messages anywhere in a transcript. This module uses neither the clock nor the database."""
+"""Edits messages anywhere in a transcript. This module uses neither the clock nor the database."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from chalicelib import errors
@@ -22,6 +22,34 @@ def edit_message(before: State, mid: str, members: Document, now: int) -> State:
     if json_equal(edited, turns[index]):
         return before
     turns[index] = edited
+    return _with_turns(before, turns, now)
+
+
+def changed_turns(turns: Iterable[Document], stored: Mapping[str, Document]) -> dict[str, Document]:
+    """Return the stored turns whose messages these turns replace with different ones, as changed, by message id.
+
+    `stored` contains stored turns by message id. A message without `from` or `ts` keeps the stored turn's value.
+    """
+    changed: dict[str, Document] = {}
+    for turn in turns:
+        message, old = turn["messages"], stored.get(turn["messages"]["mid"])
+        if old:
+            ts = old["ts"] if message.get("ts") is None else message["ts"]
+            new = {**old, **turn, "ts": ts}
+            changed |= {} if json_equal(old, new) else {message["mid"]: new}
+    return changed
+
+
+def replace_turns(before: State, changed: Mapping[str, Document], now: int) -> State:
+    """Return the state with changed turns, by message id, at `now` (Unix seconds). Their messages do not count as new.
+
+    Raise TooLarge if the turns exceed 2 MiB.
+    """
+    turns: list[Document] = json.loads(before.turns)
+    return _with_turns(before, [changed.get(turn.get("messages", {}).get("mid"), turn) for turn in turns], now)
+
+
+def _with_turns(before: State, turns: list[Document], now: int) -> State:
     text = to_text(turns)
     if len(text) > MAX_TURNS_BYTES:
         raise errors.TooLarge("The turns of a conversation must be at most 2 MiB of JSON.")
