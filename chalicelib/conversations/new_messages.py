@@ -33,7 +33,7 @@ MAX_MESSAGES = 480
 CONTENT_LIMIT = 100_000
 _LABEL_LIMIT = 1_000
 # Members of a message's `item` that usually contain its text.
-_TEXTS = ("message", "text", "content", "payload")
+_TEXTS = ("message", "text", "content", "payload", "parts")
 
 
 class Totals(NamedTuple):
@@ -109,6 +109,15 @@ def text_of(item: Any) -> str:
     return text
 
 
+def text_of_parts(parts: list[Any]) -> str:
+    """Return the texts in a list of content parts, one per line, without reasoning.
+
+    OpenAI, Claude, Strands and the AI SDK store a message's text in such parts.
+    """
+    texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") != "reasoning")
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
 def split(messages: Sequence[Document], max_bytes: int) -> Iterator[list[Document]]:
     """Yield the messages, in order, in parts of at most `MAX_MESSAGES` messages and `max_bytes` of JSON.
 
@@ -159,6 +168,8 @@ def _texts(item: Any) -> Iterator[str]:
     """Yield the texts of a message's item, from the members that usually contain text."""
     if isinstance(item, str):
         yield item
+    elif isinstance(item, list) and (text := text_of_parts(item)):
+        yield text
     elif isinstance(item, dict):
         for name in _TEXTS:
             yield from _texts(item.get(name))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from chalicelib import clock
+from chalicelib.conversations.new_messages import text_of_parts
 
 _Texts = Callable[[str], str]
 _MAX_NAME = 200
@@ -65,7 +66,14 @@ def text_of(item: Any) -> str:
     for name in ("message", "text", "label"):
         if isinstance(content, dict) and isinstance(content.get(name), str):
             return str(content[name])
-    return item["text"] if isinstance(item, dict) and isinstance(item.get("text"), str) else ""
+    if not isinstance(item, dict):
+        return ""
+    message = item.get("message")
+    inner = message if isinstance(message, dict) else item
+    parts = inner.get("parts") or inner.get("content")
+    return (
+        item["text"] if isinstance(item.get("text"), str) else text_of_parts(parts if isinstance(parts, list) else [])
+    )
 
 
 def card(item: Any) -> dict[str, Any]:

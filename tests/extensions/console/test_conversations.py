@@ -8,7 +8,7 @@ import pytest
 
 from chalicelib.extensions.console import bubbles, conversations, sessions
 from tests.api import Answer, Api
-from tests.builders import state_body
+from tests.builders import PART_ITEMS, state_body
 from tests.conftest import PassTime
 from tests.extensions.console.browser import Browser, live_path
 from tests.extensions.console.conftest import PASSWORD
@@ -41,10 +41,11 @@ def test_the_inbox_the_list_and_the_transcript_show_a_conversation(signed_in: Br
 
 MEMBERS = (
     *("payload", "description", "title", "image", "imageUrl", "url", "buttons", "choices"),
-    *("text", "message", "label", "sender"),
+    *("text", "message", "label", "sender", "content", "parts"),
 )
 VALUES: tuple[Any, ...] = (
     *(None, True, 5, 10**400, "", "a text", [], [1], ["a text"], [None], {}, {"a": 1}),
+    *({"content": 5}, {"content": [5]}, {"parts": [{"text": 5}]}, [{"text": None}]),
     *({"text": 5}, {"text": None}, {"text": ["a text"]}, [{"name": 5}], [{"name": {"a": 1}}], [{"label": []}]),
 )
 
@@ -62,6 +63,15 @@ def test_no_item_of_a_message_makes_a_transcript_unreadable(
     for message in messages:
         whole = signed_in.open(f"{CONVO}/text?message={bubbles.digest(message)}")
         assert whole.status == 200, message["item"]
+
+
+@pytest.mark.parametrize("item", PART_ITEMS.values(), ids=PART_ITEMS)
+def test_a_transcript_shows_the_texts_of_parts(signed_in: Browser, workspace_api: Api, item: dict[str, Any]) -> None:
+    body = {"messages": [{"from": "human", "mid": "parts", "item": item}]}
+    assert workspace_api.post("/agents/support/interact/ann/messages", body).status == 200
+    page = signed_in.open(CONVO).text
+    assert "Hello\nAnn" in page
+    assert "reasoning" not in page and "tool_use" not in page
 
 
 def test_the_inbox_looks_past_what_waits_at_agents_of_others(signed_in: Browser, workspace_api: Api) -> None:
