@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, WithJsonSchema, with_config
-from typing_extensions import TypedDict  # before Python 3.12, pydantic rejects `typing.TypedDict`
+from typing_extensions import TypeAliasType, TypedDict  # before Python 3.12, pydantic rejects `typing.TypedDict`
 
 from chalicelib.agents.record import AgentV2
 from chalicelib.http.wire import (
@@ -68,6 +68,11 @@ for _open in (Message, TurnIn, TurnOut):
     _open.__extra_items__ = Open  # type: ignore[union-attr]  # mypy does not know `extra_items=Open`
 
 
+_LabelName = Annotated[str, Field(min_length=1, max_length=64)]
+_LabelValue = Annotated[str, Field(max_length=512)]
+Labels = TypeAliasType("Labels", Annotated[dict[_LabelName, _LabelValue], Field(max_length=16)])
+
+
 class ConvoMeta(WireModel):
     """Conversation metadata (§2.6). Counters and times that the service maintains are read-only."""
 
@@ -92,6 +97,7 @@ class ConvoMeta(WireModel):
     chatAssignedTo: OptionalText = None
     lastModified: PublicNumber = read_only()
     sessionsNum: OptionalNumber = None
+    labels: Labels | None = None
 
 
 class ConvoMetaV3(ConvoMeta):

@@ -142,7 +142,7 @@ def _rule(detail: "ErrorDetails") -> str:
         "string_type": "must be a string",
         "bool_type": "must be a boolean",
     }
-    message = re.sub(r"^(Input|String|List) should", "must", detail["msg"])
-    # Pydantic appends this text to the rule for list lengths.
-    message = re.sub(r" after validation, not \d+$", "", message)
+    message = re.sub(r"^(Input|String|List|Dictionary) should", "must", detail["msg"])
+    # Pydantic appends this text to the rule for the length of lists and objects.
+    message = re.sub(r" after validation, not (more|\d+)$", "", message)
     return known.get(detail["type"], message.replace("Invalid JSON:", "is not valid JSON:"))

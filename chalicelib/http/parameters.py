@@ -71,11 +71,11 @@ def cursor() -> str | None:
     return value or None
 
 
-def text(name: str) -> str | None:
-    """Return the query parameter `name`, which has 1 to 200 characters, or None if it is absent. Raise Invalid."""
+def text(name: str, maximum: int = MAX_TEXT) -> str | None:
+    """Return the query parameter `name`, of 1 to `maximum` characters, or None if it is absent. Raise Invalid."""
     value = current_request.query_value(name)
-    if value is not None and not 1 <= len(value) <= MAX_TEXT:
-        raise errors.Invalid.member(name, f"must have 1 to {MAX_TEXT} characters")
+    if value is not None and not 1 <= len(value) <= maximum:
+        raise errors.Invalid.member(name, f"must have 1 to {maximum} characters")
     return value
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from chalicelib import extensions
 from chalicelib.agents import listing as agents
-from chalicelib.conversations import message_list_routes, transcript
+from chalicelib.conversations import filters, message_list_routes, transcript
 from chalicelib.http import etag, files, idempotency, parameters
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE, ULID
 from chalicelib.openapi.schemas import Schema, reference
@@ -88,6 +88,10 @@ QUERY: dict[str, Schema] = {
     "inbox": {
         "description": "`true` returns only conversations that are waiting for a person, sorted by latest activity.",
         "schema": _FLAG,
+    },
+    "label": {
+        "description": "Return only conversations with this label, `name:value`.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": filters.MAX_LABEL, "pattern": ":"},
     },
     "limit": {
         "description": "The maximum number of records.",

@@ -56,6 +56,7 @@ def test_every_query_parameter_is_tested() -> None:
         "format",
         "sort",
         "order",
+        "label",
         "after",
         "version",
         *FLAGS,
@@ -173,6 +174,15 @@ def test_messages_are_listed_in_a_known_order(operation: Operation, value: str, 
         answer = service.api.get(f"{service.path(operation.route)}?order={value}")
     rule = "not be repeated" if "&" in value else "be asc or desc"
     assert assert_refused(answer, operation, "order") == f"order must {rule}."
+
+
+@each_once("label", ["", "name", "a:" + "x" * 576, "a:b&label=a:b"])
+def test_a_label_has_a_name_and_a_value(operation: Operation, value: str, service: Service) -> None:
+    with harmless():
+        answer = service.api.get(f"{service.path(operation.route)}?label={value}")
+    rules = {"": "have 1 to 577 characters", "name": "be a name and a value, separated by a colon"}
+    rule = "not be repeated" if "&" in value else rules.get(value, rules[""])
+    assert assert_refused(answer, operation, "label") == f"label must {rule}."
 
 
 @pytest.mark.parametrize("query", ["", "?inbox=false"])

@@ -149,6 +149,8 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"conversation": [CANARY]}, "conversation", OBJECT),
         ({"conversation": {"tags": CANARY}}, "conversation.tags", LIST),
         ({"conversation": {"tags": [NUMBER]}}, "conversation.tags.0", TEXT),
+        ({"conversation": {"labels": CANARY}}, "conversation.labels", OBJECT),
+        ({"conversation": {"labels": {"name": NUMBER}}}, "conversation.labels.name", TEXT),
         ({"conversation": {"unknown": CANARY}}, "conversation.unknown", UNKNOWN),
     ],
     "POST /v3/agents/{agent_id}/convos/{convo_id}/assign": [

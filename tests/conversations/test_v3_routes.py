@@ -41,6 +41,7 @@ WRITABLE: dict[str, Any] = {
     "chatAssignedTo": "client-1",
     "sessionsNum": 2,
     "title": "A question",
+    "labels": {"project": "shop", "scope": "a:b"},
 }
 READ_ONLY = ("ID", "interactionsNum", "firstMessageTS", "lastMessageTS", "lastModified", "lastMessage", "agentId")
 

@@ -33,7 +33,7 @@ PRIVATE: dict[type[WireModel], str] = {
         vg_kbTopChunks vg_defaultModel vg_enableUIEngine recordChatHistory enableAITranslate disableNoReplyListener
         smartInit""",
     Theme: "",
-    ConvoMeta: "userBrowser userPlatform tags convoTimeSeconds chatAssignedTo sessionsNum",
+    ConvoMeta: "userBrowser userPlatform tags convoTimeSeconds chatAssignedTo sessionsNum labels",
 }
 
 
