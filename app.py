@@ -22,7 +22,6 @@ from functools import partial
 
 from chalicelib import extensions, followers, maintenance, telemetry
 from chalicelib.agents.routes import routes as agents
-from chalicelib.analytics.record_routes import routes as analytics_records
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.clients.routes import routes as clients
 from chalicelib.conversations.message_list_routes import routes as message_lists
@@ -69,7 +68,6 @@ core_routes = (
     conversation_messages,
     visitor_tokens,
     analytics,
-    analytics_records,
     clients,
     conversations_v3,
     transcripts,

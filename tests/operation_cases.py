@@ -197,18 +197,6 @@ CASES = [
     Case("lead list", "GET /v3/agents/{agent_id}/leads", {QUERY: 1}),
     Case("lead list of none", "GET /v3/agents/{agent_id}/leads", {QUERY: 1, GET: 1}, values={"agent_id": "other"}),
     Case("lead read", "GET /v3/leads/{lead_id}", {GET: 1}),
-    # Analytics
-    Case("analytics list", "GET /v2/agents/{agent_id}/analytics", {GET: 1, QUERY: 1}),
-    Case(
-        "analytics delete", "DELETE /v2/agents/{agent_id}/analytics", {GET: 1, QUERY: 1}, query="?start_ts=0&stop_ts=9"
-    ),
-    Case(
-        "analytics delete v3",
-        "DELETE /v3/agents/{agent_id}/analytics",
-        {GET: 1, QUERY: 1, TRANSACT: 1},
-        query="?from=0&to=4000000000",
-        values={"agent_id": "other"},
-    ),
     # Webhooks
     Case(
         "webhook create",

@@ -4,7 +4,7 @@ from typing import Literal
 
 from typing_extensions import TypeAliasType
 
-from chalicelib.http.wire import Number, OptionalNumber, OptionalText, Origin, WireModel, omitted
+from chalicelib.http.wire import OptionalNumber, OptionalText, Origin, WireModel
 
 AnalyticsKind = TypeAliasType("AnalyticsKind", Literal["load", "convo"])
 
@@ -24,18 +24,3 @@ class AnalyticsRecord(WireModel):
     interactionsNum: OptionalNumber = None
     firstMessageTS: OptionalNumber = None
     lastMessageTS: OptionalNumber = None
-
-
-class ConversationAnalytics(WireModel):
-    """A conversation's analytics records as they were written. `lastModified` is the Unix time of the last write."""
-
-    convoID: str
-    lastModified: Number
-    load: AnalyticsRecord = omitted()
-    convo: AnalyticsRecord = omitted()
-
-
-class DeletedAnalytics(WireModel):
-    """The number of conversations whose records were deleted."""
-
-    deleted: Number

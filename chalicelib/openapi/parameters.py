@@ -50,7 +50,6 @@ _PATH: dict[str, Schema] = {
 }
 
 _TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": parameters.MAX_TEXT}
-_NOW = 1_793_611_800  # the time in all examples, in Unix seconds
 _FLAG: Schema = {"type": "boolean"}
 _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
 
@@ -127,10 +126,8 @@ QUERY: dict[str, Schema] = {
         "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern})?$"},
     },
     "starred": {"description": "`true` returns only starred records, `false` only the others.", "schema": _FLAG},
-    "start_ts": {"description": "Return only records last written at or after this Unix time.", "schema": _SECONDS},
     "state": {"description": "Return only conversations in this state.", "schema": _TEXT},
     "status": {"description": "Return only deliveries with this status.", "schema": reference("DeliveryStatus")},
-    "stop_ts": {"description": "Return only records last written before this Unix time.", "schema": _SECONDS},
     "tag": {"description": "Return only records with this tag.", "schema": _TEXT},
     "to": {"description": "Return only records created before this Unix time.", "schema": _SECONDS},
     "ulidCursor": _cursor(ULID),
@@ -149,16 +146,12 @@ _REQUIRED: dict[str, tuple[str, Any, Schema]] = {
         "ndjson",
         reference("ExportFormat"),
     ),
-    "from": ("Return only records written at or after this Unix time.", _NOW - 86_400, _SECONDS),
     "inbox": (
         "Always `true`, because the list contains only conversations that are waiting for a person.",
         "true",
         {"type": "string", "const": "true"},
     ),
     "q": ("The text to search for, ignoring case.", "1010", _TEXT),
-    "start_ts": ("Return only records last written at or after this Unix time.", _NOW - 86_400, _SECONDS),
-    "stop_ts": ("Return only records last written before this Unix time.", _NOW, _SECONDS),
-    "to": ("Return only records written before this Unix time.", _NOW, _SECONDS),
 }
 QUERY |= {
     f"required{name.capitalize()}": {

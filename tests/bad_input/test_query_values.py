@@ -16,7 +16,7 @@ PAGES = ["0", "-1", "x", "1.5", "1e1", "", "%2B1", "%201", "01", "1%0A", "1,2", 
 STATUSES = ["", "x", "Failed", "failed,pending", "failed ", "0", "null", "failed&status=failed"]
 TEXTS = ["agentId", "orgId", "state", "tag", "origin", "assignedTo", "userID", "q"]
 FLAGS = ["inbox", "starred", "deployed"]
-TIMES = ["from", "to", "activeSince", "start_ts", "stop_ts"]
+TIMES = ["from", "to", "activeSince", *extensions.listed("TIMES")]
 LIMITS = ["0", "-1", "101", "x", "1.5", "1e1", "", "05", "10000000000", "5&limit=5"]
 # Other characters, a line break, invalid UTF-8, a key separator, a non-ASCII letter, two long values, two values.
 CURSORS = ["!!!", "1%0A", "%ff", "a%23b", "%C3%A9", "9" * 129, "9" * 5_000, "1&cursor=1"]

@@ -8,6 +8,7 @@ Each member of `support` is optional:
 - `OTHER_IDS`: for each operation that accepts only records of a kind, the names of their ids by path variable.
 - `TESTED_PARAMETERS`, `TESTED_SAVES`: query parameters, and operations with `If-Match`, that the extension's own tests
   cover.
+- `TIMES`: query parameters in Unix seconds.
 - `COSTS`: arguments of `Case` in `operation_cases`; `cost_values(api)` returns their path values.
 - `CREATION_COSTS`: arguments of `Case` in `operation_cases`, for operations that create core records.
 - `CREATED_WHEN_NAMED`: entries of `operations.CREATED_WHEN_NAMED`. These operations respond with 201.
@@ -16,6 +17,7 @@ Each member of `support` is optional:
 - `LISTS`, `PAGE_COSTS`: entries of `LISTS` in `test_longest_ids` and of `PAGES` in `test_growing_lists`.
 - `NO_WRITES`: arguments of `Case` in `replay_cases` that change no record.
 - `NOT_IDEMPOTENT`: entries of the set in `reliability.sweep`.
+- `DELETIONS`: arguments of `Case` in `reliability.sweep` for operations that delete core records.
 - `LOOKS`: entries of `_LOOKS` in `reliability.sweep`.
 - `QUEUES`: the names of the extension's queues.
 - `wrong_members()`: entries of `WRONG` in `bad_input.wrong_members`.

@@ -17,6 +17,7 @@ COSTS: list[tuple[Any, ...]] = [
     ("message delete, edge", DELETE_MESSAGE, {"BatchGetItem": 1, "PutItem": 1}, None, "", {"user_id": "session-3"}),
     ("session delete", DELETE_CONVERSATION, {"BatchGetItem": 1, "DeleteItem": 1}, None, "", {"user_id": "session-4"}),
 ]
+DELETIONS = [("message delete, edge", DELETE_MESSAGE), ("conversation delete, edge", DELETE_CONVERSATION)]
 REPEATED = [("session create", SAVE, _TITLE, {"convo_id": "new"}), ("session save", SAVE, _TITLE)]
 
 

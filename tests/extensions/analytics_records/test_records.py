@@ -4,10 +4,13 @@ from typing import Any
 
 import pytest
 
-from chalicelib.analytics import records
+from chalicelib.extensions.analytics_records import records
 from chalicelib.http import pages
+from tests import extensions
 from tests.api import Api
 from tests.conftest import StopClock
+
+extensions.require("analytics_records")
 
 PATH = "/v2/agents/support/analytics"
 LOAD = {"record": "load", "browser": "Firefox", "ts": 5}

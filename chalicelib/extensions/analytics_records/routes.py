@@ -6,12 +6,12 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors
 from chalicelib.agents import store as agents
-from chalicelib.analytics import records
+from chalicelib.extensions.analytics_records import records
 from chalicelib.http import auth, cors, pages, parameters
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
-    from chalicelib.analytics import models  # noqa: F401
+    from chalicelib.extensions.analytics_records import models  # noqa: F401
 
 routes = Blueprint(__name__)
 
@@ -20,7 +20,11 @@ _V2, _V3 = ("start_ts", "stop_ts"), ("from", "to")
 
 @routes.route("/v2/agents/{agent_id}/analytics", methods=["GET"], cors=cors.CORS)
 @Operation(
-    data="list[models.ConversationAnalytics]", query=("limit", "cursor", *_V2), bounded=True, raises=(errors.NotFound,)
+    data="list[models.ConversationAnalytics]",
+    query=("limit", "cursor", *_V2),
+    bounded=True,
+    raises=(errors.NotFound,),
+    tag="analytics",
 )
 def list_analytics(agent_id: str) -> Response:
     """List an agent's analytics records that were last written in a period, ordered by conversation id.
@@ -39,7 +43,12 @@ def list_analytics(agent_id: str) -> Response:
 
 @routes.route("/v2/agents/{agent_id}/analytics", methods=["DELETE"], cors=cors.CORS)
 @Operation(
-    data="models.DeletedAnalytics", query=("cursor", *_V2), requires=_V2, bounded=True, raises=(errors.NotFound,)
+    data="models.DeletedAnalytics",
+    query=("cursor", *_V2),
+    requires=_V2,
+    bounded=True,
+    raises=(errors.NotFound,),
+    tag="analytics",
 )
 def delete_analytics(agent_id: str) -> Response:
     """Delete an agent's analytics records that were last written in a period.
@@ -53,7 +62,12 @@ def delete_analytics(agent_id: str) -> Response:
 
 @routes.route("/v3/agents/{agent_id}/analytics", methods=["DELETE"])
 @Operation(
-    data="models.DeletedAnalytics", query=("cursor", *_V3), requires=_V3, bounded=True, raises=(errors.NotFound,)
+    data="models.DeletedAnalytics",
+    query=("cursor", *_V3),
+    requires=_V3,
+    bounded=True,
+    raises=(errors.NotFound,),
+    tag="analytics",
 )
 def delete_analytics_v3(agent_id: str) -> Response:
     """Delete an agent's analytics records that were last written in a period, as `DELETE /v2/…` does."""

@@ -1,0 +1,1 @@
+"""Lists and deletes an agent's analytics records."""
