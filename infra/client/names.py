@@ -7,7 +7,10 @@ Operations on one conversation belong to `conversation` and `messages`, which kn
 # Each of these v3 operations is the same as an operation at the edge. The client sends what its credential may send.
 AT_EDGE = {
     "add_conversation_messages": "add_messages",
+    "delete_conversation": "delete_conversation_at_edge",
+    "delete_message": "delete_message_at_edge",
     "issue_visitor_token": "issue_visitor_token_at_edge",
+    "list_messages": "list_messages_at_edge",
 }
 # A repeat of these operations sets the same values, so it has no effect. Any other write gets an idempotency key.
 _NO_EFFECT = {"assign", "change", "delete", "list", "read", "report", "revoke", "save", "search", "write"}
@@ -41,7 +44,6 @@ _EXCEPTIONS = {
     "list_organisations_v3": "organisations.list",
     "list_tokens": "tokens.list",
     "read_conversation": "conversation.retrieve",
-    "read_new_messages": "messages.retrieve_new",
     "read_template": "agents.retrieve_template",
     "read_workspace": "workspace.retrieve",
     "replace_messages": "messages.replace",
@@ -50,6 +52,7 @@ _EXCEPTIONS = {
     "report_workspace": "reports.workspace",
     "revoke_token": "tokens.revoke",
     "rotate_key": "workspace.rotate_key",
+    "save_conversation": "conversation.save",
     "test_tool": "tools.test",
 }
 

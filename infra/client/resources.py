@@ -142,7 +142,7 @@ class Resources:
         ids = f"{{**self._ids, **{_dict(own)}}}" if own else "self._ids"
         operation = method.operation["operationId"]
         path = f'"{self._paths[operation]}"'
-        if operation in AT_EDGE:
+        if AT_EDGE.get(operation) in self._paths:
             path = f'self._path("{self._paths[AT_EDGE[operation]]}", {path})'
         return path, ids, [f"{name}: str" for name in own]
 
@@ -155,7 +155,7 @@ class Resources:
                 continue
             annotation = self._types.annotation(schema, "models.").replace("list[", "Sequence[")
             self._use(schema)
-            if name == "limit":
+            if name == "limit" and "default" in schema:
                 annotation += f" = {_LONGEST_PAGE}"
             elif not parameter.get("required"):
                 annotation += " | None = None"
@@ -194,7 +194,7 @@ class Resources:
 
     def _result(self, operation: Schema) -> tuple[str, str]:
         """Return the annotation and the expression of what the method returns."""
-        (success,) = (answer for status, answer in operation["responses"].items() if status.startswith("2"))
+        success = operation["responses"]["200"]
         schema = success["content"].get("application/json", {}).get("schema")
         if schema is None:
             return "AsyncTextPages", "AsyncTextPages(self._transport, call)"

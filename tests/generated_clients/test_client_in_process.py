@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
+from chalicelib import extensions
 from chalicelib.workspaces.store import NewWorkspace
 from infra.client import build
 from infra.client.names import AT_EDGE
@@ -279,6 +280,25 @@ def test_a_list_is_read_page_by_page(connect: Connect, agent: Any, client: Any) 
     assert (len(page.data), page.body["hasMore"]) == (10, True)
     assert len(messages.list(limit=10, cursor=page.next_cursor).first_page().data) == 10
     assert [len(page.data) for page in messages.list(limit=10).pages()] == [10, 10, 5]
+
+
+@pytest.mark.skipif(not extensions.has("adapters"), reason="the extension adapters is off")
+def test_an_agent_key_and_an_access_token_store_a_session(
+    connect: Connect, agent: Any, client: Any, workspace: NewWorkspace
+) -> None:
+    service = Service()
+    session = connect(service, api_key=agent.secret_api_key).conversations(agent.id, "ann")
+    session.messages.add(*map(str, range(25)))
+    whole = [*session.messages.list(order="asc")]
+    assert ([message.item["text"] for message in whole], len(service.requests)) == ([*map(str, range(25))], 2)
+    session.messages.delete(whole[-1].mid)
+    (newest,) = session.messages.list(limit=1).first_page().data
+    assert newest.mid == whole[-2].mid
+    assert session.messages.list(after="").first_page().body["reset"] is True
+    session.delete()
+    token = connect(service, api_key=workspace.access_token).conversations(agent.id, "ann")
+    assert token.save(title="Order").messages_num == 0
+    assert token.save(title="Another").title == client.conversations(agent.id, "ann").retrieve().conversation.title
 
 
 def test_an_export_is_one_file(client: Any, agent: Any) -> None:
