@@ -20,7 +20,7 @@ from infra.client.names import AT_EDGE, has_effect
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "clients" / "typescript"
 _DIRECTORY = ROOT / "build" / "typescript-client"
-# The messages of these operations have ids, so their repeats need no idempotency key.
+# The messages of these operations have ids, so a repeat stores them only once.
 _APPENDS = {"add_conversation_messages", AT_EDGE["add_conversation_messages"]}
 
 
@@ -51,11 +51,10 @@ def build(directory: Path) -> Path:
 def _operations(described: dict[str, Any]) -> str:
     """Return the module that lists the operations with an idempotency key."""
     keyed = {
-        f"{method.upper()} {path}": has_effect(operation["operationId"])
+        f"{method.upper()} {path}": has_effect(operation["operationId"]) and operation["operationId"] not in _APPENDS
         for path, operations in described["paths"].items()
         for method, operation in operations.items()
         if {"$ref": "#/components/parameters/Idempotency-Key"} in operation.get("parameters", ())
-        and operation["operationId"] not in _APPENDS
     }
     comment = "/** Operations that accept an idempotency key, and whether a repeat would take effect twice. */"
     return f"{comment}\nexport const KEYED: Record<string, boolean> = {json.dumps(keyed, indent=2)};\n"

@@ -54,6 +54,7 @@ async function thrown(request: Promise<unknown>): Promise<any> {
 
 const path = { agent_id: "support" };
 const ann = { agent_id: "support", user_id: "ann" };
+const create = { "If-None-Match": "*" };
 const etag = { "If-Match": '"1"' };
 const STATE = "/agents/{agent_id}/interact/{user_id}/state";
 const EDGE = "/agents/{agent_id}/interact/{user_id}/messages";
@@ -69,7 +70,8 @@ const writes: [boolean, (client: cams.Client) => Promise<unknown>][] = [
   [false, (client) => client.POST(STATE, { params: { path: ann }, body: { metadata: {} } })],
   [false, (client) => client.PATCH("/v3/agents/{agent_id}", { params: { path }, body: { agent: {} } })],
   [false, (client) => client.POST("/v2/orgs/{org_id}", { params: { path: { org_id: "a" } }, body: { name: "A" } })],
-  [false, (client) => client.POST(EDGE, { params: { path: ann, header: etag }, body: { messages: [{}] } })],
+  [true, (client) => client.POST(EDGE, { params: { path: ann, header: etag }, body: { messages: [{}] } })],
+  [true, (client) => client.POST(EDGE, { params: { path: ann, header: create }, body: { messages: [{}] } })],
   [false, (client) => client.conversations("support", "ann").messages.add("Hello")],
   [false, (client) => client.DELETE("/v3/agents/{agent_id}", { params: { path } })],
 ];
@@ -99,10 +101,14 @@ equal(
   ["m-1", { from: "bot", type: "text", item: { text: "Hi" } }],
   "a reply",
 );
-expect(new URL(appended[0]?.url ?? "").pathname === "/agents/support/interact/ann/messages", "the edge");
+for await (const message of appender.conversations("support", "ann").messages.list()) expect(!message, "a message");
+const edge = new Set(appended.map((request) => new URL(request.url).pathname));
+equal([...edge], ["/agents/support/interact/ann/messages"], "paths at the edge");
 const [scoped, sentWithScopes] = connect([], { apiKey: "cams_access_x" });
 await scoped.conversations("support", "ann").messages.add("Hello");
-expect(sentWithScopes[0]?.url.endsWith("/v3/agents/support/convos/ann/messages"), "an access token's path");
+for await (const message of scoped.conversations("support", "ann").messages.list()) expect(!message, "a message");
+const pathnames = sentWithScopes.map((request) => new URL(request.url).pathname);
+equal(pathnames, Array(2).fill("/v3/agents/support/convos/ann/messages"), "an access token's paths");
 const [staler, staleRequests] = connect([failure("STALE", 409)]);
 equal((await thrown(staler.POST(STATE, { params: { path: ann }, body: {} }))).code, "STALE", "a stale state");
 equal(staleRequests.length, 1, "requests for a stale state");
@@ -139,10 +145,12 @@ expect((await thrown(read(once.withOptions({ retries: 0 })))) instanceof cams.No
 equal(oneRequest.length, 1, "requests without retries");
 
 // A slow attempt is repeated. A cancelled request is not.
+const begin = Date.now();
 const alive = setTimer(() => undefined, 60_000); // the timer of a timeout does not keep the process running
 const [slow, slowRequests] = connect(["hangs"]);
 await read(slow.withOptions({ timeout: 20 }));
 equal(slowRequests.length, 2, "attempts after a timeout");
+equal(slowRequests[0]?.redirect, "manual", "a redirection, which could send the request to another server");
 const cancelling = new AbortController();
 const [cancelled, cancelledRequests] = connect(["hangs"]);
 setTimer(() => cancelling.abort(), 20);
@@ -158,6 +166,7 @@ setTimer(() => waiting.abort(), 20);
 const interrupted = connect(["lost"])[0].GET("/v3/agents", { signal: waiting.signal });
 equal((await thrown(interrupted)).name, "AbortError", "a request that is cancelled in a pause");
 globalThis.setTimeout = withoutPauses;
+expect(Date.now() - begin < 4_000, "a timeout or a cancellation took too long");
 clearTimeout(alive);
 
 // Errors have a code, a request id and issues. Any response that is not from CAMS is an InvalidResponse.

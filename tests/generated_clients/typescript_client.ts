@@ -14,8 +14,8 @@ function expect(fact: boolean, text: string): asserts fact {
 
 /** Each append is stored once and in its writer's order, although every fifth response is lost. */
 async function appends(number: string): Promise<void> {
-  await client.POST("/v2/agents/{agent_id}", { params: { path: { agent_id: "appends" } }, body: { title: "Appends" } });
-  const { messages } = client.conversations("appends", "ann");
+  const { data: agent } = await client.POST("/v3/agents", { body: { agent: { title: "Appends" } } });
+  const { messages } = client.withOptions({ apiKey: agent.SECRET_API_KEY! }).conversations(agent.id!, "ann");
   const share = Number(number) / WRITERS;
   let raised = 0;
   const write = async (writer: number) => {

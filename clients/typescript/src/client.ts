@@ -73,7 +73,7 @@ export class Client {
       },
       /** Yield the messages, newest first. */
       list: (query?: Init<"get", typeof V3>["params"]["query"]) =>
-        this.list(V3, { params: { ...params, query: { limit: 100, ...query } } }),
+        this.list(path as typeof V3, { params: { ...params, query: { limit: 100, ...query } } }),
     };
     return { messages };
   }
