@@ -1,9 +1,18 @@
 """An agent record's `nodes` and `nodesSettings`: the conversation flow as a graph (§2.4)."""
 
-from chalicelib.http.wire import Open, OpenWire, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts
+from chalicelib.http.wire import (
+    Open,
+    OpenWire,
+    OptionalFlag,
+    OptionalNumber,
+    OptionalText,
+    OptionalTexts,
+    Settings,
+    present,
+)
 
 
-class ModelOptions(OpenWire):
+class ModelOptions(Settings):
     """A node's language model and its parameters."""
 
     modelId: OptionalText = None
@@ -11,21 +20,21 @@ class ModelOptions(OpenWire):
     maxTokens: OptionalNumber = None
 
 
-class ChildNode(OpenWire):
+class ChildNode(Settings):
     """A graph edge: the target node and its condition."""
 
     nodeId: OptionalText = None
     condition: OptionalText = None
 
 
-class AutoRerouter(OpenWire):
+class AutoRerouter(Settings):
     """A node's `autoRerouter` member."""
 
     enabled: OptionalFlag = None
     level: OptionalNumber = None
 
 
-class NodeKnowledgeBase(OpenWire):
+class NodeKnowledgeBase(Settings):
     """A node's `kb` member."""
 
     enabled: OptionalFlag = None
@@ -34,13 +43,13 @@ class NodeKnowledgeBase(OpenWire):
     smartSearch: OptionalFlag = None
 
 
-class ConditionData(OpenWire):
+class ConditionData(Settings):
     """A node's `conditionData` member."""
 
     condition: OptionalText = None
 
 
-class PreStart(OpenWire):
+class PreStart(Settings):
     """A node's `preStart` member."""
 
     url: OptionalText = None
@@ -51,7 +60,7 @@ class PreStart(OpenWire):
 class Node(OpenWire):
     """An entry in `nodes`. A change is merged into the stored node with the same `id`. A node without `id` is new."""
 
-    id: OptionalText = None
+    id: OptionalText = present()
     name: OptionalText = None
     description: OptionalText = None
     instructions: OptionalText = None
@@ -69,7 +78,7 @@ class Node(OpenWire):
     preStart: PreStart | None = None
 
 
-class SilenceDetection(OpenWire):
+class SilenceDetection(Settings):
     """The `silenceDetection` member of `nodesSettings`."""
 
     enabled: OptionalFlag = None
@@ -77,7 +86,7 @@ class SilenceDetection(OpenWire):
     endCallAfterNPhrases: OptionalNumber = None
 
 
-class SmartEndpointing(OpenWire):
+class SmartEndpointing(Settings):
     """The `smartEndpointing` member of `nodesSettings`."""
 
     enabled: OptionalFlag = None
@@ -87,13 +96,13 @@ class SmartEndpointing(OpenWire):
     onNumberSeconds: OptionalNumber = None
 
 
-class StopSpeakPlan(OpenWire):
+class StopSpeakPlan(Settings):
     """The `stopSpeakPlan` member of `nodesSettings`."""
 
     minWords: OptionalNumber = None
 
 
-class NodesSettings(OpenWire):
+class NodesSettings(Settings):
     """An agent's `nodesSettings` member."""
 
     appendBeforePrompt: OptionalText = None

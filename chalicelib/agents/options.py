@@ -7,7 +7,6 @@ from pydantic import Field
 from chalicelib.http.wire import (
     INTEGRAL_FLOAT_AS_INT,
     SECRET,
-    OpenWire,
     OptionalFlag,
     OptionalNumber,
     OptionalOwnId,
@@ -15,11 +14,12 @@ from chalicelib.http.wire import (
     OptionalSecret,
     OptionalText,
     OptionalTexts,
+    Settings,
 )
 from chalicelib.workspaces.models import MAX_RETENTION_DAYS
 
 
-class KnowledgeBaseModel(OpenWire):
+class KnowledgeBaseModel(Settings):
     """An agent's `vg_kb_llm` member."""
 
     searchMethod: OptionalText = None
@@ -29,33 +29,33 @@ class KnowledgeBaseModel(OpenWire):
     maxTokens: OptionalNumber = None
 
 
-class PhotoappOptions(OpenWire):
+class PhotoappOptions(Settings):
     """An agent's `photoappOptions` member."""
 
     pageId: OptionalOwnId = None
     accessToken: OptionalSecret = None
 
 
-class Flowtool(OpenWire):
+class Flowtool(Settings):
     """An agent's `flowtool` member."""
 
     webhookUrl: OptionalText = None
     webhookSecret: OptionalSecret = None
 
 
-class VfSettings(OpenWire):
+class VfSettings(Settings):
     """An agent's `vfSettings` member."""
 
     enableIgnoreUrlPaths: OptionalFlag = None
 
 
-class VfConfig(OpenWire):
+class VfConfig(Settings):
     """An agent's `vfConfig` member."""
 
     alwaysEnableCardButtons: OptionalFlag = None
 
 
-class VoiceplatformConfig(OpenWire):
+class VoiceplatformConfig(Settings):
     """An agent's `voiceplatformConfig` member."""
 
     syncKbOnSave: OptionalFlag = None
@@ -70,7 +70,7 @@ class VoiceplatformConfig(OpenWire):
     syncTools: OptionalFlag = None
 
 
-class VgOptions(OpenWire):
+class VgOptions(Settings):
     """An agent's `vgOptions` member."""
 
     isLlmStudio: OptionalFlag = None
@@ -81,7 +81,7 @@ class VgOptions(OpenWire):
     handoffTimeout: OptionalNumber = None
 
 
-class UiVoice(OpenWire):
+class UiVoice(Settings):
     """An agent's `ui.voice` member."""
 
     question: OptionalText = None
@@ -89,7 +89,7 @@ class UiVoice(OpenWire):
     dismissBtnLabel: OptionalText = None
 
 
-class Ui(OpenWire):
+class Ui(Settings):
     """An agent's `ui` member."""
 
     bgImageVisible: OptionalFlag = None
@@ -98,7 +98,7 @@ class Ui(OpenWire):
     voice: UiVoice | None = None
 
 
-class Internal(OpenWire):
+class Internal(Settings):
     """An agent's `internal` member."""
 
     accountCreationConfig: OptionalText = None
@@ -107,14 +107,14 @@ class Internal(OpenWire):
     enableSetOnLoad: OptionalFlag = None
 
 
-class Community(OpenWire):
+class Community(Settings):
     """An agent's `community` member."""
 
     channelIds: OptionalOwnIds = None
     webhookUrls: Annotated[OptionalTexts, SECRET] = None  # anyone with the URL can post
 
 
-class Limits(OpenWire):
+class Limits(Settings):
     """The `limits` member of an agent (§8)."""
 
     maxInteractionsPerUserId: OptionalNumber = None
@@ -122,27 +122,27 @@ class Limits(OpenWire):
     maxMonthlyCreditsUsage: OptionalNumber = None
 
 
-class Retention(OpenWire):
+class Retention(Settings):
     """An agent's `retention` member: how long conversations are kept after their last activity."""
 
     days: Annotated[int, Field(ge=1, le=MAX_RETENTION_DAYS), INTEGRAL_FLOAT_AS_INT] | None = None
 
 
-class Advanced(OpenWire):
+class Advanced(Settings):
     """An agent's `advanced` member."""
 
     serverUrl: OptionalText = None
     serverUrlSecret: OptionalSecret = None
 
 
-class FallbackSettings(OpenWire):
+class FallbackSettings(Settings):
     """An agent's `fallbackSettings` member."""
 
     model: OptionalText = None
     creditThreshold: OptionalNumber = None
 
 
-class Marketplace(OpenWire):
+class Marketplace(Settings):
     """An agent's `marketplace` member."""
 
     enabled: OptionalFlag = None

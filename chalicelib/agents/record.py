@@ -25,8 +25,10 @@ from chalicelib.http.wire import (
     PublicNumber,
     PublicText,
     PublicTexts,
+    Settings,
     WireModel,
     find_non_finite,
+    generated,
     read_only,
 )
 from chalicelib.tools.models import NewTool, Tool
@@ -82,7 +84,7 @@ class SharedMembers(OpenWire):
     enableQuickFileUpload: PublicFlag = None
 
 
-class Theme(OpenWire):
+class Theme(Settings):
     """`customThemeJSONString` in the v2 form."""
 
     themeType: PublicText = None
@@ -115,12 +117,12 @@ class AgentV3(SharedMembers):
     """An agent in the v3 form (§2.4)."""
 
     # Identity and status
-    ownerID: OptionalText = read_only()
-    ID: OptionalText = read_only()
-    id: OptionalText = read_only()
+    ownerID: OptionalText = generated()
+    ID: OptionalText = generated()
+    id: OptionalText = generated()
     storageID: OptionalOwnId = None
-    createdAtUNIX: OptionalNumber = read_only()
-    lastModified: OptionalNumber = read_only()
+    createdAtUNIX: OptionalNumber = generated()
+    lastModified: OptionalNumber = generated()
     disabled: OptionalFlag = None
     isDeployed: OptionalFlag = None
     deployed: OptionalFlag = None
@@ -208,6 +210,9 @@ class AgentV3(SharedMembers):
 
 class NewAgent(AgentV3):
     """A new agent, and the `tools` that are created with it."""
+
+    # A template is returned in the form in which it is imported.
+    has_one_form = True
 
     tools: list[NewTool] | None = None  # type: ignore[assignment]
 

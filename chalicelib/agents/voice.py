@@ -3,30 +3,30 @@
 from chalicelib.http.wire import (
     Open,
     OpenSecret,
-    OpenWire,
     OptionalFlag,
     OptionalNumber,
     OptionalSecret,
     OptionalText,
     OptionalTexts,
+    Settings,
 )
 
 
-class SpeechFormat(OpenWire):
+class SpeechFormat(Settings):
     """The `transcriber.speechConfig` member of `voiceConfig`."""
 
     format: OptionalText = None
     sampleRate: OptionalNumber = None
 
 
-class TranscriberInternal(OpenWire):
+class TranscriberInternal(Settings):
     """The `transcriber.internal` member of `voiceConfig`."""
 
     inputAudioStream: Open = None
     debug: OptionalFlag = None
 
 
-class TranscriberA(OpenWire):
+class TranscriberA(Settings):
     """The `transcriber.platformSpecific.transcriberA` member of `voiceConfig`."""
 
     keywords: OptionalTexts = None
@@ -38,20 +38,20 @@ class TranscriberA(OpenWire):
     no_delay: OptionalFlag = None
 
 
-class TranscriberB(OpenWire):
+class TranscriberB(Settings):
     """The `transcriber.platformSpecific.transcriberB` member of `voiceConfig`."""
 
     modelId: OptionalText = None
 
 
-class TranscriberPlatforms(OpenWire):
+class TranscriberPlatforms(Settings):
     """The `transcriber.platformSpecific` member of `voiceConfig`."""
 
     transcriberA: TranscriberA | None = None
     transcriberB: TranscriberB | None = None
 
 
-class Transcriber(OpenWire):
+class Transcriber(Settings):
     """The `transcriber` member of `voiceConfig`: speech to text."""
 
     speechConfig: SpeechFormat | None = None
@@ -67,14 +67,14 @@ class Transcriber(OpenWire):
     platformSpecific: TranscriberPlatforms | None = None
 
 
-class WordReplacement(OpenWire):
+class WordReplacement(Settings):
     """An entry in `speechGen.wordsReplacements`."""
 
     word: OptionalText = None
     replacement: OptionalText = None
 
 
-class SpeechA(OpenWire):
+class SpeechA(Settings):
     """The `speechGen.platformSpecific.speechA` member of `voiceConfig`."""
 
     stability: OptionalNumber = None
@@ -84,20 +84,20 @@ class SpeechA(OpenWire):
     style: OptionalNumber = None
 
 
-class SpeechB(OpenWire):
+class SpeechB(Settings):
     """The `speechGen.platformSpecific.speechB` member of `voiceConfig`."""
 
     voiceId: OptionalText = None
 
 
-class SpeechPlatforms(OpenWire):
+class SpeechPlatforms(Settings):
     """The `speechGen.platformSpecific` member of `voiceConfig`."""
 
     speechA: SpeechA | None = None
     speechB: SpeechB | None = None
 
 
-class AudioFormat(OpenWire):
+class AudioFormat(Settings):
     """The `speechGen.internal.audioConfig` member of `voiceConfig`."""
 
     format: OptionalText = None
@@ -105,7 +105,7 @@ class AudioFormat(OpenWire):
     channels: OptionalNumber = None
 
 
-class SpeechInternal(OpenWire):
+class SpeechInternal(Settings):
     """The `speechGen.internal` member of `voiceConfig`."""
 
     inputTextStream: Open = None
@@ -113,7 +113,7 @@ class SpeechInternal(OpenWire):
     emitOnComplete: OptionalFlag = None
 
 
-class SpeechGeneration(OpenWire):
+class SpeechGeneration(Settings):
     """The `speechGen` member of `voiceConfig`: text to speech."""
 
     highAudioQuality: OptionalFlag = None
@@ -134,7 +134,7 @@ class SpeechGeneration(OpenWire):
     internal: SpeechInternal | None = None
 
 
-class CallConfig(OpenWire):
+class CallConfig(Settings):
     """The `config` member of `voiceConfig`."""
 
     recordAudio: OptionalFlag = None
@@ -144,7 +144,7 @@ class CallConfig(OpenWire):
     firstOutputChunkUNIXMs: OptionalNumber = None
 
 
-class VoiceConfig(OpenWire):
+class VoiceConfig(Settings):
     """An agent's `voiceConfig` member."""
 
     transcriber: Transcriber | None = None

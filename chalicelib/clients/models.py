@@ -12,7 +12,7 @@ from chalicelib.http.wire import (
     OptionalText,
     OptionalTexts,
     WireModel,
-    read_only,
+    generated,
     require_visible,
 )
 
@@ -27,6 +27,8 @@ Password = Annotated[
 class NotificationsSettings(WireModel):
     """A client's `notificationsSettings` member."""
 
+    has_one_form = True
+
     notifyThrough: OptionalText = None
     notifyIf: OptionalText = None
 
@@ -34,9 +36,9 @@ class NotificationsSettings(WireModel):
 class Client(WireModel):
     """A client, who signs in to the dashboard with `email` and `dashboardPassword`."""
 
-    ID: OptionalText = read_only()
-    ownerID: OptionalText = read_only()
-    orgUsers: list[Open] | None = read_only()
+    ID: OptionalText = generated()
+    ownerID: OptionalText = generated()
+    orgUsers: list[Open] | None = generated()
     orgId: OptionalText = None
     name: OptionalText = None
     squarePhotoURL: OptionalText = None

@@ -8,6 +8,7 @@ from typing_extensions import TypeAliasType, TypedDict  # before Python 3.12, py
 from chalicelib.agents.record import AgentV2
 from chalicelib.http.wire import (
     INTEGRAL_FLOAT_AS_INT,
+    PRESENT,
     PUBLIC,
     SECRET,
     STRICT,
@@ -23,7 +24,9 @@ from chalicelib.http.wire import (
     PublicNumber,
     PublicText,
     WireModel,
+    generated,
     omitted,
+    present,
     read_only,
 )
 
@@ -31,10 +34,10 @@ from chalicelib.http.wire import (
 # because a transcript can contain thousands of them, and a dictionary costs about half as much.
 _OPEN = ConfigDict({**STRICT, "extra": "allow"})
 
-Message = TypedDict(
-    "Message",
+TurnMessage = TypedDict(
+    "TurnMessage",
     {
-        "mid": OptionalText,
+        "mid": Annotated[OptionalText, PRESENT],
         "from": OptionalText,
         "type": OptionalText,
         "item": OpenObject | None,
@@ -43,7 +46,15 @@ Message = TypedDict(
     },
     total=False,
 )
-"""A message (§2.7). `mid` is its id, which the service generates if it is missing."""
+"""The message in a turn of a response (§2.7). Without `from` or `ts`, the turn's value applies."""
+
+
+class Message(TurnMessage, total=False):
+    """A message (§2.7). `mid` is its id, which the service generates if it is missing."""
+
+    item: Annotated[OpenObject | None, PRESENT]
+    ts: Annotated[OptionalNumber, PRESENT]
+
 
 # Only the first invalid message or turn is reported, because a request can contain tens of thousands of them.
 _Messages = Annotated[list[Message], Field(fail_fast=True)]
@@ -60,10 +71,12 @@ _MessagesNumber = Annotated[
 TurnIn = TypedDict("TurnIn", {"from": OptionalText, "messages": _Messages | None, "ts": OptionalNumber}, total=False)
 """A turn in a request (§2.7). `ts` defaults to the time of the write."""
 
-TurnOut = TypedDict("TurnOut", {"from": OptionalText, "messages": Message, "ts": OptionalNumber}, total=False)
+TurnOut = TypedDict(
+    "TurnOut", {"from": OptionalText, "messages": TurnMessage, "ts": Annotated[OptionalNumber, PRESENT]}, total=False
+)
 """A turn in a response (§2.7). It has at most one message."""
 
-for _open in (Message, TurnIn, TurnOut):
+for _open in (Message, TurnIn, TurnMessage, TurnOut):
     with_config(_OPEN)(_open)
     _open.__extra_items__ = Open  # type: ignore[union-attr]  # mypy does not know `extra_items=Open`
 
@@ -76,7 +89,7 @@ Labels = TypeAliasType("Labels", Annotated[dict[_LabelName, _LabelValue], Field(
 class ConvoMeta(WireModel):
     """Conversation metadata (§2.6). Counters and times that the service maintains are read-only."""
 
-    ID: PublicText = read_only()
+    ID: PublicText = generated()
     userID: PublicText = None
     userName: PublicText = None
     userEmail: PublicText = None
@@ -103,7 +116,11 @@ class ConvoMeta(WireModel):
 class ConvoMetaV3(ConvoMeta):
     """Conversation metadata in the v3 form, which adds the agent, the title and the newest message."""
 
-    agentId: OptionalText = read_only()
+    agentId: OptionalText = generated()
+    messagesNum: PublicNumber = generated()
+    interactionsNum: PublicNumber = generated()
+    ts: PublicNumber = present()
+    lastModified: PublicNumber = generated()
     title: OptionalText = None
     lastMessage: OptionalText = read_only()
 

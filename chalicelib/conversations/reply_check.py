@@ -10,7 +10,7 @@ from chalicelib.storage import Document
 class ReplyRejected(errors.Conflict):
     """The conversation does not allow the reply. `conversation` saves the author another read.
 
-    It is `{state, chatAssignedTo, newest: {mid, from, ts}}`. Unknown values are None.
+    It is `{state, chatAssignedTo, newest: {mid, from, ts}}`. An unknown `from` is absent, and other values are None.
     """
 
     def __init__(self, conversation: Document) -> None:
@@ -49,7 +49,7 @@ def require_turn(in_reply_to: str | None, row: store.ConversationRow | None, sta
     if in_reply_to is None:
         return
     newest = next(transcript.newest_messages(row, state), None) if row else None
-    shown = newest and {name: newest.get(name) for name in ("mid", "from", "ts")}
+    shown = newest and {name: newest[name] for name in ("mid", "from", "ts") if name in newest}
     conversation = {**render_status(state.metadata), "newest": shown}
     if conversation["state"] == store.WITH_PERSON:
         raise HumanChatting(conversation)

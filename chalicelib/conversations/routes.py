@@ -95,7 +95,8 @@ def create_conversation(agent_id: str) -> Response:
     state = State({**state.metadata, **counts, **members}, state.turns)
     days = retention.days_of(workspace_id, agents.read_eventually(workspace_id, agent_id).open())
     row = store.create(workspace_id, agent_id, conversation_id, state, days=days)
-    created = {"id": conversation_id, "title": members.get("title"), "createdAt": clock.iso(now)}
+    title = {"title": members["title"]} if "title" in members else {}
+    created = {"id": conversation_id, **title, "createdAt": clock.iso(now)}
     return etag.tagged(responses.success("Conversation created successfully", created), row)
 
 

@@ -34,6 +34,8 @@ MAX_BODY_VALUES = 160_000
 # because an empty message takes only three bytes in a request.
 MAX_MESSAGES = 30_000
 _LAST_MESSAGE = 200  # maximum characters of `lastMessage`, so that most metadata fits into the index
+# Members of turns and messages that are omitted instead of null.
+_OPTIONAL = frozenset({"from", "type", "item", "delay", "ts", "messages"})
 NO_TURNS = b"[]"
 
 
@@ -139,7 +141,7 @@ def to_response_form(turns: list[Any], now: int) -> list[Document]:
     response_turns: list[Document] = []
     size = 0
     for turn in turns:
-        messages = turn.get("messages") or []
+        turn, messages = _without_null(turn), turn.get("messages") or []
         ts = now if turn.get("ts") is None else turn["ts"]
         # `messages` and `ts` come last, as in the wire models, so a turn that is sent back unchanged has the same text.
         rest = {name: value for name, value in turn.items() if name not in ("messages", "ts")}
@@ -154,12 +156,20 @@ def to_response_form(turns: list[Any], now: int) -> list[Document]:
             if message["mid"] in mids:
                 raise errors.Invalid.member(_second_path(turns, message["mid"]), "is duplicated")
             mids.add(message["mid"])
+            message = _without_null(message)
             response_turns.append(
                 {**rest, "messages": message, "ts": ts if message.get("ts") is None else message["ts"]}
             )
         if not messages:
             response_turns.append({**rest, "ts": ts})
     return response_turns
+
+
+def _without_null(members: Document) -> Document:
+    """Return a turn or a message without the optional members that are null. Unknown members may be null."""
+    if None not in members.values():
+        return members
+    return {name: value for name, value in members.items() if value is not None or name not in _OPTIONAL}
 
 
 def _second_path(turns: list[Any], mid: str) -> str:

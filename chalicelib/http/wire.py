@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -117,9 +117,24 @@ STRICT = ConfigDict(
 )
 
 
+# A member that every response contains, although requests may omit it.
+PRESENT_MARK = "x-present"
+PRESENT = Field(json_schema_extra={PRESENT_MARK: True})
+
+
+def present() -> Any:
+    """Return the field for a member that every response contains, although requests may omit it."""
+    return Field(default=None, json_schema_extra={PRESENT_MARK: True})
+
+
 def read_only() -> Any:
     """Return the field for a member that the service sets. Requests may contain the member, but it is ignored."""
     return Field(default=None, json_schema_extra={"readOnly": True})
+
+
+def generated() -> Any:
+    """Return the field for a member that the service sets and that every response contains."""
+    return Field(default=None, json_schema_extra={"readOnly": True, PRESENT_MARK: True})
 
 
 def omitted(**options: Any) -> Any:
@@ -130,6 +145,8 @@ def omitted(**options: Any) -> Any:
 class WireModel(BaseModel):
     """A JSON object in the API."""
 
+    # Whether the OpenAPI document describes the model in responses as in requests.
+    has_one_form: ClassVar[bool] = False
     model_config = STRICT
 
     def __repr_args__(self) -> Any:
@@ -167,6 +184,12 @@ class OpenWire(WireModel):
 
     model_config = ConfigDict({**STRICT, "extra": "allow"})
     __pydantic_extra__: dict[str, Open] = Field(init=False)
+
+
+class Settings(OpenWire):
+    """Optional settings inside a record. The OpenAPI document allows null in responses, too, to share the schema."""
+
+    has_one_form = True
 
 
 Location = tuple[int | str, ...]

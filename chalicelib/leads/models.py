@@ -4,7 +4,7 @@ from typing import Literal
 
 from typing_extensions import TypeAliasType
 
-from chalicelib.http.wire import Identifier, OptionalNumber, OptionalText, WireModel, read_only
+from chalicelib.http.wire import Identifier, OptionalNumber, OptionalText, WireModel, generated, present, read_only
 
 LeadChannel = TypeAliasType(
     "LeadChannel",
@@ -18,14 +18,14 @@ LeadChannel = TypeAliasType(
 class Lead(WireModel):
     """A lead. `agentName` is the agent's title at the time of capture."""
 
-    id: OptionalText = read_only()
+    id: OptionalText = generated()
     agentId: Identifier
     agentName: OptionalText = read_only()
     name: OptionalText = None
     email: OptionalText = None
     phone: OptionalText = None
-    channel: LeadChannel | None = None
-    createdAt: OptionalNumber = read_only()
+    channel: LeadChannel | None = present()
+    createdAt: OptionalNumber = generated()
 
 
 class LeadChange(Lead):

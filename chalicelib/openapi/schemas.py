@@ -1,21 +1,22 @@
 """Component schemas in JSON Schema 2020-12, which pydantic generates from the wire models.
 
-A record has one component for both requests and responses, so that a client can send back a record unchanged. In
-requests, `null` clears a member. Responses omit cleared members.
+In requests, most members are optional, and `null` clears them. In responses, members that are always present are
+required, and others are absent instead of null. If a model has both forms, `<name>Input` is the form in requests.
 """
 
 import json
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
 from chalicelib import extensions
+from chalicelib.http.wire import PRESENT_MARK
 from chalicelib.openapi.text import without_sections
 
 Schema = dict[str, Any]
@@ -39,7 +40,7 @@ class Schemas(NamedTuple):
     """The components by name, and each type's schema by the key passed to `build`."""
 
     components: dict[str, Schema]
-    by_key: dict[Hashable, Schema]
+    by_key: dict[tuple[str, str], Schema]
 
 
 def reference(name: str) -> Schema:
@@ -58,13 +59,26 @@ def references(node: Any) -> Iterator[str]:
             yield from references(element)
 
 
-def build(types: Mapping[Hashable, Any]) -> Schemas:
-    """Return these types' schemas."""
-    adapters = [(key, "validation", TypeAdapter(kind)) for key, kind in types.items()]
-    schemas, shared = TypeAdapter.json_schemas(adapters, ref_template=_PREFIX + "{model}", schema_generator=_Generator)  # type: ignore[arg-type]
-    definitions = shared.get("$defs", {})
+def build(types: Mapping[tuple[str, str], Any]) -> Schemas:
+    """Return these types' schemas. A key contains a view's name and a place: `body` or `response`."""
+    modes = {key: _mode(key[1], kind) for key, kind in types.items()}
+    adapters = [(key, modes[key], TypeAdapter(kind)) for key, kind in types.items()]
+    schemas, shared = TypeAdapter.json_schemas(adapters, ref_template=_PREFIX + "{model}", schema_generator=_Generator)
+    definitions = _renamed(shared.get("$defs", {}))
     components = {name: _describe(name, definitions[name]) for name in sorted(definitions)}
-    return Schemas(components, {key: schemas[key, "validation"] for key in types})
+    return Schemas(components, {key: _renamed(schemas[key, modes[key]]) for key in types})
+
+
+def _mode(place: str, kind: Any) -> JsonSchemaMode:
+    """Return pydantic's mode for a type, such as `list[models.Tool]`."""
+    (model,) = get_args(kind) or (kind,)
+    return "validation" if place == "body" or getattr(model, "has_one_form", False) else "serialization"
+
+
+def _renamed(schemas: Schema) -> Schema:
+    """Replace pydantic's names for the two forms of a model, such as `Tool-Input` and `Tool-Output`."""
+    renamed: Schema = json.loads(json.dumps(schemas).replace('-Input"', 'Input"').replace('-Output"', '"'))
+    return renamed
 
 
 def inline(kind: Any) -> Schema:
@@ -87,12 +101,37 @@ class _Generator(GenerateJsonSchema):
         # Milliseconds need 64 bits, but some client generators use 32 bits by default.
         return {**super().int_schema(schema), "format": "int64"}
 
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        is_of_response = self.mode == "serialization" and not schema["cls"].has_one_form
+        return _form(super().model_schema(schema), is_of_response=is_of_response)
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        return _form(super().typed_dict_schema(schema), is_of_response=self.mode == "serialization")
+
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         # This is equivalent to pydantic's `anyOf`, but viewers display `"type": ["string", "null"]` on one line.
         inner = self.generate_inner(schema["schema"])
         if not isinstance(inner.get("type"), str):
             return {"anyOf": [inner, {"type": "null"}]}
         return {**inner, "type": [inner["type"], "null"]}
+
+
+def _form(schema: Schema, *, is_of_response: bool) -> Schema:
+    """Return an object's schema in requests, or in responses, which omit members without a value."""
+    properties = {name: {**member} for name, member in schema.get("properties", {}).items()}
+    present = [name for name, member in properties.items() if member.pop(PRESENT_MARK, False)]
+    if not is_of_response or not properties:
+        return {**schema, "properties": properties} if properties else schema
+    required = schema.get("required", ())
+    properties = {name: one if name in required else _without_null(one) for name, one in properties.items()}
+    return {**schema, "properties": properties, "required": [*required, *present]}
+
+
+def _without_null(schema: Schema) -> Schema:
+    """Return the schema of a type without null, which `nullable_schema` added."""
+    if isinstance(schema.get("type"), list):
+        return {**schema, "type": schema["type"][0]}
+    return {**schema.get("anyOf", ({},))[0], **{key: value for key, value in schema.items() if key != "anyOf"}}
 
 
 def _describe(name: str, definition: Schema) -> Schema:
@@ -103,7 +142,7 @@ def _describe(name: str, definition: Schema) -> Schema:
     if description := without_sections(definition.get("description", "")):
         schema["description"] = description
     if "properties" in schema:
-        notes, properties = notes_of(name), schema["properties"]
+        notes, properties = notes_of(name.removesuffix("Input")), schema["properties"]
         schema["properties"] = {
             member: _annotate(member, inner, notes.get(member, {})) for member, inner in properties.items()
         }

@@ -5,7 +5,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from chalicelib.http.wire import OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, WireModel, read_only
+from chalicelib.http.wire import (
+    OptionalFlag,
+    OptionalNumber,
+    OptionalText,
+    OptionalTexts,
+    WireModel,
+    generated,
+    present,
+)
 
 DashboardLayout = TypeAliasType("DashboardLayout", Literal["vertical", "horizontal"])
 
@@ -13,8 +21,8 @@ DashboardLayout = TypeAliasType("DashboardLayout", Literal["vertical", "horizont
 class Organisation(WireModel):
     """An organisation: a group of agents (`widgetIDs`) and admins (`adminIDs`)."""
 
-    ID: OptionalText = read_only()
-    userId: OptionalText = read_only()
+    ID: OptionalText = generated()
+    userId: OptionalText = generated()
     name: str
     preferredLanguage: Annotated[str, Field(pattern="^[a-z]{2}$")] | None = None
     squarePhotoURL: OptionalText = None
@@ -23,7 +31,7 @@ class Organisation(WireModel):
     canSelfEdit: OptionalFlag = None
     disallowAnyTags: OptionalFlag = None
     dashboardLayout: DashboardLayout | None = None
-    lastModified: OptionalNumber = None
+    lastModified: OptionalNumber = present()
 
 
 class OrganisationIn(WireModel):

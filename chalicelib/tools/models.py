@@ -14,7 +14,9 @@ from chalicelib.http.wire import (
     OptionalText,
     OptionalTexts,
     WireModel,
+    generated,
     omitted,
+    present,
     read_only,
     require_visible,
 )
@@ -26,7 +28,7 @@ _WithIn = create_model("_WithIn", __base__=WireModel, **{"in": (OptionalText, No
 class ToolField(_WithIn):  # type: ignore[misc,valid-type]
     """A parameter of a tool call; `in` is its place in the request. The service generates a missing `id` (§2.3)."""
 
-    id: OptionalOwnId = None
+    id: OptionalOwnId = present()
     type: OptionalText = None
     # These values are secret, because they may authorise the call if they are sent in a header.
     value: OpenSecret = None
@@ -48,22 +50,22 @@ ToolName = Annotated[str, AfterValidator(require_visible), Field(json_schema_ext
 class Tool(WireModel):
     """A tool (§2.2). Read-only members are accepted in requests and ignored."""
 
-    id: OptionalText = read_only()
+    id: OptionalText = generated()
     isDefault: OptionalFlag = None
     method: OptionalText = None
-    name: OptionalText = None
+    name: OptionalText = present()
     description: OptionalText = None
     serverUrl: OptionalText = None
     serverUrlSecret: OptionalSecret = None
-    createdAt: OptionalText = read_only()
-    updatedAt: OptionalText = read_only()
+    createdAt: OptionalText = generated()
+    updatedAt: OptionalText = generated()
     disabled: OptionalFlag = None
     isVoiceplatformTool: OptionalFlag = None
     voiceplatformId: OptionalOwnId = None
     isGlobal: OptionalFlag = None
     variablesIds: OptionalOwnIds = None
-    agentId: OptionalText = read_only()
-    userId: OptionalText = read_only()
+    agentId: OptionalText = generated()
+    userId: OptionalText = generated()
     backchannellingPhrases: OptionalTexts = read_only()
     fields: list[ToolField] | None = None
     channels: OptionalTexts = None

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from infra.client.schemas import Schema, Types, class_name
+from infra.client.schemas import INPUT, Schema, Types, class_name
 
-# Members in every response, like read-only ids. Requests share their schemas, so the document allows null.
-_PRESENT = {"Message": {"mid", "item", "ts"}}
 _IMPORTS = ("from __future__ import annotations", "")
 # Members that `verify_webhook` adds to each event.
 _ENVELOPE = '''
@@ -23,7 +21,8 @@ def models(types: Types, names: set[str], document: Schema) -> str:
     lines = ['"""The records of the service."""', "", *_IMPORTS, "from typing import Any, Literal", ""]
     lines += ["from ._records import Record, member", ""]
     bodies = [item["post"]["requestBody"] for item in document["webhooks"].values()]
-    used = _with_contained(types, {*names, *_references(bodies)})
+    reached = _with_contained(types, {*names, *_references(bodies)})
+    used = {name for name in reached if name.removesuffix(INPUT) not in reached - {name}}
     for name in sorted(used):
         if "enum" in types.schemas[name]:
             lines += [f"{class_name(name)} = Literal[{', '.join(map(repr, types.schemas[name]['enum']))}]"]
@@ -91,17 +90,15 @@ def record(types: Types, name: str, schema: Schema, prefix: str = "") -> list[st
     """Return the lines of a record's class."""
     description = schema.get("description", f"The record `{name}` of the API.")
     lines = ["", "", f"class {name}(Record):", f'    """{description}"""', ""]
+    sent = next((one for key, one in types.schemas.items() if key.endswith(INPUT) and class_name(key) == name), schema)
     for python, wire in types.members(schema).items():
         value = schema["properties"][wire]
         annotation = types.annotation(value, prefix)
-        is_required = wire in schema.get("required", ())
-        if wire in _PRESENT.get(name, ()) or (python == "id" and value.get("readOnly")):
-            annotation = annotation.removesuffix(" | None")
-        elif not is_required and annotation != "Any" and "None" not in annotation:
+        if wire not in schema.get("required", ()) and annotation != "Any" and "None" not in annotation:
             annotation += " | None"
         options = [f'"{wire}"', *([f'record="{prefix}{types.record(value)}"'] if types.record(value) else [])]
         options += ["secret=True"] if value.get("x-secret") or wire == "workspaceSecret" else []
-        options += [] if is_required else ["default=None"]
+        options += [] if wire in sent.get("required", ()) else ["default=None"]
         lines += [f"    {python}: {annotation} = member({', '.join(options)})"]
         lines += [f'    """{_text(value["description"])}"""'] if "description" in value else []
     return lines

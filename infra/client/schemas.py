@@ -11,6 +11,8 @@ _OBJECT = "dict[str, Any]"
 # Abbreviations that the general rule would split in a wrong place.
 _ABBREVIATIONS = {"IDs": "Ids", "LLm": "Llm", "UIhand": "UiHand"}
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Ends the name of a model's form in requests, if it differs from the form in responses.
+INPUT = "Input"
 # Names of classes for schemas that the API's two versions tell apart.
 _CLASSES = {"AgentV3": "Agent", "ConvoMetaV3": "Conversation"}
 
@@ -24,8 +26,8 @@ def snake_case(name: str) -> str:
 
 
 def class_name(reference: str) -> str:
-    """Return the class for a schema's name or reference."""
-    name = reference.rsplit("/", 1)[-1]
+    """Return the class for a schema's name or reference. Both forms of a model have the same class."""
+    name = reference.rsplit("/", 1)[-1].removesuffix(INPUT)
     return _CLASSES.get(name, name)
 
 

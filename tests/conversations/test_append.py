@@ -163,10 +163,17 @@ def test_the_turns_of_a_conversation_stay_readable(api: Api) -> None:
     assert mids(api) == ["0", "1", "3"]
 
 
+def test_every_message_has_an_id_an_item_and_a_time(api: Api) -> None:
+    (added,) = api.post(EDGE, {"messages": [{"from": None, "item": None}]}).data
+    assert added.keys() == {"mid", "item", "ts"}
+    assert added["item"] == {}
+    assert api.get(V3).data == [added]
+
+
 def test_replacing_and_deleting_messages(api: Api) -> None:
     api.post(EDGE, {"messages": [message("a"), message("b")]})
     replaced = api.patch(V3, {"messages": [message("b", ts=1), {"from": "bot", "ts": 2}]})
     made = replaced.data[1]["mid"]
-    assert replaced.data == [message("b", ts=1), {"mid": made, "from": "bot", "ts": 2}]
+    assert replaced.data == [message("b", ts=1), {"mid": made, "from": "bot", "item": {}, "ts": 2}]
     assert api.delete(f"{V3}/b").status == 200
     assert mids(api) == [made]

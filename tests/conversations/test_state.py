@@ -86,6 +86,12 @@ def test_other_members_of_a_turn_are_kept() -> None:
     assert answered["channel"] == "x"
 
 
+def test_optional_members_are_omitted_instead_of_null() -> None:
+    sent = turn({"mid": "a", "from": None, "type": None, "item": None, "delay": None, "ts": None, "own": None}, ts=5)
+    (answered,) = turns_of(apply_change(empty_state("c"), change(turns=[{**sent, "from": None}]), NOW))
+    assert answered == {"messages": {"mid": "a", "own": None}, "ts": 5}
+
+
 def test_a_turn_without_messages_is_kept() -> None:
     answered = turns_of(apply_change(empty_state("c"), change(turns=[{"from": "bot", "ts": 5}]), NOW))
     assert answered == [{"from": "bot", "ts": 5}]

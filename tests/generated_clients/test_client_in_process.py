@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import cycle, repeat
-from typing import Any
+from typing import Any, Literal, get_origin
 
 import httpx
 import pytest
@@ -59,6 +59,15 @@ def client(connect: Connect) -> Any:
 def agent(client: Any) -> Any:
     """Return a new agent."""
     return client.agents.create(title="Support")
+
+
+def test_the_client_has_at_most_160_models(cams: Any) -> None:
+    """Models are the classes and enumerations in `models`. Both forms of a record are one class."""
+    names = {name for name, one in vars(cams.models).items() if inspect.isclass(one) or get_origin(one) is Literal}
+    models = names - {"Any", "Literal", "Record"}
+    assert {"Agent", "Message", "Platform"} < models
+    assert not [name for name in models if name.endswith("Input")]
+    assert len(models) <= 160
 
 
 def stale() -> httpx.Response:

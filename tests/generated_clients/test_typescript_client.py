@@ -124,6 +124,10 @@ def test_the_client_takes_the_tour(programs: Path, run: Run) -> None:  # noqa: F
     ran("node", "built/tour.js", cwd=programs, **settings(run))
 
 
+def test_eight_operations_need_no_checks(programs: Path, run: Run) -> None:  # noqa: F811
+    ran("node", "built/eight_operations.js", cwd=programs, **settings(run))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("creations",), ("appends", "60"), pytest.param(("appends", "1000"), marks=pytest.mark.long)],

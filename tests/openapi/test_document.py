@@ -243,8 +243,18 @@ def test_read_only_members_are_marked_in_requests_and_answers() -> None:
     assert marked == {"id", "createdAt", "updatedAt", "agentId", "userId", "backchannellingPhrases"}
 
 
-def test_null_is_allowed_in_a_record_that_requests_contain() -> None:
-    assert broken_rules({"$ref": "#/components/schemas/Tool"}, {"description": None}) == []
+def test_null_is_allowed_in_requests_but_not_in_responses() -> None:
+    assert broken_rules({"$ref": "#/components/schemas/ToolUpdate"}, {"description": None}) == []
+    assert "$.description: None is not of type 'string'" in broken_rules(
+        {"$ref": "#/components/schemas/Tool"}, {"description": None}
+    )
+
+
+def test_a_request_may_omit_members_that_every_response_contains() -> None:
+    components = document()["components"]["schemas"]
+    assert {"mid", "item", "ts"} <= {*components["Message"]["required"]}
+    assert "required" not in components["MessageInput"]
+    assert components["MessageInput"]["properties"].keys() == components["Message"]["properties"].keys()
 
 
 def test_only_documented_members_are_null_in_answers() -> None:
@@ -254,7 +264,7 @@ def test_only_documented_members_are_null_in_answers() -> None:
 
 
 def test_a_number_accepts_no_boolean_and_no_string() -> None:
-    schema = {"$ref": "#/components/schemas/AgentV3"}
+    schema = {"$ref": "#/components/schemas/AgentV3Input"}
     assert broken_rules(schema, {"messagesLimit": 3}) == broken_rules(schema, {"messagesLimit": 3.5}) == []
     assert all(broken_rules(schema, {"messagesLimit": value}) for value in (True, "3"))
 

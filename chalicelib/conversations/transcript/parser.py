@@ -65,10 +65,11 @@ def first_messages(beginning: bytes) -> list[Document]:
 
 
 def message_of_turn(turn: Document) -> Document:
-    """Return a turn's message for a flat list. Its `from` and `ts` default to the turn's values."""
+    """Return a turn's message for a flat list. `item` defaults to `{}`, `from` and `ts` to the turn's values."""
     message: Document = turn["messages"]
-    of_turn = {name: turn.get(name) for name in ("from", "ts") if message.get(name) is None}
-    return {**message, **{name: value for name, value in of_turn.items() if value is not None}}
+    defaults: Document = {"from": turn.get("from"), "item": {}, "ts": turn.get("ts")}
+    missing = {name: value for name, value in defaults.items() if message.get(name) is None and value is not None}
+    return {**message, **missing}
 
 
 def newest_messages(parts: Iterable[bytes]) -> Iterator[Document]:

@@ -40,7 +40,7 @@ def clone_agent(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/template", methods=["GET"])
-@Operation(data="models.Template", warns=True, raises=(errors.NotFound, errors.TooLarge), tag="agents")
+@Operation(data="models.NewAgent", warns=True, raises=(errors.NotFound, errors.TooLarge), tag="agents")
 def read_template(agent_id: str) -> Response:
     """Read an agent and its tools without secrets or ids, for `POST /v3/agents/import`.
 

@@ -11,7 +11,7 @@ from typing import Any
 from chalicelib import errors, ids
 from chalicelib.agents import forms, store
 from chalicelib.extensions.copies import copies
-from chalicelib.extensions.copies.models import AgentV3, Template
+from chalicelib.extensions.copies.models import AgentV3, NewAgent
 from chalicelib.http import projections
 from chalicelib.http.wire import Location, WireModel, marked, read_only_members
 from chalicelib.storage import Document
@@ -37,14 +37,14 @@ def omitted(agent: Document) -> Iterator[Location]:
     return _find_undeclared(AgentV3, agent)
 
 
-def members(template: Template) -> Document:
+def members(template: NewAgent) -> Document:
     """Return the agent members that a template contains, without its tools. Raise Invalid for v2 members."""
     document = forms.merge_v3({}, template, "template")
     document.pop("tools", None)
     return document
 
 
-def create(workspace_id: str, document: Document, template: Template) -> copies.Copy:
+def create(workspace_id: str, document: Document, template: NewAgent) -> copies.Copy:
     """Stage an agent with this document and the template's tools.
 
     No member gets a default value, so the agent's template equals the imported template. Raise Invalid for a reference

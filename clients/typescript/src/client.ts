@@ -20,7 +20,7 @@ type List = { [P in Path<"get">]: Item<P> extends never ? never : P }[Path<"get"
 
 const EDGE = "/agents/{agent_id}/interact/{user_id}/messages";
 const V3 = "/v3/agents/{agent_id}/convos/{convo_id}/messages";
-type Message = components["schemas"]["Message"];
+type Message = components["schemas"]["MessageInput"];
 type Append = Omit<Init<"post", typeof V3>["body"], "messages"> & { from?: string };
 
 /** `apiKey` and `url` default to the environment variables `CAMS_API_KEY` and `CAMS_URL`. */

@@ -62,8 +62,22 @@ def cost_values(api: Api) -> dict[str, str]:
 
 def populate(workspace_id: str, ids: Mapping[str, str], mark: str) -> None:
     """Store an earlier version of the agent and the tool with these ids."""
-    agent = {"title": f"{mark} before", "description": mark, "chatappToken": f"{mark} secret"}
-    tool = {"name": f"{mark} before", "method": "GET", "serverUrlSecret": f"{mark} secret"}
+    agent = {
+        "createdAtUNIX": NOW,
+        "lastModified": NOW,
+        "title": f"{mark} before",
+        "description": mark,
+        "chatappToken": f"{mark} secret",
+    }
+    tool = {
+        "createdAt": clock.iso(NOW),
+        "updatedAt": clock.iso(NOW),
+        "agentId": mark,
+        "userId": workspace_id,
+        "name": f"{mark} before",
+        "method": "GET",
+        "serverUrlSecret": f"{mark} secret",
+    }
     for resource, variable, document in (("agents", "agent_id", agent), ("tools", "tool_id", tool)):
         if variable in ids:
             _keep_version(workspace_id, resource, ids[variable], document)

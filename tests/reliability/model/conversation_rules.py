@@ -84,7 +84,8 @@ class ConversationRules(CopyRules):
             now = self.seconds()
             counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
             record.document = {"metadata": {**counts, **forms.merged({}, content)}, "turns": []}
-            created = {"id": MADE, "title": content.get("title"), "createdAt": clock.iso(now)}
+            title = {} if content.get("title") is None else {"title": content["title"]}
+            created = {"id": MADE, **title, "createdAt": clock.iso(now)}
             return Expected(success("Conversation created successfully", created), record)
 
         body = {"conversation": content}

@@ -96,14 +96,20 @@ def answer_turns(turns: list[Document], now: int, ids: Ids) -> list[Document]:
     answer = []
     equal_messages: Counter[str] = Counter()
     for turn in turns:
-        rest = {name: value for name, value in turn.items() if name != "messages"}
-        rest["ts"] = now if rest.get("ts") is None else rest["ts"]
+        rest = {name: value for name, value in _without_null(turn).items() if name != "messages"}
+        rest.setdefault("ts", now)
         for message in turn.get("messages") or []:
-            whole = {**message, "mid": message.get("mid") or generated_id(turn, message, equal_messages, ids)}
-            answer.append({**rest, "messages": whole, "ts": rest["ts"] if message.get("ts") is None else message["ts"]})
+            mid = message.get("mid") or generated_id(turn, message, equal_messages, ids)
+            whole = {**_without_null(message), "mid": mid}
+            answer.append({**rest, "messages": whole, "ts": whole.get("ts", rest["ts"])})
         if not turn.get("messages"):
             answer.append(rest)
     return answer
+
+
+def _without_null(members: Document) -> Document:
+    optional = ("from", "type", "item", "delay", "ts", "messages")
+    return {name: value for name, value in members.items() if value is not None or name not in optional}
 
 
 def generated_id(turn: Document, message: Document, equal_messages: Counter[str], ids: Ids) -> Any:

@@ -130,10 +130,13 @@ def rendered(agent_id: str, record: Record) -> Document:
 
 
 def flat(turns: list[Document]) -> list[Document]:
-    """Return the messages in these turns, newest first. A message without a sender or time gets the turn's value."""
+    """Return the messages in these turns, newest first.
+
+    A message without a sender or time gets the turn's value, and a message without an item gets an empty item.
+    """
     messages = []
     for turn in turns:
         if "messages" in turn:
-            own = {name: one for name, one in turn["messages"].items() if one is not None or name not in ("from", "ts")}
-            messages.append({**{name: turn[name] for name in ("from", "ts") if turn.get(name) is not None}, **own})
+            defaults: Document = {"item": {}, **{name: turn[name] for name in ("from", "ts") if name in turn}}
+            messages.append({**defaults, **turn["messages"]})
     return messages[::-1]

@@ -123,7 +123,7 @@ def _check_reply(conversation: Document, seen: str) -> None:
     """Raise Refused unless `seen` is the newest message and no person is chatting."""
     newest = next(iter(flat(conversation["turns"])), None)
     current = {name: conversation["metadata"].get(name) for name in ("state", "chatAssignedTo")}
-    current["newest"] = newest and {name: newest.get(name) for name in ("mid", "from", "ts")}
+    current["newest"] = newest and {name: newest[name] for name in ("mid", "from", "ts") if name in newest}
     for is_broken, error in (
         (current["state"] == "human-chatting", reply_check.HumanChatting),
         (newest is None or newest["mid"] != seen, reply_check.Outdated),
