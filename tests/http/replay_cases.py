@@ -40,12 +40,13 @@ NOISE = b64encode(random.Random(1).randbytes(600_000)).decode()  # too large for
 
 
 class Case(NamedTuple):
-    """An operation, its body, and the path values that differ from the world's path values."""
+    """An operation, its body, the path values that differ from the world's path values, and its first status."""
 
     id: str
     operation: str
     body: Any = None
     values: dict[str, str] = {}  # noqa: RUF012
+    status: int = 200
 
     @property
     def method(self) -> str:

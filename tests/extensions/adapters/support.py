@@ -18,7 +18,7 @@ COSTS: list[tuple[Any, ...]] = [
     ("session delete", DELETE_CONVERSATION, {"BatchGetItem": 1, "DeleteItem": 1}, None, "", {"user_id": "session-4"}),
 ]
 DELETIONS = [("message delete, edge", DELETE_MESSAGE), ("conversation delete, edge", DELETE_CONVERSATION)]
-REPEATED = [("session create", SAVE, _TITLE, {"convo_id": "new"}), ("session save", SAVE, _TITLE)]
+REPEATED = [("session create", SAVE, _TITLE, {"convo_id": "new"}, 201), ("session save", SAVE, _TITLE)]
 
 
 def cost_values(api: Api) -> dict[str, str]:
