@@ -27,7 +27,6 @@ from chalicelib.clients.routes import routes as clients
 from chalicelib.conversations.message_list_routes import routes as message_lists
 from chalicelib.conversations.message_routes import routes as conversation_messages
 from chalicelib.conversations.routes import routes as conversations
-from chalicelib.conversations.transcript_routes import routes as transcripts
 from chalicelib.conversations.v3_routes import routes as conversations_v3
 from chalicelib.conversations.visitor_routes import routes as visitor_tokens
 from chalicelib.deletion.routes import routes as deletion
@@ -70,7 +69,6 @@ core_routes = (
     analytics,
     clients,
     conversations_v3,
-    transcripts,
     organisations,
     leads,
     workspaces,

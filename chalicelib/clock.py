@@ -43,6 +43,12 @@ def start_of_day(date: str) -> int:
     return int(datetime.fromisoformat(f"{date}T00:00:00+00:00").timestamp())
 
 
+def parse_iso(text: str) -> int:
+    """Return the Unix seconds of a time in ISO 8601, in UTC unless it has an offset. Raise ValueError."""
+    moment = datetime.fromisoformat(f"{text[:-1]}+00:00" if text.endswith("Z") else text)
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp())
+
+
 def sleep(duration: float) -> None:
     """Pause for `duration` seconds. Tests of retries patch this function so that they do not wait."""
     time.sleep(duration)

@@ -35,7 +35,7 @@ def flatten(pages: list[list[Any]]) -> list[Any]:
 
 def read_export(api: Api, path: str, form: str, **query: Any) -> list[str]:
     """Return the texts of all pages of an export. Each response links to the next page."""
-    address, texts = f"{path}?{urlencode({'format': form, **query})}", []
+    address, texts = f"{path}?{urlencode({'format': form, **query}, doseq=True)}", []
     while True:
         answer = api.get(address)
         assert answer.status == 200, answer.text

@@ -14,7 +14,7 @@ DOCUMENTED = {
     "agent read": "read an agent",
     "agent save": "change an agent",
     "agent create": "create an agent",
-    "agent list with filters": "list agents with filters that match none",
+    "agent search of none": "search agents without a match",
     "agent clone": "clone an agent with two tools",
     "template read": "read a template with two tools",
     "agent import": "import a template with a tool",

@@ -1,88 +1,159 @@
-"""Lists a workspace's agents, ordered by id or by last change.
+"""Lists a workspace's agents by id, and searches them.
 
-Filters use the summaries in the indexes, about 1 KB each. Documents are read only for the agents that match.
+A search filters and sorts the summaries in the index, about 1 KB each. Documents are read only for the agents on the
+page.
 """
 
-from collections.abc import Iterator
-from functools import partial
-from typing import NamedTuple
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from chalicelib import errors, ids
+from chalice.app import Response
+
+from chalicelib import errors, ids, storage
 from chalicelib.agents import rendering, store
 from chalicelib.agents.rows import AgentRow
-from chalicelib.http import current_request, pages, parameters
+from chalicelib.http import auth, current_request, json_text, pages, parameters, responses
+from chalicelib.storage import Document
 
-NAMES = ("q", "starred", "deployed", "sort")
-# The values that `sort` accepts. Indexes sort by unencrypted attributes, so sorting by encrypted members is impossible.
-ORDERS = ("lastModified",)
+SEARCH = ("workspaceId", "search", "sortBy", "page", "limit", "starredOnly", "deployed", "cursor")
+SEARCH_LIMIT = 50  # the default page size of a search
+# Index entries per search, which is at most two requests. A total is exact only if these are all entries.
+MAX_SEARCHED = 1_000
 _SEARCHED = ("title", "description")
-# Index entries per query. The first query reads only one page.
-PORTION = 100
+_PORTION = 100  # entries per query, except the first
+# Bytes of a response that remain for the summaries of up to 200 agents.
+_RESERVED = 1_000_000
+
+
+class _Entry(NamedTuple):
+    """An index entry and its summary."""
+
+    row: AgentRow
+    summary: Document
+
+    @property
+    def created(self) -> tuple[float, str]:
+        return self.summary.get(store.CREATED, 0), self.row.agent_id
+
+    @property
+    def title(self) -> tuple[str, str]:
+        return (self.summary.get("title") or "").casefold(), self.row.agent_id
+
+
+# Each order sorts entries that are listed by their last change, latest first.
+_SORTS: dict[str, Callable[[list[_Entry]], Sequence[_Entry]]] = {
+    "newest": lambda entries: entries,
+    "oldest": lambda entries: entries[::-1],
+    "firstCreated": lambda entries: sorted(entries, key=lambda entry: entry.created),
+    "lastCreated": lambda entries: sorted(entries, key=lambda entry: entry.created, reverse=True),
+    "alphabetical": lambda entries: sorted(entries, key=lambda entry: entry.title),
+}
+ORDERS = tuple(_SORTS)
 
 
 class AgentQuery(NamedTuple):
-    """An agent list's filters, order and cursor. `text` is case-folded.
+    """A search's filters, order, page and cursor. `text` is case-folded.
 
-    `cursor` is the last agent id on the previous page, or its last version tag if `is_by_change`.
+    `cursor` is the version tag of the last entry that an earlier search examined.
     """
 
-    flags: dict[str, bool]
     text: str
-    is_by_change: bool
+    starred_only: bool
+    deployed: bool | None
+    order: str
+    page: int
+    limit: int
     cursor: str | None
 
     @classmethod
     def from_request(cls) -> "AgentQuery":
-        """Return the request's query. A missing filter matches every agent. Raise Invalid for invalid parameters."""
-        flags = {name: value for name in ("starred", "deployed") if (value := parameters.flag(name)) is not None}
-        text, sort = parameters.search_text("q"), current_request.query_value("sort")
-        if sort not in (None, *ORDERS):
-            raise errors.Invalid.member("sort", f"must be {ORDERS[0]}")
-        cursor = parameters.cursor()
-        if sort and cursor and not ids.ULID.fullmatch(cursor):
-            raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response with the same sort")
-        return cls(flags, text, sort is not None, cursor)
+        """Return the request's query. Raise Invalid, and Forbidden for the id of another workspace."""
+        order, cursor = current_request.query_value("sortBy") or ORDERS[0], parameters.cursor()
+        if order not in ORDERS:
+            raise errors.Invalid.member("sortBy", f"must be {', '.join(ORDERS[:-1])} or {ORDERS[-1]}")
+        if parameters.text("workspaceId") not in (None, auth.caller().workspace_id):
+            raise errors.Forbidden("workspaceId must be the workspace of the credential; omit this parameter.")
+        text, limit = parameters.optional_search_text("search"), parameters.limit(SEARCH_LIMIT)
+        starred, deployed = bool(parameters.flag("starredOnly")), parameters.flag("deployed")
+        return cls(text, starred, deployed, order, parameters.page(), limit, cursor)
 
-    def match(self, entry: AgentRow) -> bool:
-        """Return whether an index entry's agent satisfies the filters."""
-        if not self.flags and not self.text:
-            return True
-        summary = store.summary_of(entry)
-        return all(bool(summary.get(name)) == value for name, value in self.flags.items()) and (
-            parameters.contains(summary, _SEARCHED, self.text)
-        )
+    def match(self, entry: _Entry) -> bool:
+        """Return whether an entry's agent contains the text, and is deployed or not as the query requires."""
+        is_deployed = bool(entry.summary.get("deployed"))
+        return self.deployed in (None, is_deployed) and parameters.contains(entry.summary, _SEARCHED, self.text)
+
+    def slice(self, entries: Sequence[_Entry]) -> Sequence[_Entry]:
+        """Return the entries on the page."""
+        return entries[(self.page - 1) * self.limit : self.page * self.limit]
 
 
-def examine(workspace_id: str, query: AgentQuery, limit: int) -> Iterator[pages.Examined]:
-    """Yield the examined agents after the cursor. The caller stops after `limit` matching agents.
+def examine(
+    fetch: Callable[[str | None, int], Iterator[AgentRow]], cursor: str | None, limit: int
+) -> Iterator[pages.Examined]:
+    """Yield the agents after `cursor`, or None for deleted agents. The caller stops after `limit` agents.
 
-    This costs one request for the first `limit` index entries, one per 100 further entries up to 500 in total, and one
-    per 20 matching agents.
+    `fetch(after, limit)` yields entries. This costs one request per 20 agents, and those of one `fetch` for the first
+    `limit` entries, then one per 100 entries, up to 500 in total.
     """
-    fetch = partial(store.list_changes if query.is_by_change else store.list_entries, workspace_id)
-    examined, missing, portion, cursor = 0, limit, limit, query.cursor
+    examined, portion = 0, limit
     while True:
         entries = [*fetch(cursor, portion + 1)]
-        matches = _up_to_match(entries[:portion], query, missing)
-        rows = store.read_entries(entry for entry, is_listed in matches if is_listed)
-        for number, (entry, is_listed) in enumerate(matches, start=1):
-            row = next(rows)[1] if is_listed else None
-            missing -= row is not None
-            cursor = entry.version_tag if query.is_by_change else entry.agent_id
-            yield pages.Examined(cursor, rendering.render(row) if row else None, number < len(entries))
-        examined += len(matches)
-        if len(matches) == len(entries) or examined >= pages.MAX_EXAMINED:
+        for number, (position, row) in enumerate(store.read_entries(entries[:portion]), start=1):
+            yield pages.Examined(position, rendering.render(row) if row else None, number < len(entries))
+            cursor = position
+        examined += portion
+        if len(entries) <= portion or examined >= pages.MAX_EXAMINED:
             return
-        portion = min(PORTION, pages.MAX_EXAMINED - examined)
+        portion = min(_PORTION, pages.MAX_EXAMINED - examined)
 
 
-def _up_to_match(entries: list[AgentRow], query: AgentQuery, number: int) -> list[tuple[AgentRow, bool]]:
-    """Return the entries up to match number `number`, each paired with whether the entry matches."""
-    matches = []
-    for entry in entries:
-        is_match = query.match(entry)
-        matches.append((entry, is_match))
-        number -= is_match
-        if not number:
-            break
-    return matches
+def search(workspace_id: str, query: AgentQuery) -> Response:
+    """Return a response with the page's agents and starred agents.
+
+    `total` and `totalStarred` are absent if the search examines only some of the agents. This costs one or two requests
+    for the index, plus one per 20 agents on the page.
+    """
+    rows = [*store.list_changes(workspace_id, query.cursor, MAX_SEARCHED + 1)]
+    examined = [_Entry(row, store.summary_of(row)) for row in rows[:MAX_SEARCHED]]
+    matches = _SORTS[query.order]([entry for entry in examined if query.match(entry)])
+    starred = [entry for entry in matches if entry.summary.get("starred")]
+    listed = starred if query.starred_only else matches
+    following = rows[MAX_SEARCHED - 1].version_tag if len(rows) > MAX_SEARCHED else None
+    has_more = following is not None or query.page * query.limit < len(listed)
+    body: dict[str, Any] = {"success": True, "message": "Agents retrieved successfully"}
+    if not following and not query.cursor:
+        body |= {"total": len(listed), "totalStarred": len(starred)}
+    body |= {"page": query.page, "limit": query.limit, "hasMore": has_more}
+    body |= {"nextCursor": following} if following else {}
+    return _response(body, agents=query.slice(listed), starredAgents=query.slice(starred))
+
+
+def _response(body: Document, **lists: Sequence[_Entry]) -> Response:
+    """Return a response with the members of `body` and these lists of agents."""
+    records = _records({entry.row.agent_id: entry for listed in lists.values() for entry in listed})
+    text: str | None = storage.encode_json(body).decode()
+    for name, listed in lists.items():
+        own = [records[entry.row.agent_id] for entry in listed if entry.row.agent_id in records]
+        text = text and json_text.with_list(text, name, own)
+    if text is None:
+        raise responses.too_large()
+    return responses.text_response(text)
+
+
+def _records(entries: dict[str, _Entry]) -> dict[str, str]:
+    """Return the agents by id as JSON texts, without deleted agents. Agents that do not fit have only their summary."""
+    records: dict[str, str] = {}
+    left, rows = responses.RESPONSE_LIMIT - _RESERVED, store.read_entries(entry.row for entry in entries.values())
+    for agent_id, entry in entries.items():
+        row = next(rows)[1] if left > 0 else entry.row
+        if row is None:
+            continue
+        if left > 0:
+            records[agent_id] = storage.encode_json(rendering.render(row)).decode()
+            left -= len(json.dumps(records[agent_id])) * (2 if entry.summary.get("starred") else 1)
+        if left <= 0:
+            times = {store.CREATED: 0, "lastModified": ids.timestamp_of(entry.row.version_tag) // 1000}
+            summary = rendering.v3_form(entry.row.workspace_id, agent_id, {**times, **entry.summary})
+            records[agent_id] = storage.encode_json(summary).decode()
+    return records

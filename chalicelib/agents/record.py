@@ -29,6 +29,7 @@ from chalicelib.http.wire import (
     WireModel,
     find_non_finite,
     generated,
+    omitted,
     read_only,
 )
 from chalicelib.tools.models import NewTool, Tool
@@ -227,3 +228,18 @@ class AgentIn(WireModel):
     """The body of PATCH /v3/agents/{agent_id}. `tools` are accepted and ignored."""
 
     agent: AgentV3
+
+
+class AgentSearch(WireModel):
+    """A page of agents and of starred agents. The totals are absent if not all agents were examined."""
+
+    success: bool
+    message: str
+    agents: list[AgentV3]
+    starredAgents: list[AgentV3]
+    total: Number = omitted()
+    totalStarred: Number = omitted()
+    page: Number
+    limit: Number
+    hasMore: bool
+    nextCursor: str = omitted()

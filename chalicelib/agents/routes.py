@@ -1,5 +1,8 @@
 """Agent routes: reads, lists, creation and changes (§4.1, §4.2)."""
 
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
@@ -10,7 +13,7 @@ from chalicelib.credentials import tokens
 from chalicelib.http import auth, bodies, cors, etag, pages, parameters, privileges, references, responses
 from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
-from chalicelib.ids import IDENTIFIER, new_id
+from chalicelib.ids import IDENTIFIER, ULID, new_id
 from chalicelib.organisations import store as organisations
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools
@@ -25,6 +28,7 @@ routes = Blueprint(__name__)
 references.declare("agent", store.key, store.is_active)
 
 _DEFAULTS = {"agentPlatform": "vg"}
+_SEARCH = "search"
 _KEY = f"agent.{privileges.AGENT_KEY}"
 
 
@@ -42,17 +46,28 @@ def read_agent(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents", methods=["GET"])
-@Operation(data="list[record.AgentV3]", query=("limit", "cursor", *listing.NAMES), bounded=True)
+@Operation(data="list[record.AgentV3]", query=("limit", "cursor"), bounded=True)
 def list_agents() -> Response:
-    """List the workspace's agents that match all filters, in the v3 form, ordered by id.
+    """List the workspace's agents, in the v3 form, ordered by id.
 
-    `sort=lastModified` lists the most recently changed agents first. `q` searches the title and the first 200
-    characters of the description. A request examines up to 500 agents, so a page may be short or empty. While `hasMore`
-    is true, pass `nextCursor` as `cursor` to continue. New and changed agents may take a second to appear.
+    While `hasMore` is true, pass `nextCursor` as `cursor` to continue. New and changed agents may take a second to
+    appear.
     """
-    limit, query = parameters.limit(), listing.AgentQuery.from_request()
-    agents = listing.examine(auth.caller().workspace_id, query, limit)
-    return pages.bounded_page("Agents retrieved successfully", agents, limit)
+    return _page(partial(store.list_entries, auth.caller().workspace_id))
+
+
+@routes.route("/v3/agents/search", methods=["GET"])
+@Operation(bare="record.AgentSearch", query=listing.SEARCH, position=ULID, bounded=True)
+def search_agents() -> Response:
+    """List a page of the workspace's agents that match all filters, in the v3 form.
+
+    `search` searches the title and the first 200 characters of the description. `starredAgents` is the same page of
+    only the starred agents. A search examines the 1,000 agents that were changed last. If there are more, `total` and
+    `totalStarred` are absent, and `nextCursor` is the `cursor` of a search of the next 1,000. If the agents do not
+    fit in a response, the last of them have only their ids, `title`, `description`, `starred`, `deployed`
+    and times. New and changed agents may take a second to appear.
+    """
+    return listing.search(auth.caller().workspace_id, listing.AgentQuery.from_request())
 
 
 @routes.route("/v3/agents", methods=["POST"])
@@ -115,15 +130,15 @@ def list_organisation_agents(org_id: str) -> Response:
     Ids of missing agents are skipped. A request examines up to 500 ids, so a page may be short or empty. While
     `hasMore` is true, pass `nextCursor` as `cursor` to continue. Changes may take a second to appear in the list.
     """
-    limit, after, workspace_id = parameters.limit(), parameters.cursor() or "", auth.caller().workspace_id
+    workspace_id = auth.caller().workspace_id
     members = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
-    ids = sorted({agent_id for agent_id in members if agent_id > after and IDENTIFIER.fullmatch(agent_id)})
-    entries = (store.row_for_key(workspace_id, agent_id) for agent_id in ids[: pages.MAX_EXAMINED])
-    examined = (
-        pages.Examined(position, rendering.render(row) if row else None, number < len(ids))
-        for number, (position, row) in enumerate(store.read_entries(entries), start=1)
-    )
-    return pages.bounded_page("Agents retrieved successfully", examined, limit)
+    ids = sorted(agent_id for agent_id in {*members} if IDENTIFIER.fullmatch(agent_id))
+
+    def fetch(after: str | None, limit: int) -> Iterator[store.AgentRow]:
+        following = (agent_id for agent_id in ids if after is None or agent_id > after)
+        return (store.row_for_key(workspace_id, agent_id) for agent_id in islice(following, limit))
+
+    return _page(fetch)
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=cors.CORS)  # §4.2
@@ -152,6 +167,7 @@ def save_agent(agent_id: str) -> Response:
     workspace_id = auth.caller().workspace_id
     row = etag.check_preconditions(store.find(workspace_id, agent_id))
     if row is None:
+        _require_usable_id(agent_id)
         verb = "created"
         members = privileges.guard_agent_key({}, forms.merge_v2(_DEFAULTS, change))
         row, document = store.create(workspace_id, agent_id, members)
@@ -161,6 +177,20 @@ def save_agent(agent_id: str) -> Response:
         document = store.save(row, _without_unusable_key(row, before, change.SECRET_API_KEY), after)
     success = responses.success(f"Agent {verb} successfully", _v2_form(document))
     return etag.tagged(success, row)
+
+
+def _require_usable_id(agent_id: str) -> None:
+    """Raise Invalid for the id `search`, because `GET /v3/agents/{agent_id}` could not read such an agent."""
+    if agent_id == _SEARCH:
+        raise errors.Invalid.member(
+            "agent_id", f"must not be {_SEARCH}, because GET /v3/agents/{_SEARCH} is another route"
+        )
+
+
+def _page(fetch: Callable[[str | None, int], Iterator[store.AgentRow]]) -> Response:
+    """Return a page of the agents for the entries that `fetch` yields."""
+    limit, cursor = parameters.limit(), parameters.cursor()
+    return pages.bounded_page("Agents retrieved successfully", listing.examine(fetch, cursor, limit), limit)
 
 
 def _without_unusable_key(row: store.AgentRow, before: Document, key: str | None) -> Document:

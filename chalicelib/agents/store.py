@@ -28,7 +28,7 @@ _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
 # The member that contains the creation time in Unix seconds. It distinguishes successive agents with the same id.
 CREATED = "createdAtUNIX"
 # Summary members, and the maximum characters of each text member. An index entry takes up about 1 KB.
-_SUMMARY = ("title", "description", "starred", "deployed")
+_SUMMARY = ("title", "description", "starred", "deployed", CREATED)
 _MAX_SUMMARY_TEXT = 200
 # Agents per request when a page is read, which equals the default page size. An agent takes up to 390 KB.
 _PORTION = 20

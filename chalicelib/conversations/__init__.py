@@ -13,8 +13,7 @@
 #    changes and saves a whole conversation. `rendering` builds the response. `visitor_routes` and `visitors` issue and
 #    restrict visitor tokens.
 # 6. `listing` reads an agent's list. `page_position` computes where page N begins, from the counts in `tallies`.
-#    `filtered_lists`, with the conditions in `filters`, serves filtered lists and the inbox. `transcript_routes` serves
-#    `search` and `export`.
+#    `filtered_lists`, with the conditions in `filters`, serves filtered lists and the inbox.
 # 7. `follower` reads the table's stream. It sends tasks that update `tallies`, and delete the `leftovers` of deleted
 #    conversations. `retention` applies changed retention days. `counted_changes` computes what a change adds to the
 #    analytics.

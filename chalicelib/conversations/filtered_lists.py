@@ -35,13 +35,6 @@ def of_agent(
     return _examine(fetch, lambda row: row.created, _latest(until, cursor), limit)
 
 
-def entries_of_agent(
-    workspace_id: str, agent_id: str, since: int | None, until: int | None, cursor: str | None, limit: int
-) -> list[ConversationRow]:
-    """Return up to `limit` of `of_agent`'s entries, without reading long metadata. This costs one request."""
-    return _created(storage.join_key(workspace_id, agent_id), since, _latest(until, cursor), limit)
-
-
 def inbox(workspace_id: str, cursor: str | None, limit: int) -> Iterator[pages.Examined]:
     """Yield a workspace's waiting conversations, most recently active first. This costs as much as `of_agent`."""
 

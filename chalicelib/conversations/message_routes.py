@@ -34,6 +34,7 @@ else:
 routes = Blueprint(__name__)
 
 _ADDED = "Messages added successfully"
+_COUNTED = "updateConversationMetadata"
 _add_operation = Operation(
     body="models.NewMessages",
     data="list[models.Message]",
@@ -78,25 +79,33 @@ def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["PATCH"])
 @Operation(
-    body="models.Messages",
+    body="models.NewTurns",
     max_bytes=MAX_BODY_BYTES,
     max_values=MAX_BODY_VALUES,
     data="list[models.Message]",
+    warns=True,
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
 )
 def replace_messages(agent_id: str, convo_id: str) -> Response:
-    """Replace all of a conversation's messages. A message without `mid` gets an id that is derived from its content."""
-    body: models.Messages = bodies.read()
+    """Replace all of a conversation's messages. A message without `mid` gets an id that is derived from its content.
+
+    `lgMessages` is ignored. The service always updates the conversation's counters, so it also ignores
+    `updateConversationMetadata`. `warnings` lists `lgMessages`, and `updateConversationMetadata` if it is false.
+    """
+    body: models.NewTurns = bodies.read()
     agent, row = _read(agent_id, convo_id)
     etag.pin(row)  # a retry must not replace messages that the caller has not read
     now = clock.seconds()
-    change = prepare_change(models.StateIn.model_construct(turns=transcript.as_turns(body.messages)), now)
+    change = prepare_change(models.StateIn.model_construct(turns=body.turns), now)
     before = transcript.read_state(row, change.text)
     after = apply_change(before, change, now)
     messages = transcript.all_messages(after.turns)
     _save_changed(row, agent, before, after)
-    return etag.tagged(responses.success("Messages replaced successfully", messages), row)
+    counted = (
+        [errors.MemberIssue(path=_COUNTED, message=bodies.IGNORED)] if body.updateConversationMetadata is False else []
+    )
+    return etag.tagged(responses.success("Messages replaced successfully", messages, counted), row)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["PATCH"])

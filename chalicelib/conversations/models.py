@@ -15,6 +15,7 @@ from chalicelib.http.wire import (
     Identifier,
     Open,
     OpenObject,
+    OpenWire,
     OptionalFlag,
     OptionalNumber,
     OptionalText,
@@ -71,6 +72,8 @@ _MessagesNumber = Annotated[
 TurnIn = TypedDict("TurnIn", {"from": OptionalText, "messages": _Messages | None, "ts": OptionalNumber}, total=False)
 """A turn in a request (§2.7). `ts` defaults to the time of the write."""
 
+_Turns = Annotated[list[TurnIn], Field(fail_fast=True)]
+
 TurnOut = TypedDict(
     "TurnOut", {"from": OptionalText, "messages": TurnMessage, "ts": Annotated[OptionalNumber, PRESENT]}, total=False
 )
@@ -113,8 +116,8 @@ class ConvoMeta(WireModel):
     labels: Labels | None = None
 
 
-class ConvoMetaV3(ConvoMeta):
-    """Conversation metadata in the v3 form, which adds the agent, the title and the newest message."""
+class ConvoMetaV3(ConvoMeta, OpenWire):
+    """Conversation metadata in the v3 form, which has more members, and keeps members that are unknown."""
 
     agentId: OptionalText = generated()
     messagesNum: PublicNumber = generated()
@@ -122,7 +125,13 @@ class ConvoMetaV3(ConvoMeta):
     ts: PublicNumber = present()
     lastModified: PublicNumber = generated()
     title: OptionalText = None
+    notes: OptionalText = None
+    summary: OptionalText = None
+    capturedVariables: OpenObject | None = None
+    delegatedBy: OptionalText = None
     lastMessage: OptionalText = read_only()
+    retentionDays: OptionalNumber = read_only()
+    messages: _Messages | None = read_only()
 
 
 class Deletion(WireModel):
@@ -134,7 +143,7 @@ class Deletion(WireModel):
 class StateIn(WireModel):
     """The body of the state route (§4.3). An empty body only reads the state."""
 
-    turns: Annotated[list[TurnIn], Field(fail_fast=True)] | None = None
+    turns: _Turns | None = None
     delete: Deletion | None = None
     metadata: ConvoMeta | None = None
 
@@ -175,10 +184,16 @@ class NewMessages(WireModel):
     replace: OptionalFlag = None
 
 
-class Messages(WireModel):
-    """The body of PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages: all messages, in order."""
+class NewTurns(WireModel):
+    """The body of PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages: all turns, in order.
 
-    messages: _Messages
+    `lgMessages` is ignored. The service always updates the conversation's counters, so it ignores a false
+    `updateConversationMetadata`.
+    """
+
+    turns: _Turns
+    updateConversationMetadata: OptionalFlag = None
+    lgMessages: list[Open] | None = read_only()
 
 
 class MessageChange(WireModel):
@@ -226,23 +241,29 @@ class ConversationChange(WireModel):
 
 
 class Assignment(WireModel):
-    """A conversation's assignee: a client id, or null for the agent itself."""
+    """The body of POST /v3/agents/{agent_id}/convos/{convo_id}/assign."""
 
-    to: Identifier | None
+    assignToUserId: Identifier | None
+    delegatedBy: OptionalText = None
     state: OptionalText = None
 
 
-class AssignmentIn(WireModel):
-    """The body of POST /v3/agents/{agent_id}/convos/{convo_id}/assign."""
+class AssignedUser(WireModel):
+    """The client to which a conversation is assigned."""
 
-    assign: Assignment
+    id: str
+    name: OptionalText = omitted()
+    email: OptionalText = omitted()
 
 
-class ConversationMessages(WireModel):
-    """A conversation with some of its messages, newest first."""
+class AssignedConversation(WireModel):
+    """The response to an assignment. `assignedUser` is absent if the conversation is returned to the agent."""
 
-    conversation: ConvoMetaV3
-    messages: list[Message]
+    success: bool
+    message: str
+    assignedUser: AssignedUser = omitted()
+    data: ConvoMetaV3
+    warnings: list[Issue] = omitted()
 
 
 class CreatedConversation(WireModel):

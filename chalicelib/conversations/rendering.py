@@ -75,10 +75,13 @@ def render_status(metadata: Document) -> Document:
 
 
 def render_v3(row: ConversationRow, metadata: Document) -> Document:
-    """Return a conversation in the v3 form: the v3 metadata members, and the agent id."""
-    defined = _members("ConvoMetaV3")
-    members = {name: value for name, value in metadata.items() if name in defined}
-    return {**members, "agentId": storage.split_key(row.agent)[-1]}
+    """Return a conversation in the v3 form: the metadata that the caller may see, and the agent id."""
+    return privileges.visible(render_whole(row, metadata), lambda: models.ConvoMetaV3)
+
+
+def render_whole(row: ConversationRow, metadata: Document) -> Document:
+    """Return a conversation in the v3 form, with all of its metadata."""
+    return {**metadata, "agentId": storage.split_key(row.agent)[-1]}
 
 
 def _open_object(members: Document) -> str:

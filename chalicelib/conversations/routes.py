@@ -83,10 +83,14 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     data="models.CreatedConversation",
     creates=True,
     warns=True,
+    headers=("Prefer",),
     raises=(errors.NotFound, errors.TooLarge),
 )
 def create_conversation(agent_id: str) -> Response:
-    """Create a conversation for an agent, with optional metadata. The service assigns the id."""
+    """Create a conversation for an agent, with optional metadata. The service assigns the id.
+
+    Members that are unknown to the service are stored as sent, and `warnings` lists them.
+    """
     body: models.ConversationIn = bodies.read()
     members = body.conversation.merge_into({})
     workspace_id, conversation_id, now = auth.caller().workspace_id, ids.new_id(), clock.seconds()

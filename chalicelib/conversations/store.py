@@ -44,7 +44,7 @@ _MAX_RECEIVED_JSON = 350_000
 _MAX_NEW_MESSAGES = 60 * new_messages.MAX_MESSAGES
 _RECEIVED = "received"  # the separate items' sort key prefix
 _RECEIVED_SECONDS = 24 * 60 * 60
-# The metadata member that contains the conversation's retention days (`retention`). Responses omit it.
+# The metadata member that contains the conversation's retention days (`retention`).
 _DAYS = "retentionDays"
 _DAY_SECONDS = 24 * 60 * 60
 

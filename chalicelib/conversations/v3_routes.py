@@ -12,6 +12,7 @@ from chalicelib.clients import store as clients
 from chalicelib.conversations import filtered_lists, filters, records, store, transcript
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.state import with_write_time
+from chalicelib.credentials import scopes
 from chalicelib.http import auth, bodies, etag, pages, parameters, responses
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
@@ -28,7 +29,7 @@ _LISTED = "Conversations retrieved successfully"
 @routes.route("/v3/agents/{agent_id}/convos", methods=["GET"])
 @Operation(
     data="list[models.ConvoMetaV3]",
-    query=("limit", "cursor", "inbox", *filters.NAMES),
+    query=("page", "limit", "cursor", "inbox", *filters.NAMES),
     bounded=True,
     raises=(errors.NotFound,),
 )
@@ -45,6 +46,8 @@ def list_agent_conversations(agent_id: str) -> Response:
     """
     limit, cursor, conditions = parameters.limit(), parameters.cursor(), filters.Filters.from_request()
     workspace_id = auth.caller().workspace_id
+    if parameters.page() > 1:
+        raise errors.Invalid.member("page", "must be 1; pass nextCursor as cursor to continue")
     if filters.is_inbox():
         entries = filtered_lists.inbox(workspace_id, cursor, limit)
     else:
@@ -74,15 +77,15 @@ def list_inbox() -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["GET"])
-@Operation(data="models.ConversationMessages", headers=("If-None-Match",), raises=(errors.NotFound,))
+@Operation(data="models.ConvoMetaV3", headers=("If-None-Match",), raises=(errors.NotFound,))
 def read_conversation(agent_id: str, convo_id: str) -> Response:
-    """Read a conversation's metadata and up to 20 of its newest messages, newest first.
+    """Read a conversation. `messages` contains up to 20 of its newest messages, newest first.
 
     `GET …/messages` lists all messages.
     """
     row = _read(agent_id, convo_id)
     newest = islice(transcript.last_messages(row), parameters.PAGE_SIZE)
-    data = {"conversation": render_v3(row, store.read_metadata(row)), "messages": [*newest]}
+    data = {**render_v3(row, store.read_metadata(row)), "messages": [*newest]}
     return etag.tagged(responses.success("Conversation retrieved successfully", data), row)
 
 
@@ -91,11 +94,14 @@ def read_conversation(agent_id: str, convo_id: str) -> Response:
     body="models.ConversationChange",
     data="models.ConvoMetaV3",
     warns=True,
-    headers=("If-Match",),
+    headers=("If-Match", "Prefer"),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
 )
 def change_conversation(agent_id: str, convo_id: str) -> Response:
-    """Change a conversation's metadata. Lists are replaced, and `null` clears a member. The turns do not change."""
+    """Change a conversation's metadata. Lists and objects are replaced, and `null` clears a member.
+
+    The messages do not change. Members that are unknown to the service are stored as sent, and `warnings` lists them.
+    """
     body: models.ConversationChange = bodies.read()
     row = etag.require_match(records.load(agent_id, convo_id).row, "conversation")
     return save_metadata("Conversation updated successfully", row, body.conversation.merge_into)
@@ -103,28 +109,31 @@ def change_conversation(agent_id: str, convo_id: str) -> Response:
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/assign", methods=["POST"])
 @Operation(
-    body="models.AssignmentIn",
-    data="models.ConvoMetaV3",
+    body="models.Assignment",
+    bare="models.AssignedConversation",
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
 )
 def assign_conversation(agent_id: str, convo_id: str) -> Response:
     """Assign a conversation to a client of the workspace, or return it to the agent with `null`.
 
+    `assignedUser` is the client. A token that cannot read clients gets only its id.
     If the body contains no `state`, the state becomes `human-chatting`, or `ai-chatting` for `null`. A conversation
     usually begins in the state `ai-chatting`. The state becomes `requested_chat` when the user asks for a person,
     `human-chatting` when it is assigned, and finally `ended_chat`. Transitions are not enforced, and any other string
     is accepted.
     """
-    body: models.AssignmentIn = bodies.read()
-    to, state = body.assign.to, body.assign.state or (_WITHOUT_PERSON if body.assign.to is None else store.WITH_PERSON)
+    body: models.Assignment = bodies.read()
+    to = body.assignToUserId
     assignee = [clients.key(auth.caller().workspace_id, to)] if to else []
     loaded = records.load(agent_id, convo_id, *assignee)
     row = etag.require_match(loaded.row, "conversation")
     if None in loaded.extra_rows:
         raise errors.NotFound.of("client")
-    change = {"chatAssignedTo": to, "state": state}
-    return save_metadata("Conversation assigned successfully", row, lambda metadata: {**metadata, **change})
+    state = body.state or (_WITHOUT_PERSON if to is None else store.WITH_PERSON)
+    change = {"chatAssignedTo": to, "delegatedBy": body.delegatedBy, "state": state}
+    user = {"assignedUser": _assigned_user(loaded.extra_rows[0])} if to else {}
+    return save_metadata("Conversation assigned successfully", row, lambda metadata: {**metadata, **change}, **user)
 
 
 def _matching(
@@ -145,11 +154,25 @@ def _read(agent_id: str, convo_id: str) -> store.ConversationRow:
     return errors.require(records.load(agent_id, convo_id).row, "conversation")
 
 
-def save_metadata(message: str, row: store.ConversationRow, change: Callable[[Document], Document]) -> Response:
-    """Save the metadata if it changes, and return a response with the conversation. None clears a member."""
+def _assigned_user(client: clients.ClientRow) -> Document:
+    """Return a client's id and, if the caller may read clients, the client's name and email."""
+    granted, document = auth.caller().scopes, client.open()
+    may_read = granted is None or scopes.covers(granted, scopes.scope_for("clients", "GET"))
+    names = [name for name in ("name", "email") if may_read and name in document]
+    return {"id": client.client_id, **{name: document[name] for name in names}}
+
+
+def save_metadata(
+    message: str, row: store.ConversationRow, change: Callable[[Document], Document], **members: Document
+) -> Response:
+    """Save the metadata if it changes, and return a response with the conversation. None clears a member.
+
+    `members` are added to the envelope.
+    """
     before = store.read_metadata(row)
     after = {name: value for name, value in change(before).items() if value is not None}
     if not storage.json_equal(before, after):
         after = with_write_time(after, clock.seconds())
         store.save_metadata(row, before, after)
-    return etag.tagged(responses.success(message, render_v3(row, after)), row)
+    body = {**responses.success_members(message), **members, "data": render_v3(row, after)}
+    return etag.tagged(responses.json_response(body), row)

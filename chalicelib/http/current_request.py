@@ -47,10 +47,16 @@ def warnings() -> list[errors.MemberIssue]:
     return _current.get().warnings
 
 
-def query_value(name: str) -> str | None:
-    """Return the value of a query parameter, or None. Raise Invalid if it is repeated."""
+def query_values(name: str) -> list[str]:
+    """Return all values of a query parameter, or an empty list."""
     query = request().query_params
     values: list[str] = query.getlist(name) if query and name in query else []
+    return values
+
+
+def query_value(name: str) -> str | None:
+    """Return the value of a query parameter, or None. Raise Invalid if it is repeated."""
+    values = query_values(name)
     if len(values) > 1:
         raise errors.Invalid.member(name, "must not be repeated")
     return values[0] if values else None

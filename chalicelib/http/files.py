@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from urllib.parse import urlencode
 
 from chalice.app import Response
@@ -11,7 +11,7 @@ from chalice.app import Response
 from chalicelib import errors
 from chalicelib.http import current_request, operation
 
-NDJSON, CSV = "ndjson", "csv"
+JSON, NDJSON, CSV = "json", "ndjson", "csv"
 MEDIA = {NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8"}
 # Maximum characters in a spreadsheet cell.
 _MAX_CELL = 32_000
@@ -27,11 +27,11 @@ _OPEN_END = rf"[;\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]{_IGNORED}\Z"
 _UNSAFE = re.compile(f"{_FORMULA}|{_OPEN_END}")
 
 
-def format_from_request() -> str:
-    """Return the query parameter `format`. Raise Invalid."""
-    form = current_request.query_value("format")
-    if form not in MEDIA:
-        raise errors.Invalid.member("format", f"must be {' or '.join(MEDIA)}")
+def format_from_request(forms: Collection[str], default: str | None = None) -> str:
+    """Return the query parameter `format`, which must be one of `forms`. Raise Invalid, also without a default."""
+    form = current_request.query_value("format") or default
+    if form is None or form not in forms:
+        raise errors.Invalid.member("format", f"must be {' or '.join(forms)}")
     return form
 
 
@@ -72,5 +72,5 @@ def _link(next_cursor: str | None) -> dict[str, str]:
     if next_cursor is None:
         return {}
     names = [name for name in operation.current().query if name != "cursor"]
-    query = {name: value for name in names if (value := current_request.query_value(name))}
-    return {"Link": f'<?{urlencode({**query, "cursor": next_cursor})}>; rel="next"'}
+    query = {name: values for name in names if any(values := current_request.query_values(name))}
+    return {"Link": f'<?{urlencode({**query, "cursor": next_cursor}, doseq=True)}>; rel="next"'}

@@ -116,6 +116,30 @@ def bounded_page(
     return json_text.list_response(message, records, position, hasMore=position is not None, **describe(position))
 
 
+def numbered_or_bounded_page(message: str, examined: Iterator[Examined], limit: int, page_member: str) -> Response:
+    """Return a numbered page of a bounded list if the query contains `page`, otherwise a page as `bounded_page` does.
+
+    A numbered page examines all entries within the limits of one request. If these are the whole list, the response
+    contains `total` and `totalPages`. `page_member` is the name of the member that contains the page number.
+    """
+    if current_request.query_value("page") is None:
+        return bounded_page(message, examined, limit)
+    number, total, last = parameters.page(), 0, Examined("", None, False)
+    first = (number - 1) * limit
+    records = []
+    for last in examined:
+        if last.record is not None:
+            records += [last.record] if first <= total < first + limit else []
+            total += 1
+    is_whole = not last.has_more and parameters.cursor() is None
+    members = {page_member: number, "hasMore": last.has_more or total > first + limit}
+    members |= {"total": total, "totalPages": -(-total // limit)} if is_whole else {}
+    texts = [*json_text.take_fitting(records)]
+    if len(texts) < len(records):
+        raise responses.too_large()
+    return json_text.list_response(message, texts, last.position if last.has_more else None, **members)
+
+
 def bounded_success(message: str, data: dict[str, Any], position: str | None) -> Response:
     """Return the envelope for a bounded change, which the next request continues after `position`."""
     body = {"success": True, "message": message, "hasMore": position is not None, "data": data}

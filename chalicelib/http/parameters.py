@@ -48,14 +48,14 @@ def page() -> int:
     return int(value)
 
 
-def limit() -> int:
+def limit(default: int = PAGE_SIZE, name: str = "limit") -> int:
     """Return the query parameter `limit`, from 1 to 100. Bounded lists cap higher values at 100. Raise Invalid."""
-    value = current_request.query_value("limit")
+    value = current_request.query_value(name)
     if value is None:
-        return PAGE_SIZE
+        return default
     maximum = _MAX_NUMBER if operation.current().bounded else MAX_PAGE_SIZE
     if not _PAGE.fullmatch(value) or int(value) > maximum:
-        raise errors.Invalid.member("limit", f"must be a whole number from 1 to {maximum}")
+        raise errors.Invalid.member(name, f"must be a whole number from 1 to {maximum}")
     return min(int(value), MAX_PAGE_SIZE)
 
 
@@ -108,6 +108,11 @@ def seconds(name: str) -> int | None:
 def search_text(name: str) -> str:
     """Return the case-folded query parameter `name` for `contains`, or an empty string if absent. Raise Invalid."""
     return (text(name) or "").casefold()
+
+
+def optional_search_text(name: str) -> str:
+    """Return the query parameter as `search_text` does, which may also be empty. Raise Invalid."""
+    return search_text(name) if current_request.query_value(name) else ""
 
 
 def contains(document: Document, names: tuple[str, ...], text: str) -> bool:

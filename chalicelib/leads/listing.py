@@ -10,7 +10,7 @@ from chalicelib.http import pages, parameters
 from chalicelib.leads import store
 from chalicelib.storage import Document
 
-NAMES = ("agentId", "from", "to", "q")
+NAMES = ("agentId", "from", "to", "searchTerm")
 _SEARCHED = ("name", "email", "phone", "agentName")
 
 
@@ -30,7 +30,11 @@ class LeadQuery(NamedTuple):
     def from_request(cls) -> "LeadQuery":
         """Return the request's query. Raise Invalid for invalid parameters."""
         cursor, agent_id = parameters.cursor(), parameters.text("agentId")
-        since, until, text = parameters.seconds("from"), parameters.seconds("to"), parameters.search_text("q")
+        since, until, text = (
+            parameters.seconds("from"),
+            parameters.seconds("to"),
+            parameters.optional_search_text("searchTerm"),
+        )
         return cls(agent_id, since, until, text, cursor)
 
     def match(self, document: Document) -> bool:

@@ -4,7 +4,16 @@ from typing import Literal
 
 from typing_extensions import TypeAliasType
 
-from chalicelib.http.wire import Identifier, OptionalNumber, OptionalText, WireModel, generated, present, read_only
+from chalicelib.http.wire import (
+    Identifier,
+    OpenWire,
+    OptionalNumber,
+    OptionalText,
+    WireModel,
+    generated,
+    present,
+    read_only,
+)
 
 LeadChannel = TypeAliasType(
     "LeadChannel",
@@ -15,7 +24,7 @@ LeadChannel = TypeAliasType(
 )  # fmt: skip
 
 
-class Lead(WireModel):
+class Lead(OpenWire):
     """A lead. `agentName` is the agent's title at the time of capture."""
 
     id: OptionalText = generated()

@@ -8,13 +8,16 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors, ids
 from chalicelib.agents import store as agents
-from chalicelib.http import auth, bodies, etag, files, pages, parameters, responses
+from chalicelib.http import auth, bodies, etag, files, pages, parameters, privileges, responses
+from chalicelib.http.lazy_module import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.leads import export, listing, store
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
     from chalicelib.leads import models
+else:
+    models = LazyModule("chalicelib.leads.models")
 
 routes = Blueprint(__name__)
 
@@ -23,10 +26,18 @@ _DEFAULTS = {"channel": "web-chat"}
 
 @routes.route("/v3/leads", methods=["POST"])
 @Operation(
-    body="models.LeadIn", data="models.Lead", creates=True, warns=True, raises=(errors.NotFound, errors.TooLarge)
+    body="models.LeadIn",
+    data="models.Lead",
+    creates=True,
+    warns=True,
+    headers=("Prefer",),
+    raises=(errors.NotFound, errors.TooLarge),
 )
 def create_lead() -> Response:
-    """Create a lead for an agent. This sends the webhook `lead_captured`."""
+    """Create a lead for an agent. This sends the webhook `lead_captured`.
+
+    Members that are unknown to the service are stored as sent, and `warnings` lists them.
+    """
     body: models.LeadIn = bodies.read()
     lead = {**_DEFAULTS, **body.lead.merge_into({})}
     workspace_id, agent_id = auth.caller().workspace_id, lead["agentId"]
@@ -43,16 +54,24 @@ def list_leads(agent_id: str) -> Response:
 
 
 @routes.route("/v3/leads", methods=["GET"])
-@Operation(data="list[models.Lead]", query=("limit", "cursor", *listing.NAMES), position=ids.ULID, bounded=True)
+@Operation(
+    data="list[models.Lead]",
+    query=("page", "limit", "cursor", *listing.NAMES),
+    position=ids.ULID,
+    bounded=True,
+    optional_members=("page", "total", "totalPages"),
+)
 def list_all_leads() -> Response:
     """List the workspace's leads that match all filters, newest first.
 
-    `q` searches the name, the email, the phone number and the agent's name. A request examines up to 500 leads, so a
-    page may be short or empty. While `hasMore` is true, pass `nextCursor` as `cursor` to continue. Without `agentId`,
-    a new or changed lead may appear in the list a second later.
+    `searchTerm` searches the name, the email, the phone number and the agent's name. A request examines up to 500
+    leads, so a page may be short or empty. While `hasMore` is true, pass `nextCursor` as `cursor` to continue. With
+    `page`, the response contains `total` and `totalPages`, unless there are more leads than a request examines. It
+    fails with 413 if the page does not fit in a response. Without `agentId`, a new or changed lead may appear in the
+    list a second later.
     """
     limit, query = parameters.limit(), listing.LeadQuery.from_request()
-    return pages.bounded_page("Leads retrieved successfully", _examine(query, limit), limit)
+    return pages.numbered_or_bounded_page("Leads retrieved successfully", _examine(query, limit), limit, "page")
 
 
 @routes.route("/v3/leads/export", methods=["GET"])
@@ -69,7 +88,7 @@ def export_leads() -> Response:
     With `ndjson`, each line is a lead. With `csv`, each row is a lead, with `createdAt` in ISO 8601. The `Link` header
     contains the next page's URL. A page may be short or empty.
     """
-    limit, query, form = parameters.limit(), listing.LeadQuery.from_request(), files.format_from_request()
+    limit, query, form = parameters.limit(), listing.LeadQuery.from_request(), files.format_from_request(files.MEDIA)
     records, position = pages.take_bounded(_examine(query, limit), limit)
     heading = files.heading(form, export.COLUMNS) if query.after is None else ""
     return files.response(form, heading + export.text(records, form), position)
@@ -88,11 +107,14 @@ def read_lead(lead_id: str) -> Response:
     body="models.LeadChangeIn",
     data="models.Lead",
     warns=True,
-    headers=("If-Match",),
+    headers=("If-Match", "Prefer"),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
 )
 def change_lead(lead_id: str) -> Response:
-    """Change a lead. Members that you leave out keep their values, and `null` clears a member. No webhook is sent."""
+    """Change a lead. Members that you leave out keep their values, and `null` clears a member. No webhook is sent.
+
+    Members that are unknown to the service are stored as sent, and `warnings` lists them.
+    """
     body: models.LeadChangeIn = bodies.read()
     row = etag.require_match(store.find(auth.caller().workspace_id, lead_id), "lead")
     before = row.open()
@@ -121,4 +143,4 @@ def _examine(query: listing.LeadQuery, limit: int) -> Iterator[pages.Examined]:
 
 
 def _render(row: store.LeadRow, document: Document | None = None) -> Document:
-    return {"id": row.lead_id, **(document or row.open())}
+    return privileges.visible({"id": row.lead_id, **(document or row.open())}, lambda: models.Lead)

@@ -130,6 +130,8 @@ def _query(operation: Operation) -> tuple[str, ...]:
     names_of_extension = {name: f"{operation.extension}{name.capitalize()}" for name in operation.query}
     names |= {name: component for name, component in names_of_extension.items() if component in parameters.QUERY}
     names |= {"limit": "messageLimit" if "order" in operation.query else "boundedLimit"} if operation.bounded else {}
+    names |= {"limit": "searchLimit"} if "sortBy" in operation.query else {}
+    names |= {"page": "firstPage"} if {"page", "inbox"} <= {*operation.query} else {}
     names |= {"cursor": "sortedCursor" if "sort" in operation.query else parameters.CURSORS[operation.position]}
     return tuple(names.get(name, name) for name in operation.query)
 

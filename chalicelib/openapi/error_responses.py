@@ -95,7 +95,9 @@ def statuses(operation: Operation, *, repeatable: bool) -> list[int]:
         403: True,
         409: repeatable,
         412: etag.IF_MATCH in operation.headers,
-        413: takes_body or (operation.data or "").startswith("list["),
+        413: takes_body
+        or (operation.data or "").startswith("list[")
+        or (operation.bounded and operation.bare is not None),
         415: takes_body,
         500: True,
         503: True,

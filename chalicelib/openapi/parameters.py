@@ -22,7 +22,7 @@ SCHEMAS: dict[str, Schema] = {
     **{
         name: {"description": about, "type": "string", "enum": list(values)}
         for name, about, values in (
-            ("AgentOrder", "The sort order of agents. The latest change comes first.", agents.ORDERS),
+            ("AgentOrder", "The sort order of agents.", agents.ORDERS),
             ("ExportFormat", "The file format.", files.MEDIA),
             (
                 "MessageOrder",
@@ -50,6 +50,7 @@ _PATH: dict[str, Schema] = {
 }
 
 _TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": parameters.MAX_TEXT}
+_OPTIONAL_TEXT: Schema = {"type": "string", "maxLength": parameters.MAX_TEXT}
 _FLAG: Schema = {"type": "boolean"}
 _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
 
@@ -65,6 +66,13 @@ def _cursor(position: re.Pattern[str]) -> Schema:
     }
 
 
+def _bounded(default: int) -> Schema:
+    return {
+        "description": f"The maximum number of records. Larger values mean {parameters.MAX_PAGE_SIZE}.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": default},
+    }
+
+
 # Query parameters by component name, which is the parameter's name unless `name` is set. If core and an extension have
 # a parameter with the same name, the extension's component is `<extension><Name>`, such as `historyBy`.
 QUERY: dict[str, Schema] = {
@@ -76,11 +84,7 @@ QUERY: dict[str, Schema] = {
     },
     "agentId": {"description": "Return only this agent's records.", "schema": _TEXT},
     "assignedTo": {"description": "Return only conversations with this client as `chatAssignedTo`.", "schema": _TEXT},
-    "boundedLimit": {
-        "name": "limit",
-        "description": f"The maximum number of records. Larger values mean {parameters.MAX_PAGE_SIZE}.",
-        "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": parameters.PAGE_SIZE},
-    },
+    "boundedLimit": {"name": "limit", **_bounded(parameters.PAGE_SIZE)},
     "cursor": _cursor(IDENTIFIER),
     "deployed": {"description": "`true` returns only deployed records, `false` only the others.", "schema": _FLAG},
     "from": {"description": "Return only records created at or after this Unix time.", "schema": _SECONDS},
@@ -114,10 +118,23 @@ QUERY: dict[str, Schema] = {
         "description": "The page number, starting at 1. Pages after the last page are empty.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": 1},
     },
+    "firstPage": {
+        "name": "page",
+        "description": "Always 1, because `cursor` continues the list.",
+        "schema": {"type": "integer", "const": 1},
+    },
+    "pageSize": _bounded(parameters.PAGE_SIZE),
     "origin": {"description": "Return only records with this origin.", "schema": _TEXT},
     "q": {"description": "Return only records with this text in a searched member, ignoring case.", "schema": _TEXT},
-    "sort": {
-        "description": "`lastModified` lists the latest change first. By default, records are sorted by id.",
+    "search": {
+        "description": "Return only agents with this text in a searched member, ignoring case.",
+        "schema": _OPTIONAL_TEXT,
+    },
+    "searchTerm": {"description": "Return only leads with this text in a searched member.", "schema": _OPTIONAL_TEXT},
+    "searchLimit": {"name": "limit", **_bounded(agents.SEARCH_LIMIT)},
+    "sortBy": {
+        "description": "`newest` (the default) and `oldest` sort by the last change, `firstCreated` and `lastCreated` "
+        "by creation, and `alphabetical` by title.",
         "schema": reference("AgentOrder"),
     },
     "sortedCursor": {
@@ -125,7 +142,7 @@ QUERY: dict[str, Schema] = {
         "description": "The `nextCursor` of an earlier response with the same `sort`. The list continues after it.",
         "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern})?$"},
     },
-    "starred": {"description": "`true` returns only starred records, `false` only the others.", "schema": _FLAG},
+    "starredOnly": {"description": "`true` returns only starred agents.", "schema": _FLAG},
     "state": {"description": "Return only conversations in this state.", "schema": _TEXT},
     "status": {"description": "Return only deliveries with this status.", "schema": reference("DeliveryStatus")},
     "tag": {"description": "Return only records with this tag.", "schema": _TEXT},
@@ -137,6 +154,10 @@ QUERY: dict[str, Schema] = {
         "schema": {"type": "string", "pattern": f"^{message_list_routes.VERSION.pattern}$"},
     },
     "userID": {"description": "Return only this user's conversations.", "schema": _TEXT},
+    "workspaceId": {
+        "description": "The workspace of the credential. Any other workspace fails with 403.",
+        "schema": _TEXT,
+    },
 }
 
 # Description, example and schema of each required query parameter.

@@ -81,15 +81,22 @@ def delete_organisation_v2(org_id: str) -> Response:
 
 
 @routes.route("/v3/orgs", methods=["GET"])
-@Operation(data="list[models.Organisation]", query=("limit", "cursor"), bounded=True)
+@Operation(
+    data="list[models.Organisation]",
+    query=("page", "pageSize", "cursor"),
+    bounded=True,
+    optional_members=("currentPage", "total", "totalPages"),
+)
 def list_organisations_v3() -> Response:
     """List the workspace's organisations, ordered by id.
 
-    While `hasMore` is true, pass `nextCursor` as `cursor` to continue.
+    While `hasMore` is true, pass `nextCursor` as `cursor` to continue. With `page`, the request examines up to 500
+    organisations. If these are all, the response contains `total` and `totalPages`. It fails with 413 if the page does
+    not fit in a response.
     """
-    limit, cursor = parameters.limit(), parameters.cursor()
+    limit, cursor = parameters.limit(name="pageSize"), parameters.cursor()
     rows = pages.in_portions(partial(store.list_page, auth.caller().workspace_id), cursor, limit)
-    return pages.bounded_page(_LISTED, pages.examine(rows, _render), limit)
+    return pages.numbered_or_bounded_page(_LISTED, pages.examine(rows, _render), limit, "currentPage")
 
 
 @routes.route("/v3/orgs", methods=["POST"])

@@ -113,6 +113,8 @@ class Resources:
     def _method(self, method: _Method) -> list[str]:
         """Return the lines of an operation's method."""
         parameters = [self._parameter(parameter) for parameter in method.operation.get("parameters", ())]
+        if "data" in self._success(method.operation):  # the client does not parse another format
+            parameters = [parameter for parameter in parameters if parameter["name"] != "format"]
         path, ids, positional = self._path(method, parameters)
         keywords = self._keywords(method, parameters)
         body, members = self._body(method.operation)
@@ -194,11 +196,9 @@ class Resources:
 
     def _result(self, operation: Schema) -> tuple[str, str]:
         """Return the annotation and the expression of what the method returns."""
-        success = operation["responses"]["200"]
-        schema = success["content"].get("application/json", {}).get("schema")
-        if schema is None:
+        properties = self._success(operation)
+        if not properties:
             return "AsyncTextPages", "AsyncTextPages(self._transport, call)"
-        properties = self._types.resolve(schema)["properties"]
         data = properties.get("data", {})
         is_data = not properties.keys() - {"success", "message", "warnings", "data"} and "data" in properties
         if data.get("type") == "array":
@@ -206,8 +206,14 @@ class Resources:
             if is_data and operation["operationId"] not in self._listed():
                 return f"builtins.list[{name}]", f"(await self._transport.send(call)).page({name}).data"
             return f"AsyncPages[{name}]", f"AsyncPages(self._transport, call, {name})"
-        name, member = (self._use(data), ', "data"') if is_data else (self._use(schema), "")
+        name, member = (self._use(data), ', "data"') if is_data else (self._use(_json_schema(operation)), "")
         return name, f"(await self._transport.send(call)).record({name}{member})"
+
+    def _success(self, operation: Schema) -> Schema:
+        """Return the members of a successful JSON response, or an empty dict for an exported file."""
+        schema = _json_schema(operation)
+        properties: Schema = self._types.resolve(schema)["properties"] if schema else {}
+        return properties
 
     def _listed(self) -> set[str]:
         """Return the ids of all operations that read a list."""
@@ -225,6 +231,12 @@ class Resources:
         """Return the parameter to which a reference points."""
         name: Any = parameter.get("$ref", "").rsplit("/", 1)[-1]
         return self._document["components"]["parameters"][name] if name else parameter
+
+
+def _json_schema(operation: Schema) -> Schema:
+    """Return the schema of a successful JSON response, or an empty dict for an exported file."""
+    schema: Schema = operation["responses"]["200"]["content"].get("application/json", {}).get("schema", {})
+    return schema
 
 
 def _class(resource: str) -> str:

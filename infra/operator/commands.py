@@ -12,7 +12,6 @@ from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from infra import extension_parts
 from infra.operator import options
-from infra.operator.conversations import conversations
 from infra.operator.leads import leads
 from infra.operator.output import (
     Commands,
@@ -264,7 +263,6 @@ def _refusing(command: click.Command, extension: str) -> click.Command:
 cams.add_command(workspace)
 cams.add_command(leads)
 cams.add_command(tallies)
-cams.add_command(conversations)
 cams.add_command(redrive_streams)
 for _extension in extensions.present():
     for _module in extension_parts.modules("commands", [_extension]):

@@ -19,11 +19,11 @@ START = 1_780_000_000
 # Path -> the operation in docs/costs.csv.
 PAGES = {
     "/v3/agents": "list 1,000 agents",
-    "/v3/agents?sort=lastModified": "list 1,000 agents by their last change",
-    "/v3/agents?q=nothing": "filter 1,000 agents",
-    "/v3/agents?q=nothing&sort=lastModified": "filter 1,000 agents by their last change",
+    "/v3/agents/search": "search 1,000 agents",
+    "/v3/agents/search?search=nothing": "search 1,000 agents for a text that none has",
     "/v3/leads": "list 1,000 leads",
-    "/v3/leads?q=nothing": "filter 1,000 leads",
+    "/v3/leads?searchTerm=nothing": "filter 1,000 leads",
+    "/v3/leads?page=1": "list 1,000 leads on a numbered page",
     "/v3/convos?inbox=true": "list the inbox of 1,000 agents",
     **extensions.joined("PAGE_COSTS"),
 }

@@ -86,14 +86,15 @@ def test_an_entry_of_the_index_has_a_sealed_summary(
     given = {"title": "Support", "description": "Helps.", "starred": True, "deployed": False}
     made = api.post("/v3/agents", {"agent": {**given, "vg_systemPrompt": "secret"}}).data
     (entry,) = entries(workspace)
-    assert storage.unseal(entry, "summary") == given
+    assert storage.unseal(entry, "summary") == {**given, "createdAtUNIX": made["createdAtUNIX"]}
     assert set(entry.attribute_values) == {"partition", "item", "workspace", "agent_id", "summary"}
     assert b"Support" not in entry.summary
     assert entries(other_workspace) == []
 
     assert api.patch(f"/v3/agents/{made['id']}", {"agent": {"title": None, "starred": False}}).status == 200
     (entry,) = entries(workspace)
-    assert storage.unseal(entry, "summary") == {"description": "Helps.", "starred": False, "deployed": False}
+    changed = {"description": "Helps.", "starred": False, "deployed": False}
+    assert storage.unseal(entry, "summary") == {**changed, "createdAtUNIX": made["createdAtUNIX"]}
 
 
 @pytest.mark.parametrize(("change", "entries_written"), [({"vg_prompt": "Be brief."}, 2), ({"title": "New"}, 3)])

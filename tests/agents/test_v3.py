@@ -172,7 +172,7 @@ def test_the_owner_of_an_agent_is_the_workspace(workspace: NewWorkspace, api: Ap
         api.patch("/v3/agents/support", {"agent": {"title": "Sales"}}).data,
         api.post("/v3/agents", {"agent": {"ownerID": "me"}}).data,
         *api.get("/v3/agents").data,
-        *api.get("/v3/agents?sort=lastModified").data,
+        *api.get("/v3/agents/search").json["agents"],
         *api.get("/v3/orgs/acme/agents").data,
     ]
     assert len(agents) == 8

@@ -14,9 +14,10 @@ from tests.selection import one_of_each, zip_cycled
 
 PAGES = ["0", "-1", "x", "1.5", "1e1", "", "%2B1", "%201", "01", "1%0A", "1,2", "NaN", "1" * 10, "%D9%A3", "1&page=2"]
 STATUSES = ["", "x", "Failed", "failed,pending", "failed ", "0", "null", "failed&status=failed"]
-TEXTS = ["agentId", "orgId", "state", "tag", "origin", "assignedTo", "userID", "q"]
-FLAGS = ["inbox", "starred", "deployed"]
-TIMES = ["from", "to", "activeSince", *extensions.listed("TIMES")]
+TEXTS = ["agentId", "orgId", "state", "tag", "origin", "assignedTo", "userID", "q", "workspaceId"]
+OPTIONAL_TEXTS = ["search", "searchTerm"]
+FLAGS = ["inbox", "starredOnly", "deployed"]
+TIMES = ["from", "to", "activeSince", "fromTs", "toTs", *extensions.listed("TIMES")]
 LIMITS = ["0", "-1", "101", "x", "1.5", "1e1", "", "05", "10000000000", "5&limit=5"]
 # Other characters, a line break, invalid UTF-8, a key separator, a non-ASCII letter, two long values, two values.
 CURSORS = ["!!!", "1%0A", "%ff", "a%23b", "%C3%A9", "9" * 129, "9" * 5_000, "1&cursor=1"]
@@ -32,8 +33,8 @@ POSITIONS = [
     "&after=",
 ]
 VERSIONS = ["x", ".a", "a.", "a.B", "%C3%A9.a", "a.a%0A", "9" * 5_000, "&version="]
-ORDERS = ["", "id", "title", "LastModified", "lastModified,id", "lastModified&sort=lastModified"]
-FORMATS = ["", "?format=", "?format=xml", "?format=csv&format=csv"]
+ORDERS = ["id", "Newest", "newest,oldest", "newest&{}=newest"]
+FORMATS = ["?format=xml", "?format=ndjson%0A", "?format=csv&format=csv"]
 
 
 def operations_with(name: str) -> list[Operation]:
@@ -48,21 +49,8 @@ def each_once(name: str, values: list[str]) -> Any:
 
 
 def test_every_query_parameter_is_tested() -> None:
-    tested = {
-        "page",
-        "limit",
-        "cursor",
-        "status",
-        "format",
-        "sort",
-        "order",
-        "label",
-        "after",
-        "version",
-        *FLAGS,
-        *TEXTS,
-        *TIMES,
-    }
+    tested = {"page", "limit", "pageSize", "cursor", "status", "format", "sort", "sortBy", "order", "label"}
+    tested |= {"after", "version", "convoIds", *FLAGS, *TEXTS, *OPTIONAL_TEXTS, *TIMES}
     assert {name for operation in OPERATIONS for name in operation.query} - {
         *extensions.listed("TESTED_PARAMETERS")
     } == tested
@@ -106,14 +94,19 @@ def test_a_page_that_is_not_a_positive_integer_is_refused(operation: Operation, 
 def test_a_page_is_also_checked_if_there_is_a_cursor(service: Service) -> None:
     for operation in operations_with("page"):
         with harmless():
-            answer = service.api.get(f"{service.path(operation.route)}?cursor=x&page=0")
+            answer = service.api.get(f"{service.path(operation.route)}?cursor={'0' * 26}&page=0")
         assert_refused(answer, operation, "page")
 
 
 def test_a_page_after_the_last_one_is_empty(service: Service) -> None:
     for operation in operations_with("page"):
         answer = service.api.get(f"{service.path(operation.route)}?page=999999999")
-        assert (answer.data, "nextCursor" in answer.json) == ([], False)
+        if operation.route == "/v3/agents/{agent_id}/convos":
+            rule = "page must be 1; pass nextCursor as cursor to continue."
+            assert assert_refused(answer, operation, "page") == rule
+            continue
+        records = answer.json.get("agents") or answer.json.get("data", [])
+        assert (records, "nextCursor" in answer.json) == ([], False)
 
 
 @each_once("limit", LIMITS)
@@ -131,6 +124,33 @@ def test_a_bounded_list_takes_a_larger_limit_as_a_hundred(service: Service) -> N
         if operation.is_bounded:
             path = service.path(operation.route) + QUERIES.get(operation.name, "?")
             assert service.api.get(f"{path}&limit=101").text == service.api.get(f"{path}&limit=100").text
+
+
+@each_once("pageSize", LIMITS)
+def test_a_page_size_outside_one_to_a_hundred_is_refused(operation: Operation, value: str, service: Service) -> None:
+    value = "0" if value == "101" else value.replace("limit", "pageSize")
+    with harmless():
+        answer = service.api.get(f"{service.path(operation.route)}?pageSize={value}")
+    rule = "must not be repeated" if "&" in value else "must be a whole number from 1 to 999999999"
+    assert assert_refused(answer, operation, "pageSize") == f"pageSize {rule}."
+
+
+@pytest.mark.parametrize("name", OPTIONAL_TEXTS)
+def test_a_text_to_search_for_may_be_empty_and_has_at_most_200_characters(name: str, service: Service) -> None:
+    for operation in operations_with(name):
+        path = service.path(operation.route) + QUERIES.get(operation.name, "?")
+        assert service.api.get(f"{path}&{name}=").text == service.api.get(path).text
+        with harmless():
+            answer = service.api.get(f"{path}&{name}={'x' * 201}")
+        assert assert_refused(answer, operation, name) == f"{name} must have 1 to 200 characters."
+
+
+@pytest.mark.parametrize("value", ["", "a%23b", "&convoIds=".join(map(str, range(101)))])
+def test_ids_of_conversations_are_at_most_100(value: str, service: Service) -> None:
+    for operation in operations_with("convoIds"):
+        with harmless():
+            answer = service.api.get(f"{service.path(operation.route)}?convoIds={value}")
+        assert assert_refused(answer, operation, "convoIds") == "convoIds must be at most 100 conversation ids."
 
 
 @pytest.mark.parametrize(("name", "value"), zip_cycled(TEXTS, ["", "x" * 201, "x&{}=x"]))
@@ -160,12 +180,17 @@ def test_a_flag_is_true_or_false(name: str, value: str, service: Service) -> Non
         assert assert_refused(answer, operation, name) == f"{name} {rule}."
 
 
-@each_once("sort", ORDERS)
-def test_an_unknown_order_is_refused(operation: Operation, value: str, service: Service) -> None:
-    with harmless():
-        answer = service.api.get(f"{service.path(operation.route)}?sort={value}")
-    rule = "not be repeated" if "&" in value else "be lastModified"
-    assert assert_refused(answer, operation, "sort") == f"sort must {rule}."
+@pytest.mark.parametrize("value", ORDERS)
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("sort", "newest or oldest"), ("sortBy", "newest, oldest, firstCreated, lastCreated or alphabetical")],
+)
+def test_an_unknown_order_is_refused(name: str, values: str, value: str, service: Service) -> None:
+    for operation in operations_with(name):
+        with harmless():
+            answer = service.api.get(f"{service.path(operation.route)}?{name}={value.format(name)}")
+        rule = "not be repeated" if "&" in value else f"be {values}"
+        assert assert_refused(answer, operation, name) == f"{name} must {rule}."
 
 
 @each_once("order", ["", "DESC", "newest", "asc,desc", "asc&order=asc"])
@@ -197,7 +222,8 @@ def test_the_list_of_all_agents_is_an_inbox(query: str, service: Service) -> Non
 def test_an_export_has_a_known_format(operation: Operation, value: str, service: Service) -> None:
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}{value}")
-    rule = "must not be repeated" if "&" in value else "must be ndjson or csv"
+    forms = "ndjson or csv" if operation.route == "/v3/leads/export" else "json or csv"
+    rule = "must not be repeated" if "&" in value else f"must be {forms}"
     assert assert_refused(answer, operation, "format") == f"format {rule}."
 
 
@@ -225,4 +251,4 @@ def test_an_empty_cursor_returns_the_first_page(service: Service) -> None:
             path = service.path(operation.route) + QUERIES.get(operation.name, "?")
             first = service.api.get(path)
             assert service.api.get(f"{path}&cursor=").text == first.text
-            assert first.json is None or first.data != []
+            assert first.json is None or (first.json.get("agents") or first.data)

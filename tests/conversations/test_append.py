@@ -124,7 +124,7 @@ def test_an_unchanged_message_is_not_written(api: Api) -> None:
         ("POST", "", {"messages": []}, 400),
         ("POST", "", {"messages": [message("x"), message("x")]}, 400),
         ("POST", "", {"messages": [{}] * 51}, 400),
-        ("PATCH", "", {"messages": [message("x"), message("x")]}, 400),
+        ("PATCH", "", {"turns": [{"messages": [message("x"), message("x")]}]}, 400),
     ],
 )
 def test_a_refused_request_or_another_mid_changes_nothing(
@@ -172,7 +172,7 @@ def test_every_message_has_an_id_an_item_and_a_time(api: Api) -> None:
 
 def test_replacing_and_deleting_messages(api: Api) -> None:
     api.post(EDGE, {"messages": [message("a"), message("b")]})
-    replaced = api.patch(V3, {"messages": [message("b", ts=1), {"from": "bot", "ts": 2}]})
+    replaced = api.patch(V3, {"turns": [{"messages": [message("b", ts=1), {"from": "bot", "ts": 2}]}]})
     made = replaced.data[1]["mid"]
     assert replaced.data == [message("b", ts=1), {"mid": made, "from": "bot", "item": {}, "ts": 2}]
     assert api.delete(f"{V3}/b").status == 200

@@ -74,7 +74,7 @@ def change(rng: random.Random, api: Api, stored: list[Any], number: int) -> None
         del stored[place]
     elif kind == "replace":
         stored[:] = stored[rng.randrange(len(stored)) :]
-        assert api.patch(f"{V3}/messages", {"messages": stored}).status == 200
+        assert api.patch(f"{V3}/messages", {"turns": [{"messages": stored}]}).status == 200
     else:
         assert api.patch(V3, {"conversation": {"state": f"state {number}"}}).status == 200
 

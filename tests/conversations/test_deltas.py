@@ -87,7 +87,7 @@ CHANGES = {
     "edit of the same length": lambda api: api.patch(f"{V3}/messages/m1", {"message": {"item": {"text": "mx"}}}),
     "deletion": lambda api: api.delete(f"{V3}/messages/m1"),
     "deletion of the newest message": lambda api: api.delete(f"{V3}/messages/m2"),
-    "replacement": lambda api: api.patch(f"{V3}/messages", {"messages": [message("only", mid="m9")]}),
+    "replacement": lambda api: api.patch(f"{V3}/messages", {"turns": [{"messages": [message("only", mid="m9")]}]}),
     "state": lambda api: api.post(f"{EDGE}/state", state_body("one")),
 }
 
@@ -102,7 +102,7 @@ def test_a_change_before_the_position_resets(api: Api, first: Answer, change: st
 
 def test_metadata_changes_only_the_version_and_the_conversation(api: Api, first: Answer) -> None:
     api.post("/v2/clients/bo", {"name": "Bo"})
-    api.post(f"{V3}/assign", {"assign": {"to": "bo"}})
+    api.post(f"{V3}/assign", {"assignToUserId": "bo"})
     answer = pull(api, first)
     assert (answer.data, answer.json["reset"], answer.json["after"]) == ([], False, first.json["after"])
     assert answer.json["version"] != first.json["version"]
@@ -265,7 +265,7 @@ def test_an_append_can_create_the_conversation(api: Api) -> None:
 
 def test_a_visitor_reads_its_conversation_without_the_assignee(api: Api, visitor: Api, first: Answer) -> None:
     api.post("/v2/clients/bo", {"name": "Bo"})
-    api.post(f"{V3}/assign", {"assign": {"to": "bo"}})
+    api.post(f"{V3}/assign", {"assignToUserId": "bo"})
     opened = pull(visitor)
     for answer in (opened, pull(visitor, opened), pull(visitor, opened, version=True)):
         assert answer.json["conversation"] == {"state": "human-chatting"}

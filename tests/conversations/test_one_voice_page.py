@@ -102,7 +102,7 @@ def test_the_bot_answers_the_newest_message_and_stops_for_a_person(
     assert answered(on_message, agent_key, first, lambda mid: answer.pop(0)(mid)) == "next to a b\r\n"
 
     second = receive("c")
-    take_over = {"assign": {"to": None, "state": "human-chatting"}}
+    take_over = {"assignToUserId": None, "state": "human-chatting"}
     assert answered(on_message, agent_key, second, lambda mid: str(api.post(ASSIGN, take_over).status)) is None
     assert mids(api) == ["a b\r\n", "next to a b\r\n", "answer next to a b\r\n", "c"]
 

@@ -29,7 +29,7 @@ def reply(api: Api, mid: str = "answer", to: Any = "question", route: str = EDGE
 
 
 def take_over(api: Api) -> None:
-    assert api.post(ASSIGN, {"assign": {"to": None, "state": "human-chatting"}}).status == 200
+    assert api.post(ASSIGN, {"assignToUserId": None, "state": "human-chatting"}).status == 200
 
 
 def new_client(api: Api) -> str:
@@ -66,7 +66,7 @@ def test_a_reply_to_an_earlier_message_is_rejected_with_the_newest_one(route: st
 def test_a_reply_is_rejected_while_a_person_is_chatting(route: str, api: Api) -> None:
     ask(api)
     client_id = new_client(api)
-    assert api.post(ASSIGN, {"assign": {"to": client_id}}).status == 200
+    assert api.post(ASSIGN, {"assignToUserId": client_id}).status == 200
     expected = {"state": "human-chatting", "chatAssignedTo": client_id, "newest": QUESTION}
     assert rejected(reply(api, route=route), "HUMAN_CHATTING") == expected
     assert rejected(reply(api, to="earlier", route=route), "HUMAN_CHATTING") == expected
@@ -155,7 +155,7 @@ def test_the_check_costs_nothing(api: Api) -> None:
 def test_a_visitor_sees_only_what_its_state_shows(api: Api) -> None:
     ask(api)
     client_id = new_client(api)
-    assert api.post(ASSIGN, {"assign": {"to": client_id, "state": "other"}}).status == 200
+    assert api.post(ASSIGN, {"assignToUserId": client_id, "state": "other"}).status == 200
     issued = api.post("/agents/support/interact/user-1/visitor-tokens", {"token": {}}).data["token"]
     body = {"messages": [{"mid": "mine", "item": {"text": "Hi"}}], "inReplyTo": "earlier"}
     assert rejected(Api(issued).post(EDGE, body), "OUTDATED") == {"state": "other", "newest": QUESTION}

@@ -13,7 +13,9 @@ from chalicelib import storage
 from chalicelib.conversations import store
 from chalicelib.conversations.transcript import parser
 from chalicelib.conversations.transcript import turns as turns_
+from chalicelib.http.bodies import IGNORED
 from chalicelib.workspaces.store import NewWorkspace
+from tests.agents.records import without
 from tests.api import Api
 from tests.assertions import refused
 from tests.capacity import metered
@@ -63,7 +65,7 @@ def test_a_conversation_is_created_with_all_its_metadata(api: Api, workspace: Ne
     given = {**WRITABLE, "messagesNum": 5, **dict.fromkeys(READ_ONLY)}
     made = api.post(CONVOS, {"conversation": given})
     assert made.data.keys() == {"id", "title", "createdAt"}
-    found = api.get(f"{CONVOS}/{made.data['id']}").data["conversation"]
+    found = api.get(f"{CONVOS}/{made.data['id']}").data
     assert {name: found[name] for name in WRITABLE} == WRITABLE
     assert found["messagesNum"] == 5
     assert (found["ID"], found["agentId"], "lastMessage" in found) == (made.data["id"], "support", False)
@@ -77,12 +79,12 @@ def test_a_change_merges_replaces_tags_and_clears(api: Api, pass_time: PassTime)
     pass_time(7)
     change = {"conversation": {"title": "New", "tags": ["c"], "userPhone": None, **dict.fromkeys(READ_ONLY, None)}}
     after = api.patch(CONVERSATION, change)
-    expected = {**before.data["conversation"], "title": "New", "tags": ["c"]}
+    expected = {**without(before.data, "messages"), "title": "New", "tags": ["c"]}
     expected["lastModified"] += 7
     del expected["userPhone"]
     assert after.data == expected
     read = api.get(CONVERSATION)
-    assert read.data == {"conversation": expected, "messages": before.data["messages"]}
+    assert read.data == {**expected, "messages": before.data["messages"]}
     assert read.headers["etag"] == after.headers["etag"] != before.headers["etag"]
     with counted() as requests:
         again = api.patch(CONVERSATION, change)
@@ -107,7 +109,7 @@ def test_unknown_conversations_and_agents_are_not_found(api: Api) -> None:
             api.get(path),
             api.get(f"{path}/messages"),
             api.patch(path, {"conversation": {}}),
-            api.post(f"{path}/assign", {"assign": {"to": None}}),
+            api.post(f"{path}/assign", {"assignToUserId": None}),
         ):
             assert refused(answer, 404) == f"There is no such {kind}."
 
@@ -118,29 +120,86 @@ def test_unknown_conversations_and_agents_are_not_found(api: Api) -> None:
 @pytest.mark.parametrize(
     ("sent", "assigned", "state"),
     [
-        ({"to": "bo"}, "bo", "human-chatting"),
-        ({"to": "bo", "state": None}, "bo", "human-chatting"),
-        ({"to": "bo", "state": "requested_chat"}, "bo", "requested_chat"),
-        ({"to": None}, None, "ai-chatting"),
-        ({"to": None, "state": "ended_chat"}, None, "ended_chat"),
-        ({"to": None, "state": "anything"}, None, "anything"),
+        ({}, "bo", "human-chatting"),
+        ({"state": None}, "bo", "human-chatting"),
+        ({"state": "requested_chat"}, "bo", "requested_chat"),
+        ({}, None, "ai-chatting"),
+        ({"state": "ended_chat"}, None, "ended_chat"),
+        ({"state": "anything"}, None, "anything"),
     ],
 )
 def test_an_assignment_sets_the_client_and_the_state(sent: Any, assigned: Any, state: str, api: Api) -> None:
     api.post("/v2/clients/bo", {"name": "Bo"})
     api.post(STATE, {"metadata": {"state": "requested_chat", "chatAssignedTo": "client-1", "userName": "Ann"}})
-    answer = api.post(f"{CONVERSATION}/assign", {"assign": sent})
+    answer = api.post(f"{CONVERSATION}/assign", {"assignToUserId": assigned, **sent})
     assert (answer.data.get("chatAssignedTo"), answer.data["state"]) == (assigned, state)
     assert answer.data["userName"] == "Ann"
-    assert api.get(CONVERSATION).data["conversation"] == answer.data
+    assert without(api.get(CONVERSATION).data, "messages") == answer.data
+    assert answer.json.get("assignedUser") == ({"id": "bo", "name": "Bo"} if assigned else None)
     waiting = [one["ID"] for one in api.get("/v3/convos?inbox=true").data]
     assert waiting == (["ann"] if state in store.WAITING_STATES else [])
+
+
+def test_an_assignment_says_who_assigned_and_names_the_client_only_to_readers_of_clients(api: Api) -> None:
+    api.post("/v2/clients/bo", {"name": "Bo", "email": "bo@example.com"})
+    api.post(STATE, {"metadata": {"userName": "Ann"}})
+    body = {"assignToUserId": "bo", "delegatedBy": "ann"}
+    for scopes, user in (
+        (["conversations:write"], {"id": "bo"}),
+        (["conversations:write", "clients:read"], {"id": "bo", "name": "Bo", "email": "bo@example.com"}),
+    ):
+        token = Api(api.post("/v3/tokens", {"token": {"name": "t", "scopes": scopes}}).data["token"])
+        assert token.post(f"{CONVERSATION}/assign", body).json["assignedUser"] == user
+    assert api.get(CONVERSATION).data["delegatedBy"] == "ann"
+    assert "delegatedBy" not in api.post(f"{CONVERSATION}/assign", {"assignToUserId": None}).data
+
+
+# ---- members -------------------------------------------------------------------------------------
+
+
+def test_unknown_members_are_kept_hidden_from_scopes_and_rejected_on_request(api: Api) -> None:
+    members = {"title": "x", "priority": {"level": 1.5}, "summary": "s", "messages": [], "retentionDays": 9}
+    sent = {"conversation": members}
+    created = api.post(CONVOS, sent)
+    ignored = [f"conversation.{name}" for name in ("priority", "messages", "retentionDays")]
+    assert [one["path"] for one in created.json["warnings"]] == ignored
+    path = f"{CONVOS}/{created.data['id']}"
+    record = api.get(path).data
+    assert (record["priority"], record["summary"], record["messages"]) == ({"level": 1.5}, "s", [])
+    assert "retentionDays" not in record
+    scoped = Api(api.post("/v3/tokens", {"token": {"name": "t", "scopes": ["conversations:write"]}}).data["token"])
+    assert "priority" not in scoped.get(path).data
+    assert scoped.patch(path, {"conversation": {"title": "y"}}).data["title"] == "y"
+    assert api.get(path).data["priority"] == {"level": 1.5}
+    assert "priority" not in api.patch(path, {"conversation": {"priority": None}}).data
+    strict = {**api._headers, "Content-Type": "application/json", "Prefer": "handling=strict"}
+    for method, target in (("POST", CONVOS), ("PATCH", path)):
+        refused(api.call(method, target, sent, strict), 400, "conversation.priority")
+
+
+def test_a_record_that_was_read_can_be_sent_back(api: Api) -> None:
+    api.post(STATE, {"turns": [turn(1, "Hello")], "metadata": {"userName": "Ann"}})
+    record = api.get(CONVERSATION).data
+    answer = api.patch(CONVERSATION, {"conversation": record})
+    assert answer.data == without(record, "messages")
+    assert {one["message"] for one in answer.json["warnings"]} == {IGNORED}
+
+
+@pytest.mark.parametrize(
+    ("updates", "warnings"), [(True, ["lgMessages"]), (False, ["lgMessages", "updateConversationMetadata"])]
+)
+def test_replaced_turns_always_update_the_counters(updates: bool, warnings: list[str], api: Api) -> None:
+    api.post(STATE, {"turns": [turn(1, "Hello"), turn(2, "Bye")]})
+    body = {"turns": [turn(3, "Only")], "updateConversationMetadata": updates, "lgMessages": []}
+    answer = api.patch(f"{CONVERSATION}/messages", body)
+    assert [one["path"] for one in answer.json["warnings"]] == warnings
+    assert api.get(CONVERSATION).data["messagesNum"] == 1
 
 
 def test_an_unknown_client_is_not_found_and_changes_nothing(api: Api) -> None:
     api.post(STATE, {"metadata": {"state": "requested_chat"}})
     before = api.get(CONVERSATION)
-    assert refused(api.post(f"{CONVERSATION}/assign", {"assign": {"to": "nobody"}}), 404) == "There is no such client."
+    assert refused(api.post(f"{CONVERSATION}/assign", {"assignToUserId": "nobody"}), 404) == "There is no such client."
     assert api.get(CONVERSATION).text == before.text
 
 
@@ -151,7 +210,8 @@ def test_messages_are_flat_and_have_the_sender_and_time_of_their_turn(api: Api) 
     own = {"mid": "own", "from": "bot", "ts": 5, "extra": [1]}
     bare = {"mid": "bare", "ts": None, "from": None}
     api.post(STATE, {"turns": [{"from": "human", "ts": 7, "messages": [own, bare]}, {"from": "bot", "note": "none"}]})
-    expected = [{"mid": "bare", "ts": 7, "from": "human"}, own]
+    own, bare = {**own, "item": {}}, {"mid": "bare", "ts": 7, "from": "human", "item": {}}
+    expected = [bare, own]
     assert api.get(f"{CONVERSATION}/messages").data == expected
     assert api.get(CONVERSATION).data["messages"] == expected
 

@@ -128,7 +128,7 @@ def conversations_are_counted(patch: pytest.MonkeyPatch) -> None:
         deep.setattr(listing, "_SHALLOW", -1)
         assert len(api.get("/v2/agents/support/convos?page=1").data) == 1
     api.post("/v2/clients/ann", {})
-    assert api.post(f"/v3/agents/support/convos/{convo_id}/assign", {"assign": {"to": "ann"}}).status == 200
+    assert api.post(f"/v3/agents/support/convos/{convo_id}/assign", {"assignToUserId": "ann"}).status == 200
     assert len(api.get("/v3/convos?inbox=true").data) == 1
     for _ in range(2):  # completes a chunk, so its messages get index items
         long = {"messages": [{"item": {"text": "x" * 1_000}} for _ in range(50)]}

@@ -307,7 +307,7 @@ def test_an_agent_key_and_an_access_token_store_a_session(
     session.delete()
     token = connect(service, api_key=workspace.access_token).conversations(agent.id, "ann")
     assert token.save(title="Order").messages_num == 0
-    assert token.save(title="Another").title == client.conversations(agent.id, "ann").retrieve().conversation.title
+    assert token.save(title="Another").title == client.conversations(agent.id, "ann").retrieve().title
 
 
 def test_an_export_is_one_file(client: Any, agent: Any) -> None:

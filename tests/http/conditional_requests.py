@@ -92,12 +92,14 @@ SAVES = {
     "assignment": Save(
         "conversation",
         "POST /v3/agents/{agent_id}/convos/{convo_id}/assign",
-        {"assign": {"to": None, "state": "1"}},
-        {"assign": {"to": None, "state": "2"}},
+        {"assignToUserId": None, "state": "1"},
+        {"assignToUserId": None, "state": "2"},
     ),
     "new message": Save("conversation", f"POST {V3_MESSAGES}", messages("a"), messages("b")),
     "new message, edge": Save("conversation", MESSAGES, messages("a"), messages("b")),
-    "all messages": Save("conversation", f"PATCH {V3_MESSAGES}", messages("a"), messages("b")),
+    "all messages": Save(
+        "conversation", f"PATCH {V3_MESSAGES}", {"turns": [messages("a")]}, {"turns": [messages("b")]}
+    ),
     "message": Save(
         "message", f"PATCH {V3_MESSAGES}/{{message_id}}", {"message": {"type": "1"}}, {"message": {"type": "2"}}
     ),

@@ -186,7 +186,7 @@ ACCEPTED = {
     ),
     "a search in large states": Request("GET", f"{AGENT}/convos/search?q=nowhere", None, LARGE_STATES),
     "a search that finds large states": Request("GET", f"{AGENT}/convos/search?q=x&limit=100", None, LARGE_STATES),
-    "an export of large states": Request("GET", f"{AGENT}/convos/export?format=ndjson&limit=100", None, LARGE_STATES),
+    "an export of large states": Request("GET", f"{AGENT}/convos/export?limit=100", None, LARGE_STATES),
     "an export of large states as CSV": Request(
         "GET", f"{AGENT}/convos/export?format=csv&limit=100", None, LARGE_STATES
     ),

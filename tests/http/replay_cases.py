@@ -73,7 +73,7 @@ CASES = [
     Case("tool change", "PATCH /v3/tools/{tool_id}", {"tool": {"fields": [{"key": "a"}, {"key": "b"}]}}),
     Case("conversation create", "POST /v3/agents/{agent_id}/convos", {"conversation": {"title": "New"}}),
     Case("conversation change", CONVERSATION.format("PATCH", ""), {"conversation": {"title": "New", "tags": ["a"]}}),
-    Case("conversation assign", CONVERSATION.format("POST", "/assign"), {"assign": {"to": "ann"}}),
+    Case("conversation assign", CONVERSATION.format("POST", "/assign"), {"assignToUserId": "ann"}),
     Case("state replace", STATE, state_body("Hello", "Again")),
     Case("state describe", STATE, {"metadata": {"userName": "Ann"}}),
     Case("state shorten", STATE, {"delete": {"mids": ["m1"]}}),

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from chalicelib import clock, storage
-from chalicelib.http import files
+from chalicelib.http import files, pages
 from chalicelib.leads.store import LeadRow
 from infra.operator.commands import cams
 from tests.api import Api
@@ -63,12 +63,51 @@ def test_a_page_of_leads_is_one_query(query: str, leads: dict[str, list[str]], a
     assert requests["Query"] == 1
 
 
+def test_a_numbered_page_has_the_total_unless_there_are_more_leads_than_a_request_examines(
+    leads: dict[str, list[str]], api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, names in ((1, NEWEST_FIRST[:4]), (2, NEWEST_FIRST[4:]), (3, [])):
+        page = api.get(f"/v3/leads?limit=4&page={number}").json
+        assert [one["name"] for one in page["data"]] == names
+        assert (page["page"], page["total"], page["totalPages"], page["hasMore"]) == (number, 6, 2, number == 1)
+    assert api.get("/v3/leads?page=1&searchTerm=nobody").json["totalPages"] == 0
+    monkeypatch.setattr(pages, "MAX_EXAMINED", 5)
+    page = api.get("/v3/leads?limit=4&page=2").json
+    assert ([one["name"] for one in page["data"]], page["hasMore"]) == (NEWEST_FIRST[4:5], True)
+    rest = api.get(f"/v3/leads?page=1&cursor={page['nextCursor']}").json
+    assert ([one["name"] for one in rest["data"]], rest["hasMore"]) == (NEWEST_FIRST[5:], False)
+    assert {"total", "totalPages"}.isdisjoint({*page, *rest})
+
+
+def test_a_numbered_page_that_does_not_fit_in_a_response_is_refused(api: Api) -> None:
+    api.post("/v2/agents/support", {})
+    for _ in range(4):
+        assert api.post("/v3/leads", lead_body(name='"\n' * 300_000)).status == 200
+    assert refused(api.get("/v3/leads?page=1"), 413) == "The response is too large; request it in pages with limit."
+    assert api.get("/v3/leads?page=1&limit=1").json["total"] == 4
+
+
+def test_unknown_members_of_a_lead_are_kept_hidden_from_scopes_and_rejected_on_request(api: Api, agent_id: str) -> None:
+    sent = lead_body(name="Ann", company="Acme")
+    answer = api.post("/v3/leads", sent)
+    assert answer.data["company"] == "Acme"
+    assert [one["path"] for one in answer.json["warnings"]] == ["lead.company"]
+    path = f"/v3/leads/{answer.data['id']}"
+    scoped = Api(api.post("/v3/tokens", {"token": {"name": "t", "scopes": ["leads:write"]}}).data["token"])
+    assert "company" not in scoped.get(path).data
+    assert scoped.patch(path, {"lead": {"name": "Bo"}}).data["name"] == "Bo"
+    assert api.get(path).data["company"] == "Acme"
+    strict = {**api._headers, "Content-Type": "application/json", "Prefer": "handling=strict"}
+    for method, target in (("POST", "/v3/leads"), ("PATCH", path)):
+        refused(api.call(method, target, sent, strict), 400, "lead.company")
+
+
 def test_leads_are_found_by_agent_time_and_text(leads: dict[str, list[str]], api: Api) -> None:
     assert found_leads(api, agentId="b") == leads["b"]
     assert found_leads(api, agentId="unknown") == []
-    assert (found_leads(api, q="B1@x"), found_leads(api, q="agent z"), found_leads(api, q="55", agentId="a")) == (
-        ["b1"], ["z0"], ["a1", "a0"],
-    )  # fmt: skip
+    assert found_leads(api, searchTerm="B1@x") == ["b1"]
+    assert found_leads(api, searchTerm="agent z") == ["z0"]
+    assert found_leads(api, searchTerm="55", agentId="a") == ["a1", "a0"]
     created = {one["name"]: one["createdAt"] // 1000 for one in api.get("/v3/leads").data}
     assert sorted(created, key=lambda name: created[name]) == ["b0", "a0", "z0", "b1", "a1", "b2"]
     since, until = created["a0"], created["a1"]
@@ -131,7 +170,7 @@ def test_a_cursor_of_leads_is_a_ulid(cursor: str, api: Api) -> None:
 
 @pytest.mark.parametrize(
     ("query", "limit"),
-    [({}, 1), ({"agentId": "b"}, 2), ({"q": "0@x"}, 100), ({"from": 1, "to": START + 3 * HOUR}, 2)],
+    [({}, 1), ({"agentId": "b"}, 2), ({"searchTerm": "0@x"}, 100), ({"from": 1, "to": START + 3 * HOUR}, 2)],
 )
 def test_an_export_has_the_listed_leads_once(
     limit: int, query: dict[str, Any], leads: dict[str, list[str]], api: Api

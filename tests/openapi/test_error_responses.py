@@ -62,10 +62,10 @@ for _name in ("add_messages", "add_conversation_messages", "replace_messages", "
 TOO_LARGE["change_message"] = {"message": {"item": {"text": "\u00e9" * 960_000}}}
 TOO_LARGE["exchange_state"] = {"metadata": {"userName": LONG}}
 TOO_LARGE["test_tool"] = {"arguments": {}}  # this request stores nothing
-TOO_LARGE["assign_conversation"] = {"assign": {"to": None, "state": LONG}}
+TOO_LARGE["assign_conversation"] = {"assignToUserId": None, "state": LONG}
 # These bodies differ from the example records, so that each request writes.
 CHANGES: dict[str, Any] = {name: body_of(one.route, "Other") for name, one in WITH_BODY.items()}
-CHANGES["assign_conversation"] = {"assign": {"to": None}}
+CHANGES["assign_conversation"] = {"assignToUserId": None}
 VERSIONED = {"agent_id": "support", "tool_id": IDS["tool_id"]}
 
 
@@ -200,7 +200,7 @@ def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
     bodies = {
         **CHANGES,
         "create_agent": {"agent": key},
-        "import_agent": {"template": key},
+        "import_template": {"agentTemplate": {"agentData": key}},
         "put_client": client,
         "create_client": {"client": client},
     }
@@ -260,7 +260,11 @@ def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypat
 def test_413_of_a_list_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {"list_events": pull_endpoint(stage)}
     monkeypatch.setattr(responses, "RESPONSE_LIMIT", 10)
-    lists = {name: one for name, one in OPERATIONS.items() if name.startswith(("list_", "search_", "read_new_"))}
+    lists = {
+        name: one
+        for name, one in OPERATIONS.items()
+        if name.startswith(("list_", "search_", "read_new_", "export_conversations"))
+    }
     answering = operations_answering(
         413, lambda operation: stage.send(operation, **values.get(operation.name, {})), lists
     )

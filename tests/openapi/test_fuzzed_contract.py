@@ -35,8 +35,9 @@ EDGES = 0.7
 # intervals are bounded, and its time zone exists. `after` comes from an earlier response and excludes `limit`, and
 # only push endpoints have a `url`.
 BEYOND_SCHEMAS = re.compile(
-    r"(agent|template)\.nodes\.\d+\.id|(turns\.\d+\.)?messages\.\d+\.mid|cursor"
-    r"|template\.(assignedToolsIds|nodes\.\d+\.toolsIds)\.\d+|from|interval|tz|after|version|webhook\.(url|kind)"
+    r"(agent|agentTemplate(\.agentData)?)\.nodes\.\d+\.id|(turns\.\d+\.)?messages\.\d+\.mid|cursor|range\.(from|to)"
+    r"|agentTemplate\.(agentData\.assignedToolsIds|nodes\.\d+\.toolsIds)\.\d+|from|interval|tz|after|version"
+    r"|webhook\.(url|kind)"
 )
 # Settings for the random cases. Failing cases are not shrunk, because shrinking takes too long.
 _ANY = settings(database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -160,7 +161,7 @@ def use_existing_ids(case: Case, ids: dict[str, str]) -> None:
     if ParameterLocation.PATH in right:
         case.path_parameters = {name: ids[name] for name in case.path_parameters}
     if ParameterLocation.QUERY in right:
-        case.query = {name: value for name, value in case.query.items() if name != "cursor"}
+        case.query = {name: value for name, value in case.query.items() if name not in ("cursor", "workspaceId")}
         if "tz" in case.query and case.meta.generation.mode.is_positive:  # use an existing time zone and a fixed period
             case.query = {**case.query, "tz": "Europe/Amsterdam", "from": 1_790_000_000, "to": 1_790_086_400}
     if ParameterLocation.HEADER in right:

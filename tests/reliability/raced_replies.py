@@ -26,7 +26,7 @@ EDGE, V3 = "/agents/support/interact/ann", "/v3/agents/support/convos/ann"
 QUESTION, REPLY, NEXT = "question", "reply", "next"
 _TAKEOVERS: tuple[tuple[str, str, Any], ...] = (
     ("PATCH", V3, {"conversation": {"state": store.WITH_PERSON}}),
-    ("POST", f"{V3}/assign", {"assign": {"to": "bo"}}),
+    ("POST", f"{V3}/assign", {"assignToUserId": "bo"}),
     ("POST", f"{EDGE}/state", {"metadata": {"state": store.WITH_PERSON}}),
 )
 _TABLE = "cams-conversations"

@@ -34,7 +34,7 @@ STORY: tuple[tuple[str, str, str, Any], ...] = (
     ("organisation_updated", "POST", "/v2/orgs/acme", {"name": "Acme Ltd"}),
     ("client_created", "POST", "/v2/clients/bo", {"orgId": "acme", "name": "Bo", "email": "bo@example.com"}),
     ("client_updated", "POST", "/v2/clients/bo", {"name": "Bo Li"}),
-    ("conversation_assigned", "POST", "/v3/agents/support/convos/ann/assign", {"assign": {"to": "bo"}}),
+    ("conversation_assigned", "POST", "/v3/agents/support/convos/ann/assign", {"assignToUserId": "bo"}),
     ("client_deleted", "DELETE", "/v3/clients/bo", None),
     ("organisation_deleted", "DELETE", "/v3/orgs/acme", None),
     ("agent_deleted", "DELETE", "/v3/agents/support", None),

@@ -210,7 +210,7 @@ def test_a_message_is_not_received_again_after_any_change(talk: Any) -> None:
 def test_a_replacement_of_the_messages_receives_the_new_ones(stream: Stream, talk: Any, api: Api) -> None:
     assert talk(turns=[human("Hello", mid="1")]) == ["Hello"]
     messages = [{"mid": mid, "from": "human", "item": {"text": text}} for mid, text in (("1", "Hello"), ("2", "New"))]
-    assert api.patch("/v3/agents/support/convos/ann/messages", {"messages": messages}).status == 200
+    assert api.patch("/v3/agents/support/convos/ann/messages", {"turns": [{"messages": messages}]}).status == 200
     assert contents(stream) == ["New"]
 
 

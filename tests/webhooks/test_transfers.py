@@ -63,7 +63,7 @@ def test_each_change_of_the_state_causes_an_event(stream: Stream, api: Api) -> N
 
 def test_an_assignment_causes_an_event_for_each_changed_member(stream: Stream, api: Api) -> None:
     def assign(to: str | None, **state: str) -> None:
-        assert api.post(f"{CONVERSATION}/assign", {"assign": {"to": to, **state}}).status == 200
+        assert api.post(f"{CONVERSATION}/assign", {"assignToUserId": to, **state}).status == 200
 
     assign("bo")
     assign(None, state="human-chatting")
@@ -146,7 +146,7 @@ def test_only_endpoints_that_list_the_types_receive_them(stream: Stream, api: Ap
     api.post("/v3/webhooks", webhook_body(inbox.url("both"), CHANGED, ASSIGNED))
     api.post("/v3/webhooks", webhook_body(inbox.url("one"), ASSIGNED))
     api.post("/v3/webhooks", webhook_body(inbox.url("none"), *others))
-    assert api.post(f"{CONVERSATION}/assign", {"assign": {"to": "bo"}}).status == 200
+    assert api.post(f"{CONVERSATION}/assign", {"assignToUserId": "bo"}).status == 200
     fan_out(stream.read("conversations"))
     drain()
     received = sorted((post.path, post.body["type"]) for post in inbox.posts)

@@ -7,18 +7,16 @@ the names below.
 """
 
 from chalicelib.conversations.transcript.append import add_turns, new_turns
-from chalicelib.conversations.transcript.edit import as_turns, changed_turns, edit_message, replace_turns
+from chalicelib.conversations.transcript.edit import changed_turns, edit_message, replace_turns
 from chalicelib.conversations.transcript.message_index import IndexRows, extend_index, find_stored, index_keys
 from chalicelib.conversations.transcript.parser import POSITION, all_messages, by_mid, message_of_turn
 from chalicelib.conversations.transcript.reader import (
     Delta,
-    Transcript,
     end_position,
     last_messages,
     messages_from,
     newest_messages,
     read_delta,
-    read_transcripts,
 )
 from chalicelib.conversations.transcript.turns import (
     chunk_rows,
@@ -35,10 +33,8 @@ __all__ = [
     "POSITION",
     "Delta",
     "IndexRows",
-    "Transcript",
     "add_turns",
     "all_messages",
-    "as_turns",
     "by_mid",
     "changed_turns",
     "chunk_rows",
@@ -59,7 +55,6 @@ __all__ = [
     "read_end",
     "read_state",
     "read_totals",
-    "read_transcripts",
     "replace_turns",
     "stage",
 ]

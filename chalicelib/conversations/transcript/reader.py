@@ -1,4 +1,4 @@
-"""Reads transcripts: a conversation's newest messages, those after a position, or whole conversations, one at a time.
+"""Reads transcripts: a conversation's newest messages, or those after a position.
 
 A position is the length of a transcript's text up to there, and a digest of that text. Added messages only extend the
 text, so positions stay valid. They become invalid if earlier text changes, or moves into a chunk. Everything after a
@@ -6,30 +6,16 @@ valid position is in the conversation's own item.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from chalicelib import storage
-from chalicelib.conversations.rows import CONVERSATION_ITEM, ConversationRow, read_metadata, unless_expired
-from chalicelib.conversations.state import NO_TURNS, State
+from chalicelib.conversations.rows import ConversationRow, read_metadata
+from chalicelib.conversations.state import State
 from chalicelib.conversations.transcript import parser, turns
 from chalicelib.storage import Document
 
-# Maximum rows in memory at the same time. A row takes up to 400 KB.
-_BATCH = 20
 _NEWEST = 50  # the number of messages after a reset
-
-
-class Transcript(NamedTuple):
-    """An index entry's conversation: the entry's position, the conversation's row, and its state.
-
-    If the conversation has been deleted, the row is None and the state is empty.
-    """
-
-    position: str
-    row: ConversationRow | None
-    state: State
 
 
 class Delta(NamedTuple):
@@ -96,37 +82,7 @@ def end_position(row: ConversationRow) -> str:
     return _position(row, digests, tail[:-1])
 
 
-def read_transcripts(entries: Iterable[ConversationRow]) -> Iterator[Transcript]:
-    """Yield the conversations for these index entries, in order. The reads are eventually consistent, like the index.
-
-    This costs one request per 20 conversations, plus one for each long conversation.
-    """
-    remaining = iter(entries)
-    while batch := [*islice(remaining, _BATCH)]:
-        keys = [
-            storage.Key(ConversationRow, entry.conversation, CONVERSATION_ITEM, consistent=False) for entry in batch
-        ]
-        for entry, row in zip(batch, storage.find_many(keys), strict=True):
-            yield _transcript(entry, row)
-
-
 def _position(row: ConversationRow, digests: list[bytes], text: bytes) -> str:
     """Return the position after `text`, which is the beginning of the last turns. `digests` are those of the chunks."""
     digest = hashlib.blake2b(b"".join((*digests, text)), digest_size=8).hexdigest()
     return f"{turns.chunked_length(row) + len(text)}-{digest}"
-
-
-def _transcript(entry: ConversationRow, row: ConversationRow | None) -> Transcript:
-    try:
-        return _open(entry, row)
-    except storage.ConditionFailed:  # a write has replaced a chunk since the row was read
-        return storage.retry_on_conflict(
-            lambda: _open(entry, storage.find(ConversationRow, entry.conversation, CONVERSATION_ITEM)),
-        )
-
-
-def _open(entry: ConversationRow, row: ConversationRow | None) -> Transcript:
-    row = unless_expired(row)
-    if row is None or row.created != entry.created:
-        return Transcript(entry.created, None, State({}, NO_TURNS))
-    return Transcript(entry.created, row, turns.read_state(row))

@@ -24,7 +24,7 @@ routes = Blueprint(__name__)
     data="models.ConvoMetaV3",
     upserts=True,
     warns=True,
-    headers=("If-Match", "If-None-Match"),
+    headers=("If-Match", "If-None-Match", "Prefer"),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
     tag="conversations",
 )

@@ -23,17 +23,10 @@ _MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT, _MAX_ARGUMENTS = 100_000, 800, 1_0
 @signed_in("/agents")
 def list_agents(session: Session) -> Response:
     """List the agents in the person's organisation. Operators list or search the workspace's agents."""
-    query = {name: current_request.query_value(name) for name in ("q", "starred", "cursor")}
-    page = _list(session, query)
-    following = query_string({**query, "cursor": page["nextCursor"]}) if page.get("nextCursor") else None
-    return guard.page(
-        session,
-        "agents.html",
-        "/agents",
-        agents=page["data"],
-        query=query,
-        following=following,
-    )
+    query = {name: current_request.query_value(name) for name in ("q", "starred", "page", "cursor")}
+    agents, position = _list(session, query)
+    following = query_string({**query, **position}) if position else None
+    return guard.page(session, "agents.html", "/agents", agents=agents, query=query, following=following)
 
 
 @signed_in("/agents")
@@ -91,14 +84,25 @@ def arguments_of(tool: Document) -> str:
     return text if len(text) <= _MAX_ARGUMENTS else "{}"
 
 
-def _list(session: Session, query: dict[str, str | None]) -> Any:
+def _list(session: Session, query: dict[str, str | None]) -> tuple[list[Any], Document]:
+    """Return a page of agents, and the query of the next page, which is empty at the end."""
     if session.agent_ids is None:
-        return calls.get("/v3/agents", {**query, "sort": "lastModified", "limit": _PAGE_SIZE})
+        return _search(query)
     org_id = session.client.get("orgId")
     if not org_id or not session.agent_ids:
-        return {"data": []}
+        return [], {}
     own = {"cursor": query["cursor"], "limit": _PAGE_SIZE}
-    return calls.get("/v3/orgs/{org_id}/agents", own, org_id=org_id)
+    page = calls.get("/v3/orgs/{org_id}/agents", own, org_id=org_id)
+    return page["data"], {"cursor": page["nextCursor"]} if "nextCursor" in page else {}
+
+
+def _search(query: dict[str, str | None]) -> tuple[list[Any], Document]:
+    sent = {"search": query["q"], "starredOnly": query["starred"], "page": query["page"], "cursor": query["cursor"]}
+    page = calls.get("/v3/agents/search", {**sent, "limit": _PAGE_SIZE})
+    if not page["hasMore"]:
+        return page["agents"], {}
+    is_full = len(page["agents"]) == _PAGE_SIZE
+    return page["agents"], {"page": page["page"] + 1} if is_full else {"page": None, "cursor": page.get("nextCursor")}
 
 
 def _save(agent_id: str, change: Document, tag: str) -> None:

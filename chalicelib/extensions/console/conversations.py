@@ -224,7 +224,7 @@ def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) ->
         client = calls.get("/v2/clients/{client_id}", client_id=to)["data"]
         if client.get("orgId") != session.client.get("orgId"):
             raise errors.NotFound.of("client")
-    _send("POST", "/assign", {"assign": {"to": to}}, values)
+    _send("POST", "/assign", {"assignToUserId": to}, values)
 
 
 def _named(session: Session, email: str) -> str:
@@ -236,7 +236,7 @@ def _named(session: Session, email: str) -> str:
 
 
 def _pass_back(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    _send("POST", "/assign", {"assign": {"to": None}}, values)
+    _send("POST", "/assign", {"assignToUserId": None}, values)
 
 
 def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
@@ -252,7 +252,7 @@ def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
         raise errors.Forbidden("Your organisation does not allow tags to be changed.")
     tags = [tag.strip() for tag in fields.get("tags", "").split(",") if tag.strip()]
     record, etag = calls.read(_PATH, **values)
-    stored = record["conversation"].get("tags") or []
+    stored = record.get("tags") or []
     if stored != tags and _digest(stored) != fields.get("shown"):
         now = truncate(", ".join(stored), _MAX_TAGS_LENGTH) or "–"
         raise guard.form_error(session, "tags.changed", errors.PreconditionFailed, tags=now)

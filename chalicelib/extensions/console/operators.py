@@ -107,7 +107,7 @@ def _page(
 ) -> Response:
     get = calls.get
     tokens = get("/v3/tokens", {"limit": _PAGE_SIZE, "cursor": current_request.query_value("tokens")})
-    organisations = get("/v3/orgs", {"limit": _PAGE_SIZE, "cursor": current_request.query_value("cursor")})
+    organisations = get("/v3/orgs", {"pageSize": _PAGE_SIZE, "cursor": current_request.query_value("cursor")})
     return guard.form_page(
         session,
         "settings.html",

@@ -1,9 +1,9 @@
 """Templates: an agent and its tools without secrets or ids, for use in another workspace.
 
-A template refers to a tool by its position in `tools`, such as `tools.0`. It omits references to other agents' tools.
+A template refers to a tool by its position in `tools`, such as `tools.0`, or by the tool's `id` if it has one. An
+exported template contains only positions, and omits references to other agents' tools.
 """
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -11,65 +11,79 @@ from typing import Any
 from chalicelib import errors, ids
 from chalicelib.agents import forms, store
 from chalicelib.extensions.copies import copies
-from chalicelib.extensions.copies.models import AgentV3, NewAgent
-from chalicelib.http import projections
+from chalicelib.extensions.copies.models import AgentV3, NewAgent, Template, TemplateIn
+from chalicelib.http import bodies, projections
 from chalicelib.http.wire import Location, WireModel, marked, read_only_members
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 from chalicelib.tools.models import Tool
 
-_PLACE = re.compile(r"tools\.(0|[1-9][0-9]?)")
+# The template members that are agent members, with their names in the agent.
+_TOP_MEMBERS = {"name": "title", "description": "description", "nodes": "nodes"}
 _NAME = "tool"
-_PLACE_RULE = "must be a tool's position in tools, such as tools.0"
+_PLACE_RULE = "must be a tool's position in tools, such as tools.0, or a tool's id"
 
 
-def of(agent: Document, tool_documents: list[Document], tool_ids: list[str]) -> Document:
+def of(workspace_id: str, agent: Document, tool_documents: list[Document], tool_ids: list[str]) -> Document:
     """Build an agent's template from its document and its tools' documents and ids."""
     places = {tool_id: f"tools.{place}" for place, tool_id in enumerate(tool_ids)}
-    members = _portable(AgentV3, agent)
-    template = copies.with_references(members, lambda tool_id, path: places.get(tool_id))
-    portable_tools = [_with_name(_portable(Tool, tool)) for tool in tool_documents]
-    return {**template, "tools": portable_tools} if portable_tools else template
+    portable = {"nodes": [], **_portable(AgentV3, agent)}
+    members = copies.with_references(portable, lambda tool_id, path: places.get(tool_id))
+    return {
+        **{name: members.pop(member, "") for name, member in _TOP_MEMBERS.items()},
+        "tools": [_with_name(_portable(Tool, tool)) for tool in tool_documents],
+        "variables": [],
+        "agentData": members,
+        "workspaceId": workspace_id,
+    }
 
 
-def omitted(agent: Document) -> Iterator[Location]:
-    """Yield the locations of unknown members. They may be secret, so templates omit them."""
-    return _find_undeclared(AgentV3, agent)
+def omitted(agent: Document) -> Iterator[str]:
+    """Yield the paths of unknown members. They may be secret, so templates omit them."""
+    return (path_of(bodies.dotted(location)) for location in _find_undeclared(AgentV3, agent))
 
 
-def members(template: NewAgent) -> Document:
+def path_of(path: str) -> str:
+    """Return the path in an import's body of the agent member at `path`."""
+    return f"agentTemplate.{path}" if path.startswith("nodes.") else f"agentTemplate.agentData.{path}"
+
+
+def members(body: TemplateIn) -> Document:
     """Return the agent members that a template contains, without its tools. Raise Invalid for v2 members."""
-    document = forms.merge_v3({}, template, "template")
+    template = body.agentTemplate
+    document = forms.merge_v3({}, template.agentData or NewAgent(), "agentTemplate.agentData")
     document.pop("tools", None)
-    return document
+    sent = {member: getattr(template, name) for name, member in _TOP_MEMBERS.items()}
+    sent |= {"title": body.agentName} if body.agentName else {}
+    sent = {member: value for member, value in sent.items() if value}
+    return forms.merge_v3(document, AgentV3.model_construct(**sent), "agentTemplate")
 
 
-def create(workspace_id: str, document: Document, template: NewAgent) -> copies.Copy:
+def create(workspace_id: str, document: Document, template: Template) -> copies.Copy:
     """Stage an agent with this document and the template's tools.
 
     No member gets a default value, so the agent's template equals the imported template. Raise Invalid for a reference
     to a missing tool, and TooLarge for more than 96 tools.
     """
-    tool_documents = [tool.merge_into({}) for tool in template.tools or ()]
-    if len(tool_documents) > copies.MAX_TOOLS:
+    sent = template.tools or (template.agentData and template.agentData.tools) or []
+    if len(sent) > copies.MAX_TOOLS:
         raise errors.TooLarge(f"The template has more than {copies.MAX_TOOLS} tools.")
     agent_id = ids.new_id()
-    new_tools = tools.create(workspace_id, agent_id, tool_documents)
-    document = copies.with_references(document, lambda place, path: _tool_at(new_tools, place, path))
-    return copies.Copy(*store.create(workspace_id, agent_id, document), new_tools)
+    new_tools = tools.create(workspace_id, agent_id, [tool.merge_into({}) for tool in sent])
+    tool_ids = {f"tools.{place}": tool.tool_id for place, tool in enumerate(new_tools)}
+    tool_ids |= {old.id: new.tool_id for old, new in zip(sent, new_tools, strict=True) if old.id}
+
+    def translate(place: str, path: str) -> str:
+        if place not in tool_ids:
+            raise errors.Invalid.member(path_of(path), _PLACE_RULE)
+        return tool_ids[place]
+
+    return copies.Copy(*store.create(workspace_id, agent_id, copies.with_references(document, translate)), new_tools)
 
 
 def _with_name(tool: Document) -> Document:
     """Return the tool, and name it if its name is blank, as in an earlier version. Imports reject blank names."""
     return tool if (tool.get("name") or "").strip() else {**tool, "name": _NAME}
-
-
-def _tool_at(new_tools: list[tools.ToolRow], place: str, path: str) -> str:
-    """Return the id of the tool at a position such as `tools.0`. Raise Invalid if the tool does not exist."""
-    match = _PLACE.fullmatch(place)
-    if match is None or int(match[1]) >= len(new_tools):
-        raise errors.Invalid.member(f"template.{path}", _PLACE_RULE)
-    return new_tools[int(match[1])].tool_id
 
 
 def _portable(model: type[WireModel], document: dict[str, Any]) -> dict[str, Any]:

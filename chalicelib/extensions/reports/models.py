@@ -1,8 +1,26 @@
 """The wire models for reports and usage."""
 
-from pydantic import Field
+from typing import Annotated
 
-from chalicelib.http.wire import Number, WireModel, omitted
+from pydantic import Field, WithJsonSchema
+
+from chalicelib.http.wire import Number, Open, WireModel, omitted
+
+# `report_query.seconds_in` checks the value.
+_Moment = Annotated[Open, WithJsonSchema({"type": ["string", "number"]})]
+
+
+class UsagePeriod(WireModel):
+    """A period from `from` until `to` (exclusive). Times are in ISO 8601 or in Unix seconds."""
+
+    from_: _Moment | None = Field(default=None, alias="from")
+    to: _Moment | None = None
+
+
+class UsageQuery(WireModel):
+    """The body of POST /v3/agents/{agent_id}/usage."""
+
+    range: UsagePeriod | None = None
 
 
 class DayOfUsage(WireModel):

@@ -1,7 +1,7 @@
 """A report query: its period, interval and grouping dimension."""
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chalicelib import clock, errors
 from chalicelib.extensions.reports import hours, series
@@ -17,6 +17,7 @@ MAX_DAYS = 366
 MAX_INTERVALS, MAX_GROUPED = 750, 100
 _ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
 _MAX_ZONE = 64
+_MAX_SECONDS = 99_999_999_999
 _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 
@@ -32,7 +33,7 @@ class ReportQuery(NamedTuple):
     def from_request(cls) -> "ReportQuery":
         """Return the request's report query. The default is the last 30 days, by UTC day. Raise Invalid."""
         bounds(hours.SECONDS)
-        period = _period(*_edges(), zone_from_request())
+        period = _period(*_complete(parameters.seconds("from"), parameters.seconds("to")), zone_from_request())
         interval, by = (
             parameters.choice("interval", series.INTERVALS) or "day",
             parameters.choice("by", hours.DIMENSIONS),
@@ -64,17 +65,35 @@ def bounds(unit: int) -> tuple[int, int]:
 
     Raise Invalid, for example for a period of more than 366 days.
     """
-    since, until = _edges()
+    return widened(parameters.seconds("from"), parameters.seconds("to"), unit, "from")
+
+
+def widened(since: int | None, until: int | None, unit: int, path: str) -> tuple[int, int]:
+    """Return a period as `bounds` does. `path` is the start's path in the request."""
+    since, until = _complete(since, until)
     start, end = series.widen(since, until, unit)
     if since >= until or end - start > MAX_DAYS * 24 * 60 * 60:
-        raise errors.Invalid.member("from", f"must be before to, by at most {MAX_DAYS} days")
+        raise errors.Invalid.member(path, f"must be before to, by at most {MAX_DAYS} days")
     return start, end
 
 
-def _edges() -> tuple[int, int]:
-    until = parameters.seconds("to")
+def seconds_in(moment: Any, path: str) -> int | None:
+    """Return the Unix seconds for a time in ISO 8601 or in Unix seconds. Raise Invalid for any other JSON value."""
+    if moment is None:
+        return None
+    is_number = isinstance(moment, int | float) and not isinstance(moment, bool)
+    try:
+        unix = int(moment) if is_number else clock.parse_iso(moment)
+    except (ValueError, TypeError, AttributeError):
+        unix = -1
+    if not 0 <= unix <= _MAX_SECONDS:
+        raise errors.Invalid.member(path, "must be a time in ISO 8601 or in Unix seconds")
+    return unix
+
+
+def _complete(since: int | None, until: int | None) -> tuple[int, int]:
+    """Return both edges of a period. The default is the last 30 days."""
     until = clock.seconds() if until is None else until
-    since = parameters.seconds("from")
     return max(until - _DEFAULT_SECONDS, 0) if since is None else since, until
 
 

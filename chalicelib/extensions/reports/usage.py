@@ -29,8 +29,8 @@ def examine(recent: RecentCounts, owners: Sequence[str], start: int, end: int) -
     """Yield the owners' daily usage from `start` until `end` (exclusive). This costs one request per owner."""
     for number, owner in enumerate(owners, 1):
         days = recent.read_days(owner, start, end)
-        record = _record(owner, days) if days or owner != counts.NO_AGENT else None
-        yield pages.Examined(owner, record, number < len(owners))
+        one = record(owner, days) if days or owner != counts.NO_AGENT else None
+        yield pages.Examined(owner, one, number < len(owners))
 
 
 def table(records: Iterable[Document]) -> str:
@@ -43,7 +43,8 @@ def table(records: Iterable[Document]) -> str:
     return "".join(lines)
 
 
-def _record(agent_id: str, days: dict[int, list[int]]) -> Document:
+def record(agent_id: str, days: dict[int, list[int]]) -> Document:
+    """Return an agent's usage by day, and its totals."""
     by_day = [{"from": start, **_by_name(numbers)} for start, numbers in sorted(days.items())]
     total = [0] * len(hours.NAMES)
     for numbers in days.values():

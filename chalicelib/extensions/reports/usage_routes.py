@@ -1,20 +1,49 @@
-"""The usage endpoint: each agent's daily counts."""
+"""The usage endpoints: the daily counts of one agent, or of each agent."""
 
 import json
 from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
+from chalicelib import errors
+from chalicelib.agents import store as agents
 from chalicelib.extensions.reports import recent_counts, report, report_query, usage
-from chalicelib.http import auth, files, pages, parameters
+from chalicelib.http import auth, bodies, files, pages, parameters, responses
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
-    from chalicelib.extensions.reports import models  # noqa: F401
+    from chalicelib.extensions.reports import models
 
 routes = Blueprint(__name__)
 
+_RETRIEVED = "Usage retrieved successfully"
 _COLUMNS = ("agentId", "day", *usage.NAMES)
+
+
+@routes.route("/v3/agents/{agent_id}/usage", methods=["POST"])
+@Operation(
+    body="models.UsageQuery",
+    body_optional=True,
+    data="models.Usage",
+    members=("countedUntil",),
+    raises=(errors.NotFound,),
+    tag="analytics",
+)
+def report_usage(agent_id: str) -> Response:
+    """Return an agent's conversations, messages, interactions, deliveries and leads by UTC day.
+
+    The default period is the last 30 days, and the maximum is 366 days. `from` and `to` are extended to whole days.
+    """
+    body: models.UsageQuery = bodies.read()
+    since, until = (body.range.from_, body.range.to) if body.range else (None, None)
+    since, until = report_query.seconds_in(since, "range.from"), report_query.seconds_in(until, "range.to")
+    start, end = report_query.widened(since, until, usage.DAY_SECONDS, "range.from")
+    workspace_id = auth.caller().workspace_id
+    agents.read_eventually(workspace_id, agent_id)
+    recent = recent_counts.read(workspace_id, [agent_id], start, end)
+    data = usage.record(agent_id, recent.read_days(agent_id, start, end))
+    body_members = {**responses.success_members(_RETRIEVED), "countedUntil": recent.counted_until}
+    return responses.json_response({**body_members, "data": data})
 
 
 @routes.route("/v3/usage", methods=["GET"])
@@ -44,8 +73,7 @@ def list_usage() -> Response:
     recent = recent_counts.read(workspace_id, owners[:limit], start, end)
     examined = usage.examine(recent, owners, start, end)
     if not report_query.prefers_csv():
-        message = "Usage retrieved successfully"
-        return pages.bounded_page(message, examined, limit, lambda _: {"countedUntil": recent.counted_until})
+        return pages.bounded_page(_RETRIEVED, examined, limit, lambda _: {"countedUntil": recent.counted_until})
     records, position = pages.take_bounded(examined, limit)
     heading = "" if cursor else files.heading(files.CSV, _COLUMNS)
     response = files.response(files.CSV, heading + usage.table(map(json.loads, records)), position)

@@ -112,7 +112,7 @@ def test_a_visitor_is_shown_the_name_of_who_replies_and_never_the_email(
 def test_a_person_assigns_tags_passes_back_and_ends(signed_in: Browser, workspace_api: Api) -> None:
     def submit(**fields: str) -> Any:
         signed_in.submit(signed_in.open(CONVO), CONVO, fields)
-        return workspace_api.get("/v3/agents/support/convos/ann").data["conversation"]
+        return workspace_api.get("/v3/agents/support/convos/ann").data
 
     found = submit(action="assign", to="bo")
     assert (found["chatAssignedTo"], found["state"]) == ("bo", "human-chatting")
@@ -131,7 +131,7 @@ def test_the_live_address_shows_what_is_new_and_otherwise_nothing(signed_in: Bro
     assert "data-reset" not in changed.text and "Waiting for a person" in changed.text
     second = CONVO + live_path(changed.text)
     assert signed_in.open(second).status == 204
-    workspace_api.post("/v3/agents/support/convos/ann/assign", {"assign": {"to": "bo"}})
+    workspace_api.post("/v3/agents/support/convos/ann/assign", {"assignToUserId": "bo"})
     assigned = signed_in.open(second).text
     assert 'data-assigned="bo"' in assigned and "With a person" in assigned and "<article" not in assigned
 
@@ -190,7 +190,7 @@ def test_another_agents_conversation_is_not_found(signed_in: Browser, workspace_
     page = signed_in.open(CONVO)
     fields = {"form": page.text.partition('name="form" value="')[2].partition('"')[0], "action": "end"}
     assert signed_in.post("/convos/other/eve", fields).status == 404
-    assert workspace_api.get("/v3/agents/other/convos/eve").data["conversation"]["state"] == "requested_chat"
+    assert workspace_api.get("/v3/agents/other/convos/eve").data["state"] == "requested_chat"
 
 
 def test_a_forged_form_changes_nothing(signed_in: Browser, workspace_api: Api) -> None:
@@ -203,19 +203,19 @@ def test_a_forged_form_changes_nothing(signed_in: Browser, workspace_api: Api) -
         ({"action": "end", "form": secret}, {"Sec-Fetch-Site": "cross-site"}),
     ):
         assert signed_in.post(CONVO, fields, **headers).status == 403
-    assert workspace_api.get("/v3/agents/support/convos/ann").data["conversation"]["state"] == "requested_chat"
+    assert workspace_api.get("/v3/agents/support/convos/ann").data["state"] == "requested_chat"
 
 
 def test_a_conversation_is_assigned_to_nobody_of_another_organisation(signed_in: Browser, workspace_api: Api) -> None:
     workspace_api.post("/v2/clients/eve", {"orgId": "rival", "email": "eve@rival.test"})
     for other in ("eve", "unknown"):
         assert signed_in.submit(signed_in.open(CONVO), CONVO, {"action": "assign", "to": other}).status == 404
-    assert workspace_api.get("/v3/agents/support/convos/ann").data["conversation"].get("chatAssignedTo") is None
+    assert workspace_api.get("/v3/agents/support/convos/ann").data.get("chatAssignedTo") is None
 
 
 def test_tags_of_another_person_are_not_replaced_unseen(signed_in: Browser, workspace_api: Api) -> None:
     def read_tags() -> Any:
-        return workspace_api.get("/v3/agents/support/convos/ann").data["conversation"].get("tags")
+        return workspace_api.get("/v3/agents/support/convos/ann").data.get("tags")
 
     page = signed_in.open(CONVO)
     assert workspace_api.post("/agents/support/interact/ann/state", state_body("Hello?")).status == 200
@@ -247,7 +247,7 @@ def test_a_conversation_is_assigned_to_everybody_of_a_large_organisation(
     for other in ("eve@rival.test", "nobody@acme.test", "?"):
         refused = signed_in.submit(page, CONVO, {"action": "assign", "email": other})
         assert (refused.status, "No one in your organisation" in refused.text) == (400, True)
-    found = workspace_api.get("/v3/agents/support/convos/ann").data["conversation"]
+    found = workspace_api.get("/v3/agents/support/convos/ann").data
     assert found["chatAssignedTo"] == "p118"
 
 
@@ -256,7 +256,7 @@ def test_an_organisation_that_disallows_tags_has_none_changed(signed_in: Browser
     workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"], "disallowAnyTags": True})
     sessions.clear_cache()
     assert signed_in.submit(page, CONVO, {"action": "tag", "tags": "refund"}).status == 403
-    assert not workspace_api.get("/v3/agents/support/convos/ann").data["conversation"].get("tags")
+    assert not workspace_api.get("/v3/agents/support/convos/ann").data.get("tags")
     assert 'name="tags"' not in signed_in.open(CONVO).text
 
 

@@ -180,7 +180,7 @@ def test_records_read_as_if_they_had_been_written_then(workspace: NewWorkspace, 
     service, api = InProcess(workspace), Api(workspace.workspace_key)
     visits = fill.fill(service, 10)
     visit, talk = next((visit, visit.talk) for visit in visits if visit.talk)
-    convo = api.get(f"/v3/agents/{visit.agent}/convos/{visit.visitor}").data["conversation"]
+    convo = api.get(f"/v3/agents/{visit.agent}/convos/{visit.visitor}").data
     assert (convo["userName"], convo["tags"], convo["origin"]) == (talk.name, talk.tags, visit.origin)
     assert (convo["ts"], convo["lastModified"]) == (visit.at // 1_000, talk.end)
     said = api.get(f"/v3/agents/{visit.agent}/convos/{visit.visitor}").data["messages"][::-1]

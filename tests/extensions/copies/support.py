@@ -6,18 +6,18 @@ import pytest
 
 from chalicelib.extensions.copies import copies
 
-_CLONE, _IMPORT = "POST /v3/agents/{agent_id}/clone", "POST /v3/agents/import"
+_CLONE, _IMPORT = "POST /v3/agents/{agent_id}/clone", "POST /v3/agents/import-template"
 _BODY = {
-    "template": {
-        "title": "Copy",
-        "assignedToolsIds": ["tools.0"],
+    "agentTemplate": {
+        "name": "Copy",
+        "agentData": {"assignedToolsIds": ["tools.0"]},
         "tools": [{"name": "Copy", "fields": [{"key": "x"}]}],
     }
 }
-_PLACE = "must be a tool's position in tools, such as tools.0"
+_PLACE = "must be a tool's position in tools, such as tools.0, or a tool's id"
 CREATION_COSTS: list[tuple[Any, ...]] = [
     ("agent clone", _CLONE, {"Query": 1, "TransactWriteItems": 1}),
-    ("template read", "GET /v3/agents/{agent_id}/template", {"Query": 1}),
+    ("template read", "GET /v3/agents/{agent_id}/export-template", {"Query": 1}),
     ("agent import", _IMPORT, {"TransactWriteItems": 1}, _BODY),
 ]
 REPEATED = [("agent clone", _CLONE), ("agent import", _IMPORT, _BODY)]
@@ -31,17 +31,27 @@ def wrong_members() -> dict[str, list[tuple[Any, str, str]]]:
 
     return {
         _IMPORT: [
-            ({}, "template", MISSING),
-            ({"template": [CANARY]}, "template", OBJECT),
-            ({"template": {}, "agent": CANARY}, "agent", UNKNOWN),
-            ({"template": {"unknown": CANARY}}, "template.unknown", UNKNOWN),
-            ({"template": {"title": NUMBER}}, "template.title", TEXT),
-            ({"template": {"tools": [{"name": NUMBER}]}}, "template.tools.0.name", TEXT),
-            ({"template": {"tools": [{"name": "book", "unknown": CANARY}]}}, "template.tools.0.unknown", UNKNOWN),
-            ({"template": {"assignedToolsIds": [CANARY]}}, "template.assignedToolsIds.0", _PLACE),
+            ({}, "agentTemplate", MISSING),
+            ({"agentTemplate": [CANARY]}, "agentTemplate", OBJECT),
+            ({"agentTemplate": {}, "agent": CANARY}, "agent", UNKNOWN),
+            ({"agentTemplate": {}, "agentName": NUMBER}, "agentName", TEXT),
+            ({"agentTemplate": {"unknown": CANARY}}, "agentTemplate.unknown", UNKNOWN),
+            ({"agentTemplate": {"name": NUMBER}}, "agentTemplate.name", TEXT),
+            ({"agentTemplate": {"agentData": {"lang": NUMBER}}}, "agentTemplate.agentData.lang", TEXT),
+            ({"agentTemplate": {"tools": [{"name": NUMBER}]}}, "agentTemplate.tools.0.name", TEXT),
             (
-                {"template": {"nodes": [{"toolsIds": ["tools.0", CANARY]}], "tools": [{"name": "book"}]}},
-                "template.nodes.0.toolsIds.1",
+                {"agentTemplate": {"tools": [{"name": "book", "unknown": CANARY}]}},
+                "agentTemplate.tools.0.unknown",
+                UNKNOWN,
+            ),
+            (
+                {"agentTemplate": {"agentData": {"assignedToolsIds": [CANARY]}}},
+                "agentTemplate.agentData.assignedToolsIds.0",
+                _PLACE,
+            ),
+            (
+                {"agentTemplate": {"nodes": [{"toolsIds": ["tools.0", CANARY]}], "tools": [{"name": "book"}]}},
+                "agentTemplate.nodes.0.toolsIds.1",
                 _PLACE,
             ),
         ]

@@ -9,7 +9,7 @@ import pytest
 from chalicelib.extensions.copies import copies, templates
 from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import without
-from tests.api import Api
+from tests.api import Answer, Api
 from tests.assertions import refused
 from tests.capacity import metered
 from tests.contract.member_table import document, members
@@ -128,7 +128,7 @@ def test_tools_of_more_than_a_megabyte_are_cloned_and_more_than_4_mb_refused(api
     assert used.requests["Query"] <= 6
 
 
-@pytest.mark.parametrize(("method", "name"), [("POST", "clone"), ("GET", "template")])
+@pytest.mark.parametrize(("method", "name"), [("POST", "clone"), ("GET", "export-template")])
 def test_tools_of_more_than_6_mb_are_not_opened_at_once(method: str, name: str, api: Api, agent_id: str) -> None:
     for _ in range(6):  # they compress to almost nothing
         tool = {"name": "x", "description": "x" * 1_100_000}
@@ -148,8 +148,21 @@ def test_a_clone_of_another_workspace_s_agent_is_not_found(
 # ---- templates -----------------------------------------------------------------------------------
 
 
+EXPORT, IMPORT = "/v3/agents/{}/export-template", "/v3/agents/import-template"
+
+
 def template_of(api: Api, agent_id: str) -> Document:
-    return dict(api.get(f"/v3/agents/{agent_id}/template").data)
+    return dict(api.get(EXPORT.format(agent_id)).json["agentTemplate"])
+
+
+def import_of(api: Api, **template: Any) -> Answer:
+    return api.post(IMPORT, {"agentTemplate": template})
+
+
+def complete(template: Document) -> Document:
+    """Return a template with all members except the workspace."""
+    empty = {"name": "", "description": "", "nodes": [], "tools": [], "variables": [], "agentData": {}}
+    return empty | template
 
 
 def canaries() -> tuple[Document, Document, set[str]]:
@@ -220,8 +233,9 @@ def test_no_template_has_a_secret_or_an_id_and_all_else_is_there(api: Api) -> No
     for tool_id in ids:  # members that are ignored on creation
         api.patch(f"/v3/tools/{tool_id}", {"tool": {"variablesIds": tool["variablesIds"]}}).data  # noqa: B018
     source = api.patch(f"/v3/agents/{made['id']}", {"agent": change}).data
-    answer = api.get(f"/v3/agents/{made['id']}/template")
-    template = answer.data
+    answer = api.get(EXPORT.format(made["id"]))
+    template = answer.json["agentTemplate"]
+    data = {**template["agentData"], "nodes": template["nodes"]}
 
     fields = {field["id"] for one in source["tools"] for field in one["fields"]}
     hidden = {
@@ -234,11 +248,13 @@ def test_no_template_has_a_secret_or_an_id_and_all_else_is_there(api: Api) -> No
         source["tools"][0]["userId"],
     }
     assert len(secrets) > 30
-    assert [one for one in hidden if one in answer.text] == []
-    assert paths(without(source, "tools")) - paths(without(template, "tools")) == LEFT_OUT["agent_v3"]
+    text = json.dumps(without(template, "workspaceId"), ensure_ascii=False)
+    assert [one for one in hidden if one in text] == []
+    assert paths(without(source, "tools")) - paths(data) == LEFT_OUT["agent_v3"] | {"title", "description"}
+    assert (template["name"], template["description"]) == (source["title"], source["description"])
     assert paths(source["tools"]) - paths(template["tools"]) == LEFT_OUT["tool"]
     places = [f"tools.{place}" for place in range(FIFTY)]
-    assert template["assignedToolsIds"] == places[::-1]
+    assert data["assignedToolsIds"] == places[::-1]
     assert template["nodes"][-1] == {"id": "a", "toolsIds": places}
     assert "warnings" not in answer.json
 
@@ -247,72 +263,76 @@ def test_an_agent_with_every_member_and_50_tools_survives_two_moves(api: Api, ot
     source, other = whole_agent(api), Api(other_workspace.workspace_key)
     template = template_of(api, source["id"])
     with metered() as used:
-        answer = other.post("/v3/agents/import", {"template": template})
+        answer = import_of(other, **template)
     made = answer.data
     assert used.requests["TransactWriteItems"] == 1
     assert answer.json["message"] == "Agent imported successfully"
     assert "warnings" not in answer.json
     assert other.get(f"/v3/agents/{made['id']}").data == made
-    assert template_of(other, made["id"]) == template
-    assert json.dumps(template_of(other, made["id"]), sort_keys=True) == json.dumps(template, sort_keys=True)
+    moved = template_of(other, made["id"])
+    assert moved.pop("workspaceId") == other_workspace.workspace_id != template.pop("workspaceId")
+    assert json.dumps(moved, sort_keys=True) == json.dumps(template, sort_keys=True)
     assert references(made) == [[one for one in each if one.isdecimal()] for each in references(source)]
     assert {tool["id"] for tool in made["tools"]}.isdisjoint(tool["id"] for tool in source["tools"])
     assert Api(made["SECRET_API_KEY"]).get(f"/v2/agents/{made['id']}").status == 200
 
-    back = api.post("/v3/agents/import", {"template": template_of(other, made["id"])}).data
-    assert template_of(api, back["id"]) == template
+    back = import_of(api, **template_of(other, made["id"])).data
+    assert without(template_of(api, back["id"]), "workspaceId") == template
 
 
 @pytest.mark.parametrize(
     "template",
     [
         {},
-        {"title": "x"},
-        {"ui": {}, "nodes": [], "tabs": [], "photoappOptions": {}},
+        {"name": "x", "description": ""},
+        {"agentData": {"ui": {}, "tabs": [], "photoappOptions": {}}},
         {
-            "agentPlatform": {"a": [1.0, 1, None]},
+            "agentData": {"agentPlatform": {"a": [1.0, 1, None]}},
             "tools": [{"name": "w"}, {"name": "x"}, {"name": "y", "fields": [{}, {"key": "k"}]}],
         },
-        {"assignedToolsIds": ["tools.1", "tools.0", "tools.1"], "tools": [{"name": "a"}, {"name": "b"}]},
-        {"assignedToolsIds": [], "retention": {"days": 30}},
+        {"agentData": {"assignedToolsIds": ["tools.1", "tools.0", "tools.1"]}, "tools": [{"name": "a"}, {"name": "b"}]},
+        {"agentData": {"assignedToolsIds": [], "retention": {"days": 30}}},
     ],
     ids=str,
 )
 def test_a_template_is_not_changed_by_its_import(template: Document, api: Api) -> None:
-    made = api.post("/v3/agents/import", {"template": template}).data
-    assert template_of(api, made["id"]) == template
+    made = import_of(api, **template).data
+    assert without(template_of(api, made["id"]), "workspaceId") == complete(template)
 
 
 def test_a_template_leaves_out_unknown_members_and_says_so(api: Api) -> None:
     agent = {"newer": 1, "ui": {"own": 1}, "nodes": [{"id": "a", "own": 1}], "title": "x"}
     made = api.post("/v3/agents", {"agent": agent}).data
-    answer = api.get(f"/v3/agents/{made['id']}/template")
-    assert answer.data == {"agentPlatform": "vg", "title": "x", "ui": {}, "nodes": [{"id": "a"}]}
+    answer = api.get(EXPORT.format(made["id"]))
+    template = {"name": "x", "nodes": [{"id": "a"}], "agentData": {"agentPlatform": "vg", "ui": {}}}
+    assert without(answer.json["agentTemplate"], "workspaceId") == complete(template)
     rule = "is unknown to the service and may be secret, so the template omits it"
     assert answer.json["warnings"] == [
-        {"path": path, "message": rule} for path in sorted(["newer", "nodes.0.own", "ui.own"])
+        {"path": f"agentTemplate.{path}", "message": rule}
+        for path in ("agentData.newer", "nodes.0.own", "agentData.ui.own")
     ]
     reader = Api(api.post("/v3/tokens", {"token": {"name": "x", "readOnly": True}}).data["token"])
-    hidden = reader.get(f"/v3/agents/{made['id']}/template")
-    assert (hidden.data, "warnings" in hidden.json) == (answer.data, False)
+    hidden = reader.get(EXPORT.format(made["id"])).json
+    assert (hidden["agentTemplate"], "warnings" in hidden) == (answer.json["agentTemplate"], False)
 
 
 def test_an_import_keeps_unknown_members_and_takes_secrets(api: Api, agent_id: str) -> None:
     members = {"newer": 1, "igAccessToken": "added", "SECRET_API_KEY": "own" * 11, "VF_PROJECT_ID": "ours"}
-    answer = api.post("/v3/agents/import", {"template": members})
+    answer = import_of(api, agentData=members)
     assert answer.data.items() >= members.items()
     message = "is not a member of this object; it is stored as sent"
-    assert answer.json["warnings"] == [{"path": "template.newer", "message": message}]
+    assert answer.json["warnings"] == [{"path": "agentTemplate.agentData.newer", "message": message}]
     strict = {**api._headers, "Content-Type": "application/json", "Prefer": "handling=strict"}
-    refused(api.call("POST", "/v3/agents/import", {"template": members}, strict), 400, "template.newer")
+    body = {"agentTemplate": {"agentData": members}}
+    refused(api.call("POST", IMPORT, body, strict), 400, "agentTemplate.agentData.newer")
     taken = api.get(f"/v3/agents/{agent_id}").data["SECRET_API_KEY"]
-    refused(api.post("/v3/agents/import", {"template": {"SECRET_API_KEY": taken}}), 409, code="KEY_TAKEN")
+    refused(import_of(api, agentData={"SECRET_API_KEY": taken}), 409, code="KEY_TAKEN")
 
 
 def test_only_the_workspace_key_imports_an_agent_key(api: Api, workspace: NewWorkspace) -> None:
     token = Api(workspace.access_token)
-    refused(token.post("/v3/agents/import", {"template": {"SECRET_API_KEY": "own" * 11}}), 403)
-    answer = token.post("/v3/agents/import", {"template": {"title": "x"}})
+    refused(import_of(token, agentData={"SECRET_API_KEY": "own" * 11}), 403)
+    answer = import_of(token, name="x")
     assert [one["path"] for one in answer.json["warnings"]] == ["agent.SECRET_API_KEY"]
     assert len(api.get("/v3/agents").data) == 1
 
@@ -320,37 +340,46 @@ def test_only_the_workspace_key_imports_an_agent_key(api: Api, workspace: NewWor
 @pytest.mark.parametrize("place", ["tools.1", "tools.01", "tools.-1", "tools", "0", "", "tools.0 ", "tools.100"])
 def test_a_reference_without_its_tool_is_refused(place: str, api: Api) -> None:
     for member, path in (
-        ({"assignedToolsIds": ["tools.0", place]}, "assignedToolsIds.1"),
-        ({"nodes": [{}, {"toolsIds": [place]}]}, "nodes.1.toolsIds.0"),
+        ({"agentData": {"assignedToolsIds": ["tools.0", place]}}, "agentTemplate.agentData.assignedToolsIds.1"),
+        ({"nodes": [{}, {"toolsIds": [place]}]}, "agentTemplate.nodes.1.toolsIds.0"),
     ):
-        template = {**member, "tools": [{"name": "x"}]}
-        message = refused(api.post("/v3/agents/import", {"template": template}), 400, f"template.{path}")
-        assert message == f"template.{path} must be a tool's position in tools, such as tools.0."
+        message = refused(import_of(api, **member, tools=[{"name": "x"}]), 400, path)
+        assert message == f"{path} must be a tool's position in tools, such as tools.0, or a tool's id."
     assert api.get("/v3/agents").data == []
 
 
 def test_an_import_is_validated_as_a_creation_is(api: Api) -> None:
     for member, path in (
         ({"nodes": [{"id": "a"}, {"id": "a"}]}, "nodes.1.id"),
-        ({"UIhandoffdescription": "x"}, "UIhandoffdescription"),
-        ({"retention": {"days": 0}}, "retention.days"),
+        ({"agentData": {"UIhandoffdescription": "x"}}, "agentData.UIhandoffdescription"),
+        ({"agentData": {"retention": {"days": 0}}}, "agentData.retention.days"),
     ):
-        refused(api.post("/v3/agents/import", {"template": member}), 400, f"template.{path}")
+        refused(import_of(api, **member), 400, f"agentTemplate.{path}")
+
+
+def test_a_template_of_another_service_refers_to_its_tools_by_id(api: Api) -> None:
+    template = {"name": "x", "tools": [{"id": "their-1", "name": "a"}], "nodes": [{"id": "n", "toolsIds": ["their-1"]}]}
+    body = {"agentTemplate": {**template, "variables": [{"name": "v"}]}, "agentName": "y", "fromAgentId": "theirs"}
+    answer = api.post(IMPORT, body)
+    assert answer.data["title"] == "y"
+    assert answer.data["nodes"][0]["toolsIds"] == [answer.data["tools"][0]["id"]] != ["their-1"]
+    ignored = [one["path"] for one in answer.json["warnings"]]
+    assert ignored == ["agentTemplate.tools.0.id", "agentTemplate.variables"]
 
 
 def test_a_template_that_could_not_be_imported_is_refused(api: Api, agent_id: str) -> None:
     tools = [{"name": "x"}] * (copies.MAX_TOOLS + 1)
-    message = refused(api.post("/v3/agents/import", {"template": {"tools": tools}}), 413)
+    message = refused(import_of(api, tools=tools), 413)
     assert message == "The template has more than 96 tools."
-    assert len(api.post("/v3/agents/import", {"template": {"tools": tools[1:]}}).data["tools"]) == copies.MAX_TOOLS
+    assert len(import_of(api, tools=tools[1:]).data["tools"]) == copies.MAX_TOOLS
     for _ in range(2):
         api.post(f"/v3/agents/{agent_id}/tools", {"tool": {"name": "x", "description": "x" * 1_100_000}})
-    message = refused(api.get(f"/v3/agents/{agent_id}/template"), 413)
+    message = refused(api.get(EXPORT.format(agent_id)), 413)
     assert message == "The template must be at most 1,999,900 bytes."
 
 
 @pytest.mark.parametrize("named", [{}, {"name": ""}, {"name": " "}])
 def test_a_template_names_a_tool_that_an_earlier_version_stored_without_a_name(named: Any, api: Api) -> None:
-    assert templates.of({}, [{"method": "GET", **named}], ["t"]) == {"tools": [{"method": "GET", "name": "tool"}]}
-    template = templates.of({"title": "x"}, [named], ["t"])
-    assert api.post("/v3/agents/import", {"template": template}).status == 200
+    template = templates.of("w", {"title": "x"}, [{"method": "GET", **named}], ["t"])
+    assert template["tools"] == [{"method": "GET", "name": "tool"}]
+    assert import_of(api, **template).status == 200

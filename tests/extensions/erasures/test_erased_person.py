@@ -75,7 +75,7 @@ def plant(api: Api, user: str, email: str, phone: str, words: str) -> None:
     with_key(api, f"/v3/agents/sales/convos/{other}/messages", said, f"said {user}")
     edited = {"message": {"item": {"text": f"edited {words}"}}}
     with_key(api, f"/v3/agents/sales/convos/{other}/messages/m-{words}", edited, f"edited {user}", "PATCH")
-    assigned = {"assign": {"to": None, "state": "human-chatting"}}
+    assigned = {"assignToUserId": None, "state": "human-chatting"}
     with_key(api, f"/v3/agents/sales/convos/{other}/assign", assigned, f"assigned {user}")
     named = {"conversation": {"userPhone": phone, "title": words}}
     with_key(api, "/v3/agents/sales/convos", named, f"created {user}")

@@ -27,6 +27,7 @@ PAGE_COSTS = {"/v3/usage": "usage of 1,000 agents", "/v3/usage?limit=100": "usag
 COSTS: list[tuple[Any, ...]] = [
     ("report of a workspace", "GET /v3/analytics", {"Query": 9, "BatchGetItem": 1}),
     ("usage", "GET /v3/usage", {"Query": 11, "BatchGetItem": 1}),
+    ("usage of an agent", "POST /v3/agents/{agent_id}/usage", {"GetItem": 1, "Query": 2, "BatchGetItem": 1}, {}),
     ("report of an agent", "GET /v3/agents/{agent_id}/analytics", {"GetItem": 1, "Query": 2, "BatchGetItem": 1}),
     ("report of an organisation", "GET /v3/orgs/{org_id}/analytics", {"GetItem": 1, "Query": 3, "BatchGetItem": 1}),
 ]
@@ -36,6 +37,26 @@ def queue_functions(workspace_id: str, agent_id: str, client_id: str) -> QueueFu
     """Return the queue function by name, with a message for it."""
     message = RecountHour(storage.join_key(workspace_id, agent_id), clock.seconds(), 0)
     return {"count_hours": (functions.count_hours, [messages.pack(message)])}
+
+
+def wrong_members() -> dict[str, list[tuple[Any, str, str]]]:
+    """Return invalid bodies: (body, member path, rule)."""
+    from tests.bad_input.service import CANARY, NUMBER
+    from tests.bad_input.wrong_members import OBJECT, UNKNOWN
+
+    moment, order = "must be a time in ISO 8601 or in Unix seconds", "must be before to, by at most 366 days"
+    return {
+        "POST /v3/agents/{agent_id}/usage": [
+            ({"range": CANARY}, "range", OBJECT),
+            ({"unknown": CANARY}, "unknown", UNKNOWN),
+            ({"range": {"unknown": CANARY}}, "range.unknown", UNKNOWN),
+            ({"range": {"from": CANARY}}, "range.from", moment),
+            ({"range": {"to": -NUMBER}}, "range.to", moment),
+            ({"range": {"from": [CANARY]}}, "range.from", moment),
+            ({"range": {"from": True}}, "range.from", moment),
+            ({"range": {"from": "2026-11-02", "to": "2026-11-02T00:00Z"}}, "range.from", order),
+        ]
+    }
 
 
 def fill_agent(workspace_id: str, agent_id: str) -> None:

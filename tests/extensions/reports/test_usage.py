@@ -103,6 +103,21 @@ def test_everything_that_is_used_is_counted_once_on_its_day(
     assert [one["value"] for one in report["groups"]] == ["unknown", "web-chat"]
 
 
+def test_the_usage_of_an_agent_equals_its_entry_in_the_list(api: Api, two_days: int, agent_id: str) -> None:
+    whole = {"from": two_days - DAY, "to": two_days + DAY}
+    for agent in ("a", "z", agent_id):
+        path = f"/v3/agents/{agent}/usage"
+        (entry,) = [one for one in api.get("/v3/usage").data if one.get("agentId") == agent]
+        for body in (None, {}, {"range": None}, {"range": whole}, {"range": {"from": clock.iso(two_days - DAY)}}):
+            answer = api.post(path, body)
+            assert answer.data == entry
+            assert answer.json["countedUntil"] <= clock.seconds()
+    second = {"from": clock.iso(two_days).replace("Z", "+00:00"), "to": two_days + 1.5}
+    (day,) = api.post("/v3/agents/a/usage", {"range": second}).data["days"]
+    assert (day["from"], day["messages"]) == (two_days, 2)
+    assert api.post("/v3/agents/unknown/usage", {}).status == 404
+
+
 def test_what_is_not_sent_is_not_counted(
     api: Api, agent_id: str, stream: Stream, inbox: Inbox, counting: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,5 @@
 """Rules for agents and their tools."""
 
-import json
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -70,8 +69,7 @@ tool_members = members(
         max_size=2,
     ),
 )
-_SORTED = "sort=lastModified"
-_LISTS = ["", "q=SUPP", f"q=zo%C3%AB&{_SORTED}", "starred=true", f"starred=false&{_SORTED}", _SORTED]
+_SEARCHES = ["", "search=SUPP", "search=zo%C3%AB", "starredOnly=true", "search=supp&starredOnly=true", "page=2"]
 agent_names = st.sampled_from(["a1", "a2", "a3"])
 limits = st.sampled_from([1, 2, 100])
 
@@ -83,9 +81,8 @@ def unknown_in_theme(change: Document) -> Document:
     return {"warnings": [{"path": "customThemeJSONString.own", "message": message}]} if is_there else {}
 
 
-def _is_listed(agent: Document, filters: dict[str, str]) -> bool:
-    starred = filters.get("starred", json.dumps(agent.get("starred", False))) == json.dumps(agent.get("starred", False))
-    return starred and filters.get("q", "").casefold() in agent.get("title", "").casefold()[:200]
+def _matches(agent: Document, text: str) -> bool:
+    return text.casefold() in agent.get("title", "").casefold()[:200]
 
 
 class AgentRules(Machine):
@@ -205,21 +202,37 @@ class AgentRules(Machine):
 
         self.ask("GET /v2/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id)
 
-    @route("GET /v3/agents", limit=limits, query=st.sampled_from(_LISTS))
-    def list_all(self, at: int, caller: str, limit: int, query: str) -> None:
-        filters = dict(parse_qsl(query))
-
+    @route("GET /v3/agents", limit=limits)
+    def list_all(self, at: int, caller: str, limit: int) -> None:
         def whole(workspace: Workspace) -> list[Document | None]:
-            agents = {key: one.document for key, one in sorted(workspace.of("agent").items())}
-            if "sort" in filters:
-                agents = dict(sorted(agents.items(), key=lambda item: -item[1]["lastModified"]))
-            return [
-                self.rendered(workspace, key, one, caller) if _is_listed(one, filters) else None
-                for key, one in agents.items()
-            ]
+            agents = sorted(workspace.of("agent").items())
+            return [self.rendered(workspace, key, one.document, caller) for key, one in agents]
 
-        query = query and f"&{query}"
-        self.bounded("GET /v3/agents", at, caller, limit, whole, query, "Agents retrieved successfully")
+        self.bounded("GET /v3/agents", at, caller, limit, whole, "", "Agents retrieved successfully")
+
+    @route("GET /v3/agents/search", limit=limits, query=st.sampled_from(_SEARCHES))
+    def search(self, at: int, caller: str, limit: int, query: str) -> None:
+        filters = dict(parse_qsl(query))
+        page = int(filters.get("page", 1))
+        start = (page - 1) * limit
+
+        def expected(workspace: Workspace) -> Expected:
+            agents = {key: one.document for key, one in sorted(workspace.of("agent").items())}
+            by_change = sorted(agents, key=lambda key: -agents[key]["lastModified"])
+            matching = [key for key in by_change if _matches(agents[key], filters.get("search", ""))]
+            starred = [key for key in matching if agents[key].get("starred")]
+            listed = starred if "starredOnly" in filters else matching
+            names = {"agents": listed, "starredAgents": starred}
+            lists = {
+                name: [self.rendered(workspace, key, agents[key], caller) for key in keys[start : start + limit]]
+                for name, keys in names.items()
+            }
+            totals = {"total": len(listed), "totalStarred": len(starred), "page": page, "limit": limit}
+            has_more = page * limit < len(listed)
+            return Expected(success("Agents retrieved successfully", None, **lists, **totals, hasMore=has_more))
+
+        more = f"&{query}" if query else ""
+        self.ask("GET /v3/agents/search", at, caller, expected, None, None, None, f"?limit={limit}{more}")
 
     def bounded(
         self, name: str, at: int, caller: str, limit: int, whole: Any, query: str, message: str, **ids: str
@@ -238,7 +251,8 @@ class AgentRules(Machine):
                 more = {"nextCursor": MADE} if has_more else {}
                 return Expected(success(message, [examined[place] for place in listed], hasMore=has_more, **more))
 
-            answer = self.ask(name, at, caller, expected, None, None, None, f"?limit={limit}{cursor}{query}", **ids)
+            size = "pageSize" if name == "GET /v3/orgs" else "limit"
+            answer = self.ask(name, at, caller, expected, None, None, None, f"?{size}={limit}{cursor}{query}", **ids)
             if answer.status != 200 or "nextCursor" not in answer.json:
                 return
             start, cursor = start + limit, f"&cursor={answer.json['nextCursor']}"

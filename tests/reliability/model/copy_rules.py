@@ -25,21 +25,26 @@ class CopyRules(AgentRules):
 
         self._create("POST /v3/agents/{agent_id}/clone", at, caller, "cloned", copied, None, agent_id=agent_id)
 
-    @route("POST /v3/agents/import", pick=picks, to=picks)
+    @route("POST /v3/agents/import-template", pick=picks, to=picks)
     def move(self, at: int, caller: str, pick: int, to: int) -> None:
         agent_id, template = self.agent(at, pick), dict[str, Any]()
 
         def expected(workspace: Workspace) -> Expected:
             document = _without(workspace.get("agent", agent_id).document, _SECRET, *_SERVICE_SET)
             tools = [_portable(tool) for tool in self.tools_of(workspace, agent_id)]
-            template.update(document | ({"tools": tools} if tools else {}))
-            return Expected(success("Template retrieved successfully", template))
+            top = {"name": "title", "description": "description", "nodes": "nodes"}
+            template.update({name: document.pop(member, "") for name, member in top.items()})
+            template.update(nodes=template["nodes"] or [], tools=tools, variables=[], agentData=document)
+            template.update(workspaceId=workspace.id)
+            return Expected(success("Template retrieved successfully", None, agentTemplate=template))
 
-        name = "GET /v3/agents/{agent_id}/template"
+        name = "GET /v3/agents/{agent_id}/export-template"
         if self.ask(name, at, caller, expected, agent_id=agent_id).status == 200:
-            sent, new = {"template": template}, [_with_field_ids(tool) for tool in template.get("tools", [])]
-            document = _without(template, "tools")
-            self._create("POST /v3/agents/import", to, caller, "imported", lambda _: (document, new), sent)
+            new = [_with_field_ids(tool) for tool in template["tools"]]
+            members = {"title": template["name"], "description": template["description"], "nodes": template["nodes"]}
+            document = template["agentData"] | {name: one for name, one in members.items() if one}
+            name, sent = "POST /v3/agents/import-template", {"agentTemplate": template}
+            self._create(name, to, caller, "imported", lambda _: (document, new), sent)
 
     def _create(self, name: str, at: int, caller: str, done: str, copied: Any, body: Any, **ids: str) -> None:
         """Create an agent that has the members and tools that `copied` returns."""

@@ -67,7 +67,7 @@ class InboxRules(ConversationRules):
                 len(json.dumps(record.document["turns"])) < _TAIL
             )  # all other conversations contain only one or two huge messages
             shown = flat(record.document["turns"])[:20] if is_short else []
-            data = {"conversation": rendered(agent_id, record), "messages": shown}
+            data = {**rendered(agent_id, record), "messages": shown}
             return Expected(success("Conversation retrieved successfully", data), record)
 
         self.ask(
@@ -95,12 +95,15 @@ class InboxRules(ConversationRules):
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("conversation", (agent_id, convo_id))
+            user: Document = {}
             if to is not None:
-                workspace.get("client", to)
+                client = workspace.get("client", to).document
+                own = {name: client[name] for name in ("name", "email") if name in client}
+                user = {"assignedUser": {"id": to, **own}}
             self.describe(record, {"chatAssignedTo": to, "state": "human-chatting" if to else "ai-chatting"})
-            return Expected(success("Conversation assigned successfully", rendered(agent_id, record)), record)
+            return Expected(success("Conversation assigned successfully", rendered(agent_id, record), **user), record)
 
-        body = {"assign": {"to": to}}
+        body = {"assignToUserId": to}
         self.ask(f"POST {CONVERSATION}/assign", at, caller, expected, body, agent_id=agent_id, convo_id=convo_id)
 
     def describe(self, record: Record, change: Document) -> None:

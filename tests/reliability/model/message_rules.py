@@ -64,7 +64,7 @@ class MessageRules(InboxRules):
             return Expected(success("Messages replaced successfully", shown), record)
 
         self.ask(
-            f"PATCH {_MESSAGES}", at, caller, expected, {"messages": content}, condition, known,
+            f"PATCH {_MESSAGES}", at, caller, expected, {"turns": _turns(content)}, condition, known,
             agent_id=agent_id, convo_id=convo_id,
         )  # fmt: skip
 

@@ -70,7 +70,7 @@ def test_a_person_filters_reads_and_acts(person: Person, run: Run) -> None:
     person.choose("to", "Cas Smit")
     person.press("Assign")
     person.sees("With a person")
-    found = ask(run, "GET", "/v3/agents/support/convos/ann")["data"]["conversation"]
+    found = ask(run, "GET", "/v3/agents/support/convos/ann")["data"]
     assert (found["tags"], found["chatAssignedTo"]) == (["refund", "urgent"], "cas")
     person.press("Pass back to the AI")
     person.sees("With the AI")

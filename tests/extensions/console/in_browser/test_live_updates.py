@@ -155,12 +155,12 @@ def test_edits_and_deletions_appear_and_the_draft_stays(person: Person, run: Run
 
 
 def test_a_change_of_the_state_appears(person: Person, run: Run) -> None:
-    ask(run, "POST", f"{API}/assign", {"assign": {"to": "cas"}})
+    ask(run, "POST", f"{API}/assign", {"assignToUserId": "cas"})
     person.sees("With a person: Cas Smit")
     assert person.find("#state").text == "With a person"
     assert person.find("#to").get_attribute("value") == "cas"
     person.choose("to", "Bo de Vries")
-    ask(run, "POST", f"{API}/assign", {"assign": {"to": None}})
+    ask(run, "POST", f"{API}/assign", {"assignToUserId": None})
     person.sees("With the AI")
     assert person.find("#to").get_attribute("value") == "bo"
     ask(run, "PATCH", API, {"conversation": {"state": None}})

@@ -14,8 +14,10 @@ import click
 
 from chalicelib import errors
 from chalicelib.agents import store as agents
-from chalicelib.conversations import export as exports
-from chalicelib.conversations import filtered_lists, tallies
+from chalicelib.conversations import tallies
+from chalicelib.conversations.rendering import render_whole
+from chalicelib.extensions.transcripts import entries
+from chalicelib.extensions.transcripts import export as exports
 from chalicelib.http import files
 from infra.operator import options
 
@@ -71,7 +73,7 @@ def _write(output: BinaryIO, file: Path, progress: Progress) -> int:
     with click.progressbar(length=max(expected, progress["count"]), label="Exporting", file=sys.stderr) as bar:
         bar.update(progress["count"])
         for page in _pages(progress):
-            output.write(page.text.encode())
+            output.write("".join(page.records).encode())
             output.flush()
             os.fsync(output.fileno())
             progress |= {
@@ -87,13 +89,12 @@ def _write(output: BinaryIO, file: Path, progress: Progress) -> int:
 
 def _pages(progress: Progress) -> Iterator[exports.ExportPage]:
     form, cursor = progress["format"], progress["cursor"]
-    if cursor is None:
-        yield exports.ExportPage(exports.heading(form), 0, "")
-    while entries := filtered_lists.entries_of_agent(
-        progress["workspace"], progress["agent"], None, None, cursor, _PAGE
-    ):
-        page = exports.page(entries, form)
-        yield page
+    if cursor is None and form == files.CSV:
+        yield exports.ExportPage([exports.heading()], 0, "")
+    query = exports.ExportQuery(files.CSV if form == files.CSV else files.JSON, None, None, False, None, [])
+    while listed := entries.newest_first(progress["workspace"], progress["agent"], None, None, cursor, _PAGE):
+        page = exports.page(listed, query, render_whole)
+        yield page if form == files.CSV else page._replace(records=[f"{record}\n" for record in page.records])
         cursor = page.position
 
 

@@ -11,14 +11,15 @@ from urllib.parse import urlencode
 import pytest
 from click.testing import CliRunner, Result
 
-from chalicelib import clock
-from chalicelib.conversations import export, search
+from chalicelib import clock, storage
+from chalicelib.extensions.transcripts import export, search
+from chalicelib.extensions.transcripts.deploy import conversations_command as conversations
 from chalicelib.http import files
 from chalicelib.workspaces.store import NewWorkspace
-from infra.operator import conversations
 from infra.operator.commands import cams
+from tests.agents.records import without
 from tests.api import Api
-from tests.listed_pages import follow_cursors, read_export
+from tests.listed_pages import flatten, follow_cursors, read_export, read_pages
 
 CONVOS = "/v3/agents/support/convos"
 EXPORT = f"{CONVOS}/export"
@@ -59,10 +60,10 @@ def test_a_search_finds_the_messages_newest_first(api: Api, tick: Tick) -> None:
     tick()
     say(api, "cem", "REFUNDS?")
     answer = api.get(f"{CONVOS}/search?q=refund").json
-    assert [one["conversation"]["ID"] for one in answer["data"]] == ["cem", "ann"]
+    assert [one["ID"] for one in answer["data"]] == ["cem", "ann"]
     assert [one["mid"] for one in answer["data"][1]["messages"]] == ["ann-2", "ann-0"]
     assert answer["data"][0]["messages"] == [{"mid": "cem-0", "item": {"text": "REFUNDS?"}, "from": "human", "ts": 5}]
-    assert answer["data"][0]["conversation"]["lastMessage"] == "REFUNDS?"
+    assert answer["data"][0]["lastMessage"] == "REFUNDS?"
     assert (answer["hasMore"], answer["searchedUntil"]) == (False, 0)
 
 
@@ -71,7 +72,7 @@ def test_a_search_finds_a_text_as_it_was_sent(api: Api) -> None:
         say(api, f"user-{number}", f"before {word} behind")
     for number, word in enumerate(WORDS):
         (found,) = api.get(f"{CONVOS}/search?{urlencode({'q': word})}").data
-        assert found["conversation"]["ID"] == f"user-{number}"
+        assert found["ID"] == f"user-{number}"
 
 
 def test_a_search_reads_the_texts_of_cards_but_no_names_of_members(api: Api) -> None:
@@ -88,7 +89,7 @@ def test_a_search_says_how_far_it_has_looked(api: Api, tick: Tick, monkeypatch: 
         tick()
     created = {one["ID"]: one["ts"] for one in api.get(CONVOS).data}
     found = [one.json for one in follow_cursors(api, f"{CONVOS}/search?q=found")]
-    assert [[one["conversation"]["ID"] for one in page["data"]] for page in found] == [["eva"], [], ["ann"]]
+    assert [[one["ID"] for one in page["data"]] for page in found] == [["eva"], [], ["ann"]]
     assert [page["searchedUntil"] for page in found] == [created["dan"], created["bob"], 0]
     assert [page["hasMore"] for page in found] == [True, True, False]
 
@@ -106,7 +107,7 @@ def test_a_search_in_a_period(api: Api, tick: Tick) -> None:
         tick()
     created = {one["ID"]: one["ts"] for one in api.get(CONVOS).data}
     answer = api.get(f"{CONVOS}/search?q=found&from={created['bob']}&to={created['cem']}").json
-    assert [one["conversation"]["ID"] for one in answer["data"]] == ["bob"]
+    assert [one["ID"] for one in answer["data"]] == ["bob"]
     assert answer["searchedUntil"] == created["bob"]
 
 
@@ -123,17 +124,49 @@ def test_a_long_transcript_is_searched_to_its_beginning(api: Api) -> None:
     assert [one["mid"] for one in found["messages"]] == ["ann-0"]
 
 
-def test_an_export_as_ndjson_has_every_conversation_once(api: Api) -> None:
+def test_an_export_has_every_conversation_once_with_its_messages(api: Api) -> None:
     for number in range(7):
         say(api, f"u{number}", "hello", "bye")
-    texts = read_export(api, EXPORT, "ndjson", limit=3)
-    assert [text.count("\n") for text in texts] == [3, 3, 1]
-    lines = [json.loads(line) for line in "".join(texts).splitlines()]
-    assert [line["conversation"] for line in lines] == api.get(CONVOS).data
-    assert lines[0]["messages"] == [
+    exported_pages = read_pages(api, EXPORT, limit=3)
+    assert [len(page) for page in exported_pages] == [3, 3, 1]
+    assert [without(record, "messages") for record in flatten(exported_pages)] == api.get(CONVOS).data
+    assert exported_pages[0][0]["messages"] == [
         {"mid": "u6-0", "item": {"text": "hello"}, "from": "human", "ts": 5},
         {"mid": "u6-1", "item": {"text": "bye"}, "from": "human", "ts": 5},
     ]
+    assert flatten(read_pages(api, f"{EXPORT}?sort=oldest", limit=3)) == flatten(exported_pages)[::-1]
+    assert api.get(f"{CONVOS}/u6/export").data == exported_pages[0][0]
+    (own, _) = read_export(api, EXPORT, "csv", limit=4)
+    assert api.get(f"{CONVOS}/u6/export?format=csv").text.splitlines() == own.splitlines()[:3]
+
+
+def test_an_export_of_a_period_or_of_some_conversations(api: Api, tick: Tick) -> None:
+    for user in ("ann", "bob", "cem"):
+        say(api, user, "hello")
+        tick()
+    created = {one["ID"]: one["ts"] for one in api.get(CONVOS).data}
+
+    def ids(query: str, limit: int = 1) -> list[str]:
+        return [one["ID"] for one in flatten(read_pages(api, f"{EXPORT}?{query}", limit))]
+
+    for sort, order in (("newest", ["cem", "bob"]), ("oldest", ["bob", "cem"])):
+        assert ids(f"sort={sort}&fromTs={created['bob']}") == order
+        assert ids(f"sort={sort}&fromTs={created['bob']}&toTs={created['cem']}") == ["bob"]
+        assert ids(f"sort={sort}&fromTs={created['cem']}&toTs={created['bob']}") == []
+    chosen = "convoIds=cem&convoIds=unknown&convoIds=ann&convoIds=cem"
+    assert ids(chosen) == ids(chosen, 100) == ["cem", "ann"]
+    assert ids(f"{chosen}&toTs={created['bob']}") == ["ann"]
+    texts = read_export(api, EXPORT, "csv", limit=2, convoIds=["cem", "unknown", "ann"])
+    assert [row["ID"] for row in csv.DictReader(io.StringIO("".join(texts), newline=""))] == ["cem", "ann"]
+
+
+def test_an_export_of_an_unknown_conversation_is_not_found(api: Api) -> None:
+    for path in (
+        f"{CONVOS}/unknown/export",
+        "/v3/agents/unknown/convos/ann/export",
+        "/v3/agents/unknown/convos/export",
+    ):
+        assert api.get(path).status == 404
 
 
 def test_an_export_as_csv_is_one_table_that_runs_nothing(api: Api) -> None:
@@ -150,10 +183,10 @@ def test_an_export_as_csv_is_one_table_that_runs_nothing(api: Api) -> None:
 def test_a_page_of_an_export_fits_a_response(api: Api) -> None:
     for number in range(4):
         say(api, f"u{number}", *("😀" * 9_000 for _ in range(20)))
-    texts = read_export(api, EXPORT, "ndjson")
-    assert len(texts) > 1
-    assert sum(text.count("\n") for text in texts) == 4
-    assert all(len(json.dumps(text)) < 6_000_000 for text in texts)
+    answers = [*follow_cursors(api, EXPORT)]
+    assert len(answers) > 1
+    assert sum(len(answer.data) for answer in answers) == 4
+    assert all(len(json.dumps(answer.text)) < 6_000_000 for answer in answers)
 
 
 def test_a_page_of_a_csv_ends_after_the_transcripts_it_may_read(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,6 +195,13 @@ def test_a_page_of_a_csv_ends_after_the_transcripts_it_may_read(api: Api, monkey
     for user in ("ann", "bob", "cem"):
         say(api, user, "x" * 200)
     assert [text.count("human: ") for text in read_export(api, EXPORT, "csv")] == [2, 1]
+
+
+def exported(api: Api, form: str) -> str:
+    """Return the conversations that the API exports, in the form of the command."""
+    if form == files.CSV:
+        return "".join(read_export(api, EXPORT, form))
+    return "".join(f"{storage.encode_json(one).decode()}\n" for one in api.get(f"{EXPORT}?limit=100").data)
 
 
 def run(workspace: NewWorkspace, file: Path, form: str = "ndjson") -> Result:
@@ -175,7 +215,7 @@ def test_the_command_writes_what_the_pages_have(form: str, workspace: NewWorkspa
         say(api, f"u{number}", "hello")
     ran = run(workspace, tmp_path / "file", form)
     assert (ran.exit_code, ran.stdout) == (0, "Exported 5 conversations.\n"), ran.output
-    assert (tmp_path / "file").read_bytes().decode() == "".join(read_export(api, EXPORT, form))
+    assert (tmp_path / "file").read_bytes().decode() == exported(api, form)
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").stat().st_mode & 0o077 == 0
 
@@ -206,7 +246,7 @@ def test_an_interrupted_command_continues(
     with file.open("ab") as output:
         output.write(b"half a li")
     assert run(workspace, file, form).stdout == "Exported 7 conversations.\n"
-    assert file.read_bytes().decode() == "".join(read_export(api, EXPORT, form))
+    assert file.read_bytes().decode() == exported(api, form)
 
 
 def test_the_command_fills_no_gap_in_a_file_that_was_cut(

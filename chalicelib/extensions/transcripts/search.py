@@ -11,6 +11,7 @@ from typing import Any
 from chalicelib.conversations import transcript
 from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import ConversationRow
+from chalicelib.extensions.transcripts import reader
 from chalicelib.http import pages
 from chalicelib.storage import Document
 
@@ -24,16 +25,15 @@ _MAX_MESSAGES = 20
 def search(entries: Sequence[ConversationRow], text: str) -> Iterator[pages.Examined]:
     """Examine the conversations for these index entries, in order, within the limits of one request.
 
-    For each conversation that contains matching messages, the record is `{conversation, messages}`, newest message
+    For each conversation that contains matching messages, the record is the conversation with these `messages`, newest
     first. A message matches if any text in its `item` contains `text`, ignoring case. This costs one request per 20
     conversations, plus one for each long conversation.
     """
     text, size = text.casefold(), 0
-    for number, (position, row, state) in enumerate(transcript.read_transcripts(entries[:MAX_EXAMINED]), start=1):
+    for number, (position, row, state) in enumerate(reader.read_transcripts(entries[:MAX_EXAMINED]), start=1):
         size += len(state.turns)
         messages = _matching(state.turns, text)
-        conversation = render_v3(row, state.metadata) if row and messages else None
-        record = {"conversation": conversation, "messages": messages} if conversation else None
+        record = {**render_v3(row, state.metadata), "messages": messages} if row and messages else None
         yield pages.Examined(position, record, number < len(entries))
         if size > _MAX_BYTES:
             return

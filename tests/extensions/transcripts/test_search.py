@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 import pytest
 
 from chalicelib import ids, storage
-from chalicelib.conversations import search, store
+from chalicelib.conversations import store
 from chalicelib.conversations.state import State
+from chalicelib.extensions.transcripts import search
 from chalicelib.storage import Document
 from chalicelib.workspaces.store import NewWorkspace
 from tests import moto_tables
@@ -60,7 +61,7 @@ def matching_messages(conversation: Conversation, text: str) -> list[Document]:
 def matching_conversations(conversations: list[Conversation], query: dict[str, Any], after: str) -> list[Document]:
     since, until = query.get("from", 0), query.get("to", START + 2 * YEAR)
     return [
-        {"conversation": one.document, "messages": messages}
+        {**one.document, "messages": messages}
         for one in sorted(conversations, key=lambda conversation: conversation.created, reverse=True)
         if since <= one.second < until
         and one.created < (after or "~")

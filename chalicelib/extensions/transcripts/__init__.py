@@ -1,0 +1,1 @@
+"""The transcripts extension: searches of messages, and exports of whole conversations."""
