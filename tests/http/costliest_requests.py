@@ -23,6 +23,7 @@ import tests.conftest  # noqa: F401, isort: skip - first, because it sets the en
 from app import app
 from chalicelib import storage
 from chalicelib.conversations.state import MAX_BODY_VALUES, MAX_MESSAGES, MAX_TURNS_BYTES
+from chalicelib.extensions import has
 from chalicelib.http.operation import MAX_BODY_BYTES
 from chalicelib.http.operation import MAX_BODY_VALUES as MAX_VALUES
 from chalicelib.workspaces import store as workspaces
@@ -114,6 +115,15 @@ OVERSIZE = {
 }
 """Bodies that are rejected before they are parsed."""
 
+# Requests that read whole transcripts.
+_TRANSCRIPTS: dict[str, Request] = {
+    "a search in large states": Request("GET", f"{AGENT}/convos/search?q=nowhere", None, LARGE_STATES),
+    "a search that finds large states": Request("GET", f"{AGENT}/convos/search?q=x&limit=100", None, LARGE_STATES),
+    "an export of large states": Request("GET", f"{AGENT}/convos/export?limit=100", None, LARGE_STATES),
+    "an export of large states as CSV": Request(
+        "GET", f"{AGENT}/convos/export?format=csv&limit=100", None, LARGE_STATES
+    ),
+} if has("transcripts") else {}  # fmt: skip
 ACCEPTED = {
     "the most messages": change(STATE, MOST_MESSAGES),
     "the most messages replace others": change(STATE, MOST_MESSAGES, change(STATE, OTHER_MESSAGES)),
@@ -167,6 +177,10 @@ ACCEPTED = {
         "GET", "/v3/agents?limit=100", None,
         many(lambda number: f"/v2/agents/a{number}", lambda _: {"description": LIST_OF_TEXTS * 3}, 60),
     ),
+    "a search of large agents": Request(
+        "GET", "/v3/agents/search?limit=100", None,
+        many(lambda number: f"/v2/agents/a{number}", lambda _: {"description": LIST_OF_TEXTS * 3}, 60),
+    ),
     "a page of large leads": Request(
         "GET", f"{AGENT}/leads?limit=100", None,
         many(lambda _: "/v3/leads", lambda _: {"lead": {"agentId": "support", "name": LIST_OF_NOISE}}, 60),
@@ -184,12 +198,7 @@ ACCEPTED = {
         (Request("POST", "/agents/support/interact/worst/state", json.dumps(
             {"turns": [{"messages": [{"item": {"text": "x", "list": [{"a": 1}] * 78_000}}]}]}).encode(), ()),),
     ),
-    "a search in large states": Request("GET", f"{AGENT}/convos/search?q=nowhere", None, LARGE_STATES),
-    "a search that finds large states": Request("GET", f"{AGENT}/convos/search?q=x&limit=100", None, LARGE_STATES),
-    "an export of large states": Request("GET", f"{AGENT}/convos/export?limit=100", None, LARGE_STATES),
-    "an export of large states as CSV": Request(
-        "GET", f"{AGENT}/convos/export?format=csv&limit=100", None, LARGE_STATES
-    ),
+    **_TRANSCRIPTS,
     "all webhooks": Request(
         "GET", "/v3/webhooks", None,
         many(lambda _: "/v3/webhooks", lambda _: WEBHOOK, 50),
