@@ -60,7 +60,6 @@ def any_conversation(chance: random.Random, number: int) -> Conversation:
         "lastModified": created + chance.choice([0, 60, chance.randrange(30 * DAY)]),
         "state": chance.choices(STATES, [1, 2, 20, 10, 1, 5])[0],
         "tags": chance.choice([None, [], [chance.choice(TAGS)], list(TAGS)]),
-        "labels": chance.choice([None, {}, {"project": chance.choice(TAGS)}, dict.fromkeys(TAGS, "yes")]),
         "origin": chance.choice(["web-chat", "chatapp", None]),
         "chatAssignedTo": chance.choice([None, None, *CLIENTS]),
         "userID": f"user-{chance.randrange(50)}",
@@ -108,7 +107,6 @@ def matches(conversation: Conversation, query: dict[str, Any]) -> bool:
     searched = ("userName", "userEmail", "userPhone", "title", "lastMessage")
     rules: dict[str, Callable[[Any], bool]] = {
         "tag": lambda value: value in metadata.get("tags", []),
-        "label": lambda value: value in {f"{name}:{text}" for name, text in metadata.get("labels", {}).items()},
         "from": lambda value: conversation.second >= value,
         "to": lambda value: conversation.second < value,
         "activeSince": lambda value: metadata["lastModified"] >= value,
@@ -146,7 +144,6 @@ def any_query(chance: random.Random) -> dict[str, Any]:
     choices: dict[str, Any] = {
         "state": chance.choice([one for one in STATES if one]),
         "tag": chance.choice([*TAGS, "unknown"]),
-        "label": chance.choice([*(f"project:{tag}" for tag in TAGS), "vip:yes", "vip:no"]),
         "origin": chance.choice(["web-chat", "chatapp"]),
         "assignedTo": chance.choice(CLIENTS),
         "userID": f"user-{chance.randrange(60)}",
