@@ -25,13 +25,13 @@ def listed(api: Api, text: str) -> set[str]:
 def test_an_agent_key_sets_labels_and_both_forms_return_them(api: Api) -> None:
     adapter = Api(api.get("/v2/agents/support").json["SECRET_API_KEY"])
     label(adapter, "ann", {"project": "shop", "scope": ""})
-    assert api.get(V3).data["conversation"]["labels"] == {"project": "shop", "scope": ""}
+    assert api.get(V3).data["labels"] == {"project": "shop", "scope": ""}
     assert api.post(f"{EDGE}/state").json["chatState"]["labels"] == {"project": "shop", "scope": ""}
     assert api.get("/v2/agents/support/convos").data[0]["labels"] == {"project": "shop", "scope": ""}
     label(adapter, "ann", {"project": "other"})
-    assert api.get(V3).data["conversation"]["labels"] == {"project": "other"}
+    assert api.get(V3).data["labels"] == {"project": "other"}
     label(adapter, "ann", None)
-    assert "labels" not in api.get(V3).data["conversation"]
+    assert "labels" not in api.get(V3).data
 
 
 def test_the_filter_finds_the_conversations_with_a_label(api: Api) -> None:

@@ -141,7 +141,7 @@ def test_a_whole_transcript_costs_one_request_for_the_row_and_one_for_the_chunks
     add(api, 1)
     chance = random.Random(2)
     sent = [message(chance.randbytes(150).hex(), mid=f"m{number}", ts=1) for number in range(1_000)]
-    assert api.patch(LISTS[1], {"messages": sent}).status == 200
+    assert api.patch(LISTS[1], {"turns": [{"messages": [one]} for one in sent]}).status == 200
     for name, query in COSTS.items():
         with metered() as meter:
             listed = api.get(f"{LISTS[0]}?{query}").data
